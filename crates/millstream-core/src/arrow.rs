@@ -1,0 +1,162 @@
+use crate::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then, id};
+use crate::plan::{Describe, Plan, Port};
+use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, Stateless};
+
+/// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
+///
+/// Building one starts nothing, and one value can be deployed any number of times. The combinators are methods; a
+/// *body*, the pipeline inside another combinator, is written as a function of the edge it gets:
+///
+/// ```
+/// use millstream_core::{Arrow, Modelled, pipeline};
+/// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 10)).map(|(x, y)| x + y);
+/// assert_eq!(p.model([1, 2, 3]), [11, 22, 33]);
+/// ```
+///
+/// Closures are `Fn`, and state is explicit: a closure that hides state behind a lock or an atomic, or that reads a
+/// clock, breaks the promise that every deployment gives the same output. The compiler cannot see it.
+pub trait Arrow: Sized + Send + Sync + 'static {
+    /// What it reads.
+    type In: Flow;
+    /// What it writes.
+    type Out: Flow;
+
+    /// Adds its stages to a plan, in the order in which it deploys them, and returns what it writes.
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port;
+
+    /// The stages, rings and warnings of this pipeline.
+    fn plan(&self) -> Plan {
+        let (mut plan, source) = Describe::new(Self::In::BYTES, <Self::In as Flow>::Density::FULL);
+        let output = self.describe(source, &mut plan);
+        plan.finish(output)
+    }
+
+    /// `self`, and `next` on what it gives: Haskell's `>>>`.
+    fn then<Q: Arrow<In = Self::Out>>(self, next: Q) -> Then<Self, Q> {
+        Then::new(self, next)
+    }
+
+    /// `f` at every value.
+    fn map<B, F>(self, f: F) -> Then<Self, Map<Self::Out, F, B>>
+    where
+        B: Event,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+    {
+        Then::new(self, Map::new(f))
+    }
+
+    /// `f` at every value; where it gives `None`, the slot is left empty.
+    fn filter_map<B, F>(self, f: F) -> Then<Self, FilterMap<Self::Out, F, B>>
+    where
+        B: Event,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+    {
+        Then::new(self, FilterMap::new(f))
+    }
+
+    /// The same slots, empty where `keep` says no. No value is copied: only a mask of one byte a number is written.
+    fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
+    where
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> bool + Send + Sync + 'static,
+    {
+        Then::new(self, Filter::new(keep))
+    }
+
+    /// A Mealy machine: at every value `f` sees the state and the value, may change the state, and gives an output.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// let sum = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
+    /// assert_eq!(sum.model([1, 2, 3, 4, 5]), [1, 3, 6, 10, 15]);
+    /// ```
+    fn scan<S, B, F>(self, state: S, f: F) -> Then<Self, Scan<Self::Out, S, F, B>>
+    where
+        S: Event + Clone,
+        B: Event,
+        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+    {
+        Then::new(self, Scan::new(state, f))
+    }
+
+    /// Empty at every number; at END, after END's own value if there is one, `finish` of the state.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// let count = pipeline::<char>().fold(0, |n, _| *n += 1, |n| n);
+    /// assert_eq!(count.model(['a', 'b']), [2]);
+    /// assert_eq!(count.model([]), [0]);
+    /// ```
+    fn fold<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, Fold<Self::Out, S, F, G, B>>
+    where
+        S: Event + Clone,
+        B: Event,
+        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) + Send + Sync + 'static,
+        G: Fn(S) -> B + Send + Sync + 'static,
+    {
+        Then::new(self, Fold::new(state, f, finish))
+    }
+
+    /// At every value the value before it; `first` at the first. As long as its input: the last value is not seen.
+    fn delay(self, first: <Self::Out as Own>::Owned) -> Then<Self, Delay<Self::Out>>
+    where
+        Self::Out: Own<Owned: Clone>,
+    {
+        Then::new(self, Delay::new(first))
+    }
+
+    /// Both halves of a pair, each through its own body: Haskell's `***`. A body sees only numbers at which both
+    /// halves are filled. The pair can be two rings side by side or tuples in one ring.
+    fn both<P, Q>(
+        self,
+        first: impl FnOnce(Id<Seen<Self::Out, Fst>>) -> P,
+        second: impl FnOnce(Id<Seen<Self::Out, Snd>>) -> Q,
+    ) -> Then<Self, Both<Self::Out, P, Q>>
+    where
+        Fst: Lens<Self::Out>,
+        Snd: Lens<Self::Out>,
+        P: Arrow<In = Seen<Self::Out, Fst>> + KeepsClock,
+        Q: Arrow<In = Seen<Self::Out, Snd>> + KeepsClock,
+    {
+        Then::new(self, Both::new(first(id()), second(id())))
+    }
+
+    /// The same values through both bodies, joined by number: Haskell's `&&&`. Nothing is copied.
+    fn fanout<P, Q>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> P,
+        second: impl FnOnce(Id<Self::Out>) -> Q,
+    ) -> Then<Self, Fanout<P, Q>>
+    where
+        P: Arrow<In = Self::Out> + KeepsClock,
+        Q: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(self, Fanout::new(first(id()), second(id())))
+    }
+
+    /// `body`, each of its stages run by `k` tasklets at once; the output is the same for every `k`, in order.
+    ///
+    /// Tasklets claim runs of the same input ring and fill the same numbers of the same output ring: there is no
+    /// splitter and no merger, and uneven items balance themselves.
+    ///
+    /// # Panics
+    ///
+    /// If `k` is 0.
+    fn shard<P>(self, k: usize, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Shard<P>>
+    where
+        P: Arrow<In = Self::Out> + KeepsClock + Quiet + Stateless,
+    {
+        Then::new(self, Shard::new(k, body(id())))
+    }
+
+    /// Names the last stage of this pipeline, in plans, reports and errors.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// let p = pipeline::<u64>().map(|x| x + 1).named("increment").map(|x| x * 2);
+    /// let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
+    /// assert_eq!(names, ["increment", "map-1"]);
+    /// ```
+    fn named(self, name: impl Into<String>) -> Named<Self> {
+        Named::new(self, name.into())
+    }
+}

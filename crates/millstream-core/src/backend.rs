@@ -1,0 +1,22 @@
+use crate::{Arrow, Flow};
+
+/// A way to run pipelines. A deployment is a type; what it needs while it is wired is [`Backend::Wiring`].
+pub trait Backend: 'static {
+    /// What stages are added to while a pipeline is deployed.
+    type Wiring;
+}
+
+/// A shape that the deployment `K` can carry.
+pub trait On<K: Backend>: Flow {
+    /// Where a stage reads this edge from.
+    type Edge;
+}
+
+/// A pipeline that the deployment `K` can run.
+///
+/// Deploying takes the edge that the pipeline reads and returns the edge it writes, so one value can be deployed any
+/// number of times and nothing starts before the whole is wired.
+pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
+    /// Adds this pipeline's stages to `wiring`, in pipeline order.
+    fn deploy(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge;
+}

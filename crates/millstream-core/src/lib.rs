@@ -1,0 +1,38 @@
+//! Pipelines as values: the algebra, the shapes of its edges, its model and its plan.
+//!
+//! Every edge carries slots numbered 0, 1, 2, ...; a slot holds a value or is empty, and after the last number comes
+//! one more slot called END. A stage fills its number's slot or leaves it empty; it never moves a value to another
+//! number. Everything this crate promises follows from that law.
+//!
+//! The crate has no threads, no clocks, no input or output and no `unsafe`. A pipeline is built here, described here
+//! ([`Plan`]) and specified here ([`model`]); other crates run it.
+//!
+//! ```
+//! use millstream_core::{Arrow, Modelled, pipeline};
+//!
+//! let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
+//! assert_eq!(
+//!     p.model([1, 2, 3, 4, 5]),
+//!     [(1, false), (2, true), (3, false), (4, true), (5, false)]
+//! );
+//! ```
+
+mod arrow;
+mod backend;
+mod density;
+mod flow;
+mod marker;
+pub mod model;
+pub mod pipe;
+pub mod plan;
+mod sequence;
+
+pub use arrow::Arrow;
+pub use backend::{Backend, Deploy, On};
+pub use density::{Density, Full, Holed};
+pub use flow::{Event, Flow, Fst, Lens, Masked, Own, Pair, Seen, Snd, Val};
+pub use marker::{KeepsClock, Quiet, Stateless};
+pub use model::{Model, Modelled};
+pub use pipe::{id, pipeline};
+pub use plan::Plan;
+pub use sequence::SequenceNumber;

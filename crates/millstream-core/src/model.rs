@@ -1,0 +1,224 @@
+//! The specification: what a pipeline means, on plain lists.
+//!
+//! A clock of length L has L + 1 slots: the numbers 0 to L - 1, and number L, called END, which a source leaves empty.
+//! An edge is the list of its L + 1 slots, and every combinator below is its equation. Sequential, and the same for
+//! everybody: a deployment is right if it gives what this module gives, number by number.
+
+use crate::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then};
+use crate::{Arrow, Backend, Density, Deploy, Event, Fst, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
+use std::sync::Arc;
+
+/// The deployment that is the specification: lists, one stage after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Model {}
+
+impl Backend for Model {
+    type Wiring = ();
+}
+
+/// A shape as lists of slots.
+pub trait Listed: On<Model, Edge: Clone> {
+    /// How many slots the edge has, END among them.
+    fn slots(edge: &Self::Edge) -> usize;
+    /// What slot `n` holds.
+    fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>>;
+}
+
+impl<T: Event, D: Density> On<Model> for Val<T, D> {
+    type Edge = Arc<Vec<Option<T>>>;
+}
+
+impl<T: Event, D: Density> Listed for Val<T, D> {
+    fn slots(edge: &Self::Edge) -> usize {
+        edge.len()
+    }
+    fn at(edge: &Self::Edge, n: usize) -> Option<&T> {
+        edge[n].as_ref()
+    }
+}
+
+impl<A: Listed, B: Listed> On<Model> for Pair<A, B> {
+    type Edge = (A::Edge, B::Edge);
+}
+
+impl<A: Listed, B: Listed> Listed for Pair<A, B> {
+    fn slots(edge: &Self::Edge) -> usize {
+        A::slots(&edge.0)
+    }
+    fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
+        Some((A::at(&edge.0, n)?, B::at(&edge.1, n)?))
+    }
+}
+
+impl<A: Listed> On<Model> for Masked<A> {
+    type Edge = (A::Edge, Arc<Vec<bool>>);
+}
+
+impl<A: Listed> Listed for Masked<A> {
+    fn slots(edge: &Self::Edge) -> usize {
+        edge.1.len()
+    }
+    fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
+        if edge.1[n] { A::at(&edge.0, n) } else { None }
+    }
+}
+
+impl<A: Listed, L: Lens<A>> On<Model> for Seen<A, L> {
+    type Edge = A::Edge;
+}
+
+impl<A: Listed, L: Lens<A>> Listed for Seen<A, L> {
+    fn slots(edge: &Self::Edge) -> usize {
+        A::slots(edge)
+    }
+    fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
+        L::focus(A::at(edge, n)?)
+    }
+}
+
+/// The edge of a source: every value, and an empty END.
+fn source<T: Event>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>::Edge {
+    Arc::new(values.into_iter().map(Some).chain([None]).collect())
+}
+
+/// An edge through a lens.
+fn seen<A: Listed, L: Lens<A>>(edge: A::Edge) -> <Seen<A, L> as On<Model>>::Edge {
+    edge
+}
+
+/// One slot for each slot of `input`; `f` is also told whether the slot is END.
+fn column<A: Listed, B>(
+    input: &A::Edge,
+    mut f: impl FnMut(Option<A::Ref<'_>>, bool) -> Option<B>,
+) -> Arc<Vec<Option<B>>> {
+    let slots = A::slots(input);
+    Arc::new((0..slots).map(|n| f(A::at(input, n), n + 1 == slots)).collect())
+}
+
+impl<A: Listed> Deploy<Model> for Id<A> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> A::Edge {
+        input
+    }
+}
+
+impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::Out>> Deploy<Model> for Then<P, Q> {
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Q::Out as On<Model>>::Edge {
+        let between = self.first.deploy(input, &mut ());
+        self.second.deploy(between, &mut ())
+    }
+}
+
+impl<A: Listed, F, B: Event> Deploy<Model> for Map<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, |a, _| Some((self.f)(a?)))
+    }
+}
+
+impl<A: Listed, F, B: Event> Deploy<Model> for FilterMap<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, |a, _| (self.f)(a?))
+    }
+}
+
+impl<A: Listed, F> Deploy<Model> for Filter<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Arc<Vec<bool>>) {
+        let mask = (0..A::slots(&input)).map(|n| A::at(&input, n).is_some_and(|a| (self.keep)(a))).collect();
+        (input, Arc::new(mask))
+    }
+}
+
+impl<A: Listed, S: Event + Clone, F, B: Event> Deploy<Model> for Scan<A, S, F, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        let mut state = self.state.clone();
+        column::<A, B>(&input, |a, _| Some((self.f)(&mut state, a?)))
+    }
+}
+
+impl<A: Listed, S: Event + Clone, F, G, B: Event> Deploy<Model> for Fold<A, S, F, G, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    G: Fn(S) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        let mut state = self.state.clone();
+        column::<A, B>(&input, |a, end| {
+            if let Some(a) = a {
+                (self.f)(&mut state, a);
+            }
+            end.then(|| (self.finish)(state.clone()))
+        })
+    }
+}
+
+impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Delay<A> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<A::Owned>>> {
+        let mut before = self.first.clone();
+        column::<A, A::Owned>(&input, |a, _| Some(std::mem::replace(&mut before, A::own(a?))))
+    }
+}
+
+impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::In>> Deploy<Model> for Fanout<P, Q>
+where
+    P::In: Listed,
+    P::Out: Listed,
+    Q::Out: Listed,
+{
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
+        (self.first.deploy(input.clone(), &mut ()), self.second.deploy(input, &mut ()))
+    }
+}
+
+impl<A: Listed, P, Q> Deploy<Model> for Both<A, P, Q>
+where
+    Fst: Lens<A>,
+    Snd: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Seen<A, Fst>, Out: Listed>,
+    Q: Deploy<Model> + Arrow<In = Seen<A, Snd>, Out: Listed>,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
+        (self.first.deploy(seen::<A, Fst>(input.clone()), &mut ()), self.second.deploy(seen::<A, Snd>(input), &mut ()))
+    }
+}
+
+impl<P: Deploy<Model>> Deploy<Model> for Shard<P> {
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy(input, &mut ())
+    }
+}
+
+impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy(input, &mut ())
+    }
+}
+
+/// Running a pipeline as its model.
+pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own> {
+    /// Every output, in order.
+    ///
+    /// Holds the whole input and every edge in memory: it is for tests and for small lists. Panics where a closure of
+    /// the pipeline does.
+    fn model(&self, input: impl IntoIterator<Item = T>) -> Vec<<Self::Out as Own>::Owned> {
+        self.model_slots(input).into_iter().flatten().collect()
+    }
+
+    /// Every slot of the output, by number, empty ones and END among them.
+    fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as Own>::Owned>> {
+        let output = self.deploy(source(input), &mut ());
+        (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::own)).collect()
+    }
+}
+
+impl<T: Event, P: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own>> Modelled<T> for P {}

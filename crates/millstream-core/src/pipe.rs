@@ -1,0 +1,54 @@
+//! The combinators, one file each: what a user wrote, as plain data.
+
+mod both;
+mod delay;
+mod fanout;
+mod filter;
+mod filter_map;
+mod fold;
+mod id;
+mod map;
+mod named;
+mod scan;
+mod shard;
+mod then;
+
+pub use both::Both;
+pub use delay::Delay;
+pub use fanout::Fanout;
+pub use filter::Filter;
+pub use filter_map::FilterMap;
+pub use fold::Fold;
+pub use id::{Id, id, pipeline};
+pub use map::Map;
+pub use named::Named;
+pub use scan::Scan;
+pub use shard::Shard;
+pub use then::Then;
+
+/// Implements `Debug` by the combinator's name, and the markers it has by itself or through its bodies.
+macro_rules! combinator {
+    ($pipe:ident<$($parameter:ident),*>: $($marker:ident)*; through $($body:ident)*: $($inherited:ident)*) => {
+        impl<$($parameter),*> std::fmt::Debug for $pipe<$($parameter),*> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($pipe))
+            }
+        }
+        $crate::pipe::combinator!(@own [$($parameter),*] $pipe $($marker)*);
+        $crate::pipe::combinator!(@through [$($parameter),*] [$($body)*] $pipe $($inherited)*);
+    };
+    (@own $parameters:tt $pipe:ident $first:ident $($rest:ident)*) => {
+        $crate::pipe::combinator!(@impl $parameters [] $pipe $first);
+        $crate::pipe::combinator!(@own $parameters $pipe $($rest)*);
+    };
+    (@own $parameters:tt $pipe:ident) => {};
+    (@through $parameters:tt $bodies:tt $pipe:ident $first:ident $($rest:ident)*) => {
+        $crate::pipe::combinator!(@impl $parameters $bodies $pipe $first);
+        $crate::pipe::combinator!(@through $parameters $bodies $pipe $($rest)*);
+    };
+    (@through $parameters:tt $bodies:tt $pipe:ident) => {};
+    (@impl [$($parameter:ident),*] [$($body:ident)*] $pipe:ident $marker:ident) => {
+        impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> where $($body: $crate::$marker),* {}
+    };
+}
+use combinator;

@@ -1,0 +1,36 @@
+use super::combinator;
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Flow, Fst, Lens, Pair, Seen, Snd};
+use std::marker::PhantomData;
+
+/// The halves of a pair, each through its own body: `***`.
+pub struct Both<A, P, Q> {
+    /// The body of the first half.
+    pub first: P,
+    /// The body of the second half.
+    pub second: Q,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Both<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless);
+
+impl<A, P, Q> Both<A, P, Q> {
+    pub(crate) fn new(first: P, second: Q) -> Self {
+        Both { first, second, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, P, Q> Arrow for Both<A, P, Q>
+where
+    Fst: Lens<A>,
+    Snd: Lens<A>,
+    P: Arrow<In = Seen<A, Fst>>,
+    Q: Arrow<In = Seen<A, Snd>>,
+{
+    type In = A;
+    type Out = Pair<P::Out, Q::Out>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let second = input.clone();
+        plan.join("both", |plan| self.first.describe(input, plan), |plan| self.second.describe(second, plan))
+    }
+}

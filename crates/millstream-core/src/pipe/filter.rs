@@ -1,0 +1,33 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Flow, Masked};
+use std::{marker::PhantomData, sync::Arc};
+
+/// The same slots, some of them masked.
+pub struct Filter<A, F> {
+    /// Which values stay, shared by every deployment.
+    pub keep: Arc<F>,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Filter<A, F>: KeepsClock Quiet Stateless; through :);
+
+impl<A, F> Filter<A, F> {
+    pub(crate) fn new(keep: F) -> Self {
+        Filter { keep: Arc::new(keep), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F> Arrow for Filter<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Masked<A>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (size_of::<bool>(), A::Density::FULL);
+        let mask =
+            plan.stage(&input, StageKind { name: "filter", stateful: false, slot_bytes, full, fills: input.filled() });
+        plan.masked(&input, &mask)
+    }
+}

@@ -1,0 +1,32 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Event, Flow, Holed, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// A function at every value that may leave the slot empty. The original's `NoOutput`, without an item for it.
+pub struct FilterMap<A, F, B> {
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+combinator!(FilterMap<A, F, B>: KeepsClock Quiet Stateless; through :);
+
+impl<A, F, B> FilterMap<A, F, B> {
+    pub(crate) fn new(f: F) -> Self {
+        FilterMap { f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, B: Event> Arrow for FilterMap<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, Holed>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let slot_bytes = Self::Out::BYTES;
+        let fills = input.filled();
+        plan.stage(&input, StageKind { name: "filter_map", stateful: false, slot_bytes, full: false, fills })
+    }
+}

@@ -1,0 +1,36 @@
+use super::combinator;
+use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::{Arrow, Event, Flow, Holed, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// One answer at END.
+pub struct Fold<A, S, F, G, B> {
+    /// The state that every deployment starts from.
+    pub state: S,
+    /// What a value does to the state, shared by every deployment.
+    pub f: Arc<F>,
+    /// The answer, from the state at END, shared by every deployment.
+    pub finish: Arc<G>,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+combinator!(Fold<A, S, F, G, B>: KeepsClock; through :);
+
+impl<A, S, F, G, B> Fold<A, S, F, G, B> {
+    pub(crate) fn new(state: S, f: F, finish: G) -> Self {
+        Fold { state, f: Arc::new(f), finish: Arc::new(finish), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, S: Event + Clone, F, G, B: Event> Arrow for Fold<A, S, F, G, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    G: Fn(S) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, Holed>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Self::Out::BYTES, false);
+        plan.stage(&input, StageKind { name: "fold", stateful: true, slot_bytes, full, fills: Filled::END })
+    }
+}

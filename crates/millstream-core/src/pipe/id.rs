@@ -1,0 +1,29 @@
+use super::combinator;
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Flow, Val};
+use std::marker::PhantomData;
+
+/// The same values: no stage at all.
+pub struct Id<A>(PhantomData<fn() -> A>);
+combinator!(Id<A>: KeepsClock Quiet Stateless; through :);
+
+/// The pipeline that gives what it gets, on an edge of any shape.
+#[must_use]
+pub fn id<A: Flow>() -> Id<A> {
+    Id(PhantomData)
+}
+
+/// The pipeline that gives what it gets, on one ring of `T`: where most pipelines begin.
+#[must_use]
+pub fn pipeline<T: crate::Event>() -> Id<Val<T>> {
+    id()
+}
+
+impl<A: Flow> Arrow for Id<A> {
+    type In = A;
+    type Out = A;
+
+    fn describe(&self, input: Port, _: &mut Describe) -> Port {
+        input
+    }
+}

@@ -1,0 +1,31 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Event, Flow, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// A function at every value.
+pub struct Map<A, F, B> {
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+combinator!(Map<A, F, B>: KeepsClock Quiet Stateless; through :);
+
+impl<A, F, B> Map<A, F, B> {
+    pub(crate) fn new(f: F) -> Self {
+        Map { f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, B: Event> Arrow for Map<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, A::Density>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Self::Out::BYTES, A::Density::FULL);
+        plan.stage(&input, StageKind { name: "map", stateful: false, slot_bytes, full, fills: input.filled() })
+    }
+}

@@ -1,0 +1,33 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Event, Flow, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// A Mealy machine: a function of state and value at every value.
+pub struct Scan<A, S, F, B> {
+    /// The state that every deployment starts from.
+    pub state: S,
+    /// The machine's step, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+combinator!(Scan<A, S, F, B>: KeepsClock Quiet; through :);
+
+impl<A, S, F, B> Scan<A, S, F, B> {
+    pub(crate) fn new(state: S, f: F) -> Self {
+        Scan { state, f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, S: Event + Clone, F, B: Event> Arrow for Scan<A, S, F, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, A::Density>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Self::Out::BYTES, A::Density::FULL);
+        plan.stage(&input, StageKind { name: "scan", stateful: true, slot_bytes, full, fills: input.filled() })
+    }
+}

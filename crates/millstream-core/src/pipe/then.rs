@@ -1,0 +1,28 @@
+use super::combinator;
+use crate::Arrow;
+use crate::plan::{Describe, Port};
+
+/// One pipeline after the other: `>>>`.
+pub struct Then<P, Q> {
+    /// What comes first.
+    pub first: P,
+    /// What reads its output.
+    pub second: Q,
+}
+combinator!(Then<P, Q>: ; through P Q: KeepsClock Quiet Stateless);
+
+impl<P, Q> Then<P, Q> {
+    pub(crate) fn new(first: P, second: Q) -> Self {
+        Then { first, second }
+    }
+}
+
+impl<P: Arrow, Q: Arrow<In = P::Out>> Arrow for Then<P, Q> {
+    type In = P::In;
+    type Out = Q::Out;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let between = self.first.describe(input, plan);
+        self.second.describe(between, plan)
+    }
+}

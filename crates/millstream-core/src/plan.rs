@@ -1,0 +1,93 @@
+//! A pipeline as plain data: its stages, its rings, what is odd about it.
+//!
+//! A plan is derived from a pipeline value and never the other way round. Everything that shows, checks or compares
+//! pipelines works on plans.
+
+mod build;
+mod show;
+
+pub use build::{Describe, Filled, Port, StageKind};
+
+/// What a pipeline consists of. Stages are in pipeline order: a stage reads only rings of earlier stages or the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Plan {
+    /// The stages, in pipeline order.
+    pub stages: Vec<Stage>,
+    /// The rings, by index; ring 0 is the source's.
+    pub rings: Vec<Ring>,
+    /// The rings that the pipeline's output is read from.
+    pub output: Vec<usize>,
+    /// What will not do what its writer meant.
+    pub warnings: Vec<Warning>,
+}
+
+/// One stage: something that reads rings and writes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Stage {
+    /// The name the user gave it, or else one derived from its path. Unique in the plan.
+    pub name: String,
+    /// The combinator that made it.
+    pub kind: &'static str,
+    /// The rings it reads.
+    pub reads: Vec<usize>,
+    /// The ring it writes.
+    pub writes: usize,
+    /// How many tasklets run it at once: more than one inside `shard`.
+    pub tasklets: usize,
+    /// Whether it keeps state from one number to the next.
+    pub stateful: bool,
+}
+
+/// One ring: where the slots of an edge are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Ring {
+    /// The stage that writes it; none for the source's ring.
+    pub writer: Option<usize>,
+    /// Bytes of one slot, without what its value owns on the heap.
+    pub slot_bytes: usize,
+    /// Whether every slot below END is filled.
+    pub full: bool,
+    /// Slots, once a deployment has chosen it.
+    pub capacity: Option<usize>,
+}
+
+/// Something that a pipeline's writer will not have meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "warning", rename_all = "kebab-case"))]
+pub enum Warning {
+    /// The two halves of this join are never filled at the same number, as in `id &&& fold`.
+    NeverJoins {
+        /// The join.
+        at: String,
+    },
+    /// Two stages have this name; the later ones got a number behind it.
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// This name was given to a pipeline without a stage.
+    NamesNothing {
+        /// The name.
+        name: String,
+    },
+}
+
+impl Plan {
+    /// The same plan with every ring of this many slots.
+    #[must_use]
+    pub fn with_capacity(mut self, slots: usize) -> Self {
+        for ring in &mut self.rings {
+            ring.capacity = Some(slots);
+        }
+        self
+    }
+
+    /// Bytes of all rings together, without what values own on the heap, once capacities are known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        self.rings.iter().map(|ring| Some(ring.capacity? * ring.slot_bytes)).sum()
+    }
+}

@@ -1,0 +1,214 @@
+//! How a pipeline describes itself: every combinator adds its nodes, in the order in which it deploys them.
+
+use super::{Plan, Ring, Stage, Warning};
+use std::collections::BTreeMap;
+
+/// At which numbers an edge can hold values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Below END.
+    pub numbers: bool,
+    /// At END.
+    pub end: bool,
+}
+
+impl Filled {
+    /// What a source fills.
+    pub const NUMBERS: Filled = Filled { numbers: true, end: false };
+    /// What a fold fills.
+    pub const END: Filled = Filled { numbers: false, end: true };
+
+    fn and(self, other: Filled) -> Filled {
+        Filled { numbers: self.numbers && other.numbers, end: self.end && other.end }
+    }
+}
+
+/// The reading end of an edge while a plan is built: the rings behind it.
+#[derive(Clone, Debug)]
+pub struct Port {
+    rings: Vec<usize>,
+    filled: Filled,
+}
+
+impl Port {
+    /// At which numbers this edge can hold values.
+    #[must_use]
+    pub fn filled(&self) -> Filled {
+        self.filled
+    }
+}
+
+/// What a combinator says of the stage it adds.
+#[derive(Clone, Copy, Debug)]
+pub struct StageKind {
+    /// The combinator's name.
+    pub name: &'static str,
+    /// Whether it keeps state from one number to the next.
+    pub stateful: bool,
+    /// Bytes of one slot of its output ring.
+    pub slot_bytes: usize,
+    /// Whether its output is full.
+    pub full: bool,
+    /// At which numbers its output can hold values.
+    pub fills: Filled,
+}
+
+struct Node {
+    parent: Option<usize>,
+    branch: &'static str,
+    kind: &'static str,
+    user_name: Option<String>,
+    stage: Option<Stage>,
+    never_joins: bool,
+}
+
+/// Collects the nodes of a pipeline. Combinators call it; users call [`Arrow::plan`](crate::Arrow::plan).
+pub struct Describe {
+    nodes: Vec<Node>,
+    rings: Vec<Ring>,
+    parent: Option<usize>,
+    branch: &'static str,
+    tasklets: usize,
+    last: Option<usize>,
+    warnings: Vec<Warning>,
+}
+
+impl std::fmt::Debug for Describe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Describe").field("nodes", &self.nodes.len()).finish_non_exhaustive()
+    }
+}
+
+impl Describe {
+    pub(crate) fn new(slot_bytes: usize, full: bool) -> (Self, Port) {
+        let source = Ring { writer: None, slot_bytes, full, capacity: None };
+        let plan = Describe {
+            nodes: Vec::new(),
+            rings: vec![source],
+            parent: None,
+            branch: "",
+            tasklets: 1,
+            last: None,
+            warnings: Vec::new(),
+        };
+        (plan, Port { rings: vec![0], filled: Filled::NUMBERS })
+    }
+
+    fn node(&mut self, kind: &'static str, stage: Option<Stage>) -> usize {
+        let (parent, branch) = (self.parent, self.branch);
+        self.nodes.push(Node { parent, branch, kind, user_name: None, stage, never_joins: false });
+        self.nodes.len() - 1
+    }
+
+    /// Adds a stage that reads `input`; returns what it writes.
+    pub fn stage(&mut self, input: &Port, kind: StageKind) -> Port {
+        let ring = self.rings.len();
+        let (reads, tasklets) = (input.rings.clone(), self.tasklets);
+        let stage =
+            Stage { name: String::new(), kind: kind.name, reads, writes: ring, tasklets, stateful: kind.stateful };
+        let node = self.node(kind.name, Some(stage));
+        self.rings.push(Ring { writer: Some(node), slot_bytes: kind.slot_bytes, full: kind.full, capacity: None });
+        self.last = Some(node);
+        Port { rings: vec![ring], filled: kind.fills }
+    }
+
+    /// What a filter behind this edge gives: the edge's rings and the mask's.
+    pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
+        Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled }
+    }
+
+    /// Adds a combinator with two bodies, joined by number.
+    pub fn join(
+        &mut self,
+        kind: &'static str,
+        first: impl FnOnce(&mut Self) -> Port,
+        second: impl FnOnce(&mut Self) -> Port,
+    ) -> Port {
+        let node = self.node(kind, None);
+        let a = self.within(node, "first", first);
+        let b = self.within(node, "second", second);
+        self.last = Some(node);
+        let filled = a.filled.and(b.filled);
+        self.nodes[node].never_joins = filled == Filled { numbers: false, end: false };
+        Port { rings: [a.rings, b.rings].concat(), filled }
+    }
+
+    /// Adds `shard(k, body)`: every stage of the body is run by k times as many tasklets.
+    pub fn shard(&mut self, k: usize, body: impl FnOnce(&mut Self) -> Port) -> Port {
+        let node = self.node("shard", None);
+        self.tasklets *= k;
+        let port = self.within(node, "", body);
+        self.tasklets /= k;
+        self.last = Some(node);
+        port
+    }
+
+    fn within(&mut self, node: usize, branch: &'static str, body: impl FnOnce(&mut Self) -> Port) -> Port {
+        let outside = (self.parent.replace(node), std::mem::replace(&mut self.branch, branch));
+        let port = body(self);
+        (self.parent, self.branch) = outside;
+        port
+    }
+
+    /// Describes `body` and gives the last stage or combinator in it this name.
+    pub fn named(&mut self, name: &str, body: impl FnOnce(&mut Self) -> Port) -> Port {
+        let before = self.last.take();
+        let port = body(self);
+        match self.last {
+            Some(last) => self.nodes[last].user_name = Some(name.to_owned()),
+            None => {
+                self.warnings.push(Warning::NamesNothing { name: name.to_owned() });
+                self.last = before;
+            }
+        }
+        port
+    }
+
+    pub(crate) fn finish(mut self, output: Port) -> Plan {
+        let names = self.names();
+        let mut index = BTreeMap::new();
+        let mut stages = Vec::new();
+        for (n, node) in self.nodes.into_iter().enumerate() {
+            if node.never_joins {
+                self.warnings.push(Warning::NeverJoins { at: names[n].clone() });
+            }
+            if let Some(stage) = node.stage {
+                index.insert(n, stages.len());
+                stages.push(Stage { name: names[n].clone(), ..stage });
+            }
+        }
+        for ring in &mut self.rings {
+            ring.writer = ring.writer.map(|node| index[&node]);
+        }
+        Plan { stages, rings: self.rings, output: output.rings, warnings: self.warnings }
+    }
+
+    /// A user's name stands for itself; a derived one is its place in the enclosing combinator, and its ordinal
+    /// among the unnamed nodes of its kind there.
+    fn names(&mut self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut ordinals = BTreeMap::new();
+        let mut taken = BTreeMap::new();
+        for node in &self.nodes {
+            let name = node.user_name.clone().unwrap_or_else(|| {
+                let ordinal = ordinals.entry((node.parent, node.branch, node.kind)).or_insert(0);
+                *ordinal += 1;
+                let own = format!("{}-{ordinal}", node.kind);
+                let path = node.parent.map(|parent| names[parent].as_str());
+                [path, Some(node.branch), Some(&own)]
+                    .into_iter()
+                    .flatten()
+                    .filter(|part| !part.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(".")
+            });
+            let times = taken.entry(name.clone()).or_insert(0_usize);
+            *times += 1;
+            if *times == 2 {
+                self.warnings.push(Warning::SameName { name: name.clone() });
+            }
+            names.push(if *times == 1 { name } else { format!("{name}-{times}") });
+        }
+        names
+    }
+}

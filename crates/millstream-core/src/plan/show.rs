@@ -1,0 +1,54 @@
+use super::{Plan, Warning};
+use std::fmt;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |stage: &super::Stage| match stage.tasklets {
+            1 => stage.name.clone(),
+            k => format!("{} x{k}", stage.name),
+        };
+        let width = self.stages.iter().map(|s| name(s).len()).max().unwrap_or(0).max("stage".len());
+        writeln!(f, "{:width$}  {:10}  {:12}  writes", "stage", "kind", "reads")?;
+        writeln!(f, "{:width$}  {:10}  {:12}  {}", "source", "source", "-", self.ring(0))?;
+        for stage in &self.stages {
+            let (reads, writes) = (rings(&stage.reads), self.ring(stage.writes));
+            writeln!(f, "{:width$}  {:10}  {reads:12}  {writes}", name(stage), stage.kind)?;
+        }
+        writeln!(f, "{:width$}  {:10}  {:12}  -", "sink", "sink", rings(&self.output))?;
+        if let Some(bytes) = self.bytes() {
+            writeln!(f, "rings: {bytes} bytes")?;
+        }
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "warning: {warning}"))
+    }
+}
+
+fn rings(indices: &[usize]) -> String {
+    let names: Vec<String> = indices.iter().map(|i| format!("r{i}")).collect();
+    names.join(" ")
+}
+
+impl Plan {
+    fn ring(&self, index: usize) -> String {
+        let ring = &self.rings[index];
+        let density = if ring.full { "full" } else { "holed" };
+        match ring.capacity {
+            Some(slots) => format!("r{index} ({density}, {slots} slots of {} bytes)", ring.slot_bytes),
+            None => format!("r{index} ({density}, slots of {} bytes)", ring.slot_bytes),
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::NeverJoins { at } => write!(
+                f,
+                "`{at}` never gives a value: its halves are never filled at the same number (a fold speaks only at END)"
+            ),
+            Warning::SameName { name } => {
+                write!(f, "the name `{name}` is given more than once; the later stages got a number behind it")
+            }
+            Warning::NamesNothing { name } => write!(f, "the name `{name}` is given to a pipeline without a stage"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Plans: names, rings and warnings.
+
+use millstream_core::plan::Warning;
+use millstream_core::{Arrow, pipeline};
+
+fn names(p: &impl Arrow) -> Vec<String> {
+    p.plan().stages.into_iter().map(|stage| stage.name).collect()
+}
+
+#[test]
+fn names_are_the_users_or_the_path() {
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .named("parse")
+        .map(|x| x + 1)
+        .fanout(|p| p.map(|x| *x).scan(0, |s, x| *s + x), |p| p.map(|x| *x))
+        .named("stats")
+        .map(|(x, _)| *x)
+        .shard(2, |p| p.map(|x| *x));
+    let expected = ["parse", "map-1", "stats.first.map-1", "stats.first.scan-1", "stats.second.map-1", "map-2"];
+    assert_eq!(names(&p)[..6], expected);
+    assert_eq!(names(&p)[6], "shard-1.map-1");
+}
+
+#[test]
+fn a_stage_in_nested_shards_has_the_product_of_tasklets() {
+    let p = pipeline::<u64>().shard(2, |p| p.shard(3, |p| p.map(|x| *x))).map(|x| *x);
+    let tasklets: Vec<_> = p.plan().stages.iter().map(|stage| stage.tasklets).collect();
+    assert_eq!(tasklets, [6, 1]);
+}
+
+#[test]
+fn rings_know_their_bytes() {
+    let p = pipeline::<u64>().filter(|x| *x > 3).map(|x| *x as u8);
+    let plan = p.plan();
+    let bytes: Vec<_> = plan.rings.iter().map(|ring| (ring.slot_bytes, ring.full)).collect();
+    assert_eq!(bytes, [(8, true), (1, true), (2, false)]);
+    assert_eq!(plan.stages[1].reads, [0, 1]);
+    assert_eq!(plan.bytes(), None);
+    assert_eq!(plan.with_capacity(16).bytes(), Some(16 * 11));
+}
+
+#[test]
+fn a_join_of_a_fold_and_its_input_is_warned_of() {
+    let p = pipeline::<u64>().fanout(|p| p, |p| p.fold(0, |n, _| *n += 1, |n| n));
+    assert_eq!(p.plan().warnings, [Warning::NeverJoins { at: "fanout-1".into() }]);
+    let folds = pipeline::<u64>().fanout(|p| p.fold(0, |n, _| *n += 1, |n| n), |p| p.fold(0, |n, _| *n += 1, |n| n));
+    assert_eq!(folds.plan().warnings, []);
+}
+
+#[test]
+fn names_given_twice_or_to_nothing_are_warned_of() {
+    let p = pipeline::<u64>().map(|x| *x).named("a").map(|x| *x).named("a");
+    assert_eq!(names(&p), ["a", "a-2"]);
+    assert_eq!(p.plan().warnings, [Warning::SameName { name: "a".into() }]);
+    let nothing = pipeline::<u64>().named("b");
+    assert_eq!(nothing.plan().warnings, [Warning::NamesNothing { name: "b".into() }]);
+}
