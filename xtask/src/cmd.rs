@@ -1,0 +1,158 @@
+//! Starting other programs, and saying in full what went wrong with them.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Why a chore failed, and the exit code that says so.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    pub(crate) code: u8,
+}
+
+pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// A failure with exit code 1.
+pub(crate) fn failure(message: impl Into<String>) -> Failure {
+    Failure { message: message.into(), code: 1 }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Variables that cargo sets for the program it runs. They are about xtask
+/// and must not reach the builds that xtask starts.
+const ABOUT_XTASK: [&str; 5] =
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
+
+/// A command together with the line to show for it.
+#[derive(Debug)]
+pub(crate) struct Cmd {
+    command: Command,
+    shown: String,
+}
+
+impl Cmd {
+    /// `program` with its arguments, started in the root of the workspace.
+    pub(crate) fn new<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Self {
+        let mut command = Command::new(program);
+        let mut shown = program.to_owned();
+        for arg in args {
+            shown.push(' ');
+            shown.push_str(&arg.as_ref().to_string_lossy());
+            command.arg(arg);
+        }
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if ABOUT_XTASK.iter().any(|prefix| name.starts_with(prefix)) {
+                command.env_remove(name.as_ref());
+            }
+        }
+        command.current_dir(root());
+        Self { command, shown }
+    }
+
+    /// `cargo` with arguments that are split at white space.
+    pub(crate) fn cargo(args: &str) -> Self {
+        Self::new("cargo", args.split_whitespace())
+    }
+
+    /// Sets a variable, and shows it.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        let value = value.as_ref();
+        self.shown = format!("{name}={:?} {}", value.to_string_lossy(), self.shown);
+        self.command.env(name, value);
+        self
+    }
+
+    /// Sets a variable unless the user has set it.
+    pub(crate) fn env_default(self, name: &str, value: &str) -> Self {
+        if std::env::var_os(name).is_some() {
+            return self;
+        }
+        self.env(name, value)
+    }
+
+    /// Builds into a subdirectory of the target directory, so that other
+    /// flags do not throw away what the ordinary builds have made.
+    pub(crate) fn own_target(mut self, name: &str) -> Self {
+        self.command.env("CARGO_TARGET_DIR", target_dir().join(name));
+        self
+    }
+
+    pub(crate) fn current_dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// Shows the command and runs it; anything but success is a failure.
+    pub(crate) fn run(self) -> Result {
+        let shown = self.shown.clone();
+        let status = self.status()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(failure(format!("`{shown}` failed: {}", how(status))))
+    }
+
+    /// Shows the command, runs it and hands its exit code on.
+    pub(crate) fn run_passing_code(self) -> Result {
+        let shown = self.shown.clone();
+        let status = self.status()?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        match code {
+            Some(0) => Ok(()),
+            code => Err(Failure { message: format!("`{shown}` failed: {}", how(status)), code: code.unwrap_or(1) }),
+        }
+    }
+
+    /// Runs the command unseen: did it start and succeed?
+    pub(crate) fn succeeds(mut self) -> bool {
+        self.command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    /// The command itself and the line to show for it.
+    pub(crate) fn into_parts(self) -> (Command, String) {
+        (self.command, self.shown)
+    }
+
+    fn status(mut self) -> Result<ExitStatus> {
+        eprintln!("   $ {}", self.shown);
+        self.command.status().map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))
+    }
+}
+
+/// An exit status in words.
+pub(crate) fn how(status: ExitStatus) -> String {
+    status.to_string()
+}
+
+/// The root of the workspace that this xtask belongs to.
+pub(crate) fn root() -> PathBuf {
+    let own =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    own.parent().map_or(own.clone(), Path::to_path_buf)
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root().join(dir),
+        None => root().join("target"),
+    }
+}
+
+/// Reads a text file, naming it when that fails.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| failure(format!("cannot read {}: {error}", path.display())))
+}

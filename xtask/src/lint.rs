@@ -1,0 +1,35 @@
+//! `cargo xtask lint`: what can be said about the code without running it.
+
+use crate::cmd::{Cmd, Result, failure};
+use crate::report::{Report, Step};
+use crate::{tidy, tools};
+
+/// How much to check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Install cargo-deny if it is missing (minutes)
+    #[arg(long)]
+    deny: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result {
+    let mut report = Report::default();
+    report.must("tidy", tidy::run);
+    report.must("fmt", || {
+        tools::component("fmt", "rustfmt").map_err(failure)?;
+        Cmd::cargo("fmt --all --check").run()
+    });
+    report.must("clippy", || {
+        tools::component("clippy", "clippy").map_err(failure)?;
+        Cmd::cargo("clippy --workspace --all-targets --all-features -- -D warnings").run()
+    });
+    report.step("deny", || {
+        if let Err(reason) = tools::deny(args.deny || tools::require_all()) {
+            return Ok(Step::Skipped(reason));
+        }
+        // Advisories change from day to day: they are no property of a commit.
+        Cmd::cargo("deny --all-features check bans licenses sources").run()?;
+        Ok(Step::Done)
+    });
+    report.finish()
+}

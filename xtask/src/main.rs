@@ -1,0 +1,73 @@
+//! The chores of the Millstream workspace: `cargo xtask --help`.
+//!
+//! One subcommand, one file. Results go to standard output, the rest to
+//! standard error; a failure says which command failed and how.
+#![expect(clippy::print_stdout, reason = "a program: its results go to standard output")]
+
+mod bench;
+mod cmd;
+mod docs;
+mod lint;
+mod mutants;
+mod patch;
+mod profile;
+mod report;
+mod rows;
+mod test;
+mod tidy;
+mod tools;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::cmd::Failure;
+
+/// The chores of the Millstream workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Everything that must hold: tidy, tests, loom, miri, the release build
+    Test(test::Args),
+    /// Formatting, clippy, tidy rules, licences and sources of dependencies
+    Lint(lint::Args),
+    /// The API documentation, with warnings as errors
+    Docs,
+    /// Run benches; every argument goes to millstream-bench
+    Bench(bench::Args),
+    /// Record a bench with perf
+    Profile(profile::Args),
+    /// Where each requirement of docs/requirements.md is shown to hold
+    Rows,
+    /// Apply each patch of mutants/ to a copy and see that a test notices
+    Mutants(mutants::Args),
+    /// The rules about files that no other tool checks
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Test(args) => test::run(&args),
+        Chore::Lint(args) => lint::run(&args),
+        Chore::Docs => docs::run(),
+        Chore::Bench(args) => bench::run(&args),
+        Chore::Profile(args) => profile::run(&args),
+        Chore::Rows => rows::run(),
+        Chore::Mutants(args) => mutants::run(&args),
+        Chore::Tidy => tidy::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { message, code }) => {
+            eprintln!("xtask: {message}");
+            ExitCode::from(code)
+        }
+    }
+}

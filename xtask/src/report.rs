@@ -1,0 +1,82 @@
+//! A chore of several steps: a heading and the time for each, every step run
+//! even if an earlier one failed, and a summary at the end.
+
+use std::time::{Duration, Instant};
+
+use crate::cmd::{Result, failure};
+use crate::tools::require_all;
+
+/// How a step ended, if it did not fail.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Done,
+    /// Something that the step needs is missing: what, and why.
+    Skipped(String),
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// What has been run so far.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    steps: Vec<(String, Outcome, Duration)>,
+}
+
+impl Report {
+    /// Runs one step and remembers how it ended.
+    pub(crate) fn step(&mut self, name: &str, run: impl FnOnce() -> Result<Step>) {
+        eprintln!("\n== {name}");
+        let start = Instant::now();
+        let outcome = match run() {
+            Ok(Step::Done) => Outcome::Passed,
+            Ok(Step::Skipped(reason)) => {
+                println!("SKIPPED {name}: {reason}");
+                if require_all() {
+                    Outcome::Failed(format!("MILLSTREAM_REQUIRE=all, but skipped: {reason}"))
+                } else {
+                    Outcome::Skipped(reason)
+                }
+            }
+            Err(error) => Outcome::Failed(error.message),
+        };
+        let took = start.elapsed();
+        if let Outcome::Failed(message) = &outcome {
+            eprintln!("{name}: {message}");
+        }
+        eprintln!("-- {name}: {:.1} s", took.as_secs_f64());
+        self.steps.push((name.to_owned(), outcome, took));
+    }
+
+    /// A step that is one thing to do and cannot be skipped.
+    pub(crate) fn must(&mut self, name: &str, run: impl FnOnce() -> Result) {
+        self.step(name, || run().map(|()| Step::Done));
+    }
+
+    /// Prints the summary; fails if any step failed.
+    pub(crate) fn finish(self) -> Result {
+        eprintln!();
+        let total: Duration = self.steps.iter().map(|(_, _, took)| *took).sum();
+        let mut failed = Vec::new();
+        for (name, outcome, took) in &self.steps {
+            let seconds = took.as_secs_f64();
+            match outcome {
+                Outcome::Passed => println!("passed   {seconds:7.1} s  {name}"),
+                Outcome::Skipped(reason) => println!("skipped  {seconds:7.1} s  {name}: {reason}"),
+                Outcome::Failed(why) => {
+                    println!("FAILED   {seconds:7.1} s  {name}: {why}");
+                    failed.push(name.as_str());
+                }
+            }
+        }
+        println!("         {:7.1} s  in all", total.as_secs_f64());
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(failure(format!("{} of {} steps failed: {}", failed.len(), self.steps.len(), failed.join(", "))))
+    }
+}

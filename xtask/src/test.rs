@@ -1,0 +1,107 @@
+//! `cargo xtask test`: everything that must hold, step by step.
+
+use crate::cmd::{Cmd, Result, root};
+use crate::report::{Report, Step};
+use crate::{mutants, tidy, tools};
+
+/// How much to test.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Unit and integration tests with few random cases (minutes)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Many random cases, miri under both aliasing models, the mutants
+    #[arg(long)]
+    full: bool,
+    /// Also see that every mutant of mutants/ is noticed
+    #[arg(long)]
+    mutants: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Quick,
+    Normal,
+    Full,
+}
+
+pub(crate) fn run(args: &Args) -> Result {
+    let depth = match (args.quick, args.full) {
+        (true, _) => Depth::Quick,
+        (_, true) => Depth::Full,
+        _ => Depth::Normal,
+    };
+    let mut report = Report::default();
+    report.must("tidy", tidy::run);
+    tests(&mut report, depth);
+    if depth != Depth::Quick {
+        for package in ["millstream-ring", "millstream-exec"] {
+            loom(&mut report, package);
+        }
+        miri(&mut report, depth);
+        report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
+    }
+    if args.mutants || depth == Depth::Full {
+        report.must("mutants", || mutants::run(&mutants::Args::default()));
+    }
+    report.finish()
+}
+
+/// Random cases a property, unless `PROPTEST_CASES` says otherwise.
+fn cases(depth: Depth) -> &'static str {
+    match depth {
+        Depth::Quick => "64",
+        Depth::Normal => "256",
+        Depth::Full => "4096",
+    }
+}
+
+fn tests(report: &mut Report, depth: Depth) {
+    let examples = if depth == Depth::Quick { "" } else { " --examples" };
+    report.must("tests", || {
+        Cmd::cargo(&format!("test --workspace --all-features --no-fail-fast --tests{examples}"))
+            .env_default("PROPTEST_CASES", cases(depth))
+            .run()
+    });
+    if depth != Depth::Quick {
+        report.must("doctests", || Cmd::cargo("test --workspace --all-features --no-fail-fast --doc").run());
+    }
+}
+
+/// Every interleaving of the crate's loom tests, up to two preemptions.
+fn loom(report: &mut Report, package: &str) {
+    if !root().join(format!("crates/{package}/tests/loom.rs")).exists() {
+        return;
+    }
+    report.must(&format!("loom {package}"), || {
+        Cmd::cargo(&format!("test --release -p {package} --test loom"))
+            .own_target("loom")
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env_default("LOOM_MAX_PREEMPTIONS", "2")
+            .run()
+    });
+}
+
+/// The ring's unit tests, and those of tests/miri.rs, under miri.
+fn miri(report: &mut Report, depth: Depth) {
+    let models: &[&str] = match depth {
+        Depth::Full => &["", " -Zmiri-tree-borrows"],
+        _ => &[""],
+    };
+    let fit = root().join("crates/millstream-ring/tests/miri.rs").exists();
+    let fit = if fit { " --test miri" } else { "" };
+    for model in models {
+        report.step(&format!("miri{model}"), || {
+            if let Err(reason) = tools::miri() {
+                return Ok(Step::Skipped(reason));
+            }
+            Cmd::cargo(&format!("+nightly miri test -p millstream-ring --lib{fit}"))
+                .own_target("miri")
+                .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
+                .env("PROPTEST_CASES", "4") // a hundred times slower than the machine
+                .run()?;
+            Ok(Step::Done)
+        });
+    }
+}

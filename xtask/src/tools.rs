@@ -1,0 +1,58 @@
+//! The tools that a fresh machine may lack, and how to get them.
+
+use crate::cmd::Cmd;
+
+/// Is a missing tool a failure? (`MILLSTREAM_REQUIRE=all`, as in `.ci/run`.)
+pub(crate) fn require_all() -> bool {
+    std::env::var_os("MILLSTREAM_REQUIRE").is_some_and(|value| value == "all")
+}
+
+/// The version of cargo-deny that is installed where it is missing.
+const DENY: &str = "0.20.2";
+
+/// Miri on the nightly toolchain, installed if need be; or why it is not there.
+pub(crate) fn miri() -> Result<(), String> {
+    if Cmd::cargo("+nightly miri --version").succeeds() {
+        return Ok(());
+    }
+    let get = if Cmd::cargo("+nightly --version").succeeds() {
+        "component add --toolchain nightly miri rust-src"
+    } else {
+        "toolchain install nightly --profile minimal --component miri --component rust-src"
+    };
+    rustup(get)
+}
+
+/// A component of the toolchain in use; or why it is not there.
+pub(crate) fn component(cargo_command: &str, component: &str) -> Result<(), String> {
+    if Cmd::cargo(&format!("{cargo_command} --version")).succeeds() {
+        return Ok(());
+    }
+    rustup(&format!("component add {component}"))
+}
+
+/// cargo-deny. Building it takes minutes, so this is done only on request.
+pub(crate) fn deny(install: bool) -> Result<(), String> {
+    if Cmd::cargo("deny --version").succeeds() {
+        return Ok(());
+    }
+    if !install {
+        return Err("cargo-deny is not installed; `cargo xtask lint --deny` installs it".to_owned());
+    }
+    Cmd::cargo(&format!("install cargo-deny --locked --version {DENY}"))
+        .own_target("cargo-deny")
+        .run()
+        .map_err(|error| error.message)
+}
+
+/// perf, which no package manager of Rust can install.
+pub(crate) fn perf() -> Result<(), String> {
+    if Cmd::new("perf", ["--version"]).succeeds() {
+        return Ok(());
+    }
+    Err("perf is not installed (Debian and Ubuntu: linux-perf or linux-tools-generic)".to_owned())
+}
+
+fn rustup(args: &str) -> Result<(), String> {
+    Cmd::new("rustup", args.split_whitespace()).run().map_err(|error| error.message)
+}
