@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result {
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(failure(format!("rows: {} errors, listed above", wrong.len())))
+    Err(failure(format!("{MAPPING}: {} errors, listed above", wrong.len())))
 }
 
 /// How a row is shown to hold.

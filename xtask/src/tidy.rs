@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result {
     if offences.is_empty() {
         return Ok(());
     }
-    Err(failure(format!("tidy: {} offences, listed above", offences.len())))
+    Err(failure(format!("{} offences, listed above", offences.len())))
 }
 
 fn offences(root: &Path) -> Result<Vec<String>> {
