@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::cmd::{Result, failure, read, root};
@@ -18,16 +19,17 @@ pub(crate) fn run() -> Result {
     let rows = row_ids(&read(&root.join(REQUIREMENTS))?);
     let (mapping, mut wrong) = parse(&read(&root.join(MAPPING))?);
     let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
-    let mut open = 0;
+    let (mut table, mut open) = (String::new(), 0);
     for id in &rows {
         match mapping.get(id) {
-            Some((_, proof)) => println!("{id} {proof}"),
+            Some((_, proof)) => table += &format!("{id} {proof}\n"),
             None => {
-                println!("{id} open");
+                table += &format!("{id} open\n");
                 open += 1;
             }
         }
     }
+    print(&table)?;
     for (id, (line, proof)) in &mapping {
         if !known.contains(id.as_str()) {
             wrong.push(format!("{MAPPING}:{line}: {REQUIREMENTS} has no row {id}"));
@@ -44,6 +46,14 @@ pub(crate) fn run() -> Result {
         return Ok(());
     }
     Err(failure(format!("{MAPPING}: {} errors, listed above", wrong.len())))
+}
+
+/// To standard output, whose reader may have seen enough.
+fn print(table: &str) -> Result {
+    match std::io::stdout().write_all(table.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failure(format!("cannot write: {error}"))),
+        _ => Ok(()),
+    }
 }
 
 /// How a row is shown to hold.
