@@ -1,0 +1,64 @@
+use crate::block::Pool;
+use crate::{Block, Failure};
+use std::io::{ErrorKind, Read};
+
+/// The bytes of a reader, as owned blocks.
+///
+/// One read makes one block: what a read brings is passed on at once, however little, so that a line typed at a
+/// terminal is not held back until a block is full. An interrupted read is repeated. An error ends the iterator and is
+/// kept in its [`Failure`]; the bytes before it have been passed on.
+#[derive(Debug)]
+pub struct Blocks<R> {
+    /// None once the stream has ended: a terminal could be read beyond its end.
+    reader: Option<R>,
+    pool: Pool,
+    failure: Failure,
+}
+
+impl<R: Read> Blocks<R> {
+    /// The most bytes in one block, unless chosen otherwise: small enough that a few blocks fit into a core's cache,
+    /// large enough that the cost of a read and of a slot vanishes.
+    pub const DEFAULT_SIZE: usize = 128 * 1024;
+
+    /// Blocks of at most [`DEFAULT_SIZE`](Blocks::DEFAULT_SIZE) bytes.
+    pub fn new(reader: R) -> Self {
+        Self::with_size(reader, Self::DEFAULT_SIZE)
+    }
+
+    /// Blocks of at most `size` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    pub fn with_size(reader: R, size: usize) -> Self {
+        assert!(size > 0, "a block needs room for at least one byte");
+        Blocks { reader: Some(reader), pool: Pool::new(size), failure: Failure::default() }
+    }
+
+    /// Where an error of the reader is kept.
+    pub fn failure(&self) -> Failure {
+        self.failure.clone()
+    }
+}
+
+impl<R: Read> Iterator for Blocks<R> {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let reader = self.reader.as_mut()?;
+        let mut buffer = self.pool.take();
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(filled) => return Some(self.pool.block(buffer, filled)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.failure.keep(error);
+                    break;
+                }
+            }
+        }
+        self.reader = None;
+        None
+    }
+}

@@ -1,0 +1,63 @@
+use super::{is_graphic, is_space};
+
+/// Counts words across blocks. A word is a run without [white space](is_space) that holds at least one
+/// [graphic](is_graphic) byte; where blocks are cut makes no difference.
+///
+/// # How
+///
+/// Eight bytes at a time, without a branch, by one addition. Each byte of the text becomes a byte of two numbers: in N
+/// it is 0xff where the text has no white space and 0 where it has, in P it is 1 where the text is graphic. In N + P, a
+/// graphic byte carries out of its own byte, the carry runs to the end of its run of 0xff, and there it makes the 0 of
+/// the white space a 1: exactly one for each run that holds a graphic byte, which is one for each word. The carry out
+/// of the eight bytes is the only state: we are in a word.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    ended: u64,
+    inside: bool,
+}
+
+impl Words {
+    /// Reads the next bytes of the text.
+    pub fn read(&mut self, bytes: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks();
+        for chunk in chunks {
+            self.read_chunk(chunk);
+        }
+        if !rest.is_empty() {
+            let mut chunk = [NEITHER; CHUNK];
+            chunk[..rest.len()].copy_from_slice(rest);
+            self.read_chunk(&chunk);
+        }
+    }
+
+    /// How many words there are if the text ends here.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.ended + u64::from(self.inside)
+    }
+
+    #[inline(always)]
+    fn read_chunk(&mut self, chunk: &[u8; CHUNK]) {
+        let wordlike = chunk.map(|byte| if is_space(byte) { 0 } else { 0xff });
+        let graphic = chunk.map(|byte| u8::from(is_graphic(byte)));
+        let mut ends = 0;
+        for (n, p) in wordlike.as_chunks().0.iter().zip(graphic.as_chunks().0) {
+            // The first byte of the text is the lowest of the number, so that the carry runs with the text.
+            let (n, p) = (u64::from_le_bytes(*n), u64::from_le_bytes(*p));
+            let (sum, carry) = n.overflowing_add(p);
+            let (sum, carry_again) = sum.overflowing_add(u64::from(self.inside));
+            self.inside = carry | carry_again;
+            ends += sum & !n & LOW_BITS;
+        }
+        // At most CHUNK / 8 in each byte, and at most CHUNK in all: their sum fits into the highest byte.
+        self.ended += ends.wrapping_mul(LOW_BITS) >> 56;
+    }
+}
+
+const CHUNK: usize = 64;
+
+/// The lowest bit of each of eight bytes.
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+
+/// Neither white space nor graphic: changes nothing, in a word or outside.
+const NEITHER: u8 = 0;

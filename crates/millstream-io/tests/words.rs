@@ -1,0 +1,75 @@
+//! The fast counters against the definition, byte by byte, however the text is cut.
+
+use millstream_io::text::{Words, is_graphic, is_space, line_ends};
+use proptest::prelude::*;
+
+/// The definition: a run without white space is a word if it holds a graphic byte.
+fn words_of(text: &[u8]) -> u64 {
+    let runs = text.split(|&byte| is_space(byte));
+    runs.filter(|run| run.iter().any(|&byte| is_graphic(byte))).count() as u64
+}
+
+/// Bytes of all kinds, those that matter more often than in random ones.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![
+        3 => prop::sample::select(b" \t\n\x0b\x0c\r".as_slice()),
+        3 => 0x21..=0x7e_u8,
+        2 => prop::sample::select([0x00, 0x08, 0x0e, 0x1f, 0x20, 0x7f, 0x80, 0xa0, 0xff].as_slice()),
+        1 => any::<u8>(),
+    ];
+    prop::collection::vec(byte, 0..600)
+}
+
+/// The text in pieces: some of its bytes in one read each, in the order of the text.
+fn pieces(text: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+    let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
+    at.sort_unstable();
+    at.windows(2).map(|w| text[w[0]..w[1]].to_vec()).collect()
+}
+
+proptest! {
+    #[test]
+    fn words_do_not_depend_on_cuts(text in text(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+        let mut words = Words::default();
+        for piece in pieces(&text, &cuts) {
+            words.read(&piece);
+        }
+        prop_assert_eq!(words.count(), words_of(&text));
+    }
+
+    #[test]
+    fn line_ends_are_line_feeds(text in text()) {
+        prop_assert_eq!(line_ends(&text), text.iter().filter(|&&byte| byte == b'\n').count() as u64);
+    }
+}
+
+#[test]
+fn every_byte_alone_and_between() {
+    for byte in 0..=255_u8 {
+        for text in [vec![byte], vec![b' ', byte, b' '], vec![b'a', byte, b'b'], vec![0x80, byte, 0x80]] {
+            let mut words = Words::default();
+            words.read(&text);
+            assert_eq!(words.count(), words_of(&text), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn the_carry_runs_through_many_chunks() {
+    let mut text = vec![b'x'];
+    text.extend([0xff; 1000]);
+    let mut words = Words::default();
+    words.read(&text);
+    assert_eq!(words.count(), 1);
+    words.read(b" ");
+    assert_eq!(words.count(), 1);
+    words.read(b"y");
+    assert_eq!(words.count(), 2);
+}
+
+#[test]
+fn the_classes_are_those_of_c() {
+    let of = |is: fn(u8) -> bool| (0..=255_u8).filter(|&byte| is(byte)).collect::<Vec<u8>>();
+    assert_eq!(of(is_space), [9, 10, 11, 12, 13, 32]);
+    assert_eq!(of(is_graphic), (0x21..=0x7e).collect::<Vec<u8>>());
+}
