@@ -1,0 +1,178 @@
+use crate::claim::Claim;
+use crate::reader::Reader;
+use crate::view::{View, Wire};
+use millstream_core::{Event, SequenceNumber};
+
+/// Published slots, lent by their reader. Dropping the batch releases them to the producer.
+#[derive(Debug)]
+pub struct Batch<'r, F: Wire> {
+    reader: &'r mut Reader<F>,
+    len: usize,
+}
+
+impl<'r, F: Wire> Batch<'r, F> {
+    pub(crate) fn new(reader: &'r mut Reader<F>, len: usize) -> Self {
+        Batch { reader, len }
+    }
+
+    /// The number of the first slot.
+    #[must_use]
+    pub fn first(&self) -> SequenceNumber {
+        SequenceNumber(self.reader.position)
+    }
+
+    /// How many slots are lent.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no slot is lent: after [`truncate`](Batch::truncate) to 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Gives the slots from the `len`-th on back unread: the next batch begins with them.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// What slot `i` of the batch holds, if it is filled; none as well where the batch has no slot `i`.
+    #[must_use]
+    pub fn get(&self, i: usize) -> Option<F::Ref<'_>> {
+        self.iter().nth(i).flatten()
+    }
+
+    /// What the slots hold, in order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, F> {
+        Iter { chunk: self.chunk(), next: 0, len: self.len }
+    }
+
+    #[inline(always)]
+    fn chunk(&self) -> F::Chunk<'_> {
+        // SAFETY: the slots of this batch are published, they lie side by side, and they are released no sooner than
+        // this batch is dropped, which its borrow forbids while the chunk is used.
+        unsafe { self.reader.view.chunk(self.reader.position) }
+    }
+
+    /// Calls `f` with every slot and its number. If it panics, [`Reader::visited`] tells at which.
+    #[inline]
+    pub fn for_each(&mut self, mut f: impl FnMut(SequenceNumber, Option<F::Ref<'_>>)) {
+        let (first, len) = (self.reader.position, self.len);
+        // SAFETY: as in `chunk`; the batch is borrowed for the whole loop.
+        let chunk = unsafe { self.reader.view.chunk(first) };
+        let mut visited = Visited { n: first, visited: &mut self.reader.visited };
+        for i in 0..len {
+            visited.n = first + i as u64;
+            // SAFETY: `i` is less than the batch's length.
+            f(SequenceNumber(visited.n), unsafe { F::at(&chunk, i) });
+        }
+        std::mem::forget(visited);
+    }
+
+    /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go.
+    #[inline]
+    pub fn map_into<S: Event>(&self, claim: &mut Claim<'_, S>, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
+        let chunk = self.chunk();
+        claim.fill(self.len, |i| {
+            // SAFETY: `fill` gives no `i` beyond the batch's length.
+            f(unsafe { F::at(&chunk, i) })
+        });
+    }
+}
+
+/// Notes the number at which a panic leaves a loop.
+struct Visited<'a> {
+    n: u64,
+    visited: &'a mut Option<u64>,
+}
+
+impl Drop for Visited<'_> {
+    fn drop(&mut self) {
+        *self.visited = Some(self.n);
+    }
+}
+
+impl<F: Wire> Drop for Batch<'_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.reader.position += self.len as u64;
+            // SAFETY: what was lent borrowed this batch, so it is not used any more.
+            unsafe { self.reader.view.release(self.reader.position) };
+        }
+    }
+}
+
+/// What the slots of a batch hold, in order.
+pub struct Iter<'b, F: Wire> {
+    chunk: F::Chunk<'b>,
+    next: usize,
+    len: usize,
+}
+
+impl<'b, F: Wire> Iterator for Iter<'b, F> {
+    type Item = Option<F::Ref<'b>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        (self.next < self.len).then(|| {
+            self.next += 1;
+            // SAFETY: less than the length of the batch that the chunk was made for.
+            unsafe { F::at(&self.chunk, self.next - 1) }
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len - self.next, Some(self.len - self.next))
+    }
+}
+
+impl<F: Wire> ExactSizeIterator for Iter<'_, F> {}
+
+impl<F: Wire> std::fmt::Debug for Iter<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iter").field("next", &self.next).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// END, lent by its reader. Dropping it releases it; there is nothing behind it.
+#[derive(Debug)]
+pub struct End<'r, F: Wire> {
+    reader: &'r mut Reader<F>,
+}
+
+impl<'r, F: Wire> End<'r, F> {
+    pub(crate) fn new(reader: &'r mut Reader<F>) -> Self {
+        End { reader }
+    }
+
+    /// END's number: the length of the clock.
+    #[must_use]
+    pub fn number(&self) -> SequenceNumber {
+        SequenceNumber(self.reader.position)
+    }
+
+    /// What END holds.
+    #[must_use]
+    pub fn value(&self) -> Option<F::Ref<'_>> {
+        // SAFETY: END is published, and it is released no sooner than this is dropped, which the borrow forbids.
+        unsafe { self.reader.view.at_end(self.reader.position) }
+    }
+
+    /// Gives END back unread.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<F: Wire> Drop for End<'_, F> {
+    fn drop(&mut self) {
+        self.reader.position += 1;
+        // SAFETY: what was lent borrowed this, so it is not used any more.
+        unsafe { self.reader.view.release(self.reader.position) };
+    }
+}

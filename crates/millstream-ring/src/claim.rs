@@ -1,0 +1,107 @@
+use crate::producer::Producer;
+use millstream_core::{Event, SequenceNumber};
+
+/// Free slots, claimed by the producer: write them in order, then publish.
+///
+/// Nothing is seen before [`publish`](Claim::publish), which shows what was written. A claim that is dropped instead
+/// publishes nothing and drops what was written into it.
+#[derive(Debug)]
+pub struct Claim<'p, S: Event> {
+    producer: &'p mut Producer<S>,
+    len: usize,
+    written: usize,
+}
+
+impl<'p, S: Event> Claim<'p, S> {
+    pub(crate) fn new(producer: &'p mut Producer<S>, len: usize) -> Self {
+        Claim { producer, len, written: 0 }
+    }
+
+    /// The first claimed number.
+    #[must_use]
+    pub fn first(&self) -> SequenceNumber {
+        SequenceNumber(self.producer.next)
+    }
+
+    /// The last claimed number.
+    #[must_use]
+    pub fn last(&self) -> SequenceNumber {
+        SequenceNumber(self.producer.next + self.len as u64 - 1)
+    }
+
+    /// How many slots are claimed: at least 1.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a claim is never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes the next slot.
+    ///
+    /// # Panics
+    ///
+    /// If every claimed slot is written.
+    #[inline]
+    pub fn write(&mut self, value: S) {
+        assert!(self.written < self.len, "all {} claimed slots are written", self.len);
+        let cells = self.producer.shared.slots.cells(self.producer.next + self.written as u64);
+        // SAFETY: the number is claimed: every reader has released what was in its cell, the sweep has dropped it, no
+        // reader looks at it before it is published, and the producer is borrowed.
+        unsafe { cells.write(0, value) };
+        self.written += 1;
+    }
+
+    /// Writes `n` more slots, as many as are still unwritten at most: `f` of 0, 1, ... in order.
+    #[inline]
+    pub fn fill(&mut self, n: usize, mut f: impl FnMut(usize) -> S) {
+        let n = n.min(self.len - self.written);
+        let slots = &self.producer.shared.slots;
+        let from = self.producer.next + self.written as u64;
+        let mut count = Count { n: 0, written: &mut self.written };
+        while count.n < n {
+            let start = count.n;
+            let run = slots.contiguous(from + start as u64, (n - start) as u64) as usize;
+            let cells = slots.cells(from + start as u64);
+            for i in 0..run {
+                let value = f(start + i);
+                // SAFETY: as in `write`, and cell `i` lies before the storage's end.
+                unsafe { cells.write(i, value) };
+                count.n = start + i + 1;
+            }
+        }
+    }
+
+    /// Shows what was written to every reader, and gives the other slots back.
+    #[inline]
+    pub fn publish(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped, so the borrow is moved out of it and not copied.
+        let producer = unsafe { std::ptr::read(&raw const this.producer) };
+        producer.next += this.written as u64;
+        producer.shared.publish(producer.next);
+    }
+}
+
+/// Counts the slots that a `fill` has written, also when its function panics.
+struct Count<'a> {
+    n: usize,
+    written: &'a mut usize,
+}
+
+impl Drop for Count<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.written += self.n;
+    }
+}
+
+impl<S: Event> Drop for Claim<'_, S> {
+    fn drop(&mut self) {
+        let next = self.producer.next;
+        self.producer.abandoned = Some(next + self.written as u64);
+        for n in next..next + self.written as u64 {
+            // SAFETY: this claim wrote the value, and no reader looks at a number that is not published.
+            unsafe { self.producer.shared.slots.drop_value(n) };
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use std::{error::Error, fmt};
+
+/// A ring cannot have this many slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapacityError {
+    /// The slots asked for.
+    pub slots: usize,
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = self.slots;
+        write!(f, "a ring of {slots} slots: the capacity must be a power of two, and at least 1")?;
+        match slots.checked_next_power_of_two() {
+            Some(next) if slots > 0 => write!(f, "; {next} is the next one"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Error for CapacityError {}
+
+/// A claim that can never succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimError {
+    /// No slots were asked for.
+    Zero,
+    /// The stream has ended.
+    Ended,
+}
+
+impl fmt::Display for ClaimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ClaimError::Zero => "a claim of no slots: claim at least 1",
+            ClaimError::Ended => "a claim behind END: the stream has ended",
+        })
+    }
+}
+
+impl Error for ClaimError {}
+
+/// No room for another mark: some reader has not come to the oldest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarksFull;
+
+impl fmt::Display for MarksFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too many marks: a reader has not come to the oldest one yet")
+    }
+}
+
+impl Error for MarksFull {}

@@ -1,0 +1,133 @@
+//! k members, one input, one output ring: who works on which numbers, and how much is done.
+//!
+//! `taken` is the next number that nobody has claimed. Each member has a floor: the start of the run it works on, or
+//! none. A claimer writes its floor, then advances `taken` by compare-and-swap. What the group has done is the minimum
+//! of `taken` and the floors, read in that order: whoever sees that `taken` has gone beyond a run also sees the floor
+//! that was written before it, or a later one. A claimer that retries writes a floor that is behind, so the minimum
+//! may seem to step back; every observer keeps its own maximum.
+
+use crate::error::CapacityError;
+use crate::gate::{GONE, Gate};
+use crate::member::Member;
+use crate::reader::Reader;
+use crate::shared::Shared;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::view::{HiddenGate, View, Wire};
+use crate::wiring::reader;
+use crossbeam_utils::CachePadded;
+use millstream_core::{Density, Event, Val};
+
+/// The floor of a member that works on nothing.
+const IDLE: u64 = u64::MAX;
+
+struct Work {
+    /// The first number of the run, or IDLE.
+    floor: AtomicU64,
+    /// How long the run is. Read only when all members are gone.
+    len: AtomicU64,
+}
+
+pub(crate) struct GroupState {
+    taken: CachePadded<AtomicU64>,
+    work: Box<[CachePadded<Work>]>,
+    /// The members are gone: the input's producer need not wait for them.
+    left: AtomicBool,
+    /// Held by the member that drops released values of the output.
+    pub(crate) sweeping: Mutex<()>,
+    /// How many of the input's marks lie on the output.
+    pub(crate) marks: Mutex<u64>,
+}
+
+impl GroupState {
+    fn new(k: usize, position: u64) -> Self {
+        let idle = || CachePadded::new(Work { floor: AtomicU64::new(IDLE), len: AtomicU64::new(0) });
+        GroupState {
+            taken: CachePadded::new(AtomicU64::new(position)),
+            work: (0..k).map(|_| idle()).collect(),
+            left: AtomicBool::new(false),
+            sweeping: Mutex::new(()),
+            marks: Mutex::new(0),
+        }
+    }
+
+    pub(crate) fn members(&self) -> u64 {
+        self.work.len() as u64
+    }
+
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// Every number below the result is done. Acquires what the members did, by their floors.
+    pub(crate) fn done(&self) -> u64 {
+        let taken = self.taken();
+        self.work.iter().map(|work| work.floor.load(Ordering::Acquire)).min().unwrap_or(IDLE).min(taken)
+    }
+
+    /// What the input's producer has to wait for.
+    pub(crate) fn gate(&self) -> u64 {
+        if self.left.load(Ordering::Acquire) { GONE } else { self.done() }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Claims a run for a member: from `taken` on, below `limit`, as long as `len` says of its start.
+    pub(crate) fn claim(&self, member: usize, limit: u64, len: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+        let work = &self.work[member];
+        let mut taken = self.taken();
+        loop {
+            if taken >= limit {
+                self.finish(member);
+                return None;
+            }
+            let run = len(taken);
+            work.len.store(run, Ordering::Relaxed);
+            work.floor.store(taken, Ordering::Release);
+            // The release half shows the floor to whoever sees the new `taken`.
+            match self.taken.compare_exchange(taken, taken + run, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((taken, run)),
+                Err(now) => taken = now,
+            }
+        }
+    }
+
+    /// Says that the member's run is done: releases what it read and wrote.
+    pub(crate) fn finish(&self, member: usize) {
+        self.work[member].floor.store(IDLE, Ordering::Release);
+    }
+
+    /// Whether number `n` belongs to a run that was given up. Only when all members are gone.
+    pub(crate) fn is_unfinished(&self, n: u64) -> bool {
+        self.work.iter().any(|work| {
+            let floor = work.floor.load(Ordering::Relaxed);
+            floor != IDLE && floor <= n && n < floor.saturating_add(work.len.load(Ordering::Relaxed))
+        })
+    }
+}
+
+/// Gives the input to `k` members, who fill one output ring: number n of the output from number n of the input.
+///
+/// # Errors
+///
+/// If `capacity`, the output ring's, is not a power of two.
+///
+/// # Panics
+///
+/// If `k` is 0.
+#[expect(clippy::type_complexity, reason = "the members and the reader of their output")]
+pub fn group<F: Wire, T: Event, D: Density>(
+    mut input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<Member<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
+    assert!(k >= 1, "a group needs at least one member");
+    let state = Arc::new(GroupState::new(k, input.position));
+    let shared = Shared::<D::Slot<T>>::new(capacity, Some(state.clone()))?;
+    input.view.regate(&HiddenGate(Gate::Group(state.clone())));
+    let view = Arc::new(input.view);
+    let output = reader::<T, D>(&shared);
+    let members = (0..k).map(|index| Member::new(index, view.clone(), shared.clone(), state.clone())).collect();
+    Ok((members, output))
+}

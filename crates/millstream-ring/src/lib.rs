@@ -1,0 +1,58 @@
+//! Single-producer ring buffers, after the LMAX Disruptor: the place where Millstream's slots live.
+//!
+//! A [`Producer`] claims free slots, writes through the claim and publishes. A [`Reader`] owns its position; a
+//! [`Batch`] lends it published slots and releases them when it is done. The producer never overtakes a reader: every
+//! reader is a *gate*, which says the next number it needs. Readers of several rings side by side
+//! ([`Pair`](millstream_core::Pair), [`Masked`](millstream_core::Masked), [`Seen`](millstream_core::Seen)) are joined by
+//! number and copy nothing. A [`group`] lets k [`Member`]s claim runs of one input and fill the same numbers of one
+//! output ring.
+//!
+//! ```
+//! use millstream_ring::ring;
+//! use millstream_core::Full;
+//!
+//! let (mut producer, mut reader) = ring::<char, Full>(2)?;
+//! let mut claim = producer.try_claim(2)?.expect("the ring is empty");
+//! assert_eq!((claim.first().0, claim.last().0), (0, 1));
+//! claim.write('a');
+//! claim.write('b');
+//! claim.publish();
+//! assert!(producer.try_claim(1)?.is_none(), "the ring is full");
+//!
+//! let batch = reader.batch(8).expect("two slots are published");
+//! assert_eq!(batch.iter().flatten().collect::<String>(), "ab");
+//! drop(batch); // releases them
+//! assert_eq!(producer.try_claim(1)?.expect("there is room").first().0, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This is the only crate of the project with `unsafe`; SAFETY.md tells which release pairs with which acquire. No safe
+//! call reaches an unpublished or a released slot: nothing safe takes a number, and what is lent borrows its reader.
+#![allow(unsafe_code)]
+
+mod batch;
+mod claim;
+mod error;
+mod gate;
+mod group;
+mod mark;
+mod member;
+mod producer;
+mod reader;
+mod shared;
+mod slots;
+mod sync;
+mod view;
+mod wiring;
+
+pub use batch::{Batch, End, Iter};
+pub use claim::Claim;
+pub use error::{CapacityError, ClaimError, MarksFull};
+pub use group::group;
+pub use mark::Mark;
+pub use member::Member;
+pub use producer::Producer;
+pub use reader::Reader;
+pub use slots::Slice;
+pub use view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
+pub use wiring::{Wiring, ring};

@@ -1,0 +1,187 @@
+use crate::gate::Gating;
+use crate::group::GroupState;
+use crate::shared::Shared;
+use crate::sync::{Arc, lock};
+use crate::view::{View, Wire};
+use millstream_core::{Event, SequenceNumber};
+
+/// One of k tasklets that share an input and an output ring.
+///
+/// A member claims a run of the input's numbers and fills the same numbers of the output; runs of other members may be
+/// finished in any order, and readers of the output see a number when all numbers below it are done as well.
+pub struct Member<F: Wire, S: Event> {
+    index: usize,
+    input: Arc<F::View>,
+    output: Arc<Shared<S>>,
+    group: Arc<GroupState>,
+    gating: Gating,
+    /// The greatest cursor of the input that was seen.
+    seen: u64,
+    marks: u64,
+    abandoned: Option<u64>,
+}
+
+impl<F: Wire, S: Event> Member<F, S> {
+    pub(crate) fn new(index: usize, input: Arc<F::View>, output: Arc<Shared<S>>, group: Arc<GroupState>) -> Self {
+        Member { index, input, output, group, gating: Gating::new(), seen: 0, marks: 0, abandoned: None }
+    }
+
+    /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns how long the run was:
+    /// 0 if nothing is published, everything is claimed, or the output has no room.
+    ///
+    /// A run is at most an equal share of what is there, so that few items spread over the members as well.
+    ///
+    /// If `f` panics, this member is broken: it never claims again, what it wrote is dropped, and no reader sees its
+    /// run or anything behind it.
+    pub fn fill(&mut self, max: usize, f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
+        if self.abandoned.is_some() || max == 0 {
+            return 0;
+        }
+        self.seen = self.seen.max(self.input.cursor());
+        let limit = self.seen.min(self.input.end()).min(self.room());
+        if self.group.taken() >= limit || !self.copy_marks() {
+            return 0;
+        }
+        let (input, members) = (&self.input, self.group.members());
+        let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(members).min(max as u64));
+        match self.group.claim(self.index, limit, len) {
+            None => 0,
+            Some((first, len)) => {
+                self.fill_run(first, len as usize, f);
+                self.group.finish(self.index);
+                len as usize
+            }
+        }
+    }
+
+    fn fill_run(&mut self, first: u64, len: usize, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
+        // SAFETY: the numbers are published, and the group's gate holds them until this run is finished; `claim`
+        // was told to take no more than lie side by side.
+        let chunk = unsafe { self.input.chunk(first) };
+        let mut given_up = GivenUp { first, written: 0, output: &self.output, abandoned: &mut self.abandoned };
+        let slots = &self.output.slots;
+        while given_up.written < len {
+            let start = given_up.written;
+            let run = slots.contiguous(first + start as u64, (len - start) as u64) as usize;
+            let cells = slots.cells(first + start as u64);
+            for i in 0..run {
+                // SAFETY: less than the length of the run.
+                let value = f(unsafe { F::at(&chunk, start + i) });
+                // SAFETY: there was room below the run's end: every reader has released what was in this cell, and it
+                // was dropped. No other member claims this number, and no reader sees it before the run is finished.
+                unsafe { cells.write(i, value) };
+                given_up.written = start + i + 1;
+            }
+        }
+        std::mem::forget(given_up);
+    }
+
+    /// Publishes END, if all numbers below it are claimed and nobody has claimed END: with the slot that `f` makes of
+    /// what the input's END holds. Returns whether END is claimed, by this member or another: then this one is done.
+    ///
+    /// If `f` panics, END is never published.
+    pub fn end(&mut self, f: impl FnOnce(Option<F::Ref<'_>>) -> Option<S>) -> bool {
+        if self.abandoned.is_some() {
+            return false;
+        }
+        self.seen = self.seen.max(self.input.cursor());
+        let end = self.input.end();
+        if self.seen <= end || self.group.taken() < end {
+            return false;
+        }
+        if self.group.taken() > end {
+            return true;
+        }
+        // Room for a slot, whether or not END gets one.
+        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).is_none() {
+            return self.group.taken() > end;
+        }
+        let given_up = GivenUp { first: end, written: 0, output: &self.output, abandoned: &mut self.abandoned };
+        // SAFETY: END is published, and the group's gate holds it until this run is finished.
+        let last = f(unsafe { self.input.at_end(end) });
+        std::mem::forget(given_up);
+        self.output.set_end(end, last.is_some());
+        if let Some(last) = last {
+            // SAFETY: as in `fill_run`: there was room, and END is claimed by this member alone.
+            unsafe { self.output.slots.cells(end).write(0, last) };
+        }
+        self.group.finish(self.index);
+        true
+    }
+
+    /// Numbers below the result may be written.
+    fn room(&mut self) -> u64 {
+        if std::mem::needs_drop::<S>() {
+            self.sweep();
+            self.output.swept() + self.output.slots.capacity()
+        } else {
+            self.gating.released(&self.output.gates, self.group.done()) + self.output.slots.capacity()
+        }
+    }
+
+    /// Drops what every reader of the output has released.
+    pub fn sweep(&mut self) {
+        if std::mem::needs_drop::<S>() {
+            // Whoever holds the lock does this work.
+            if let Ok(_sweeping) = self.group.sweeping.try_lock() {
+                let released = self.gating.released(&self.output.gates, self.group.done());
+                // SAFETY: all readers have released these numbers, so they are published and hold values that nobody
+                // looks at; the lock makes this member the only one that sweeps.
+                unsafe { self.output.sweep(released) };
+            }
+        }
+    }
+
+    /// Lays the input's new marks on the output; the numbers they lie at are not claimed before. False if there is no
+    /// room for them.
+    fn copy_marks(&mut self) -> bool {
+        let list = &self.input.marks().0;
+        let laid = list.laid();
+        if laid == self.marks {
+            return true;
+        }
+        let mut copied = lock(&self.group.marks);
+        let released = self.gating.released(&self.output.gates, self.group.done());
+        *copied = list.after(*copied, |mark| self.output.marks().0.lay(mark, released).is_ok());
+        self.marks = (*copied).min(laid);
+        self.marks == laid
+    }
+
+    /// The number at which a panic ended this member's run.
+    #[must_use]
+    pub fn abandoned_at(&self) -> Option<SequenceNumber> {
+        self.abandoned.map(SequenceNumber)
+    }
+
+    /// The next number that no member has claimed.
+    #[must_use]
+    pub fn taken(&self) -> SequenceNumber {
+        SequenceNumber(self.group.taken())
+    }
+}
+
+/// Takes back what a run has written when its function panics. Its floor stays, so that no reader goes beyond it.
+struct GivenUp<'m, S: Event> {
+    first: u64,
+    written: usize,
+    output: &'m Shared<S>,
+    abandoned: &'m mut Option<u64>,
+}
+
+impl<S: Event> Drop for GivenUp<'_, S> {
+    fn drop(&mut self) {
+        let next = self.first + self.written as u64;
+        *self.abandoned = Some(next);
+        for n in self.first..next {
+            // SAFETY: this run wrote the value, and the run is not finished, so nobody looks at it; `Shared` passes
+            // over it when it drops what is left.
+            unsafe { self.output.slots.drop_value(n) };
+        }
+    }
+}
+
+impl<F: Wire, S: Event> std::fmt::Debug for Member<F, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member").field("index", &self.index).field("taken", &self.taken()).finish_non_exhaustive()
+    }
+}

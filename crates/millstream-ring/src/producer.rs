@@ -1,0 +1,183 @@
+use crate::claim::Claim;
+use crate::error::{ClaimError, MarksFull};
+use crate::gate::{Counter, Gate, Gating};
+use crate::mark::Mark;
+use crate::reader::Reader;
+use crate::shared::Shared;
+use crate::sync::{Arc, AtomicU64};
+use crate::view::Leaf;
+use crossbeam_utils::CachePadded;
+use millstream_core::{Density, Event, SequenceNumber, Val};
+
+/// The writing end of a ring: there is one, and it never overtakes a reader.
+///
+/// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
+/// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep) or [`try_end`](Producer::try_end)), or with
+/// the ring.
+pub struct Producer<S: Event> {
+    pub(crate) shared: Arc<Shared<S>>,
+    gating: Gating,
+    /// The next number to be published.
+    pub(crate) next: u64,
+    /// Numbers below this one may be claimed without reading the gates.
+    limit: u64,
+    ended: bool,
+    pub(crate) abandoned: Option<u64>,
+}
+
+impl<S: Event> Producer<S> {
+    pub(crate) fn new(shared: Arc<Shared<S>>) -> Self {
+        Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None }
+    }
+
+    /// Claims at most `n` free slots, as many as there are, or none if the ring is full.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is 0, or the stream has ended.
+    #[inline]
+    pub fn try_claim(&mut self, n: usize) -> Result<Option<Claim<'_, S>>, ClaimError> {
+        if n == 0 {
+            return Err(ClaimError::Zero);
+        }
+        if self.ended {
+            return Err(ClaimError::Ended);
+        }
+        let room = self.room(n as u64);
+        Ok((room > 0).then(|| Claim::new(self, room as usize)))
+    }
+
+    /// Free slots, at most `want`.
+    #[inline]
+    fn room(&mut self, want: u64) -> u64 {
+        if std::mem::needs_drop::<S>() || self.limit.saturating_sub(self.next) < want {
+            self.read_gates();
+        }
+        want.min(self.limit.saturating_sub(self.next))
+    }
+
+    fn read_gates(&mut self) {
+        let released = self.gating.released(&self.shared.gates, self.next);
+        // SAFETY: all readers have released the numbers below, which are published, so each slot holds a value that
+        // nobody looks at; the single producer is the only one that sweeps.
+        unsafe { self.shared.sweep(released) };
+        self.limit = released + self.shared.slots.capacity();
+    }
+
+    /// Drops what every reader has released. A step that has nothing to publish calls this, so that an idle ring
+    /// keeps nothing alive.
+    #[inline]
+    pub fn sweep(&mut self) {
+        if std::mem::needs_drop::<S>() && self.gating.cached() < self.next {
+            self.read_gates();
+        }
+    }
+
+    /// Lays a mark at the number that is published next. Every reader sees it when it comes to that number.
+    ///
+    /// # Errors
+    ///
+    /// If sixteen marks lie before some reader already: lay it later.
+    pub fn mark(&mut self, id: u64) -> Result<Mark, MarksFull> {
+        let mark = Mark { at: SequenceNumber(self.next), id };
+        self.copy_mark(mark)?;
+        Ok(mark)
+    }
+
+    /// Lays a mark of another ring of the same clock at its own number.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark`](Producer::mark).
+    ///
+    /// # Panics
+    ///
+    /// If that number was published already: what happens at N must be decided before N is published.
+    pub fn copy_mark(&mut self, mark: Mark) -> Result<(), MarksFull> {
+        assert!(mark.at.0 >= self.next, "a mark at {}, but {} comes next", mark.at, self.next);
+        let released = self.gating.released(&self.shared.gates, self.next);
+        self.shared.marks().0.lay(mark, released)
+    }
+
+    /// Publishes END: with a value, if `last` is one, and then there must be room for it.
+    ///
+    /// # Errors
+    ///
+    /// Gives the slot back if the ring is full: try again later.
+    ///
+    /// # Panics
+    ///
+    /// If the stream has ended already.
+    pub fn try_end(&mut self, last: Option<S>) -> Result<(), S> {
+        assert!(!self.ended, "a stream ends once");
+        let end = self.next;
+        let has_slot = last.is_some();
+        if let Some(last) = last {
+            if self.room(1) == 0 {
+                return Err(last);
+            }
+            // SAFETY: there is room, so every reader has released what was here, the sweep has dropped it, and no
+            // reader looks at this number before it is published.
+            unsafe { self.shared.slots.cells(end).write(0, last) };
+        }
+        self.ended = true;
+        self.shared.set_end(end, has_slot);
+        self.next = end + 1;
+        self.shared.publish(self.next);
+        Ok(())
+    }
+
+    /// A reader from the next number on. (A [`Reader`] can be forked at its own number.)
+    pub fn reader<T: Event, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
+        let (gate, leaf) = leaf_at(&self.shared, self.next);
+        self.shared.gates.add(gate);
+        Reader::new(leaf, self.next)
+    }
+
+    /// The number that is published next.
+    #[must_use]
+    pub fn next(&self) -> SequenceNumber {
+        SequenceNumber(self.next)
+    }
+
+    /// Whether END is published.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// How many slots the ring has.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.shared.slots.capacity() as usize
+    }
+
+    /// Free slots, by the gates as they are now.
+    pub fn free(&mut self) -> usize {
+        self.room(u64::MAX) as usize
+    }
+
+    /// How often the gates were read. The cached minimum makes this far less than the claims.
+    #[must_use]
+    pub fn gate_scans(&self) -> u64 {
+        self.gating.scans()
+    }
+
+    /// The number at which the last claim was dropped without being published: where a stage panicked.
+    #[must_use]
+    pub fn abandoned_at(&self) -> Option<SequenceNumber> {
+        self.abandoned.map(SequenceNumber)
+    }
+}
+
+/// A reader's end of `shared` from number `position` on, and its gate, still to be added.
+pub(crate) fn leaf_at<S: Event>(shared: &Arc<Shared<S>>, position: u64) -> (Gate, Leaf<S>) {
+    let counter = Counter::new(CachePadded::new(AtomicU64::new(position)));
+    (Gate::Reader(counter.clone()), Leaf::new(shared.clone(), Gate::Reader(counter)))
+}
+
+impl<S: Event> std::fmt::Debug for Producer<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Producer").field("next", &self.next).field("ended", &self.ended).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+use crate::batch::{Batch, End};
+use crate::mark::{Coming, Mark};
+use crate::view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
+use millstream_core::{Full, Lens, Masked, Pair, Seen, SequenceNumber, Val};
+
+/// The reading end of an edge, and the next number it needs.
+///
+/// It sees every number from its own position on, in order, once. Dropping it lets the producer go on without it.
+pub struct Reader<F: Wire> {
+    pub(crate) view: F::View,
+    pub(crate) position: u64,
+    /// The greatest cursor seen: a group's may seem to step back.
+    seen: u64,
+    coming: Coming,
+    pub(crate) visited: Option<u64>,
+}
+
+impl<F: Wire> Reader<F> {
+    pub(crate) fn new(view: F::View, position: u64) -> Self {
+        Reader { view, position, seen: position, coming: Coming::new(), visited: None }
+    }
+
+    /// Lends at most `max` published slots that lie side by side; none if nothing is published, or only END is left.
+    ///
+    /// A batch is shorter than what is published where a ring wraps round or a mark lies.
+    #[inline]
+    pub fn batch(&mut self, max: usize) -> Option<Batch<'_, F>> {
+        if self.seen <= self.position || self.seen - self.position < max as u64 {
+            self.seen = self.seen.max(self.view.cursor());
+        }
+        // END is not among what a batch lends.
+        let ready = self.seen.min(self.view.end()).saturating_sub(self.position).min(max as u64);
+        if ready == 0 {
+            return None;
+        }
+        let mark = self.coming.limit(&self.view.marks().0, self.position);
+        let len = self.view.contiguous(self.position, ready.min(mark - self.position));
+        Some(Batch::new(self, len as usize))
+    }
+
+    /// Lends END, if it is the next slot and it is published.
+    #[inline]
+    pub fn end(&mut self) -> Option<End<'_, F>> {
+        if self.seen <= self.position {
+            self.seen = self.seen.max(self.view.cursor());
+        }
+        (self.seen > self.position && self.view.end() == self.position).then(|| End::new(self))
+    }
+
+    /// The next number it needs.
+    #[must_use]
+    pub fn position(&self) -> SequenceNumber {
+        SequenceNumber(self.position)
+    }
+
+    /// Whether END was read.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.position > self.view.end()
+    }
+
+    /// Slots published and not read, END counted.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.seen.max(self.view.cursor()).saturating_sub(self.position)
+    }
+
+    /// The mark at the next number, if there is one. A batch never goes over a mark: it ends before it, or begins at
+    /// it.
+    pub fn mark(&mut self) -> Option<Mark> {
+        self.coming.here(&self.view.marks().0, self.position)
+    }
+
+    /// Calls `copy` with every mark that was laid since `known` marks were; returns how many are known now. A stage
+    /// copies marks to its output before it publishes the numbers they lie at. Stops where `copy` says `false`.
+    pub fn copy_marks(&self, known: u64, copy: impl FnMut(Mark) -> bool) -> u64 {
+        let list = &self.view.marks().0;
+        if list.laid() == known { known } else { list.after(known, copy) }
+    }
+
+    /// The number that was looked at when a panic ended a [`Batch::for_each`].
+    #[must_use]
+    pub fn visited(&self) -> Option<SequenceNumber> {
+        self.visited.map(SequenceNumber)
+    }
+
+    /// Another reader of the same edge, at the same number.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut fork = Reader::new(self.view.fork(self.position), self.position);
+        fork.seen = self.seen;
+        fork
+    }
+
+    /// This edge and another side by side, joined by number. Where one is behind, it passes over what the other has
+    /// released already.
+    #[must_use]
+    pub fn zip<G: Wire>(self, other: Reader<G>) -> Reader<Pair<F, G>> {
+        let position = self.position.max(other.position);
+        joined(Reader::new(ZipView::new(self.view, other.view), position))
+    }
+
+    /// This edge behind a mask: empty where the mask is not true.
+    #[must_use]
+    pub fn masked(self, mask: Reader<Val<bool, Full>>) -> Reader<Masked<F>> {
+        let position = self.position.max(mask.position);
+        let mask: Leaf<bool> = mask.view;
+        joined(Reader::new(MaskedView::new(self.view, mask), position))
+    }
+
+    /// This edge through a lens.
+    #[must_use]
+    pub fn seen<L: Lens<F>>(self) -> Reader<Seen<F, L>> {
+        Reader::new(SeenView::new(self.view), self.position)
+    }
+}
+
+/// Releases what one of the joined edges needs no more.
+fn joined<F: Wire>(reader: Reader<F>) -> Reader<F> {
+    // SAFETY: the readers were given up, so nothing is lent from them.
+    unsafe { reader.view.release(reader.position) };
+    reader
+}
+
+impl<F: Wire> std::fmt::Debug for Reader<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("position", &self.position).field("seen", &self.seen).finish_non_exhaustive()
+    }
+}

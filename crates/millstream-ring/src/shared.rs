@@ -1,0 +1,155 @@
+//! What the two ends of a ring share.
+
+use crate::error::CapacityError;
+use crate::gate::Gates;
+use crate::group::GroupState;
+use crate::mark::MarkList;
+use crate::slots::Slots;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::view::HiddenMarks;
+use crossbeam_utils::CachePadded;
+
+/// The END number of a stream that has not ended.
+pub(crate) const OPEN: u64 = u64::MAX;
+
+/// Who says how much is published.
+pub(crate) enum Published {
+    /// One producer, the only writer of this counter.
+    Producer(CachePadded<AtomicU64>),
+    /// k members: what their group has done.
+    Group(Arc<GroupState>),
+}
+
+pub(crate) struct Shared<S> {
+    pub(crate) slots: Slots<S>,
+    published: Published,
+    /// END's number, or OPEN. Stored before the cursor that shows END, so whoever acquires that cursor sees it.
+    end: CachePadded<AtomicU64>,
+    /// Whether END has a slot with a value in it. Stored like `end`.
+    end_slot: AtomicBool,
+    /// Every value below was dropped. Only whoever drops values stores it; a group's members acquire it before they
+    /// write over the slots.
+    swept: CachePadded<AtomicU64>,
+    pub(crate) gates: Gates,
+    marks: HiddenMarks,
+}
+
+impl<S> Shared<S> {
+    pub(crate) fn new(capacity: usize, group: Option<Arc<GroupState>>) -> Result<Arc<Self>, CapacityError> {
+        if !capacity.is_power_of_two() {
+            return Err(CapacityError { slots: capacity });
+        }
+        let published = match group {
+            None => Published::Producer(CachePadded::new(AtomicU64::new(0))),
+            Some(group) => Published::Group(group),
+        };
+        Ok(Arc::new(Shared {
+            slots: Slots::new(capacity),
+            published,
+            end: CachePadded::new(AtomicU64::new(OPEN)),
+            end_slot: AtomicBool::new(false),
+            swept: CachePadded::new(AtomicU64::new(0)),
+            gates: Gates::new(),
+            marks: HiddenMarks(MarkList::new()),
+        }))
+    }
+
+    /// Every number below the result is published, END counted. Acquires what was written into those slots. A group's
+    /// cursor may seem to step back: keep the greatest.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> u64 {
+        match &self.published {
+            Published::Producer(cursor) => cursor.load(Ordering::Acquire),
+            Published::Group(group) => group.done(),
+        }
+    }
+
+    /// Shows every number below `next`. Only the single producer calls this.
+    #[inline(always)]
+    pub(crate) fn publish(&self, next: u64) {
+        match &self.published {
+            Published::Producer(cursor) => cursor.store(next, Ordering::Release),
+            Published::Group(_) => unreachable!("a group publishes by its floors"),
+        }
+    }
+
+    /// Says that `end` is END, before the cursor shows it.
+    pub(crate) fn set_end(&self, end: u64, has_slot: bool) {
+        self.end_slot.store(has_slot, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
+    }
+
+    /// END's number once it is known; known to everybody who has acquired the cursor behind END.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Whether END has a slot; meaningful once the cursor behind END was acquired.
+    pub(crate) fn end_has_slot(&self) -> bool {
+        self.end_slot.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn swept(&self) -> u64 {
+        self.swept.load(Ordering::Acquire)
+    }
+
+    /// Drops the values of the numbers from `swept` to `upto`. A value whose drop panics takes those behind it out of
+    /// the count as well: they leak, and nothing is dropped twice.
+    ///
+    /// # Safety
+    ///
+    /// Every one of these slots must hold a value that all readers have released; nobody else may sweep.
+    pub(crate) unsafe fn sweep(&self, upto: u64) {
+        // SAFETY: the caller's contract; below a released number no run is unfinished.
+        unsafe { self.sweep_but(upto, |_| false) };
+    }
+
+    /// As [`sweep`](Shared::sweep), and passes over holes.
+    ///
+    /// # Safety
+    ///
+    /// As [`sweep`](Shared::sweep), of every slot that is not a hole.
+    unsafe fn sweep_but(&self, upto: u64, is_hole: impl Fn(u64) -> bool) {
+        struct Advance<'a>(&'a AtomicU64, u64);
+        impl Drop for Advance<'_> {
+            fn drop(&mut self) {
+                self.0.store(self.1, Ordering::Release);
+            }
+        }
+        let from = self.swept.load(Ordering::Relaxed);
+        let upto = self.slots_below(upto).max(from);
+        let _advance = Advance(&self.swept, upto);
+        if std::mem::needs_drop::<S>() {
+            for n in from..upto {
+                if !is_hole(n) {
+                    // SAFETY: the caller's contract: the slot holds a value that nobody else touches.
+                    unsafe { self.slots.drop_value(n) };
+                }
+            }
+        }
+    }
+
+    /// The same bound without an END that has no slot.
+    fn slots_below(&self, upto: u64) -> u64 {
+        let end = self.end();
+        if upto > end { end + u64::from(self.end_has_slot()) } else { upto }
+    }
+
+    pub(crate) fn marks(&self) -> &HiddenMarks {
+        &self.marks
+    }
+}
+
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        let (written, group) = match &self.published {
+            Published::Producer(cursor) => (cursor.load(Ordering::Acquire), None),
+            Published::Group(group) => (group.taken(), Some(group.clone())),
+        };
+        let is_hole = |n| group.as_ref().is_some_and(|group| group.is_unfinished(n));
+        // SAFETY: nobody else has this ring any more. Below `written` every slot from `swept` on holds a value, apart
+        // from the runs of a group that were not finished, and those are passed over.
+        unsafe { self.sweep_but(written, is_hole) };
+    }
+}

@@ -1,0 +1,184 @@
+//! The storage: cells that hold a value or nothing, and do not know which. Who may touch a cell is decided above.
+
+use crate::sync::UnsafeCell;
+use std::{fmt, marker::PhantomData, mem::MaybeUninit};
+
+pub(crate) struct Slots<S> {
+    cells: Box<[UnsafeCell<MaybeUninit<S>>]>,
+}
+
+// SAFETY: through a shared `Slots` one thread moves values in and drops them (S: Send) while others hold references to
+// other cells (S: Sync). Which thread may do what to which cell is the contract of the unsafe methods.
+unsafe impl<S: Send + Sync> Sync for Slots<S> {}
+// SAFETY: sending the storage sends the values.
+unsafe impl<S: Send> Send for Slots<S> {}
+
+impl<S> Slots<S> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Slots { cells: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect() }
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// The index of number `n`.
+    fn index(&self, n: u64) -> usize {
+        (n & (self.capacity() - 1)) as usize
+    }
+
+    /// How many numbers from `n` on, at most `max`, lie side by side.
+    pub(crate) fn contiguous(&self, n: u64, max: u64) -> u64 {
+        max.min(self.capacity() - self.index(n) as u64)
+    }
+
+    /// The cells from number `n` on, to be written.
+    #[inline(always)]
+    pub(crate) fn cells(&self, n: u64) -> Cells<'_, S> {
+        Cells { cells: Cursor::new(&self.cells, self.index(n)) }
+    }
+
+    /// The cells from number `n` on, to be read.
+    ///
+    /// # Safety
+    ///
+    /// For as long as `'a`, every cell that is read through the slice must hold a value and must not be written.
+    #[inline(always)]
+    pub(crate) unsafe fn slice<'a>(&self, n: u64) -> Slice<'a, S> {
+        Slice { cells: Cursor::new(&self.cells, self.index(n)), lent: PhantomData }
+    }
+
+    /// Drops the value of number `n`.
+    ///
+    /// # Safety
+    ///
+    /// The cell must hold a value that nobody else reads, writes or drops.
+    pub(crate) unsafe fn drop_value(&self, n: u64) {
+        with_mut(&self.cells[self.index(n)], |cell| {
+            // SAFETY: the caller's contract: the cell is ours alone.
+            let value = unsafe { &mut *cell };
+            // SAFETY: the caller's contract: it holds a value, which nobody drops again.
+            unsafe { value.assume_init_drop() }
+        });
+    }
+}
+
+/// Cells to be written.
+pub(crate) struct Cells<'a, S> {
+    cells: Cursor<'a, S>,
+}
+
+impl<S> Cells<'_, S> {
+    /// Moves a value into cell `i`.
+    ///
+    /// # Safety
+    ///
+    /// Cell `i` must not lie behind the storage's end, must hold no value, and must be the caller's alone.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, i: usize, value: S) {
+        // SAFETY: the caller's contract: `i` is inside the storage.
+        let cell = unsafe { self.cells.at(i) };
+        with_mut(cell, |cell| {
+            // SAFETY: the caller's contract: the cell is ours alone, so that nobody else looks at it.
+            unsafe { cell.write(MaybeUninit::new(value)) }
+        });
+    }
+}
+
+/// Published slots of one ring, side by side.
+pub struct Slice<'a, S> {
+    cells: Cursor<'a, S>,
+    lent: PhantomData<&'a S>,
+}
+
+impl<S> Clone for Slice<'_, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S> Copy for Slice<'_, S> {}
+
+impl<S> fmt::Debug for Slice<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slice").finish_non_exhaustive()
+    }
+}
+
+impl<'a, S> Slice<'a, S> {
+    /// Slot `i`.
+    ///
+    /// # Safety
+    ///
+    /// `i` must be less than the length for which this slice was made.
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, i: usize) -> &'a S {
+        // SAFETY: the caller's contract: `i` is inside the storage.
+        let cell = unsafe { self.cells.at(i) };
+        with(cell, |cell| {
+            // SAFETY: by the contract of `Slots::slice` nobody writes the cell for as long as 'a.
+            let value: &'a MaybeUninit<S> = unsafe { &*cell };
+            // SAFETY: by the same contract it holds a value.
+            unsafe { value.assume_init_ref() }
+        })
+    }
+}
+
+/// A pointer to a cell and those behind it. A raw pointer, so that the compiler need not load it again in every turn
+/// of a loop that writes cells.
+#[cfg(not(loom))]
+struct Cursor<'a, S> {
+    first: *const UnsafeCell<MaybeUninit<S>>,
+    storage: PhantomData<&'a UnsafeCell<MaybeUninit<S>>>,
+}
+#[cfg(loom)]
+struct Cursor<'a, S> {
+    first: *const UnsafeCell<MaybeUninit<S>>,
+    storage: PhantomData<&'a S>,
+}
+
+impl<S> Clone for Cursor<'_, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S> Copy for Cursor<'_, S> {}
+
+impl<'a, S> Cursor<'a, S> {
+    #[inline(always)]
+    fn new(cells: &[UnsafeCell<MaybeUninit<S>>], index: usize) -> Self {
+        Cursor { first: cells[index..].as_ptr(), storage: PhantomData }
+    }
+
+    /// # Safety
+    ///
+    /// `i` cells behind the first one must still be inside the storage, which must outlive `'a`.
+    #[inline(always)]
+    unsafe fn at(&self, i: usize) -> &'a UnsafeCell<MaybeUninit<S>> {
+        // SAFETY: the caller's contract: still inside one allocation.
+        let cell = unsafe { self.first.add(i) };
+        // SAFETY: the storage was borrowed to make this cursor and outlives it; a shared reference to an UnsafeCell
+        // says nothing about what is inside.
+        unsafe { &*cell }
+    }
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn with<T, R>(cell: &UnsafeCell<T>, f: impl FnOnce(*const T) -> R) -> R {
+    f(cell.get())
+}
+#[cfg(not(loom))]
+#[inline(always)]
+fn with_mut<T, R>(cell: &UnsafeCell<T>, f: impl FnOnce(*mut T) -> R) -> R {
+    f(cell.get())
+}
+#[cfg(loom)]
+fn with<T, R>(cell: &UnsafeCell<T>, f: impl FnOnce(*const T) -> R) -> R {
+    cell.with(f)
+}
+#[cfg(loom)]
+fn with_mut<T, R>(cell: &UnsafeCell<T>, f: impl FnOnce(*mut T) -> R) -> R {
+    cell.with_mut(f)
+}

@@ -1,0 +1,127 @@
+use super::{HiddenGate, HiddenMarks, View, Wire, sealed::Sealed};
+use crate::gate::{GONE, Gate};
+use crate::producer::leaf_at;
+use crate::shared::Shared;
+use crate::slots::Slice;
+use crate::sync::{Arc, Ordering};
+use millstream_core::{Density, Event, Flow, Val};
+
+/// A view of one ring.
+pub struct Leaf<S: Event> {
+    shared: Arc<Shared<S>>,
+    gate: Gate,
+}
+
+impl<S: Event> Leaf<S> {
+    pub(crate) fn new(shared: Arc<Shared<S>>, gate: Gate) -> Self {
+        Leaf { shared, gate }
+    }
+
+    /// A slot that is published and not released.
+    ///
+    /// # Safety
+    ///
+    /// As [`View::chunk`], for this one slot.
+    pub(crate) unsafe fn slot<'a>(&self, n: u64) -> &'a S {
+        // SAFETY: the caller's contract.
+        let slice = unsafe { self.shared.slots.slice(n) };
+        // SAFETY: one slot is always inside the storage.
+        unsafe { slice.get(0) }
+    }
+
+    /// END's slot, if it has one.
+    ///
+    /// # Safety
+    ///
+    /// As [`View::at_end`].
+    pub(crate) unsafe fn end_slot<'a>(&self, end: u64) -> Option<&'a S> {
+        self.shared.end_has_slot().then(|| {
+            // SAFETY: END is published, and the flag says that it has a slot.
+            unsafe { self.slot(end) }
+        })
+    }
+}
+
+impl<S: Event> Sealed for Leaf<S> {}
+
+impl<T: Event, D: Density> Wire for Val<T, D> {
+    type View = Leaf<D::Slot<T>>;
+    type Chunk<'a> = Slice<'a, D::Slot<T>>;
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
+        // SAFETY: the caller's contract.
+        D::peek(unsafe { chunk.get(i) })
+    }
+}
+
+impl<T: Event, D: Density> View<Val<T, D>> for Leaf<D::Slot<T>> {
+    #[inline(always)]
+    fn cursor(&self) -> u64 {
+        self.shared.cursor()
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.shared.end()
+    }
+
+    #[inline(always)]
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.shared.slots.contiguous(from, max)
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, from: u64) -> Slice<'a, D::Slot<T>> {
+        // SAFETY: the caller's contract.
+        unsafe { self.shared.slots.slice(from) }
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Val<T, D> as Flow>::Ref<'a>> {
+        if D::FULL {
+            return None;
+        }
+        // SAFETY: the caller's contract.
+        D::peek(unsafe { self.end_slot(end) }?)
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, upto: u64) {
+        match &self.gate {
+            Gate::Reader(position) => position.store(upto, Ordering::Release),
+            Gate::Group(_) => unreachable!("a group releases by its floors"),
+        }
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        let (gate, leaf) = leaf_at(&self.shared, position);
+        self.shared.gates.add(gate);
+        leaf
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.shared.gates.add(gate.0.clone());
+        if let Gate::Reader(position) = std::mem::replace(&mut self.gate, gate.0.clone()) {
+            position.store(GONE, Ordering::Release);
+        }
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.shared.marks()
+    }
+}
+
+impl<S: Event> Drop for Leaf<S> {
+    fn drop(&mut self) {
+        match &self.gate {
+            Gate::Reader(position) => position.store(GONE, Ordering::Release),
+            Gate::Group(group) => group.leave(),
+        }
+    }
+}
+
+impl<S: Event> std::fmt::Debug for Leaf<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Leaf").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+use super::{HiddenGate, HiddenMarks, Leaf, View, Wire, sealed::Sealed};
+use crate::slots::Slice;
+use millstream_core::{Flow, Full, Masked, Val};
+
+/// A view and a ring of flags: what is not flagged is not there.
+#[derive(Debug)]
+pub struct MaskedView<F: Wire> {
+    inner: F::View,
+    mask: Leaf<bool>,
+}
+
+impl<F: Wire> MaskedView<F> {
+    pub(crate) fn new(inner: F::View, mask: Leaf<bool>) -> Self {
+        MaskedView { inner, mask }
+    }
+
+    fn mask(&self) -> &impl View<Val<bool, Full>> {
+        &self.mask
+    }
+}
+
+impl<F: Wire> Sealed for MaskedView<F> {}
+
+impl<F: Wire> Wire for Masked<F> {
+    type View = MaskedView<F>;
+    type Chunk<'a> = (F::Chunk<'a>, Slice<'a, bool>);
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        let kept = unsafe { chunk.1.get(i) };
+        if *kept {
+            // SAFETY: the caller's contract.
+            unsafe { F::at(&chunk.0, i) }
+        } else {
+            None
+        }
+    }
+}
+
+impl<F: Wire> View<Masked<F>> for MaskedView<F> {
+    #[inline(always)]
+    fn cursor(&self) -> u64 {
+        self.inner.cursor().min(self.mask().cursor())
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.inner.end().min(self.mask().end())
+    }
+
+    #[inline(always)]
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.mask().contiguous(from, self.inner.contiguous(from, max))
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, from: u64) -> (F::Chunk<'a>, Slice<'a, bool>) {
+        // SAFETY: the caller's contract, which `cursor` makes true of both rings.
+        let inner = unsafe { self.inner.chunk(from) };
+        // SAFETY: as above.
+        let mask = unsafe { <Leaf<bool> as View<Val<bool, Full>>>::chunk(&self.mask, from) };
+        (inner, mask)
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Masked<F> as Flow>::Ref<'a>> {
+        // SAFETY: the caller's contract, which `cursor` makes true of both rings.
+        let kept = unsafe { self.mask.end_slot(end) }?;
+        if *kept {
+            // SAFETY: as above.
+            unsafe { self.inner.at_end(end) }
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.release(upto) };
+        // SAFETY: the caller's contract.
+        unsafe { <Leaf<bool> as View<Val<bool, Full>>>::release(&self.mask, upto) };
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        let mask = <Leaf<bool> as View<Val<bool, Full>>>::fork(&self.mask, position);
+        MaskedView::new(self.inner.fork(position), mask)
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.inner.regate(gate);
+        <Leaf<bool> as View<Val<bool, Full>>>::regate(&mut self.mask, gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.inner.marks()
+    }
+}

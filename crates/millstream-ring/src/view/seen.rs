@@ -1,0 +1,75 @@
+use super::{HiddenGate, HiddenMarks, View, Wire, sealed::Sealed};
+use millstream_core::{Flow, Lens, Seen};
+use std::marker::PhantomData;
+
+/// A view through a lens.
+#[derive(Debug)]
+pub struct SeenView<F: Wire, L> {
+    whole: F::View,
+    lens: PhantomData<fn() -> L>,
+}
+
+impl<F: Wire, L> SeenView<F, L> {
+    pub(crate) fn new(whole: F::View) -> Self {
+        SeenView { whole, lens: PhantomData }
+    }
+}
+
+impl<F: Wire, L> Sealed for SeenView<F, L> {}
+
+impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
+    type View = SeenView<F, L>;
+    type Chunk<'a> = F::Chunk<'a>;
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        L::focus(unsafe { F::at(chunk, i) }?)
+    }
+}
+
+impl<F: Wire, L: Lens<F>> View<Seen<F, L>> for SeenView<F, L> {
+    #[inline(always)]
+    fn cursor(&self) -> u64 {
+        self.whole.cursor()
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.whole.end()
+    }
+
+    #[inline(always)]
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.whole.contiguous(from, max)
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { self.whole.chunk(from) }
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Seen<F, L> as Flow>::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        L::focus(unsafe { self.whole.at_end(end) }?)
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.whole.release(upto) }
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        SeenView::new(self.whole.fork(position))
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.whole.regate(gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.whole.marks()
+    }
+}

@@ -1,0 +1,74 @@
+use crate::error::CapacityError;
+use crate::producer::{Producer, leaf_at};
+use crate::reader::Reader;
+use crate::shared::Shared;
+use crate::sync::Arc;
+use millstream_core::{Density, Event, Val};
+use std::marker::PhantomData;
+
+/// A ring that has not started: readers made here see it from number 0 on.
+///
+/// ```
+/// use millstream_core::Full;
+/// use millstream_ring::Wiring;
+///
+/// let wiring = Wiring::<u64, Full>::new(8)?;
+/// let (mut a, mut b) = (wiring.reader(), wiring.reader());
+/// let mut producer = wiring.start();
+/// producer.try_claim(1)?.expect("room").write(7);
+/// assert!(a.batch(1).is_none(), "the claim was dropped without being published");
+/// # assert!(b.batch(1).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Wiring<T: Event, D: Density> {
+    shared: Arc<Shared<D::Slot<T>>>,
+    density: PhantomData<D>,
+}
+
+impl<T: Event, D: Density> Wiring<T, D> {
+    /// A ring of `capacity` slots, allocated here once and for all.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is not a power of two, and at least 1.
+    pub fn new(capacity: usize) -> Result<Self, CapacityError> {
+        Ok(Wiring { shared: Shared::new(capacity, None)?, density: PhantomData })
+    }
+
+    /// A reader from number 0 on.
+    #[must_use]
+    pub fn reader(&self) -> Reader<Val<T, D>> {
+        reader(&self.shared)
+    }
+
+    /// The producer; nobody else can be wired now, but readers can be forked.
+    #[must_use]
+    pub fn start(self) -> Producer<D::Slot<T>> {
+        Producer::new(self.shared)
+    }
+}
+
+/// A reader of a ring that has published nothing yet.
+pub(crate) fn reader<T: Event, D: Density>(shared: &Arc<Shared<D::Slot<T>>>) -> Reader<Val<T, D>> {
+    let (gate, leaf) = leaf_at(shared, 0);
+    shared.gates.add(gate);
+    Reader::new(leaf, 0)
+}
+
+/// A ring with one reader.
+///
+/// # Errors
+///
+/// If `capacity` is not a power of two, and at least 1.
+#[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+pub fn ring<T: Event, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
+    let wiring = Wiring::<T, D>::new(capacity)?;
+    let reader = wiring.reader();
+    Ok((wiring.start(), reader))
+}
+
+impl<T: Event, D: Density> std::fmt::Debug for Wiring<T, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wiring").field("capacity", &self.shared.slots.capacity()).finish_non_exhaustive()
+    }
+}

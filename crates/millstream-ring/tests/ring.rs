@@ -1,0 +1,204 @@
+//! One ring, one thread: claims, batches, gates, END and marks.
+
+use millstream_core::{Full, Holed, SequenceNumber, Val};
+use millstream_ring::{CapacityError, ClaimError, Mark, Producer, Reader, Wiring, ring};
+
+fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, values: impl IntoIterator<Item = S>) -> usize {
+    let mut published = 0;
+    for value in values {
+        let Ok(Some(mut claim)) = producer.try_claim(1) else { return published };
+        claim.write(value);
+        claim.publish();
+        published += 1;
+    }
+    published
+}
+
+fn read(reader: &mut Reader<Val<u64>>, max: usize) -> Vec<u64> {
+    reader.batch(max).map_or(Vec::new(), |batch| batch.iter().flatten().copied().collect())
+}
+
+/// The example of the article "Parallel stream processing with zero-copy fan-out and sharding".
+#[test]
+fn the_articles_example() {
+    let (mut producer, mut reader) = ring::<char, Full>(2).unwrap();
+    let mut claim = producer.try_claim(2).unwrap().unwrap();
+    assert_eq!((claim.first(), claim.last(), claim.len()), (SequenceNumber(0), SequenceNumber(1), 2));
+    claim.write('a');
+    claim.write('b');
+    claim.publish();
+    assert!(producer.try_claim(1).unwrap().is_none());
+    let batch = reader.batch(2).unwrap();
+    assert_eq!(batch.iter().flatten().collect::<String>(), "ab");
+    drop(batch);
+    assert_eq!(producer.try_claim(1).unwrap().unwrap().first(), SequenceNumber(2));
+}
+
+#[test]
+fn a_capacity_is_a_power_of_two() {
+    for slots in [0, 3, 5, 6, 7, 100, usize::MAX] {
+        assert_eq!(ring::<u8, Full>(slots).unwrap_err(), CapacityError { slots });
+    }
+    for slots in [1, 2, 4, 1024] {
+        assert_eq!(ring::<u8, Full>(slots).unwrap().0.capacity(), slots);
+    }
+    let message = "a ring of 3 slots: the capacity must be a power of two, and at least 1; 4 is the next one";
+    assert_eq!(CapacityError { slots: 3 }.to_string(), message);
+}
+
+#[test]
+fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    assert_eq!(producer.try_claim(0).unwrap_err(), ClaimError::Zero);
+    assert_eq!(producer.try_claim(3).unwrap().unwrap().len(), 3);
+    assert_eq!(producer.try_claim(100).unwrap().unwrap().len(), 4);
+    assert_eq!(publish(&mut producer, 0..10), 4);
+    assert_eq!(read(&mut reader, 1), [0]);
+    assert_eq!(producer.try_claim(100).unwrap().unwrap().len(), 1);
+    producer.try_end(None).unwrap();
+    assert_eq!(producer.try_claim(1).unwrap_err(), ClaimError::Ended);
+}
+
+#[test]
+fn a_ring_of_one_slot_works() {
+    let (mut producer, mut reader) = ring::<u64, Full>(1).unwrap();
+    for n in 0..5 {
+        assert_eq!(publish(&mut producer, [n, n]), 1);
+        assert_eq!(read(&mut reader, 9), [n]);
+    }
+}
+
+#[test]
+fn what_was_written_and_not_published_is_not_seen() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let mut claim = producer.try_claim(2).unwrap().unwrap();
+    claim.write(7);
+    drop(claim);
+    assert!(reader.batch(1).is_none());
+    assert_eq!(producer.abandoned_at(), Some(SequenceNumber(1)));
+    let mut claim = producer.try_claim(3).unwrap().unwrap();
+    claim.write(8);
+    claim.publish();
+    assert_eq!(read(&mut reader, 9), [8]);
+}
+
+#[test]
+fn every_reader_gates_and_a_dropped_one_does_not() {
+    let wiring = Wiring::<u64, Full>::new(2).unwrap();
+    let (mut a, b) = (wiring.reader(), wiring.reader());
+    let mut producer = wiring.start();
+    assert_eq!(publish(&mut producer, 0..9), 2);
+    assert_eq!(read(&mut a, 9), [0, 1]);
+    assert!(producer.try_claim(1).unwrap().is_none(), "b needs 0");
+    drop(b);
+    assert_eq!(publish(&mut producer, 2..9), 2);
+    drop(a);
+    assert_eq!(publish(&mut producer, 0..100), 100, "nobody reads");
+}
+
+#[test]
+fn a_fork_starts_where_its_reader_is_and_a_late_reader_at_the_producers_next() {
+    let (mut producer, mut a) = ring::<u64, Full>(4).unwrap();
+    publish(&mut producer, 0..3);
+    assert_eq!(read(&mut a, 1), [0]);
+    let mut fork = a.fork();
+    assert_eq!(read(&mut a, 9), [1, 2]);
+    let mut late: Reader<Val<u64>> = producer.reader();
+    assert_eq!(publish(&mut producer, 3..9), 2, "the fork needs 1");
+    assert_eq!(read(&mut late, 9), [3]);
+    assert_eq!(read(&mut fork, 9), [1, 2, 3]);
+    assert_eq!(read(&mut fork, 9), [4]);
+}
+
+#[test]
+fn a_batch_can_give_slots_back() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    publish(&mut producer, 0..4);
+    let mut batch = reader.batch(4).unwrap();
+    batch.truncate(1);
+    assert_eq!((batch.len(), batch.get(0), batch.get(1)), (1, Some(&0), None));
+    drop(batch);
+    assert_eq!(reader.position(), SequenceNumber(1));
+    assert_eq!(read(&mut reader, 4), [1, 2, 3]);
+}
+
+#[test]
+fn end_comes_behind_the_last_number_and_can_hold_a_value() {
+    let (mut producer, mut reader) = ring::<u64, Holed>(2).unwrap();
+    assert_eq!(publish(&mut producer, [Some(1), None]), 2);
+    assert_eq!(producer.try_end(Some(Some(9))), Err(Some(9)), "no room for END's value");
+    assert_eq!(reader.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
+    assert!(reader.end().is_none());
+    producer.try_end(Some(Some(9))).unwrap();
+    assert!(reader.batch(9).is_none());
+    let end = reader.end().unwrap();
+    assert_eq!((end.number(), end.value()), (SequenceNumber(2), Some(&9)));
+    drop(end);
+    assert!(reader.ended() && reader.end().is_none() && reader.batch(1).is_none());
+}
+
+#[test]
+fn a_pair_is_filled_where_both_halves_are() {
+    let (mut p, a) = ring::<u64, Full>(4).unwrap();
+    let (mut q, b) = ring::<u64, Holed>(8).unwrap();
+    let mut pair = a.zip(b);
+    publish(&mut p, [0, 1, 2]);
+    assert!(pair.batch(9).is_none());
+    publish(&mut q, [Some(10), None]);
+    assert_eq!(pair.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some((&0, &10)), None]);
+    p.try_end(None).unwrap();
+    publish(&mut q, [Some(12)]);
+    q.try_end(Some(Some(13))).unwrap();
+    assert_eq!(pair.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some((&2, &12))]);
+    assert_eq!(pair.end().unwrap().value(), None, "one half is empty");
+    assert!(pair.ended());
+}
+
+#[test]
+fn a_mask_hides_slots_and_ends_value() {
+    let (mut p, a) = ring::<u64, Holed>(4).unwrap();
+    let (mut m, mask) = ring::<bool, Full>(4).unwrap();
+    let mut masked = a.masked(mask);
+    publish(&mut p, [Some(0), Some(1), None]);
+    publish(&mut m, [true, false, true]);
+    assert_eq!(masked.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some(&0), None, None]);
+    p.try_end(Some(Some(7))).unwrap();
+    m.try_end(Some(true)).unwrap();
+    assert_eq!(masked.end().unwrap().value(), Some(&7));
+}
+
+#[test]
+fn a_batch_is_split_at_a_mark() {
+    let (mut producer, mut reader) = ring::<u64, Full>(8).unwrap();
+    publish(&mut producer, 0..2);
+    let mark = producer.mark(42).unwrap();
+    assert_eq!(mark, Mark { at: SequenceNumber(2), id: 42 });
+    publish(&mut producer, 2..5);
+    assert_eq!(reader.mark(), None);
+    assert_eq!(read(&mut reader, 9), [0, 1]);
+    assert_eq!(reader.mark(), Some(mark));
+    assert_eq!(read(&mut reader, 9), [2, 3, 4]);
+    assert_eq!(reader.mark(), None);
+    for id in 0..16 {
+        producer.mark(id).unwrap();
+    }
+    assert!(producer.mark(16).is_err(), "the reader has not come to them");
+    publish(&mut producer, [5]);
+    assert_eq!(read(&mut reader, 9), [5]);
+    producer.mark(16).unwrap();
+}
+
+#[test]
+fn the_gates_are_read_far_less_often_than_slots_are_claimed() {
+    let (mut producer, mut reader) = ring::<u64, Full>(1024).unwrap();
+    for round in 0..100 {
+        assert_eq!(publish(&mut producer, 0..1000), 1000);
+        while !read(&mut reader, 1000).is_empty() {}
+        assert!(producer.gate_scans() <= round + 2);
+    }
+}
+
+#[test]
+fn an_unboxed_ring_has_the_size_of_its_values() {
+    assert_eq!(size_of::<<Full as millstream_core::Density>::Slot<u64>>(), 8);
+}
