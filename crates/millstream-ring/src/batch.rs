@@ -1,4 +1,5 @@
 use crate::claim::Claim;
+use crate::mark::Mark;
 use crate::reader::Reader;
 use crate::view::{View, Wire};
 use millstream_core::{Event, SequenceNumber};
@@ -49,6 +50,20 @@ impl<'r, F: Wire> Batch<'r, F> {
     #[must_use]
     pub fn iter(&self) -> Iter<'_, F> {
         Iter { chunk: self.chunk(), next: 0, len: self.len }
+    }
+
+    /// Calls `copy` with every mark that was laid since `known` marks were, and counts it as known where `copy` says
+    /// so. False if some mark is still unknown then.
+    ///
+    /// A stage copies marks to its output before it publishes the numbers they lie at.
+    #[inline]
+    pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
+        let list = &self.reader.view.marks().0;
+        let laid = list.laid();
+        if laid != *known {
+            *known = list.after(*known, copy);
+        }
+        *known >= laid
     }
 
     #[inline(always)]

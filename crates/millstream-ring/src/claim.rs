@@ -71,6 +71,27 @@ impl<'p, S: Event> Claim<'p, S> {
         }
     }
 
+    /// Fills the slots that are still unwritten from an iterator, as far as it goes; returns how many those were.
+    #[inline]
+    pub fn extend(&mut self, values: &mut impl Iterator<Item = S>) -> usize {
+        let n = self.len - self.written;
+        let slots = &self.producer.shared.slots;
+        let from = self.producer.next + self.written as u64;
+        let mut count = Count { n: 0, written: &mut self.written };
+        while count.n < n {
+            let start = count.n;
+            let run = slots.contiguous(from + start as u64, (n - start) as u64) as usize;
+            let cells = slots.cells(from + start as u64);
+            for i in 0..run {
+                let Some(value) = values.next() else { return count.n };
+                // SAFETY: as in `write`, and cell `i` lies before the storage's end.
+                unsafe { cells.write(i, value) };
+                count.n = start + i + 1;
+            }
+        }
+        n
+    }
+
     /// Shows what was written to every reader, and gives the other slots back.
     #[inline]
     pub fn publish(self) {
@@ -99,9 +120,7 @@ impl<S: Event> Drop for Claim<'_, S> {
     fn drop(&mut self) {
         let next = self.producer.next;
         self.producer.abandoned = Some(next + self.written as u64);
-        for n in next..next + self.written as u64 {
-            // SAFETY: this claim wrote the value, and no reader looks at a number that is not published.
-            unsafe { self.producer.shared.slots.drop_value(n) };
-        }
+        // SAFETY: this claim wrote the values, and no reader looks at a number that is not published.
+        unsafe { self.producer.shared.slots.drop_values(next..next + self.written as u64) };
     }
 }

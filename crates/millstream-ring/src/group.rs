@@ -13,7 +13,7 @@ use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::view::{HiddenGate, View, Wire};
-use crate::wiring::reader;
+use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
 use millstream_core::{Density, Event, Val};
 
@@ -107,7 +107,8 @@ impl GroupState {
     }
 }
 
-/// Gives the input to `k` members, who fill one output ring: number n of the output from number n of the input.
+/// Gives the input to `k` members, who fill one output ring: number n of the output from number n of the input, and
+/// the output's reader begins where the input's reader is.
 ///
 /// # Errors
 ///
@@ -124,10 +125,13 @@ pub fn group<F: Wire, T: Event, D: Density>(
 ) -> Result<(Vec<Member<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
     assert!(k >= 1, "a group needs at least one member");
     let state = Arc::new(GroupState::new(k, input.position));
-    let shared = Shared::<D::Slot<T>>::new(capacity, Some(state.clone()))?;
+    let shared = Shared::<D::Slot<T>>::new(capacity, input.position, Some(state.clone()))?;
+    if input.ended() {
+        shared.set_end(input.view.end(), false);
+    }
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
     let view = Arc::new(input.view);
-    let output = reader::<T, D>(&shared);
+    let output = reader_at::<T, D>(&shared, input.position);
     let members = (0..k).map(|index| Member::new(index, view.clone(), shared.clone(), state.clone())).collect();
     Ok((members, output))
 }

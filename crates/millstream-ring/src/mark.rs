@@ -54,16 +54,27 @@ impl MarkList {
 
     /// Calls `f` with every mark from the `known`-th on, until it says stop; returns how many are known then.
     pub(crate) fn after(&self, known: u64, mut f: impl FnMut(Mark) -> bool) -> u64 {
-        let marks = lock(&self.marks);
-        let (removed, list) = &*marks;
-        let mut now = known.max(*removed);
-        for mark in list.iter().skip((now - removed) as usize) {
-            if !f(*mark) {
+        let (mut now, coming) = self.snapshot(known);
+        for mark in coming.into_iter().flatten() {
+            if !f(mark) {
                 break;
             }
             now += 1;
         }
         now
+    }
+
+    /// The marks from the `known`-th on, or from the first one that is left; its count, too. A copy: what is done with
+    /// them may lay marks here.
+    fn snapshot(&self, known: u64) -> (u64, [Option<Mark>; MARKS]) {
+        let marks = lock(&self.marks);
+        let (removed, list) = &*marks;
+        let first = known.max(*removed);
+        let mut coming = [None; MARKS];
+        for (place, mark) in coming.iter_mut().zip(list.iter().skip((first - removed) as usize)) {
+            *place = Some(*mark);
+        }
+        (first, coming)
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::gate::Gating;
 use crate::group::GroupState;
 use crate::shared::Shared;
-use crate::sync::{Arc, lock};
+use crate::sync::{Arc, lock, try_lock};
 use crate::view::{View, Wire};
 use millstream_core::{Event, SequenceNumber};
 
@@ -123,7 +123,7 @@ impl<F: Wire, S: Event> Member<F, S> {
     pub fn sweep(&mut self) {
         if std::mem::needs_drop::<S>() {
             // Whoever holds the lock does this work.
-            if let Ok(_sweeping) = self.group.sweeping.try_lock() {
+            if let Some(_sweeping) = try_lock(&self.group.sweeping) {
                 let released = self.gating.released(&self.output.gates, self.group.done());
                 // SAFETY: all readers have released these numbers, so they are published and hold values that nobody
                 // looks at; the lock makes this member the only one that sweeps.
@@ -172,11 +172,9 @@ impl<S: Event> Drop for GivenUp<'_, S> {
     fn drop(&mut self) {
         let next = self.first + self.written as u64;
         *self.abandoned = Some(next);
-        for n in self.first..next {
-            // SAFETY: this run wrote the value, and the run is not finished, so nobody looks at it; `Shared` passes
-            // over it when it drops what is left.
-            unsafe { self.output.slots.drop_value(n) };
-        }
+        // SAFETY: this run wrote the values, and the run is not finished, so nobody looks at them; `Shared` passes
+        // over them when it drops what is left.
+        unsafe { self.output.slots.drop_values(self.first..next) };
     }
 }
 

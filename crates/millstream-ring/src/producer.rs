@@ -6,14 +6,15 @@ use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicU64};
 use crate::view::Leaf;
+use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
 use millstream_core::{Density, Event, SequenceNumber, Val};
 
 /// The writing end of a ring: there is one, and it never overtakes a reader.
 ///
 /// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
-/// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep) or [`try_end`](Producer::try_end)), or with
-/// the ring.
+/// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
+/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same.
 pub struct Producer<S: Event> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
@@ -95,8 +96,8 @@ impl<S: Event> Producer<S> {
     /// If that number was published already: what happens at N must be decided before N is published.
     pub fn copy_mark(&mut self, mark: Mark) -> Result<(), MarksFull> {
         assert!(mark.at.0 >= self.next, "a mark at {}, but {} comes next", mark.at, self.next);
-        let released = self.gating.released(&self.shared.gates, self.next);
-        self.shared.marks().0.lay(mark, released)
+        self.read_gates();
+        self.shared.marks().0.lay(mark, self.gating.cached())
     }
 
     /// Publishes END: with a value, if `last` is one, and then there must be room for it.
@@ -110,6 +111,7 @@ impl<S: Event> Producer<S> {
     /// If the stream has ended already.
     pub fn try_end(&mut self, last: Option<S>) -> Result<(), S> {
         assert!(!self.ended, "a stream ends once");
+        self.sweep();
         let end = self.next;
         let has_slot = last.is_some();
         if let Some(last) = last {
@@ -129,9 +131,7 @@ impl<S: Event> Producer<S> {
 
     /// A reader from the next number on. (A [`Reader`] can be forked at its own number.)
     pub fn reader<T: Event, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
-        let (gate, leaf) = leaf_at(&self.shared, self.next);
-        self.shared.gates.add(gate);
-        Reader::new(leaf, self.next)
+        reader_at(&self.shared, self.next)
     }
 
     /// The number that is published next.

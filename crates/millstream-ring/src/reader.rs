@@ -71,13 +71,6 @@ impl<F: Wire> Reader<F> {
         self.coming.here(&self.view.marks().0, self.position)
     }
 
-    /// Calls `copy` with every mark that was laid since `known` marks were; returns how many are known now. A stage
-    /// copies marks to its output before it publishes the numbers they lie at. Stops where `copy` says `false`.
-    pub fn copy_marks(&self, known: u64, copy: impl FnMut(Mark) -> bool) -> u64 {
-        let list = &self.view.marks().0;
-        if list.laid() == known { known } else { list.after(known, copy) }
-    }
-
     /// The number that was looked at when a panic ended a [`Batch::for_each`].
     #[must_use]
     pub fn visited(&self) -> Option<SequenceNumber> {

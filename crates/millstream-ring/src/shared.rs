@@ -35,12 +35,13 @@ pub(crate) struct Shared<S> {
 }
 
 impl<S> Shared<S> {
-    pub(crate) fn new(capacity: usize, group: Option<Arc<GroupState>>) -> Result<Arc<Self>, CapacityError> {
+    /// A ring whose first number is `first`: 0, or where the group that fills it begins.
+    pub(crate) fn new(capacity: usize, first: u64, group: Option<Arc<GroupState>>) -> Result<Arc<Self>, CapacityError> {
         if !capacity.is_power_of_two() {
             return Err(CapacityError { slots: capacity });
         }
         let published = match group {
-            None => Published::Producer(CachePadded::new(AtomicU64::new(0))),
+            None => Published::Producer(CachePadded::new(AtomicU64::new(first))),
             Some(group) => Published::Group(group),
         };
         Ok(Arc::new(Shared {
@@ -48,7 +49,7 @@ impl<S> Shared<S> {
             published,
             end: CachePadded::new(AtomicU64::new(OPEN)),
             end_slot: AtomicBool::new(false),
-            swept: CachePadded::new(AtomicU64::new(0)),
+            swept: CachePadded::new(AtomicU64::new(first)),
             gates: Gates::new(),
             marks: HiddenMarks(MarkList::new()),
         }))
@@ -94,8 +95,7 @@ impl<S> Shared<S> {
         self.swept.load(Ordering::Acquire)
     }
 
-    /// Drops the values of the numbers from `swept` to `upto`. A value whose drop panics takes those behind it out of
-    /// the count as well: they leak, and nothing is dropped twice.
+    /// Drops the values of the numbers from `swept` to `upto`: all of them, and none again, also if a drop panics.
     ///
     /// # Safety
     ///
@@ -120,14 +120,8 @@ impl<S> Shared<S> {
         let from = self.swept.load(Ordering::Relaxed);
         let upto = self.slots_below(upto).max(from);
         let _advance = Advance(&self.swept, upto);
-        if std::mem::needs_drop::<S>() {
-            for n in from..upto {
-                if !is_hole(n) {
-                    // SAFETY: the caller's contract: the slot holds a value that nobody else touches.
-                    unsafe { self.slots.drop_value(n) };
-                }
-            }
-        }
+        // SAFETY: the caller's contract: these slots hold values that nobody else touches.
+        unsafe { self.slots.drop_values((from..upto).filter(|n| !is_hole(*n))) };
     }
 
     /// The same bound without an END that has no slot.

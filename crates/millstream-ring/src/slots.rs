@@ -48,18 +48,56 @@ impl<S> Slots<S> {
         Slice { cells: Cursor::new(&self.cells, self.index(n)), lent: PhantomData }
     }
 
+    /// Drops the values of these numbers, the ones behind a drop that panics as well.
+    ///
+    /// # Safety
+    ///
+    /// Every cell must hold a value that nobody else reads, writes or drops; no number may come twice.
+    pub(crate) unsafe fn drop_values(&self, numbers: impl Iterator<Item = u64>) {
+        if std::mem::needs_drop::<S>() {
+            let mut rest = Rest { slots: self, numbers };
+            // SAFETY: the caller's contract.
+            unsafe { rest.drop_all() };
+        }
+    }
+
     /// Drops the value of number `n`.
     ///
     /// # Safety
     ///
-    /// The cell must hold a value that nobody else reads, writes or drops.
-    pub(crate) unsafe fn drop_value(&self, n: u64) {
+    /// As [`drop_values`](Slots::drop_values), of this one number.
+    unsafe fn drop_value(&self, n: u64) {
         with_mut(&self.cells[self.index(n)], |cell| {
             // SAFETY: the caller's contract: the cell is ours alone.
             let value = unsafe { &mut *cell };
             // SAFETY: the caller's contract: it holds a value, which nobody drops again.
             unsafe { value.assume_init_drop() }
         });
+    }
+}
+
+/// Values that are still to be dropped, also when the drop of one of them panics.
+struct Rest<'a, S, N: Iterator<Item = u64>> {
+    slots: &'a Slots<S>,
+    numbers: N,
+}
+
+impl<S, N: Iterator<Item = u64>> Rest<'_, S, N> {
+    /// # Safety
+    ///
+    /// As [`Slots::drop_values`].
+    unsafe fn drop_all(&mut self) {
+        for n in self.numbers.by_ref() {
+            // SAFETY: the caller's contract; the iterator has gone on, so that this number does not come again.
+            unsafe { self.slots.drop_value(n) };
+        }
+    }
+}
+
+impl<S, N: Iterator<Item = u64>> Drop for Rest<'_, S, N> {
+    fn drop(&mut self) {
+        // SAFETY: what is left of the numbers that the caller of `drop_values` answers for.
+        unsafe { self.drop_all() };
     }
 }
 

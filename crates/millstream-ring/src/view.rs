@@ -18,8 +18,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A shape that rings carry. Sealed by its view: `Val`, `Pair`, `Masked` and `Seen` of such shapes.
-pub trait Wire: Flow {
+/// A shape that rings carry: `Val`, `Pair`, `Masked` and `Seen` of such shapes. Sealed.
+pub trait Wire: Flow + sealed::Sealed {
     /// What reads it.
     type View: View<Self>;
     /// Published slots side by side.

@@ -32,13 +32,13 @@ impl<T: Event, D: Density> Wiring<T, D> {
     ///
     /// If `capacity` is not a power of two, and at least 1.
     pub fn new(capacity: usize) -> Result<Self, CapacityError> {
-        Ok(Wiring { shared: Shared::new(capacity, None)?, density: PhantomData })
+        Ok(Wiring { shared: Shared::new(capacity, 0, None)?, density: PhantomData })
     }
 
     /// A reader from number 0 on.
     #[must_use]
     pub fn reader(&self) -> Reader<Val<T, D>> {
-        reader(&self.shared)
+        reader_at(&self.shared, 0)
     }
 
     /// The producer; nobody else can be wired now, but readers can be forked.
@@ -48,11 +48,11 @@ impl<T: Event, D: Density> Wiring<T, D> {
     }
 }
 
-/// A reader of a ring that has published nothing yet.
-pub(crate) fn reader<T: Event, D: Density>(shared: &Arc<Shared<D::Slot<T>>>) -> Reader<Val<T, D>> {
-    let (gate, leaf) = leaf_at(shared, 0);
+/// A reader from number `position` on, which must be the number that is published next.
+pub(crate) fn reader_at<T: Event, D: Density>(shared: &Arc<Shared<D::Slot<T>>>, position: u64) -> Reader<Val<T, D>> {
+    let (gate, leaf) = leaf_at(shared, position);
     shared.gates.add(gate);
-    Reader::new(leaf, 0)
+    Reader::new(leaf, position)
 }
 
 /// A ring with one reader.

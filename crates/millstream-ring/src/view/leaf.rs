@@ -44,6 +44,8 @@ impl<S: Event> Leaf<S> {
 
 impl<S: Event> Sealed for Leaf<S> {}
 
+impl<T: Event, D: Density> Sealed for Val<T, D> {}
+
 impl<T: Event, D: Density> Wire for Val<T, D> {
     type View = Leaf<D::Slot<T>>;
     type Chunk<'a> = Slice<'a, D::Slot<T>>;

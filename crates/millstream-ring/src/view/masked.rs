@@ -21,6 +21,8 @@ impl<F: Wire> MaskedView<F> {
 
 impl<F: Wire> Sealed for MaskedView<F> {}
 
+impl<F: Wire> Sealed for Masked<F> {}
+
 impl<F: Wire> Wire for Masked<F> {
     type View = MaskedView<F>;
     type Chunk<'a> = (F::Chunk<'a>, Slice<'a, bool>);

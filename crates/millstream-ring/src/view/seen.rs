@@ -17,6 +17,8 @@ impl<F: Wire, L> SeenView<F, L> {
 
 impl<F: Wire, L> Sealed for SeenView<F, L> {}
 
+impl<F: Wire, L: Lens<F>> Sealed for Seen<F, L> {}
+
 impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
     type View = SeenView<F, L>;
     type Chunk<'a> = F::Chunk<'a>;

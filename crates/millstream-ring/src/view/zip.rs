@@ -16,6 +16,8 @@ impl<A: Wire, B: Wire> ZipView<A, B> {
 
 impl<A: Wire, B: Wire> Sealed for ZipView<A, B> {}
 
+impl<A: Wire, B: Wire> Sealed for Pair<A, B> {}
+
 impl<A: Wire, B: Wire> Wire for Pair<A, B> {
     type View = ZipView<A, B>;
     type Chunk<'a> = (A::Chunk<'a>, B::Chunk<'a>);

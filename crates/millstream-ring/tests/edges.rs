@@ -1,0 +1,135 @@
+//! What is easily forgotten: groups that begin late, drops that panic, marks that lay marks.
+
+use millstream_core::Full;
+use millstream_ring::{Producer, group, ring};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Counts its drops; the one with the fuse panics in its drop, after it was counted.
+struct Fused {
+    dropped: Arc<AtomicUsize>,
+    fuse: bool,
+}
+
+impl Drop for Fused {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.fuse, "the fuse blows");
+    }
+}
+
+fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, values: impl IntoIterator<Item = S>) {
+    for value in values {
+        let mut claim = producer.try_claim(1).unwrap().unwrap();
+        claim.write(value);
+        claim.publish();
+    }
+}
+
+fn panics(f: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+#[test]
+fn a_group_begins_where_its_input_is() {
+    let (mut producer, mut input) = ring::<u64, Full>(4).unwrap();
+    publish(&mut producer, 0..3);
+    drop(input.batch(2));
+    let (mut members, mut output) = group::<_, String, Full>(input, 2, 4).unwrap();
+    assert_eq!(output.position().0, 2);
+    assert!(output.batch(9).is_none(), "nobody has filled anything");
+    assert_eq!(members[0].fill(9, |x| x.unwrap().to_string()), 1);
+    assert_eq!(output.batch(9).unwrap().iter().flatten().collect::<Vec<_>>(), ["2"]);
+    members[1].sweep();
+}
+
+#[test]
+fn a_group_behind_end_has_ended() {
+    let (mut producer, mut input) = ring::<u64, Full>(4).unwrap();
+    publish(&mut producer, 0..1);
+    producer.try_end(None).unwrap();
+    drop(input.batch(2));
+    drop(input.end());
+    let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
+    assert!(members[0].end(|_| None) && members[1].end(|_| None));
+    assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
+}
+
+#[test]
+fn a_drop_that_panics_leaks_nothing() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let value = |fuse| Fused { dropped: dropped.clone(), fuse };
+    let (mut producer, mut reader) = ring::<Fused, Full>(4).unwrap();
+    let mut claim = producer.try_claim(3).unwrap().unwrap();
+    claim.fill(3, |i| value(i == 0));
+    assert!(panics(|| drop(claim)));
+    assert_eq!(dropped.load(Ordering::Relaxed), 3, "those of a claim given up");
+    publish(&mut producer, [value(false), value(true), value(false)]);
+    drop(reader.batch(3));
+    assert!(panics(|| producer.sweep()));
+    assert_eq!(dropped.load(Ordering::Relaxed), 6, "those that were released");
+    assert_eq!(producer.free(), 4);
+    publish(&mut producer, [value(true), value(false)]);
+    drop(producer);
+    assert!(panics(|| drop(reader)));
+    assert_eq!(dropped.load(Ordering::Relaxed), 8, "those that were left");
+}
+
+#[test]
+fn a_drop_that_panics_does_not_stop_a_group() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (mut producer, input) = ring::<u64, Full>(8).unwrap();
+    let (mut members, mut output) = group::<_, Fused, Full>(input, 2, 1).unwrap();
+    publish(&mut producer, 0..3);
+    let fuse = AtomicBool::new(true);
+    let make = |_: Option<&u64>| Fused { dropped: dropped.clone(), fuse: fuse.swap(false, Ordering::Relaxed) };
+    assert_eq!(members[0].fill(9, make), 1);
+    drop(output.batch(1));
+    assert!(panics(|| members[1].sweep()));
+    for done in 1..3 {
+        assert_eq!(members[done % 2].fill(9, make), 1, "there is room");
+        drop(output.batch(1));
+    }
+    drop((members, output));
+    assert_eq!(dropped.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn whoever_gets_marks_may_lay_marks() {
+    let (done, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        producer.mark(1).unwrap();
+        publish(&mut producer, [7]);
+        let batch = reader.batch(1).unwrap();
+        let mut known = 0;
+        batch.copy_marks(&mut known, |mark| producer.mark(mark.id + 1).is_ok());
+        done.send((known, batch.copy_marks(&mut known, |mark| mark.id == 2), known)).unwrap();
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok((1, true, 2)));
+}
+
+#[test]
+fn every_step_of_the_producer_drops_what_was_released() {
+    type Step = fn(&mut Producer<Arc<()>>);
+    let steps: [Step; 4] = [
+        |producer| drop(producer.try_claim(1)),
+        |producer| producer.sweep(),
+        |producer| assert!(producer.mark(1).is_ok()),
+        |producer| assert!(producer.try_end(None).is_ok()),
+    ];
+    for step in steps {
+        let value = Arc::new(());
+        let (mut producer, mut reader) = ring::<Arc<()>, Full>(4).unwrap();
+        publish(&mut producer, [value.clone(), value.clone()]);
+        drop(reader.batch(1));
+        step(&mut producer);
+        assert_eq!(Arc::strong_count(&value), 2);
+        producer.mark(2).unwrap();
+        drop(reader.batch(1));
+        producer.sweep();
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+}
