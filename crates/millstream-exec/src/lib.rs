@@ -1,0 +1,47 @@
+//! Runs pipelines: tasklets, workers, and the deployment on rings.
+//!
+//! Deploying a pipeline on [`Rings`] gives every edge a ring and every stage a *tasklet*: something whose step never
+//! blocks and moves one bounded batch. Workers are threads that call their tasklets in pipeline order, so that what
+//! one writes the next reads from cache; idle workers spin, then yield, then park.
+//!
+//! ```
+//! use millstream_core::{Arrow, pipeline};
+//! use millstream_exec::{Rings, Run};
+//!
+//! let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x)).scan(0, |sum, x| { *sum += x; *sum });
+//! assert_eq!(p.collect(&Rings::new(), 1..=4)?, [1, 5, 14, 30]);
+//! # Ok::<(), millstream_exec::RunError>(())
+//! ```
+
+mod boxed;
+mod carried;
+mod deploy;
+mod error;
+mod feed;
+mod group_stage;
+mod iterator;
+mod pipeline;
+mod report;
+mod rings;
+mod run;
+mod running;
+mod signal;
+mod sink;
+pub mod source;
+mod stage;
+mod sync;
+mod tasklet;
+mod wiring;
+mod worker;
+
+pub use boxed::{AnyPipe, BoxPipeline, PurePipe};
+pub use carried::Carried;
+pub use error::RunError;
+pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
+pub use pipeline::Pipeline;
+pub use report::Report;
+pub use rings::{OptionsError, Rings};
+pub use run::Run;
+pub use signal::Signal;
+pub use source::Source;
+pub use wiring::Wiring;

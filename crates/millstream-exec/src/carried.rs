@@ -1,0 +1,28 @@
+use crate::Rings;
+use millstream_core::{Density, Event, Lens, Masked, On, Pair, Seen, Val};
+use millstream_ring::{Reader, Wire};
+
+/// A shape that rings carry: every shape of this project. Nothing to implement.
+pub trait Carried: Wire + On<Rings, Edge = Reader<Self>> {}
+impl<F: Wire + On<Rings, Edge = Reader<F>>> Carried for F {}
+
+impl<T: Event, D: Density> On<Rings> for Val<T, D> {
+    type Edge = Reader<Self>;
+}
+
+impl<A: Wire, B: Wire> On<Rings> for Pair<A, B> {
+    type Edge = Reader<Self>;
+}
+
+impl<A: Wire> On<Rings> for Masked<A> {
+    type Edge = Reader<Self>;
+}
+
+impl<A: Wire, L: Lens<A>> On<Rings> for Seen<A, L> {
+    type Edge = Reader<Self>;
+}
+
+/// The edge of a source.
+pub(crate) fn source_edge<T: Event>(reader: Reader<Val<T>>) -> <Val<T> as On<Rings>>::Edge {
+    reader
+}

@@ -1,0 +1,151 @@
+//! Every combinator on rings: one ring an edge, one tasklet a stage.
+
+use crate::group_stage::stateless_stage;
+use crate::stage::{EndSlot, stage};
+use crate::{Carried, Rings, Wiring};
+use millstream_core::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then};
+use millstream_core::{Arrow, Deploy, Event, Flow, Fst, Full, Holed, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
+use millstream_ring::Reader;
+
+impl<A: Carried> Deploy<Rings> for Id<A> {
+    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
+        input
+    }
+}
+
+impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for Then<P, Q> {
+    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
+        let between = self.first.deploy(input, wiring);
+        self.second.deploy(between, wiring)
+    }
+}
+
+impl<A: Carried, F, B: Event> Deploy<Rings> for Map<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
+        let f = self.f.clone();
+        stateless_stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), move |value| {
+            value.map(|value| f(value))
+        })
+    }
+}
+
+impl<A: Carried, F, B: Event> Deploy<Rings> for FilterMap<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
+        let f = self.f.clone();
+        stateless_stage::<A, B, Holed>(input, wiring, EndSlot::Written, move |value| value.and_then(|value| f(value)))
+    }
+}
+
+impl<A: Carried, F> Deploy<Rings> for Filter<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Masked<A>> {
+        let keep = self.keep.clone();
+        let judged = input.fork();
+        // The mask has a slot at every number, whether or not the value's is filled.
+        let mask = mask_stage::<A>(judged, wiring, move |value| value.is_some_and(|value| keep(value)));
+        input.masked(mask)
+    }
+}
+
+/// A stage that writes a mask. A mask's END has a slot where END can hold a value.
+fn mask_stage<A: Carried>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    keep: impl for<'a> Fn(Option<A::Ref<'a>>) -> bool + Clone + Send + 'static,
+) -> Reader<Val<bool, Full>> {
+    stateless_stage::<A, bool, Full>(input, wiring, EndSlot::of::<A::Density>(), move |value| Some(keep(value)))
+}
+
+impl<A: Carried, S: Event + Clone, F, B: Event> Deploy<Rings> for Scan<A, S, F, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
+        let (f, mut state) = (self.f.clone(), self.state.clone());
+        stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), move |value, _| {
+            value.map(|value| f(&mut state, value))
+        })
+    }
+}
+
+impl<A: Carried, S: Event + Clone, F, G, B: Event> Deploy<Rings> for Fold<A, S, F, G, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    G: Fn(S) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
+        let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
+        let mut state = initial.clone();
+        stage::<A, B, Holed>(input, wiring, EndSlot::Written, move |value, end| {
+            if let Some(value) = value {
+                f(&mut state, value);
+            }
+            end.then(|| finish(std::mem::replace(&mut state, initial.clone())))
+        })
+    }
+}
+
+impl<A: Carried + Own<Owned: Clone>> Deploy<Rings> for Delay<A> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<A::Owned, A::Density>> {
+        let mut before = self.first.clone();
+        let next = move |value: Option<<A as Flow>::Ref<'_>>, _| {
+            value.map(|value| std::mem::replace(&mut before, A::own(value)))
+        };
+        stage::<A, A::Owned, A::Density>(input, wiring, EndSlot::of::<A::Density>(), next)
+    }
+}
+
+impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::In>> Deploy<Rings> for Fanout<P, Q>
+where
+    P::In: Carried,
+    P::Out: Carried,
+    Q::Out: Carried,
+{
+    fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
+        let second = input.fork();
+        let first = self.first.deploy(input, wiring);
+        first.zip(self.second.deploy(second, wiring))
+    }
+}
+
+impl<A: Carried, P, Q> Deploy<Rings> for Both<A, P, Q>
+where
+    Fst: Lens<A>,
+    Snd: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Seen<A, Fst>, Out: Carried>,
+    Q: Deploy<Rings> + Arrow<In = Seen<A, Snd>, Out: Carried>,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
+        let second = input.fork();
+        let first = self.first.deploy(seen::<A, Fst>(input), wiring);
+        first.zip(self.second.deploy(seen::<A, Snd>(second), wiring))
+    }
+}
+
+fn seen<A: Carried, L: Lens<A>>(input: Reader<A>) -> <Seen<A, L> as On<Rings>>::Edge {
+    input.seen::<L>()
+}
+
+impl<P: Deploy<Rings>> Deploy<Rings> for Shard<P> {
+    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+        let outside = wiring.width;
+        wiring.width *= self.k;
+        let output = self.body.deploy(input, wiring);
+        wiring.width = outside;
+        output
+    }
+}
+
+impl<P: Deploy<Rings>> Deploy<Rings> for Named<P> {
+    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+        self.body.deploy(input, wiring)
+    }
+}

@@ -1,0 +1,34 @@
+use millstream_core::SequenceNumber;
+use std::any::Any;
+
+/// Why a run ended before its source did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A stage failed; nothing behind this number was given to the sink.
+    #[error("stage {stage:?}{}: {cause}", at(*.number))]
+    Stage {
+        /// The stage's name in the plan; `source` and `sink` are the ends.
+        stage: String,
+        /// The number it worked on, if it was working on one.
+        number: Option<SequenceNumber>,
+        /// What went wrong.
+        cause: String,
+    },
+    /// The options do not fit together.
+    #[error(transparent)]
+    Options(#[from] crate::OptionsError),
+    /// A thread could not be started.
+    #[error("a worker could not be started: {0}")]
+    Spawn(String),
+}
+
+fn at(number: Option<SequenceNumber>) -> String {
+    number.map_or(String::new(), |number| format!(", number {number}"))
+}
+
+/// The message of a panic.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let message = payload.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    message.map_or_else(|| "panicked".to_owned(), |message| format!("panicked: {message}"))
+}

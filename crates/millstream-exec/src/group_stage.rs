@@ -1,0 +1,57 @@
+//! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring.
+
+use crate::stage::{EndSlot, stage};
+use crate::tasklet::{Step, Tasklet};
+use crate::wiring::Wiring;
+use millstream_core::{Density, Event, Val};
+use millstream_ring::{Member, Reader, Wire, group};
+use std::marker::PhantomData;
+
+/// Adds a stateless stage to the wiring: as many tasklets as the shards around it ask for.
+pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    end: EndSlot,
+    f: impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static,
+) -> Reader<Val<B, D>> {
+    if wiring.width == 1 {
+        return stage::<A, B, D>(input, wiring, end, move |value, _| f(value));
+    }
+    let (members, reader) = group::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
+    let batch = wiring.batch;
+    let density = PhantomData::<fn() -> (B, D)>;
+    let tasklets: Vec<_> = members
+        .into_iter()
+        .map(|member| Box::new(GroupStage { member, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>)
+        .collect();
+    wiring.stage(tasklets);
+    reader
+}
+
+struct GroupStage<A: Wire, B: Event, D: Density, F> {
+    member: Member<A, D::Slot<B>>,
+    f: F,
+    batch: usize,
+    end: EndSlot,
+    density: PhantomData<fn() -> (B, D)>,
+}
+
+impl<A: Wire, B: Event, D: Density, F> Tasklet for GroupStage<A, B, D, F>
+where
+    F: for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Send,
+{
+    fn step(&mut self) -> Step {
+        let f = &self.f;
+        if self.member.fill(self.batch, |value| D::pack(f(value))) > 0 {
+            return Step::Busy;
+        }
+        self.member.sweep();
+        let end = self.end;
+        let ended = self.member.end(|value| end.then(|| D::pack(f(value))));
+        if ended { Step::Done } else { Step::Idle }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.member.abandoned_at().map(|number| number.0)
+    }
+}

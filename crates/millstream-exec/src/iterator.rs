@@ -1,0 +1,243 @@
+//! Pipelines on iterators: in one line, lazily, in bounded memory.
+
+use crate::run::wire;
+use crate::running::{Running, Shared, place};
+use crate::{Carried, Rings, RunError, Source};
+use millstream_core::{Arrow, Deploy, Event, Own, Val, pipeline};
+use millstream_ring::Reader;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `iter.through(pipeline)`.
+pub trait ThroughExt: Iterator + Sized {
+    /// This iterator's values through a pipeline on rings, as an iterator; with the default options.
+    ///
+    /// Nothing runs before the first [`next`](Iterator::next). After it the workers run ahead as far as the rings
+    /// reach. Dropping the iterator stops them.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::ThroughExt;
+    /// let odd: Vec<_> = (1..6).through(pipeline::<u64>().filter(|x| x % 2 == 1)).collect();
+    /// assert_eq!(odd, [1, 3, 5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// `next` panics where a stage failed; [`Through::try_next`] gives the error instead.
+    fn through<P>(self, pipeline: P) -> Through<P::Out>
+    where
+        Self: Send + 'static,
+        Self::Item: Event,
+        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: Carried + Own>,
+    {
+        self.through_on(Rings::new(), pipeline)
+    }
+
+    /// As [`through`](ThroughExt::through), with these options.
+    fn through_on<P>(self, rings: Rings, pipeline: P) -> Through<P::Out>
+    where
+        Self: Send + 'static,
+        Self::Item: Event,
+        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: Carried + Own>,
+    {
+        Through { batch: rings.most(), state: State::New(Box::new(move || start(&rings, self, &pipeline))) }
+    }
+}
+
+impl<I: Iterator> ThroughExt for I {}
+
+/// The outputs of a pipeline, as an iterator. See [`ThroughExt::through`].
+pub struct Through<A: Carried + Own> {
+    batch: usize,
+    state: State<A>,
+}
+
+enum State<A: Carried + Own> {
+    New(Box<dyn FnOnce() -> Result<Started<A>, RunError> + Send>),
+    Started(Started<A>),
+    Ended,
+}
+
+struct Started<A: Carried + Own> {
+    output: Reader<A>,
+    ready: VecDeque<A::Owned>,
+    running: Running,
+}
+
+fn start<T: Event, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
+{
+    let wired = wire(pipeline, rings, source, false)?;
+    let workers = rings.workers_for(wired.wiring.tasklets.len());
+    let shared = Arc::new(Shared::new(workers + 2));
+    let placed = place(wired.wiring.tasklets, workers);
+    let running = Running::start(shared.clone(), placed)?;
+    if let Some(feed) = wired.feed {
+        feed(shared).map_err(|error| RunError::Spawn(error.to_string()))?;
+    }
+    Ok(Started { output: wired.output, ready: VecDeque::new(), running })
+}
+
+impl<A: Carried + Own> Started<A> {
+    /// Takes what is published; none when there is nothing now, `Some(false)` at the end.
+    fn take(&mut self, batch: usize) -> Option<bool> {
+        if let Some(batch) = self.output.batch(batch) {
+            self.ready.extend(batch.iter().flatten().map(A::own));
+            return Some(true);
+        }
+        let end = self.output.end()?;
+        self.ready.extend(end.value().map(A::own));
+        Some(false)
+    }
+
+    /// The next value; none at the end.
+    fn next(&mut self, batch: usize) -> Result<Option<A::Owned>, RunError> {
+        let shared = self.running.shared.clone();
+        let mut rounds = 0;
+        loop {
+            if let Some(value) = self.ready.pop_front() {
+                return Ok(Some(value));
+            }
+            match self.take(batch) {
+                Some(true) => shared.signal.notify(),
+                Some(false) if self.ready.is_empty() => return self.running.join().map(|()| None),
+                Some(false) => {}
+                None if self.output.ended() || shared.stopped() => return self.running.join().map(|()| None),
+                None => {
+                    rounds += 1;
+                    if shared.patience.wait(rounds) {
+                        continue;
+                    }
+                    let ticket = shared.signal.announce();
+                    if self.output.backlog() > 0 || shared.stopped() {
+                        shared.signal.withdraw(ticket);
+                    } else {
+                        shared.signal.park(ticket);
+                    }
+                    rounds = 0;
+                }
+            }
+        }
+    }
+}
+
+impl<A: Carried + Own> Through<A> {
+    /// The next value, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// If a stage failed: once, and then the iterator is at its end.
+    pub fn try_next(&mut self) -> Result<Option<A::Owned>, RunError> {
+        if let State::New(_) = self.state {
+            let State::New(start) = std::mem::replace(&mut self.state, State::Ended) else {
+                unreachable!("it was new a moment ago")
+            };
+            self.state = State::Started(start()?);
+        }
+        let State::Started(started) = &mut self.state else { return Ok(None) };
+        let next = started.next(self.batch);
+        if !matches!(next, Ok(Some(_))) {
+            self.state = State::Ended;
+        }
+        next
+    }
+}
+
+impl<A: Carried + Own> Iterator for Through<A> {
+    type Item = A::Owned;
+
+    fn next(&mut self) -> Option<A::Owned> {
+        match self.try_next() {
+            Ok(next) => next,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<A: Carried + Own> std::fmt::Debug for Through<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Through").finish_non_exhaustive()
+    }
+}
+
+/// A value on its way through a ring, for whoever takes it first. It lets values flow that are neither `Sync` nor
+/// `Clone`.
+struct Handoff<T>(Mutex<Option<T>>);
+
+impl<T> Handoff<T> {
+    fn new(value: T) -> Self {
+        Handoff(Mutex::new(Some(value)))
+    }
+
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T: Send + 'static> Clone for Handoff<T> {
+    /// The value itself goes with the clone.
+    fn clone(&self) -> Self {
+        Handoff(Mutex::new(self.take()))
+    }
+}
+
+/// `iter.ordered_par_map(n, f)`.
+pub trait ParMapExt: Iterator + Sized {
+    /// `f` of every value, run by `n` tasklets on at most `n` workers, in order, lazily and in bounded memory: no more
+    /// than two rings of values are under way. Values need not be `Sync` or `Clone`.
+    ///
+    /// ```
+    /// use millstream_exec::ParMapExt;
+    /// let squares: Vec<u64> = (1..5).ordered_par_map(2, |x| x * x).collect();
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0. `next` panics where `f` did.
+    fn ordered_par_map<B, F>(self, n: usize, f: F) -> OrderedParMap<B>
+    where
+        Self: Send + 'static,
+        Self::Item: Send + 'static,
+        B: Send + 'static,
+        F: Fn(Self::Item) -> B + Send + Sync + 'static,
+    {
+        let work = move |value: &Handoff<Self::Item>| {
+            let value = value.take().expect("a value is mapped once");
+            Handoff::new(f(value))
+        };
+        let mapped = pipeline::<Handoff<Self::Item>>().shard(n, |p| p.map(work)).named("ordered_par_map");
+        let rings = Rings::new().workers(n).ring(PAR_MAP_SLOTS);
+        OrderedParMap(self.map(Handoff::new as fn(Self::Item) -> _).through_on(rings, mapped))
+    }
+}
+
+/// Enough for uneven items to balance, and few enough to keep memory small.
+const PAR_MAP_SLOTS: usize = 256;
+
+impl<I: Iterator> ParMapExt for I {}
+
+/// The values of [`ParMapExt::ordered_par_map`].
+#[derive(Debug)]
+pub struct OrderedParMap<B: Send + 'static>(Through<Val<Handoff<B>>>);
+
+impl<B: Send + 'static> OrderedParMap<B> {
+    /// The next value, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// If `f` panicked: once, and then the iterator is at its end.
+    pub fn try_next(&mut self) -> Result<Option<B>, RunError> {
+        self.0.try_next().map(|next| next.and_then(|value| value.take()))
+    }
+}
+
+impl<B: Send + 'static> Iterator for OrderedParMap<B> {
+    type Item = B;
+
+    fn next(&mut self) -> Option<B> {
+        self.0.next().and_then(|value| value.take())
+    }
+}

@@ -1,0 +1,17 @@
+use crate::Rings;
+use millstream_core::{Arrow, Deploy, Model};
+
+/// A pipeline that every deployment of this crate can run: what a function says that returns one.
+///
+/// ```
+/// use millstream_core::{Arrow, Val, pipeline};
+/// use millstream_exec::Pipeline;
+///
+/// fn parse() -> impl Pipeline<In = Val<String>, Out = Val<usize>> {
+///     pipeline::<String>().map(|line| line.len())
+/// }
+/// ```
+///
+/// Implemented for every combinator; nothing to implement.
+pub trait Pipeline: Arrow + Deploy<Model> + Deploy<Rings> {}
+impl<P: Arrow + Deploy<Model> + Deploy<Rings>> Pipeline for P {}

@@ -1,0 +1,12 @@
+//! The one place that names `std::sync` for what loom checks.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicUsize, Ordering, fence},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicUsize, Ordering, fence},
+};

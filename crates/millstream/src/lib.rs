@@ -1,0 +1,40 @@
+//! Declarative, typed, determinate stream pipelines.
+//!
+//! A pipeline is a value. The same value runs as a plain list function (the *model*), on one thread, and on ring
+//! buffers across cores with zero-copy fan-out and sharding; its output is the same, number by number, wherever it
+//! runs.
+//!
+//! ```
+//! use millstream::prelude::*;
+//!
+//! let p = pipeline::<u64>()
+//!     .fanout(|p| p, |p| p.map(|x| x % 2 == 0));
+//!
+//! let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
+//! assert_eq!(p.model(1..=5), expected);
+//! assert_eq!(p.collect(&Rings::new(), 1..=5)?, expected);
+//! # Ok::<(), RunError>(())
+//! ```
+//!
+//! The combinators are the methods of [`Arrow`](prelude::Arrow); [`Run`](prelude::Run) runs a pipeline,
+//! [`Modelled`](prelude::Modelled) specifies it, and [`ThroughExt`](prelude::ThroughExt) and
+//! [`ParMapExt`](prelude::ParMapExt) put one behind an iterator.
+
+pub use millstream_core as core;
+pub use millstream_exec as exec;
+pub use millstream_ring as ring;
+
+/// What programs use.
+pub mod prelude {
+    pub use millstream_core::{
+        Arrow, Density, Event, Flow, Full, Holed, KeepsClock, Masked, Modelled, Own, Pair, Plan, Quiet, SequenceNumber,
+        Stateless, Val, id, pipeline,
+    };
+    pub use millstream_exec::{
+        BoxPipeline, ParMapExt, Pipeline, PurePipe, Report, Rings, Run, RunError, Source, ThroughExt, source,
+    };
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeDoctests;
