@@ -1,4 +1,5 @@
 use crate::carried::source_edge;
+use crate::feed::Sweeper;
 use crate::running::{Running, Shared, place};
 use crate::sink::{Outcome, Sink};
 use crate::source::SourceTasklet;
@@ -127,7 +128,11 @@ where
     let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
     let values = source.values();
     let feed: Option<Feed> = if X::WAITS && !inline {
-        Some(Box::new(move |shared| feed::spawn(values, producer, shared)))
+        let output = Arc::new(Mutex::new(producer));
+        if std::mem::needs_drop::<T>() {
+            wiring.end("source", Box::new(Sweeper(output.clone())));
+        }
+        Some(Box::new(move |shared| feed::spawn(values, output, shared)))
     } else {
         let batch = if X::WAITS { 1 } else { rings.most() };
         wiring.end("source", Box::new(SourceTasklet { values, output: producer, batch }));
