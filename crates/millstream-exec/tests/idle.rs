@@ -1,0 +1,38 @@
+//! An idle run takes no processor time. Alone in its test binary, since it reads the process's clock.
+#![cfg(target_os = "linux")]
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Processor time of this process so far, in clock ticks (a hundredth of a second on Linux).
+fn ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
+    // Behind the command's name, which is in brackets, come the fields from the third on.
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("a name").split_whitespace().collect();
+    fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
+}
+
+/// Waits for as long as a value is sure not to come.
+fn idle(never: &Receiver<()>, time: Duration) -> u64 {
+    let before = ticks();
+    assert_eq!(never.recv_timeout(time), Err(RecvTimeoutError::Timeout));
+    ticks() - before
+}
+
+#[test]
+fn a_run_without_values_takes_no_processor_time_and_then_ends() {
+    let (values, source) = channel::<u64>();
+    let (_sender, never) = channel::<()>();
+    let run = std::thread::spawn(move || {
+        let p = pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.map(|x| x * 2)).fanout(|p| p, |p| p.filter(|_| true));
+        p.run(&Rings::new().workers(4), source, |_, _| ())
+    });
+    values.send(1).unwrap();
+    idle(&never, Duration::from_millis(200)); // until everybody is parked
+    let spent = idle(&never, Duration::from_secs(2));
+    drop(values);
+    assert_eq!(run.join().unwrap().unwrap().values, 1);
+    assert!(spent <= 2, "{spent} hundredths of a second in 2 s: more than 1%");
+}
