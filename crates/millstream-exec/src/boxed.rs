@@ -58,7 +58,10 @@ where
 
 impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B> {
     /// Boxes a pipeline.
-    pub fn new(pipeline: impl Arrow<In = A, Out = B> + KeepsClock + Deploy<Model> + Deploy<Rings>) -> Self {
+    pub fn new<P>(pipeline: P) -> Self
+    where
+        P: Arrow<In = A, Out = B> + KeepsClock + Deploy<Model> + Deploy<Rings>,
+    {
         BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
     }
 }

@@ -79,7 +79,6 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     /// # Errors
     ///
     /// As [`run`](Run::run).
-    #[expect(clippy::type_complexity, reason = "a list of slots")]
     fn collect_slots(
         &self,
         rings: &Rings,
