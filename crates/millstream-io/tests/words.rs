@@ -38,6 +38,24 @@ proptest! {
     }
 
     #[test]
+    fn parts_read_apart_add_up(
+        text in text(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        joined in 0..13_usize,
+    ) {
+        let parts: Vec<Words> = pieces(&text, &cuts).iter().map(|piece| {
+            let mut words = Words::default();
+            words.read(piece);
+            words
+        }).collect();
+        let append = |mut words: Words, next: &Words| { words.append(next); words };
+        let (front, back) = parts.split_at(joined.min(parts.len()));
+        let back = back.iter().fold(Words::default(), append);
+        let all = append(front.iter().fold(Words::default(), append), &back);
+        prop_assert_eq!(all.count(), words_of(&text));
+    }
+
+    #[test]
     fn line_ends_are_line_feeds(text in text()) {
         prop_assert_eq!(line_ends(&text), text.iter().filter(|&&byte| byte == b'\n').count() as u64);
     }

@@ -10,15 +10,30 @@ use super::{is_graphic, is_space};
 /// graphic byte carries out of its own byte, the carry runs to the end of its run of 0xff, and there it makes the 0 of
 /// the white space a 1: exactly one for each run that holds a graphic byte, which is one for each word. The carry out
 /// of the eight bytes is the only state: we are in a word.
+///
+/// # In parts
+///
+/// Parts of a text can also be read apart, in any order and by anybody, and then [appended](Words::append).
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     ended: u64,
     inside: bool,
+    first: FirstRun,
+}
+
+/// What the first run without white space holds: a word that a text before this one left open may end with it.
+#[derive(Clone, Debug, Default)]
+struct FirstRun {
+    graphic: bool,
+    ended: bool,
 }
 
 impl Words {
     /// Reads the next bytes of the text.
     pub fn read(&mut self, bytes: &[u8]) {
+        if !self.first.ended {
+            self.first.read(bytes);
+        }
         let (chunks, rest) = bytes.as_chunks();
         for chunk in chunks {
             self.read_chunk(chunk);
@@ -27,6 +42,19 @@ impl Words {
             let mut chunk = [NEITHER; CHUNK];
             chunk[..rest.len()].copy_from_slice(rest);
             self.read_chunk(&chunk);
+        }
+    }
+
+    /// Goes on with a text that `next` has read from its own beginning.
+    pub fn append(&mut self, next: &Words) {
+        if self.inside && next.first.ended && !next.first.graphic {
+            self.ended += 1; // a word of ours that `next` could not know of
+        }
+        self.ended += next.ended;
+        self.inside = next.inside || (self.inside && !next.first.ended);
+        if !self.first.ended {
+            self.first.graphic |= next.first.graphic;
+            self.first.ended = next.first.ended;
         }
     }
 
@@ -51,6 +79,14 @@ impl Words {
         }
         // At most CHUNK / 8 in each byte, and at most CHUNK in all: their sum fits into the highest byte.
         self.ended += ends.wrapping_mul(LOW_BITS) >> 56;
+    }
+}
+
+impl FirstRun {
+    fn read(&mut self, bytes: &[u8]) {
+        let end = bytes.iter().position(|&byte| is_space(byte));
+        self.graphic |= bytes[..end.unwrap_or(bytes.len())].iter().any(|&byte| is_graphic(byte));
+        self.ended = end.is_some();
     }
 }
 
