@@ -1,0 +1,42 @@
+use super::{Outcome, failed};
+use crate::config::RunConfig;
+use crate::deploy::Runs;
+use crate::input::Joined;
+use crate::message::{Complaints, cause};
+use crate::output::Output;
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::Pipeline;
+use millstream_io::Block;
+use std::ffi::OsString;
+
+/// `uppercase`: all files as one stream.
+#[derive(Debug)]
+pub(crate) struct Uppercase {
+    pub(crate) files: Vec<OsString>,
+    pub(crate) shards: usize,
+    pub(crate) run: RunConfig,
+}
+
+/// Each block with a to z as A to Z. No other byte changes, whatever its encoding.
+pub(crate) fn uppercase(shards: usize) -> impl Pipeline<In = Val<Block>, Out = Val<Vec<u8>>> {
+    pipeline::<Block>().shard(shards, |p| p.map(|block: &Block| block.to_ascii_uppercase()).named("uppercase"))
+}
+
+impl Uppercase {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("uppercase");
+        let output = match Output::open(&complaints) {
+            Ok(output) => output,
+            Err(error) => {
+                complaints.complain(&cause(&error));
+                return Outcome::InputOrOutputFailed;
+            }
+        };
+        let input = Joined::new(self.files, complaints.clone());
+        let mut runs = Runs::new(self.run, complaints);
+        match runs.run(&uppercase(self.shards), input, output, |output, bytes: &Vec<u8>| output.write(bytes)) {
+            Ok(_) => runs.finish(),
+            Err(error) => failed(&error),
+        }
+    }
+}

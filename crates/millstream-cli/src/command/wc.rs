@@ -1,0 +1,90 @@
+mod columns;
+pub(crate) mod pipelines;
+
+use super::{Outcome, failed};
+use crate::config::RunConfig;
+use crate::deploy::Runs;
+use crate::input::{message, open};
+use crate::message::{Complaints, cause};
+use crate::output::Output;
+use columns::Columns;
+use millstream_core::{Holed, Val};
+use millstream_exec::{Pipeline, RunError};
+use millstream_io::{Block, Blocks};
+use pipelines::Counts;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+
+/// `wc`: one run for each file, and a total.
+#[derive(Debug)]
+pub(crate) struct Wc {
+    /// None at all: standard input, without a name.
+    pub(crate) files: Vec<OsString>,
+    pub(crate) shards: usize,
+    pub(crate) run: RunConfig,
+}
+
+impl Wc {
+    pub(crate) fn run(self) -> Outcome {
+        if self.shards == 1 {
+            self.run_through(&pipelines::whole())
+        } else {
+            let sharded = pipelines::sharded(self.shards);
+            self.run_through(&sharded)
+        }
+    }
+
+    fn run_through<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(self, pipeline: &P) -> Outcome {
+        let complaints = Complaints::of("wc");
+        let mut output = match Output::open(&complaints) {
+            Ok(output) => output,
+            Err(error) => {
+                complaints.complain(&cause(&error));
+                return Outcome::InputOrOutputFailed;
+            }
+        };
+        let columns = Columns::for_files(&self.files);
+        let mut runs = Runs::new(self.run, complaints.clone());
+        let names: Vec<Option<&OsStr>> =
+            if self.files.is_empty() { vec![None] } else { self.files.iter().map(|name| Some(&**name)).collect() };
+        let mut total = Counts::default();
+        for name in &names {
+            match count(pipeline, &mut runs, &complaints, *name) {
+                Ok(Some(counts)) => {
+                    total += counts;
+                    output.write(&columns.line(counts, *name));
+                }
+                Ok(None) => {}
+                Err(error) => return failed(&error),
+            }
+        }
+        if names.len() > 1 {
+            output.write(&columns.line(total, Some("total".as_ref())));
+        }
+        runs.finish()
+    }
+}
+
+/// The counts of one input as far as it can be read; none if it cannot be opened.
+fn count<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(
+    pipeline: &P,
+    runs: &mut Runs,
+    complaints: &Complaints,
+    name: Option<&OsStr>,
+) -> Result<Option<Counts>, RunError> {
+    let complain = |error| complaints.complain(&message(name.unwrap_or("standard input".as_ref()), &error));
+    let file: File = match open(name.unwrap_or("-".as_ref())) {
+        Ok(file) => file,
+        Err(error) => {
+            complain(error);
+            return Ok(None);
+        }
+    };
+    let blocks = Blocks::new(file);
+    let failure = blocks.failure();
+    let counts = runs.run(pipeline, blocks, None, |answer, counts| *answer = Some(*counts))?;
+    if let Some(error) = failure.take() {
+        complain(error);
+    }
+    Ok(counts)
+}

@@ -1,0 +1,71 @@
+use super::Counts;
+use crate::message::quoted;
+use millstream_io::stdio;
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// How wide GNU `wc` prints its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Columns {
+    width: usize,
+}
+
+impl Columns {
+    /// Wide enough for the sizes of all regular files together, which is what `wc` knows before it reads; at least 7
+    /// if the size of one input is not known. No file at all means standard input.
+    pub(crate) fn for_files(files: &[OsString]) -> Self {
+        let (mut total, mut least) = (0_u64, 1);
+        let names = files.iter().map(OsString::as_os_str);
+        let unnamed = files.is_empty().then_some(OsStr::new("-"));
+        for metadata in names.chain(unnamed).filter_map(|name| metadata(name).ok()) {
+            if metadata.is_file() {
+                total = total.wrapping_add(metadata.len());
+            } else {
+                least = 7;
+            }
+        }
+        Columns { width: total.to_string().len().max(least) }
+    }
+
+    /// The line for one input. A name with a line feed in it is quoted, so that it stays one line.
+    pub(crate) fn line(self, counts: Counts, name: Option<&OsStr>) -> Vec<u8> {
+        let (width, Counts { lines, words, bytes }) = (self.width, counts);
+        let mut line = format!("{lines:width$} {words:width$} {bytes:width$}").into_bytes();
+        if let Some(name) = name {
+            line.push(b' ');
+            if name.as_bytes().contains(&b'\n') {
+                line.extend(quoted(name).as_bytes());
+            } else {
+                line.extend(name.as_bytes());
+            }
+        }
+        line.push(b'\n');
+        line
+    }
+}
+
+fn metadata(name: &OsStr) -> io::Result<Metadata> {
+    if name == "-" { stdio::input()?.metadata() } else { std::fs::metadata(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(width: usize, counts: [u64; 3], name: Option<&str>, expected: &str) {
+        let [lines, words, bytes] = counts;
+        let line = Columns { width }.line(Counts { lines, words, bytes }, name.map(OsStr::new));
+        assert_eq!(String::from_utf8(line).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_line_has_three_columns_and_a_name() {
+        check(1, [1, 2, 3], None, "1 2 3\n");
+        check(7, [1, 2, 3], Some("-"), "      1       2       3 -\n");
+        check(2, [1, 200, 3], Some("a b"), " 1 200  3 a b\n");
+        check(1, [0, 0, 0], Some("a\nb"), "0 0 0 'a'$'\\n''b'\n");
+    }
+}

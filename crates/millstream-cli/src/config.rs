@@ -1,0 +1,102 @@
+//! From raw flags to what will be done, with every default filled in and every contradiction refused.
+
+use crate::command::{Command, PlanCommand, Uppercase, Wc};
+use crate::deploy::STATS_BEGIN;
+use crate::flags::{self, Deploy};
+use crate::message::quoted;
+use millstream_exec::Rings;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Slots of each ring unless chosen otherwise. A slot holds a block of text: 16 keep a reader and a worker apart, and
+/// keep what a run holds in memory at a few megabytes.
+const RING: usize = 16;
+
+/// How one pipeline is to be run, and what is to be told about it.
+#[derive(Clone, Debug)]
+pub(crate) struct RunConfig {
+    pub(crate) place: Place,
+    pub(crate) rings: Rings,
+    pub(crate) stats: Option<StatsTo>,
+    pub(crate) hash: bool,
+}
+
+/// The deployments of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Model,
+    Inline,
+    Rings,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StatsTo {
+    StandardError,
+    File(PathBuf),
+}
+
+/// What the flags ask for, or why it cannot be done: a sentence for the user.
+pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
+    match flags.command {
+        flags::Command::Wc(flags) => {
+            let shards = flags.run.shards.unwrap_or(1);
+            Ok(Command::Wc(Wc { files: flags.files, shards, run: run(flags.run)? }))
+        }
+        flags::Command::Uppercase(flags) => {
+            let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
+            let shards = flags.run.shards.unwrap_or(1);
+            Ok(Command::Uppercase(Uppercase { files, shards, run: run(flags.run)? }))
+        }
+        flags::Command::Plan(flags) => {
+            let shards = flags.shards.unwrap_or(1);
+            Ok(Command::Plan(PlanCommand {
+                program: flags.program,
+                json: flags.json,
+                shards,
+                ring: flags.ring.unwrap_or(RING),
+            }))
+        }
+    }
+}
+
+fn run(flags: flags::Run) -> Result<RunConfig, String> {
+    let place = match flags.deploy {
+        Deploy::Model => Place::Model,
+        Deploy::Inline => Place::Inline,
+        Deploy::Rings => Place::Rings,
+        Deploy::Queues => return Err("--deploy queues: this version has no queue deployment yet".into()),
+    };
+    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING));
+    if let Some(n) = flags.workers {
+        rings = rings.workers(n);
+    }
+    if let Some(n) = flags.batch {
+        rings = rings.batch(n);
+    }
+    let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
+    Ok(RunConfig { place, rings, stats, hash: flags.hash })
+}
+
+/// Where statistics go. `--stats FILE` can be meant as `--stats` and a file to read; a file that holds anything but
+/// statistics is therefore never overwritten.
+fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
+    if to == "-" {
+        return Ok(StatsTo::StandardError);
+    }
+    let path = PathBuf::from(to);
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && !holds_stats(&path) => Err(format!(
+            "--stats would overwrite {}, which holds no statistics; `--stats=-` writes them to standard error",
+            quoted(to)
+        )),
+        _ => Ok(StatsTo::File(path)),
+    }
+}
+
+fn holds_stats(path: &Path) -> bool {
+    let mut start = [0; STATS_BEGIN.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *STATS_BEGIN.as_bytes()
+}

@@ -1,0 +1,116 @@
+//! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+
+/// Typed determinate stream pipelines: the same output, number by number, wherever they run.
+#[derive(Debug, Parser)]
+#[command(name = "millstream", version, arg_required_else_help = true)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Count lines, words and bytes, as LC_ALL=C GNU wc does
+    Wc(OverFiles),
+    /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
+    Uppercase(OverFiles),
+    /// Show the stages and rings of a program's pipeline, without running it
+    Plan(Plan),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverFiles {
+    /// Files to read, one after the other; `-` and no file at all mean standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+/// How a pipeline is run. None of these changes what comes out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How the pipeline is run (the output is always the same)")]
+pub(crate) struct Run {
+    /// On lists that hold everything in memory, on this one thread, over queues, or over rings on several workers
+    #[arg(long, value_name = "WHERE", default_value = "rings")]
+    pub(crate) deploy: Deploy,
+    /// Worker threads [default: one for each usable core, at most one for each stage]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) workers: Option<usize>,
+    /// Slots of each ring, a power of two; a slot holds a block [default: 16]
+    #[arg(long, value_name = "N", value_parser = power_of_two)]
+    pub(crate) ring: Option<usize>,
+    /// The most slots that a stage takes in one step
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) batch: Option<usize>,
+    /// How many tasklets run the stateless stages at once [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) shards: Option<usize>,
+    /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) stats: Option<OsString>,
+    /// Say nothing on standard error but what failed and what was asked for
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output
+    #[arg(long)]
+    pub(crate) hash: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deploy {
+    Model,
+    Inline,
+    Queues,
+    Rings,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// Whose pipeline
+    pub(crate) program: Program,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How many tasklets run the stateless stages at once [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) shards: Option<usize>,
+    /// Slots of each ring, a power of two [default: 16]
+    #[arg(long, value_name = "N", value_parser = power_of_two)]
+    pub(crate) ring: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Program {
+    Wc,
+    Uppercase,
+}
+
+/// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0.
+pub(crate) fn parse() -> Flags {
+    Flags::parse()
+}
+
+/// Ends the process as a wrong flag does.
+pub(crate) fn refuse(reason: &str) -> ! {
+    Flags::command().error(ErrorKind::ValueValidation, reason).exit()
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".into()),
+        Ok(n) => Ok(n),
+        Err(_) => Err("must be a whole number".into()),
+    }
+}
+
+fn power_of_two(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        n if n.is_power_of_two() => Ok(n),
+        _ => Err("must be a power of two".into()),
+    }
+}

@@ -1,0 +1,154 @@
+//! What is said on standard error, and how names are written there.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Says what is wrong with inputs and outputs, in the name of a program, and remembers whether anything was.
+#[derive(Clone, Debug)]
+pub(crate) struct Complaints {
+    program: &'static str,
+    any: Arc<AtomicBool>,
+}
+
+impl Complaints {
+    pub(crate) fn of(program: &'static str) -> Self {
+        Complaints { program, any: Arc::default() }
+    }
+
+    pub(crate) fn complain(&self, what: &str) {
+        self.any.store(true, Ordering::Relaxed);
+        say(&format!("millstream {}: {what}", self.program));
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes a line to standard error. If nobody reads it, that is no reason to fail.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The system's words for an error, as other programs print them.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}
+
+/// A file name as a shell would take it back: as it is, if that is unmistakable, else in quotes. What GNU programs do
+/// in their messages, with the letters of UTF-8 counted as printable.
+pub(crate) fn quoted(name: &OsStr) -> String {
+    let pieces: Vec<Piece> = pieces(name.as_bytes()).collect();
+    let text = |c: &Piece| if let Piece::Char(c) = c { Some(*c) } else { None };
+    let plain = |c: &Piece| text(c).is_some_and(is_plain);
+    let first_is_special = matches!(pieces.first().and_then(text), Some('#' | '~'));
+    let is_brace = matches!(pieces[..], [Piece::Char('{' | '}')]);
+    if !pieces.is_empty() && !first_is_special && !is_brace && pieces.iter().all(plain) {
+        return name.to_string_lossy().into_owned();
+    }
+    let harmless = |c: &Piece| text(c).is_some_and(|c| is_plain(c) || matches!(c, ' ' | '\'' | ':'));
+    if name.as_bytes().contains(&b'\'') && pieces.iter().all(harmless) {
+        return format!("\"{}\"", name.to_string_lossy());
+    }
+    in_single_quotes(&pieces)
+}
+
+/// A character to show, or a byte that can only be escaped.
+enum Piece {
+    Char(char),
+    Escaped(u8),
+}
+
+fn pieces(name: &[u8]) -> impl Iterator<Item = Piece> {
+    name.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().map(|c| match u8::try_from(c) {
+            Ok(byte) if byte.is_ascii_control() => Piece::Escaped(byte),
+            _ => Piece::Char(c),
+        });
+        valid.chain(chunk.invalid().iter().map(|byte| Piece::Escaped(*byte)))
+    })
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || !c.is_ascii() || "#%+,-./@]_{}~".contains(c)
+}
+
+fn in_single_quotes(pieces: &[Piece]) -> String {
+    let (mut out, mut escaping) = (String::from("'"), false);
+    for piece in pieces {
+        match piece {
+            Piece::Escaped(byte) => {
+                out.push_str(if escaping { "" } else { "'$'" });
+                escaping = true;
+                push_escape(&mut out, *byte);
+            }
+            Piece::Char('\'') => {
+                out.push_str("'\\''");
+                escaping = false;
+            }
+            Piece::Char(c) => {
+                out.push_str(if escaping { "''" } else { "" });
+                escaping = false;
+                out.push(*c);
+            }
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn push_escape(out: &mut String, byte: u8) {
+    const LETTERS: &[u8] = b"abtnvfr";
+    match byte.checked_sub(7).and_then(|index| LETTERS.get(usize::from(index))) {
+        Some(letter) => out.extend(['\\', char::from(*letter)]),
+        None => write!(out, "\\{byte:03o}").expect("a String takes everything"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &[u8], expected: &str) {
+        assert_eq!(quoted(OsStr::from_bytes(name)), expected);
+    }
+
+    #[test]
+    fn names_are_quoted_where_a_shell_needs_it() {
+        check(b"nosuch", "nosuch");
+        check(b"a-b_c.txt", "a-b_c.txt");
+        check("été".as_bytes(), "été");
+        check(b"a b", "'a b'");
+        check(b"a:b", "'a:b'");
+        check(b"#a", "'#a'");
+        check(b"a#", "a#");
+        check(b"{", "'{'");
+        check(b"{}", "{}");
+        check(b"", "''");
+    }
+
+    #[test]
+    fn quotes_are_quoted() {
+        check(b"it's", "\"it's\"");
+        check(b"it's a", "\"it's a\"");
+        check(b"it's $x", "'it'\\''s $x'");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_escaped() {
+        check(b"a\nb", "'a'$'\\n''b'");
+        check(b"\n", "''$'\\n'");
+        check(b"a\n\nb c", "'a'$'\\n\\n''b c'");
+        check(b"\n'", "''$'\\n'\\'''");
+        check(b"\x01\x7f\xc3", "''$'\\001\\177\\303'");
+    }
+}

@@ -1,0 +1,37 @@
+use crate::scene::{Input, Scene};
+use serde_json::Value;
+
+#[test]
+fn stats_go_where_they_are_sent() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text text --stats", Input::Nothing);
+    let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
+    assert_eq!(stats["runs"].as_array().unwrap().len(), 2);
+    for _ in ["new", "overwritten"] {
+        let seen = scene.millstream("wc --stats stats.json text", Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1 2 4 text\n", "", Some(0)));
+        let stats: Value = serde_json::from_slice(&std::fs::read(scene.path("stats.json")).unwrap()).expect("JSON");
+        assert_eq!(stats["runs"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn stats_overwrite_nothing_else() {
+    let scene = Scene::new().file("text", "a b\n").file("other.json", "{\"runs\": 7}");
+    for name in ["text", "other.json"] {
+        let before = std::fs::read(scene.path(name)).unwrap();
+        let seen = scene.millstream(&format!("wc --stats {name}"), Input::Nothing);
+        assert_eq!(seen.code, Some(2));
+        assert!(seen.stderr.contains("--stats would overwrite"), "{}", seen.stderr);
+        assert_eq!(std::fs::read(scene.path(name)).unwrap(), before);
+    }
+}
+
+#[test]
+fn stats_that_cannot_be_written_are_a_failed_output() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc --stats nosuch/stats.json text", Input::Nothing);
+    assert_eq!(seen.text(), "1 2 4 text\n");
+    assert_eq!(seen.stderr, "millstream wc: nosuch/stats.json: No such file or directory\n");
+    assert_eq!(seen.code, Some(1));
+}

@@ -1,0 +1,146 @@
+//! Pipes that are slow, or closed too early.
+
+use crate::scene::{Input, PATIENCE, Scene, ended, prose};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+fn start(scene: &Scene, args: &str) -> Child {
+    let mut command = scene.command("millstream", args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// The first line of a program's output as soon as it comes; then nobody reads the output any more.
+fn one_line(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        BufReader::new(&mut { output }).read_line(&mut line).expect("the output is text");
+        send.send(line.trim_end().to_owned())
+    });
+    receive
+}
+
+/// The lines of a program's output as they come.
+fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            if send.send(line.expect("the output is text")).is_err() {
+                break;
+            }
+        }
+    });
+    receive
+}
+
+#[test]
+fn a_line_comes_out_before_the_next_goes_in() {
+    for args in
+        ["uppercase", "uppercase --shards 2", "uppercase --deploy inline", "uppercase --ring 1", "uppercase --batch 64"]
+    {
+        let scene = Scene::new();
+        let mut child = start(&scene, args);
+        let mut stdin = child.stdin.take().unwrap();
+        let output = lines(child.stdout.take().unwrap());
+        for (line, expected) in [("first\n", "FIRST"), ("second\n", "SECOND")] {
+            stdin.write_all(line.as_bytes()).unwrap();
+            assert_eq!(output.recv_timeout(PATIENCE).as_deref(), Ok(expected), "{args}");
+        }
+        drop(stdin);
+        assert_eq!(ended(&mut child).code(), Some(0), "{args}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_ends_it_quietly() {
+    let scene = Scene::new().file("big", prose(10_000_000));
+    for args in
+        ["uppercase big", "uppercase --shards 2 big", "uppercase --deploy inline big", "uppercase --deploy model big"]
+    {
+        let mut child = start(&scene, args);
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "LINE 0 OF THE TEXT, WITH WHEAT IN IT\n");
+        drop(output);
+        assert_eq!(ended(&mut child).code(), Some(0), "{args}");
+        assert_eq!(std::io::read_to_string(child.stderr.take().unwrap()).unwrap(), "", "{args}");
+    }
+}
+
+#[test]
+fn nobody_to_read_the_counts_is_no_failure() {
+    let scene = Scene::new();
+    let mut child = start(&scene, "wc");
+    drop(child.stdout.take());
+    drop(child.stdin.take());
+    assert_eq!(ended(&mut child).code(), Some(0));
+    assert_eq!(std::io::read_to_string(child.stderr.take().unwrap()).unwrap(), "");
+}
+
+#[test]
+fn a_closed_output_is_noticed_while_the_input_stays_open() {
+    let scene = Scene::new();
+    let mut child = start(&scene, "uppercase");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"first\n").unwrap();
+    let output = one_line(child.stdout.take().unwrap());
+    assert_eq!(output.recv_timeout(PATIENCE).as_deref(), Ok("FIRST"));
+    stdin.write_all(b"nobody reads this\n").unwrap();
+    assert_eq!(ended(&mut child).code(), Some(0));
+}
+
+#[test]
+fn a_full_disk_is_a_failed_output() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        println!("SKIPPED a_full_disk_is_a_failed_output: there is no /dev/full");
+        return;
+    };
+    let scene = Scene::new().file("text", "a\n");
+    for (program, args) in [("uppercase", "uppercase text"), ("wc", "wc text"), ("plan", "plan wc")] {
+        let mut command = scene.command("millstream", args);
+        command.stdin(Stdio::null()).stdout(full.try_clone().unwrap()).stderr(Stdio::piped());
+        let output = command.output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(message, format!("millstream {program}: write error: No space left on device\n"));
+        assert_eq!(output.status.code(), Some(1), "{args}");
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_input() {
+    let scene = Scene::new().file("small", prose(4_000_000)).file("large", prose(64_000_000));
+    let [small, large] = ["small", "large"].map(|file| peak_memory(&scene, &format!("uppercase {file}")));
+    if let (Some(small), Some(large)) = (small, large) {
+        assert!(large < small + 16_000_000, "{small} bytes for 4 MB, {large} for 64 MB");
+    }
+}
+
+/// Peak resident bytes of a run, as the kernel counts them; none where it does not tell.
+fn peak_memory(scene: &Scene, args: &str) -> Option<u64> {
+    let mut child = start(scene, args);
+    let (mut output, mut peak) = (child.stdout.take().unwrap(), None);
+    let mut buffer = vec![0; 1 << 20];
+    while output.read(&mut buffer).unwrap() > 0 {
+        peak = peak.max(resident_peak(child.id()));
+    }
+    assert!(ended(&mut child).success());
+    peak
+}
+
+fn resident_peak(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+#[test]
+fn standard_input_may_be_empty() {
+    let scene = Scene::new();
+    assert_eq!(scene.millstream("uppercase", Input::Nothing).stdout, b"");
+    assert_eq!(scene.millstream("wc", Input::Pipe(b"", 1)).text(), "      0       0       0\n");
+}

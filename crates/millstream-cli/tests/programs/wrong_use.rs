@@ -1,0 +1,35 @@
+use crate::scene::{Input, Scene};
+
+#[test]
+fn wrong_use_is_refused_with_a_reason() {
+    let cases = [
+        ("", "Usage"),
+        ("nosuch", "nosuch"),
+        ("wc --nosuch", "--nosuch"),
+        ("wc --ring 3", "power of two"),
+        ("wc --ring 0", "at least 1"),
+        ("wc --ring x", "whole number"),
+        ("wc --workers 0", "at least 1"),
+        ("uppercase --batch 0", "at least 1"),
+        ("uppercase --shards 0", "at least 1"),
+        ("uppercase --deploy nowhere", "nowhere"),
+        ("uppercase --deploy queues", "no queue deployment yet"),
+        ("wc --wait phased", "--wait"),
+        ("plan", "PROGRAM"),
+        ("plan nosuch", "nosuch"),
+    ];
+    for (args, reason) in cases {
+        let seen = Scene::new().millstream(args, Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)), "millstream {args}");
+        assert!(seen.stderr.contains(reason), "millstream {args}: {}", seen.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_are_results() {
+    for args in ["--help", "--version", "help wc", "wc --help"] {
+        let seen = Scene::new().millstream(args, Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "millstream {args}");
+        assert!(seen.text().contains("millstream") || seen.text().contains("Usage"), "millstream {args}");
+    }
+}
