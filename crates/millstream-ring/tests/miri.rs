@@ -1,0 +1,247 @@
+//! What miri can judge: random operations on one thread, and two or three real threads over small rings.
+//!
+//! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests run on the machine.
+
+mod support;
+
+use millstream_core::{Full, Holed, Val};
+use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{scope, yield_now};
+use support::{Counted, Op, Tally, composite, groups, must_panic, one_ring, quietly_panic};
+
+const CASES: u64 = if cfg!(miri) { 6 } else { 200 };
+const NUMBERS: u64 = if cfg!(miri) { 12 } else { 5_000 };
+
+fn random_ops(seed: u64, len: usize) -> Vec<Op> {
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| [byte(), byte(), byte()]).collect()
+}
+
+#[test]
+fn random_operations_on_one_ring() {
+    for seed in 0..CASES {
+        let ops = random_ops(seed, 60);
+        one_ring::run::<Full>(1 << (seed % 4), 1 + seed as usize % 4, &ops, seed as u8);
+        one_ring::run::<Holed>(1 << (seed % 3), 1 + seed as usize % 2, &ops, seed as u8);
+    }
+}
+
+#[test]
+fn random_operations_on_composite_readers() {
+    for seed in 0..CASES {
+        let capacities = [1 << (seed % 3), 1 << (seed / 2 % 4), 1 << (seed / 3 % 3)];
+        composite::run(seed as u8, capacities, 5, &random_ops(seed, 60));
+    }
+}
+
+#[test]
+fn random_operations_on_a_group() {
+    for seed in 0..CASES {
+        let ops = random_ops(seed, 60);
+        groups::run(1 + seed as usize % 5, [1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
+    }
+}
+
+fn produce(mut producer: Producer<Counted>, tally: &Tally) {
+    while producer.next().0 < NUMBERS {
+        let left = (NUMBERS - producer.next().0) as usize;
+        match producer.try_claim(left.min(2)).unwrap() {
+            None => yield_now(),
+            Some(mut claim) => {
+                let first = claim.first().0;
+                claim.fill(2, |i| tally.value(first + i as u64));
+                claim.publish();
+            }
+        }
+    }
+    assert!(producer.try_end(None).is_ok());
+}
+
+/// Reads to END; every number from where it is, in order.
+fn consume<F: Wire>(mut reader: Reader<F>, show: impl Fn(F::Ref<'_>) -> u64) {
+    let mut next = reader.position().0;
+    loop {
+        if let Some(batch) = reader.batch(3) {
+            for value in batch.iter() {
+                assert_eq!(value.map(&show), Some(next));
+                next += 1;
+            }
+            continue;
+        }
+        if reader.end().is_some() {
+            break;
+        }
+        yield_now();
+    }
+    assert_eq!(next, NUMBERS);
+}
+
+fn number(value: &Counted) -> u64 {
+    value.number
+}
+
+fn none_left(tally: &Tally) {
+    assert_eq!(tally.numbers(), [0; 0]);
+}
+
+#[test]
+fn a_reader_on_another_thread() {
+    for capacity in [1, 2, 8] {
+        let tally = Tally::default();
+        let (producer, reader) = ring::<Counted, Full>(capacity).unwrap();
+        scope(|threads| {
+            threads.spawn(|| produce(producer, &tally));
+            consume(reader, number);
+        });
+        none_left(&tally);
+    }
+}
+
+#[test]
+fn two_readers_and_a_fork_while_the_producer_runs() {
+    let tally = Tally::default();
+    let wiring = Wiring::<Counted, Full>::new(2).unwrap();
+    let (mut a, b) = (wiring.reader(), wiring.reader());
+    let producer = wiring.start();
+    scope(|threads| {
+        threads.spawn(|| produce(producer, &tally));
+        threads.spawn(|| consume(b, number));
+        while a.position().0 < NUMBERS / 2 {
+            drop(a.batch(1));
+            yield_now();
+        }
+        let fork = a.fork();
+        threads.spawn(|| consume(fork, number));
+        drop(a);
+    });
+    none_left(&tally);
+}
+
+#[test]
+fn a_pair_of_rings_with_a_producer_each() {
+    let (first, second) = (Tally::default(), Tally::default());
+    let (p, a) = ring::<Counted, Full>(1).unwrap();
+    let (q, b) = ring::<Counted, Full>(4).unwrap();
+    scope(|threads| {
+        threads.spawn(|| produce(p, &first));
+        threads.spawn(|| produce(q, &second));
+        consume(a.zip(b), |(a, b)| {
+            assert_eq!(a.number, b.number);
+            a.number
+        });
+    });
+    none_left(&first);
+    none_left(&second);
+}
+
+fn work(mut member: Member<Val<Counted>, Counted>, tally: &Tally) {
+    loop {
+        if member.fill(2, |value| tally.value(value.unwrap().number)) == 0 {
+            if member.end(|_| None) {
+                break;
+            }
+            yield_now();
+        }
+    }
+}
+
+#[test]
+fn three_members_on_threads() {
+    for capacity in [1, 4] {
+        let (inputs, outputs) = (Tally::default(), Tally::default());
+        let (producer, input) = ring::<Counted, Full>(4).unwrap();
+        let (members, output) = group::<_, Counted, Full>(input, 3, capacity).unwrap();
+        scope(|threads| {
+            for member in members {
+                threads.spawn(|| work(member, &outputs));
+            }
+            threads.spawn(|| consume(output, number));
+            produce(producer, &inputs);
+        });
+        none_left(&inputs);
+        none_left(&outputs);
+    }
+}
+
+#[test]
+fn a_member_that_panics_among_others() {
+    let (inputs, outputs) = (Tally::default(), Tally::default());
+    let (mut producer, input) = ring::<Counted, Full>(8).unwrap();
+    let (members, mut output) = group::<_, Counted, Full>(input, 3, 8).unwrap();
+    let mut claim = producer.try_claim(8).unwrap().unwrap();
+    claim.fill(8, |i| inputs.value(i as u64));
+    claim.publish();
+    scope(|threads| {
+        for mut member in members {
+            let outputs = &outputs;
+            threads.spawn(move || {
+                let mut broken = false;
+                let mut fill = || {
+                    member.fill(2, |value| {
+                        if value.unwrap().number == 5 {
+                            broken = true;
+                            quietly_panic();
+                        }
+                        outputs.value(value.unwrap().number)
+                    })
+                };
+                while catch_unwind(AssertUnwindSafe(&mut fill)).is_ok_and(|len| len > 0) {}
+                assert_eq!(broken, member.abandoned_at().is_some());
+            });
+        }
+    });
+    let mut next = 0;
+    while let Some(batch) = output.batch(8) {
+        assert_eq!(batch.first().0, next);
+        next += batch.len() as u64;
+    }
+    assert!(next == 4 || next == 5, "nobody sees the run that was given up");
+    drop((producer, output));
+    none_left(&inputs);
+    none_left(&outputs);
+}
+
+#[test]
+fn panics_in_every_function_that_is_lent_slots() {
+    let tally = Tally::default();
+    let (mut producer, mut reader) = ring::<Counted, Full>(4).unwrap();
+    let mut claim = producer.try_claim(2).unwrap().unwrap();
+    claim.fill(2, |i| tally.value(i as u64));
+    claim.publish();
+    let (mut next, out) = ring::<Counted, Full>(4).unwrap();
+    let batch = reader.batch(2).unwrap();
+    let mut claim = next.try_claim(2).unwrap().unwrap();
+    must_panic(|| {
+        batch.map_into(&mut claim, |value| if value.unwrap().number == 1 { quietly_panic() } else { tally.value(7) });
+    });
+    drop((batch, claim));
+    assert_eq!(next.abandoned_at().unwrap().0, 1);
+    assert_eq!(tally.numbers(), [0, 1]);
+    drop((producer, reader, next, out));
+    none_left(&tally);
+}
+
+#[test]
+fn a_forgotten_guard_leaks_and_does_nothing_else() {
+    let (mut producer, mut reader) = ring::<u64, Holed>(2).unwrap();
+    let mut claim = producer.try_claim(1).unwrap().unwrap();
+    claim.write(Some(1));
+    std::mem::forget(claim);
+    let mut claim = producer.try_claim(2).unwrap().unwrap();
+    assert_eq!((claim.first().0, claim.len()), (0, 2));
+    claim.write(Some(2));
+    claim.publish();
+    std::mem::forget(reader.batch(1));
+    assert_eq!(reader.batch(1).unwrap().get(0), Some(&2));
+    producer.try_end(Some(Some(3))).unwrap();
+    std::mem::forget(reader.end());
+    assert_eq!(reader.end().unwrap().value(), Some(&3));
+    assert!(reader.ended());
+}

@@ -1,0 +1,32 @@
+//! Random operations against simple oracles; every value is dropped once, and no sooner or later than it should be.
+
+mod support;
+
+use millstream_core::{Full, Holed};
+use proptest::collection::vec;
+use proptest::prelude::{any, proptest};
+use support::{composite, groups, one_ring};
+
+proptest! {
+    #[test]
+    fn one_ring_is_a_queue_that_every_reader_sees(
+        log in 0_u32..7, readers in 0_usize..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+    ) {
+        one_ring::run::<Full>(1 << log, readers, &ops, last);
+        one_ring::run::<Holed>(1 << log, readers, &ops, last);
+    }
+
+    #[test]
+    fn composite_readers_join_by_number(
+        shape in 0_u8..5, logs in [0_u32..7, 0..7, 0..7], length in 0_u64..90, ops in vec(any::<[u8; 3]>(), 0..300),
+    ) {
+        composite::run(shape, logs.map(|log| 1 << log), length, &ops);
+    }
+
+    #[test]
+    fn a_group_fills_the_numbers_it_reads(
+        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+    ) {
+        groups::run(k, logs.map(|log| 1 << log), start, &ops, last);
+    }
+}
