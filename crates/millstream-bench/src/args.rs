@@ -1,0 +1,84 @@
+//! The command line.
+
+use crate::benches::{self, Bench};
+use crate::progress::Progress;
+use crate::setting::{Effort, Setting};
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Measures Millstream, each bench beside a yardstick that takes turns with it in the same run.
+///
+/// Standard output gets lines `NAME.CASE.WHO VALUE UNIT` and `NAME.CASE.ratio.WHO MEDIAN x MIN MAX BOUND`, standard
+/// error a table.
+#[derive(Debug, Parser)]
+#[command(name = "millstream-bench")]
+pub(crate) struct Args {
+    /// The benches, in this order; see --list
+    #[arg(value_name = "NAME", required_unless_present = "list", value_parser = known)]
+    pub(crate) names: Vec<String>,
+
+    /// 3 turns, of fewer items
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+
+    /// 9 turns instead of 5
+    #[arg(long)]
+    full: bool,
+
+    /// Exit code 4 if a median misses its bound by more than 5%
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Run the programs of others as well, where a bench has some
+    #[arg(long)]
+    pub(crate) rivals: bool,
+
+    /// The names of the benches, and what each measures
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// So many items (of wc: bytes) instead of a bench's own number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    items: Option<u64>,
+
+    /// Where the JSON goes, below a directory for this date and machine
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+}
+
+impl Args {
+    /// The benches that were asked for.
+    pub(crate) fn benches(&self) -> impl Iterator<Item = &'static Bench> {
+        self.names.iter().filter_map(|name| benches::find(name))
+    }
+
+    pub(crate) fn effort(&self) -> Effort {
+        match (self.quick, self.full) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Full,
+            _ => Effort::Normal,
+        }
+    }
+
+    /// How to run the bench of this name.
+    pub(crate) fn setting(&self, name: &'static str) -> Setting {
+        let progress = Progress::of(name);
+        Setting { effort: self.effort(), items: self.items, rivals: self.rivals, progress }
+    }
+
+    pub(crate) fn runs(&self) -> PathBuf {
+        let own = || {
+            let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+            manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from).join("runs")
+        };
+        self.runs.clone().unwrap_or_else(own)
+    }
+}
+
+fn known(name: &str) -> Result<String, String> {
+    if benches::find(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<_> = benches::ALL.iter().map(|bench| bench.name).collect();
+    Err(format!("the benches are {}", names.join(", ")))
+}

@@ -1,0 +1,107 @@
+//! The copying workload: one ring read by five or ten identities, and a map that reads all of their halves. One
+//! worker.
+//!
+//! The map adds the halves up and mixes the bits of the sum, since the compiler knows the sum of the numbers below n
+//! without adding them up.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Results, Unit};
+use crate::memory::taken;
+use crate::setting::Setting;
+use crate::turns::{Contestant, take_turns};
+use millstream::prelude::*;
+use std::hint::black_box;
+
+/// For the speed.
+const MANY: u64 = 500_000_000;
+const MANY_IN_A_HURRY: u64 = 50_000_000;
+/// For the memory.
+const SOME: u64 = 5_000_000;
+
+pub(crate) fn five(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(MANY, MANY_IN_A_HURRY);
+    let memory = memory(setting, five_way, fused::<5>)?;
+    let expected = fused::<5>(n);
+    let contestants = vec![
+        Contestant::new("ours", expected, || five_way(n)),
+        Contestant::new("fused", expected, || Ok(fused::<5>(black_box(n)))),
+    ];
+    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let ratio = speeds.ratio("fused", None);
+    Ok(with(memory, speeds.results([ratio])))
+}
+
+pub(crate) fn ten(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(MANY, MANY_IN_A_HURRY);
+    let memory = memory(setting, ten_way, fused::<10>)?;
+    let (expected, of_five) = (fused::<10>(n), fused::<5>(n));
+    let contestants = vec![
+        Contestant::new("ours", expected, || ten_way(n)),
+        Contestant::new("fused", expected, || Ok(fused::<10>(black_box(n)))),
+        Contestant::new("copying5", of_five, || five_way(n)),
+    ];
+    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let ratios = [speeds.ratio("fused", Some(0.12)), speeds.ratio("copying5", Some(0.5))];
+    Ok(with(memory, speeds.results(ratios)))
+}
+
+fn with(memory: Vec<Figure>, speed: Results) -> Results {
+    Results { figures: memory.into_iter().chain(speed.figures).collect(), ratios: speed.ratios }
+}
+
+/// The bytes that one run allocates, and the most that the process has in memory meanwhile.
+fn memory(
+    setting: &Setting,
+    ours: fn(u64) -> Result<u64, Failure>,
+    fused: fn(u64) -> u64,
+) -> Result<Vec<Figure>, Failure> {
+    setting.progress.say("memory");
+    let n = setting.items(SOME, SOME).min(SOME);
+    let (got, taken) = taken(|| ours(n))?;
+    let expected = fused(n);
+    if got != expected {
+        return Err(Failure::Checksum { who: "ours", expected: expected.to_string(), got: got.to_string() });
+    }
+    let allocated = Figure::new("alloc", "ours", vec![taken.allocated as f64], Unit::Bytes);
+    let peak = taken.peak.map(|peak| Figure::new("peak", "ours", vec![peak as f64], Unit::Bytes));
+    Ok([Some(allocated), peak].into_iter().flatten().collect())
+}
+
+fn five_way(n: u64) -> Result<u64, Failure> {
+    let p = pipeline::<u64>()
+        .fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p))))
+        .map(|(a, (b, (c, (d, e))))| mix([a, b, c, d, e]));
+    summed(&p, n)
+}
+
+fn ten_way(n: u64) -> Result<u64, Failure> {
+    let p = pipeline::<u64>()
+        .fanout(
+            |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p)))),
+            |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p)))),
+        )
+        .map(|((a, (b, (c, (d, e)))), (f, (g, (h, (i, j)))))| mix([a, b, c, d, e, f, g, h, i, j]));
+    summed(&p, n)
+}
+
+fn summed(p: &impl Run<u64, Out = Val<u64>>, n: u64) -> Result<u64, Failure> {
+    let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
+    Ok(p.run_with(&Rings::new().workers(1), source::ready(0..n), 0, add)?.0)
+}
+
+/// What the last map makes of all halves.
+#[inline(always)]
+fn mix<const WAYS: usize>(halves: [&u64; WAYS]) -> u64 {
+    let sum = halves.into_iter().fold(0_u64, |sum, half| sum.wrapping_add(*half));
+    sum ^ (sum >> 7)
+}
+
+/// The map in one loop, which the compiler vectorises.
+#[inline(never)]
+fn fused<const WAYS: usize>(n: u64) -> u64 {
+    let mut sum = 0_u64;
+    for x in 0..n {
+        sum = sum.wrapping_add(mix([&x; WAYS]));
+    }
+    sum
+}

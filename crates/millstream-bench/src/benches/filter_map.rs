@@ -1,0 +1,38 @@
+//! `filter_map` keeps one number in three; a `map` follows. One worker.
+
+use crate::failure::Failure;
+use crate::figure::{Results, Unit};
+use crate::setting::Setting;
+use crate::turns::{Contestant, take_turns};
+use millstream::prelude::*;
+use std::hint::black_box;
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(200_000_000, 50_000_000);
+    let expected = fused(n);
+    let contestants = vec![
+        Contestant::new("ours", expected, || ours(n)),
+        Contestant::new("fused", expected, || Ok(fused(black_box(n)))),
+    ];
+    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let ratio = speeds.ratio("fused", Some(0.10));
+    Ok(speeds.results([ratio]))
+}
+
+fn ours(n: u64) -> Result<u64, Failure> {
+    let p = pipeline::<u64>().filter_map(|x| x.is_multiple_of(3).then_some(*x)).map(|x| x ^ (x >> 7));
+    let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
+    Ok(p.run_with(&Rings::new().workers(1), source::ready(0..n), 0, add)?.0)
+}
+
+/// The same in one loop.
+#[inline(never)]
+fn fused(n: u64) -> u64 {
+    let mut sum = 0_u64;
+    for x in 0..n {
+        if x.is_multiple_of(3) {
+            sum = sum.wrapping_add(x ^ (x >> 7));
+        }
+    }
+    sum
+}

@@ -1,0 +1,74 @@
+//! Two shards of a map that takes a microsecond, on two workers; and the same on one. The output must be in order.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Results, Unit};
+use crate::setting::Setting;
+use crate::turns::{Contestant, take_turns};
+use millstream::prelude::*;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// How long the map should take.
+const NANOSECONDS: f64 = 1000.0;
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(1_000_000, 200_000);
+    setting.progress.say("how many rounds are a microsecond?");
+    let rounds = rounds_in(NANOSECONDS);
+    let expected = looped(n, rounds);
+    let contestants = vec![
+        Contestant::new("ours", expected, || sharded(2, n, rounds)),
+        Contestant::new("one-worker", expected, || sharded(1, n, rounds)),
+        Contestant::new("fused", expected, || Ok(looped(black_box(n), rounds))),
+    ];
+    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let ratios = [speeds.ratio("one-worker", Some(1.8)), speeds.ratio("fused", None)];
+    let mut results = speeds.results(ratios);
+    results.figures.push(Figure::new("map", "limit", vec![nanoseconds(rounds)], Unit::Nanoseconds));
+    Ok(results)
+}
+
+/// `k` shards on `k` workers.
+fn sharded(k: usize, n: u64, rounds: u32) -> Result<u64, Failure> {
+    let p = pipeline::<u64>().shard(k, move |p| p.map(move |x| work(*x, rounds)));
+    let join = |sum: &mut u64, _, x: &u64| *sum = joined(*sum, *x);
+    Ok(p.run_with(&Rings::new().workers(k), source::ready(0..n), 0, join)?.0)
+}
+
+#[inline(never)]
+fn looped(n: u64, rounds: u32) -> u64 {
+    (0..n).fold(0, |sum, x| joined(sum, work(x, rounds)))
+}
+
+/// A checksum that another order would change.
+fn joined(sum: u64, x: u64) -> u64 {
+    sum.wrapping_mul(31).wrapping_add(x)
+}
+
+/// So many rounds of xorshift.
+fn work(x: u64, rounds: u32) -> u64 {
+    let mut x = x | 1 << 63;
+    for _ in 0..rounds {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    x
+}
+
+/// As many rounds as take about so long here.
+fn rounds_in(wanted: f64) -> u32 {
+    let some = 1000;
+    (f64::from(some) * wanted / nanoseconds(some)).ceil() as u32
+}
+
+/// How long the map takes: the least of some tries.
+fn nanoseconds(rounds: u32) -> f64 {
+    let calls = 10_000;
+    let tries = (0..20).map(|_| {
+        let started = Instant::now();
+        black_box(looped(black_box(calls), black_box(rounds)));
+        started.elapsed().as_secs_f64() * 1e9 / calls as f64
+    });
+    tries.min_by(f64::total_cmp).unwrap_or(NANOSECONDS)
+}

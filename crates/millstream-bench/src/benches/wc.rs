@@ -1,0 +1,69 @@
+//! `millstream wc` on a file of 1 GB that is in memory, and GNU `wc`.
+
+use crate::failure::Failure;
+use crate::figure::{Results, Unit};
+use crate::setting::Setting;
+use crate::text;
+use crate::turns::{Contestant, take_turns};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let millstream = built(setting)?;
+    setting.progress.say("text");
+    let file = text::file(setting.items(1_000_000_000, 200_000_000))?;
+    let bytes = text::warm(&file)?;
+    let (file, millstream) = (file.as_path(), millstream.as_path());
+    let ours = || said(Command::new(millstream).arg("wc").arg(file));
+    if !setting.rivals {
+        let contestants = vec![Contestant::new("ours", ours()?, ours)];
+        return Ok(take_turns(setting, ("speed", bytes, Unit::BytesPerSecond), contestants)?.results([]));
+    }
+    let expected = gnu("C", file)?;
+    let in_utf8 = gnu("C.UTF-8", file)?;
+    let contestants = vec![
+        Contestant::new("ours", expected.clone(), ours),
+        Contestant::new("gnu-wc-c", expected, || gnu("C", file)),
+        Contestant::new("gnu-wc-utf8", in_utf8, || gnu("C.UTF-8", file)),
+    ];
+    let speeds = take_turns(setting, ("speed", bytes, Unit::BytesPerSecond), contestants)?;
+    let ratios = [
+        speeds.ratio("gnu-wc-c", None),
+        speeds.ratio("gnu-wc-utf8", None),
+        speeds.ratio_as("gnu-wc", &["gnu-wc-c", "gnu-wc-utf8"], Some(1.0)),
+    ];
+    Ok(speeds.results(ratios))
+}
+
+/// What GNU wc says of the file.
+fn gnu(locale: &str, file: &Path) -> Result<String, Failure> {
+    said(Command::new("wc").arg(file).env("LC_ALL", locale))
+}
+
+/// What a program writes to standard output.
+fn said(command: &mut Command) -> Result<String, Failure> {
+    let shown = format!("{command:?}");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(Failure::io(shown.clone()))?;
+    if !output.status.success() {
+        return Err(Failure::Program(shown, output.status.to_string()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The program, beside this one: both are built into the same directory.
+fn built(setting: &Setting) -> Result<PathBuf, Failure> {
+    setting.progress.say("building millstream-cli");
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    let program = own.with_file_name("millstream").with_extension(std::env::consts::EXE_EXTENSION);
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli"]).env_remove("CARGO_MANIFEST_DIR");
+    if let Some(target) = own.parent().and_then(Path::parent) {
+        cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    }
+    match cargo.stdin(Stdio::null()).status() {
+        Ok(status) if !status.success() => Err(Failure::Program(format!("{cargo:?}"), status.to_string())),
+        // Without cargo, what is there has to do.
+        _ => Ok(program),
+    }
+}

@@ -1,0 +1,23 @@
+use millstream::prelude::RunError;
+use std::io;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{who} came to {got}, not to {expected}")]
+    Checksum { who: &'static str, expected: String, got: String },
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("{what}: {source}")]
+    Io { what: String, source: io::Error },
+    #[error("`{0}` failed: {1}")]
+    Program(String, String),
+}
+
+impl Failure {
+    /// For `map_err`: what could not be done.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Failure {
+        let what = what.into();
+        |source| Failure::Io { what, source }
+    }
+}

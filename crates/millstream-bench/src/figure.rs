@@ -1,0 +1,142 @@
+//! What a bench comes to.
+
+use serde::Serialize;
+use std::fmt;
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Unit {
+    #[serde(rename = "items/s")]
+    ItemsPerSecond,
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    #[serde(rename = "B")]
+    Bytes,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::ItemsPerSecond => "items/s",
+            Unit::BytesPerSecond => "B/s",
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "B",
+        })
+    }
+}
+
+/// One measured quantity, and who did it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) case: &'static str,
+    pub(crate) who: &'static str,
+    /// The median of the samples.
+    pub(crate) value: f64,
+    pub(crate) unit: Unit,
+    pub(crate) samples: Vec<f64>,
+}
+
+impl Figure {
+    pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, unit: Unit) -> Self {
+        Figure { case, who, value: median(&samples), unit, samples }
+    }
+}
+
+/// Ours over somebody else's, turn by turn: more than 1 where ours is faster.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Ratio {
+    pub(crate) case: &'static str,
+    pub(crate) who: &'static str,
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// What the median must reach.
+    pub(crate) bound: Option<f64>,
+    pub(crate) samples: Vec<f64>,
+}
+
+/// By so much a median may miss its bound: machines that others use as well are noisy.
+const TOLERANCE: f64 = 0.05;
+
+impl Ratio {
+    pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, bound: Option<f64>) -> Self {
+        let (min, max) = (least(&samples), greatest(&samples));
+        Ratio { case, who, median: median(&samples), min, max, bound, samples }
+    }
+
+    pub(crate) fn misses(&self) -> bool {
+        self.bound.is_some_and(|bound| self.median < bound * (1.0 - TOLERANCE))
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.ratio.{} is {}", self.case, self.who, shown(self.median))?;
+        self.bound.map_or(Ok(()), |bound| write!(f, ", its bound {bound}"))
+    }
+}
+
+/// All that one bench comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Results {
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) ratios: Vec<Ratio>,
+}
+
+impl Results {
+    pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {
+        self.ratios.iter().filter(|ratio| ratio.misses())
+    }
+}
+
+/// A number as the result lines show it.
+pub(crate) fn shown(value: f64) -> String {
+    if value.abs() >= 1000.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+/// The middle one, or the mean of the two in the middle. Of nothing, 0.
+pub(crate) fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n => f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]),
+    }
+}
+
+fn least(samples: &[f64]) -> f64 {
+    samples.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+fn greatest(samples: &[f64]) -> f64 {
+    samples.iter().copied().max_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    fn a_bound_is_missed_by_more_than_a_twentieth() {
+        let ratio = |median| Ratio::new("speed", "fused", vec![median], Some(1.0));
+        assert!(!ratio(1.1).misses());
+        assert!(!ratio(0.951).misses());
+        assert!(ratio(0.949).misses());
+        assert!(!Ratio::new("speed", "fused", vec![0.1], None).misses());
+    }
+
+    #[test]
+    fn extremes_are_kept() {
+        let ratio = Ratio::new("speed", "fused", vec![2.0, 9.0, 1.0], None);
+        assert_eq!((ratio.min, ratio.median, ratio.max), (1.0, 2.0, 9.0));
+    }
+}

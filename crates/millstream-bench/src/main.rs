@@ -1,0 +1,63 @@
+//! `millstream-bench NAME...`: how fast Millstream is, each figure beside a yardstick that takes turns with it in the
+//! same run.
+//!
+//! Standard output has the result lines, standard error a table for people, and `runs/` the same as JSON.
+
+mod args;
+mod benches;
+mod failure;
+mod figure;
+mod machine;
+mod memory;
+mod print;
+mod progress;
+mod save;
+mod setting;
+mod text;
+mod turns;
+
+use crate::args::Args;
+use crate::failure::Failure;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Counts what is allocated. It costs a few atomic additions an allocation, and nothing that is timed here allocates
+/// while items flow.
+#[global_allocator]
+static ALLOCATOR: &memory::Counting = memory::COUNTING;
+
+/// A median missed its bound.
+const MISSED: u8 = 4;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(missed) if missed.is_empty() => ExitCode::SUCCESS,
+        Ok(missed) => {
+            for line in missed {
+                eprintln!("millstream-bench: {line}");
+            }
+            ExitCode::from(MISSED)
+        }
+        Err(failure) => {
+            eprintln!("millstream-bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the benches one after the other; returns the bounds that were missed, if somebody asked.
+fn run(args: &Args) -> Result<Vec<String>, Failure> {
+    if args.list {
+        print::list(benches::ALL)?;
+        return Ok(Vec::new());
+    }
+    let mut missed = Vec::new();
+    for bench in args.benches() {
+        let results = (bench.run)(&args.setting(bench.name))?;
+        print::table(bench, &results);
+        print::lines(bench.name, &results)?;
+        save::save(&args.runs(), bench.name, args, &results)?;
+        missed.extend(results.missed().map(|ratio| format!("{}: {ratio}", bench.name)));
+    }
+    Ok(if args.check { missed } else { Vec::new() })
+}

@@ -1,0 +1,31 @@
+//! A run as JSON: `DIR/DATE-MACHINE/NAME.json`.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::figure::Results;
+use crate::machine::{Machine, today};
+use crate::setting::Effort;
+use std::path::Path;
+
+#[derive(serde::Serialize)]
+struct Run<'a> {
+    bench: &'a str,
+    date: &'a str,
+    machine: &'a Machine,
+    effort: Effort,
+    rivals: bool,
+    #[serde(flatten)]
+    results: &'a Results,
+}
+
+pub(crate) fn save(runs: &Path, bench: &str, args: &Args, results: &Results) -> Result<(), Failure> {
+    let (date, machine) = (today(), Machine::here());
+    let dir = runs.join(format!("{date}-{}", machine.short_name()));
+    let (effort, rivals) = (args.effort(), args.rivals);
+    let run = Run { bench, date: &date, machine: &machine, effort, rivals, results };
+    let file = dir.join(format!("{bench}.json"));
+    let cannot = || Failure::io(format!("cannot write {}", file.display()));
+    std::fs::create_dir_all(&dir).map_err(cannot())?;
+    let json = serde_json::to_string_pretty(&run).map_err(|error| cannot()(error.into()))?;
+    std::fs::write(&file, json + "\n").map_err(cannot())
+}

@@ -1,0 +1,37 @@
+//! How a bench is to be run.
+
+use crate::progress::Progress;
+
+/// How much patience there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Effort {
+    Quick,
+    Normal,
+    Full,
+}
+
+/// What the command line says to every bench.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) effort: Effort,
+    pub(crate) items: Option<u64>,
+    pub(crate) rivals: bool,
+    pub(crate) progress: Progress,
+}
+
+impl Setting {
+    /// How many turns each contestant gets.
+    pub(crate) fn turns(&self) -> usize {
+        match self.effort {
+            Effort::Quick => 3,
+            Effort::Normal => 5,
+            Effort::Full => 9,
+        }
+    }
+
+    /// How many items: what was asked for, or the bench's own number, less of it in a hurry.
+    pub(crate) fn items(&self, usual: u64, quick: u64) -> u64 {
+        self.items.unwrap_or(if self.effort == Effort::Quick { quick } else { usual })
+    }
+}

@@ -1,0 +1,112 @@
+//! Contestants take turns, so that whatever else the machine does meets all of them.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::setting::Setting;
+use std::fmt::Display;
+use std::time::Instant;
+
+/// Somebody who does the same work as the others.
+pub(crate) struct Contestant<'a, C> {
+    who: &'static str,
+    expected: C,
+    run: Box<dyn FnMut() -> Result<C, Failure> + 'a>,
+}
+
+impl<'a, C> Contestant<'a, C> {
+    /// `run` does the work once, and must come to the `expected` checksum.
+    pub(crate) fn new(who: &'static str, expected: C, run: impl FnMut() -> Result<C, Failure> + 'a) -> Self {
+        Contestant { who, expected, run: Box::new(run) }
+    }
+}
+
+/// The speed of each contestant in each turn.
+#[derive(Debug)]
+pub(crate) struct Speeds {
+    case: &'static str,
+    unit: Unit,
+    of: Vec<(&'static str, Vec<f64>)>,
+}
+
+/// Lets all contestants do work of size `work` once unmeasured, then as often as the setting says: one after the
+/// other, every other time in the opposite order.
+pub(crate) fn take_turns<C: PartialEq + Display>(
+    setting: &Setting,
+    (case, work, unit): (&'static str, u64, Unit),
+    mut contestants: Vec<Contestant<'_, C>>,
+) -> Result<Speeds, Failure> {
+    let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
+    for turn in 0..=setting.turns() {
+        setting.progress.turn(turn, setting.turns());
+        let mut order: Vec<_> = (0..contestants.len()).collect();
+        if turn % 2 == 0 {
+            order.reverse();
+        }
+        for i in order {
+            let seconds = timed(&mut contestants[i])?;
+            if turn > 0 {
+                of[i].1.push(work as f64 / seconds);
+            }
+        }
+    }
+    setting.progress.done();
+    Ok(Speeds { case, unit, of })
+}
+
+fn timed<C: PartialEq + Display>(contestant: &mut Contestant<'_, C>) -> Result<f64, Failure> {
+    let started = Instant::now();
+    let got = (contestant.run)()?;
+    let seconds = started.elapsed().as_secs_f64();
+    if got != contestant.expected {
+        let (who, expected, got) = (contestant.who, contestant.expected.to_string(), got.to_string());
+        return Err(Failure::Checksum { who, expected, got });
+    }
+    Ok(seconds)
+}
+
+impl Speeds {
+    /// The first contestant's speed over that of `who`, with a bound or without.
+    pub(crate) fn ratio(&self, who: &'static str, bound: Option<f64>) -> Option<Ratio> {
+        self.ratio_as(who, &[who], bound)
+    }
+
+    /// The first contestant's speed over the one that is fastest in the same turn.
+    pub(crate) fn ratio_as(&self, name: &'static str, whom: &[&str], bound: Option<f64>) -> Option<Ratio> {
+        let (_, ours) = self.of.first()?;
+        let rivals: Vec<_> = self.of.iter().filter(|(who, _)| whom.contains(who)).collect();
+        let fastest = |turn: usize| rivals.iter().map(|(_, speeds)| speeds[turn]).max_by(f64::total_cmp);
+        let samples: Option<Vec<_>> =
+            ours.iter().enumerate().map(|(turn, speed)| Some(speed / fastest(turn)?)).collect();
+        Some(Ratio::new(self.case, name, samples?, bound))
+    }
+
+    /// The median speeds, and these ratios.
+    pub(crate) fn results(self, ratios: impl IntoIterator<Item = Option<Ratio>>) -> Results {
+        let (case, unit) = (self.case, self.unit);
+        let figures = self.of.into_iter().map(|(who, speeds)| Figure::new(case, who, speeds, unit)).collect();
+        Results { figures, ratios: ratios.into_iter().flatten().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speeds() -> Speeds {
+        let of = vec![("ours", vec![2.0, 4.0]), ("a", vec![4.0, 1.0]), ("b", vec![1.0, 2.0])];
+        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of }
+    }
+
+    #[test]
+    fn ratios_are_made_turn_by_turn() {
+        assert_eq!(speeds().ratio("a", None).unwrap().samples, [0.5, 4.0]);
+        assert_eq!(speeds().ratio_as("best", &["a", "b"], None).unwrap().samples, [0.5, 2.0]);
+        assert!(speeds().ratio("nobody", None).is_none());
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_a_failure() {
+        let mut wrong = Contestant::new("ours", 7, || Ok(8));
+        assert_eq!(timed(&mut wrong).unwrap_err().to_string(), "ours came to 8, not to 7");
+    }
+}

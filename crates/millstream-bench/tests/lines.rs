@@ -1,0 +1,67 @@
+//! What the program prints, saves and refuses.
+
+use std::process::{Command, Output};
+
+fn bench(args: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_millstream-bench");
+    Command::new(program).args(args).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+#[test]
+fn standard_output_has_result_lines_only_and_json_says_the_same() {
+    let runs = tempfile::tempdir().unwrap();
+    let names = ["chain2", "filter-map", "copying5", "copying10", "shard2"];
+    let options = ["--quick", "--items", "5000", "--runs", runs.path().to_str().unwrap()];
+    let output = bench(&[&names[..], &options[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+
+    let out = text(&output.stdout);
+    for line in out.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let path: Vec<_> = words[0].split('.').collect();
+        assert!(names.contains(&path[0]), "{line}");
+        assert!(words[1].parse::<f64>().is_ok_and(|value| value > 0.0), "{line}");
+        match (path.len(), words.len()) {
+            (3, 3) => assert!(["items/s", "B/s", "ns", "B"].contains(&words[2]), "{line}"),
+            (4, 6) => assert_eq!((path[2], words[2]), ("ratio", "x"), "{line}"),
+            _ => panic!("{line}"),
+        }
+    }
+    for bound in ["chain2.speed.ratio.fused 0.300", "copying10.speed.ratio.copying5 0.500"] {
+        let (name, bound) = bound.split_once(' ').unwrap();
+        let line = out.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with(bound), "{line}");
+    }
+
+    let dir = std::fs::read_dir(runs.path()).unwrap().next().unwrap().unwrap().path();
+    for name in names {
+        let json = std::fs::read_to_string(dir.join(format!("{name}.json"))).unwrap();
+        let run: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(run["bench"], name);
+        let lines = run["figures"].as_array().unwrap().len() + run["ratios"].as_array().unwrap().len();
+        let prefix = format!("{name}.");
+        assert_eq!(lines, out.lines().filter(|line| line.starts_with(&prefix)).count());
+    }
+}
+
+#[test]
+fn the_list_names_every_bench() {
+    let output = bench(&["--list"]);
+    assert!(output.status.success());
+    let names: Vec<_> = text(&output.stdout).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(names, ["chain2", "filter-map", "copying5", "copying10", "shard2", "wc"]);
+}
+
+#[test]
+fn wrong_use_is_refused() {
+    for wrong in [&["chain3000"][..], &[], &["chain2", "--quick", "--full"], &["chain2", "--items", "0"]] {
+        let output = bench(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(output.stdout.is_empty());
+    }
+    assert!(text(&bench(&["chain3000"]).stderr).contains("the benches are chain2, "));
+}
