@@ -16,9 +16,10 @@ pub struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    /// The most bytes in one block, unless chosen otherwise: small enough that a few blocks fit into a core's cache,
-    /// large enough that the cost of a read and of a slot vanishes.
-    pub const DEFAULT_SIZE: usize = 128 * 1024;
+    /// The most bytes in one block, unless chosen otherwise: small enough that a few blocks fit into a core's cache and
+    /// that an allocator does not go to the kernel for each result of the same size, large enough that the cost of a
+    /// read and of a slot vanishes.
+    pub const DEFAULT_SIZE: usize = 64 * 1024;
 
     /// Blocks of at most [`DEFAULT_SIZE`](Blocks::DEFAULT_SIZE) bytes.
     pub fn new(reader: R) -> Self {
