@@ -1,5 +1,7 @@
 //! The built programs, each test in a directory of its own.
 
+#![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
+
 mod deployments;
 mod full;
 mod plan;

@@ -115,12 +115,17 @@ pub(crate) fn ended(child: &mut Child) -> ExitStatus {
 /// Whether the programs that ours are compared with are GNU's. If not, says that the test `name` did not run.
 pub(crate) fn gnu_is_here(name: &str) -> bool {
     let version = Command::new("wc").arg("--version").output();
-    if version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("GNU coreutils")) {
-        return true;
+    let here = version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("GNU coreutils"));
+    if !here {
+        skipped(name, "wc is not that of GNU coreutils");
     }
-    assert_ne!(std::env::var("MILLSTREAM_REQUIRE").as_deref(), Ok("all"), "{name} needs GNU wc and tr");
-    println!("SKIPPED {name}: wc is not that of GNU coreutils");
-    false
+    here
+}
+
+/// Says that the test `name` did not run, which is a failure where every test has to.
+pub(crate) fn skipped(name: &str, reason: &str) {
+    assert_ne!(std::env::var("MILLSTREAM_REQUIRE").as_deref(), Ok("all"), "{name}: {reason}");
+    println!("SKIPPED {name}: {reason}");
 }
 
 /// Texts with something odd about each.
