@@ -68,6 +68,7 @@ struct Rings {
     mask: Source<bool>,
 }
 
+#[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 fn wire<D: Density, T: Send + Sync + 'static>(
     capacity: u64,
     length: u64,
@@ -215,7 +216,7 @@ fn read<F: Wire>((reader, position): &mut (Reader<F>, u64), rings: &Rings, edge:
         }),
         at_end.then(|| (edge.end_filled)(b.length).then_some(b.length))
     );
-    if at_end && much % 2 == 0 {
+    if at_end && much.is_multiple_of(2) {
         drop(reader.end());
         *position += 1;
         assert!(reader.ended() && reader.batch(1).is_none() && reader.end().is_none());

@@ -147,7 +147,7 @@ impl World {
             if panics && expected.is_empty() {
                 quietly_panic()
             }
-            (n % 2 == 0).then(|| tally.value(n))
+            n.is_multiple_of(2).then(|| tally.value(n))
         };
         let (member, is_broken) = &mut self.members[index];
         self.taken += len;

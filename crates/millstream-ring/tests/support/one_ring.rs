@@ -44,7 +44,7 @@ pub(crate) fn run<D: Density>(capacity: u64, readers: usize, ops: &[Op], last: u
         assert_eq!(world.alive, tally.numbers(), "alive after {op:?}");
     }
     let World { producer, mut readers, .. } = world;
-    if last % 2 == 0 {
+    if last.is_multiple_of(2) {
         drop(producer);
         while !readers.is_empty() {
             readers.swap_remove(usize::from(last / 2) % readers.len());
@@ -117,7 +117,7 @@ impl<D: Density> World<D> {
                 quietly_panic()
             }),
         }
-        if much % 5 > 0 {
+        if !much.is_multiple_of(5) {
             claim.publish();
             self.alive.extend(self.next..self.next + writes);
             self.next += writes;
@@ -192,7 +192,7 @@ impl<D: Density> World<D> {
             (end.number().0, end.value().map(|value| value.number)),
             (*position, here.unwrap().1.then_some(*position))
         );
-        if much % 2 == 0 {
+        if much.is_multiple_of(2) {
             end.keep();
         } else {
             drop(end);

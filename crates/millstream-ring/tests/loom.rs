@@ -1,0 +1,429 @@
+//! Every interleaving of small programs, up to the preemptions that `LOOM_MAX_PREEMPTIONS` allows.
+//!
+//! Loom notices a value that is read while it is written, a value that is dropped while it is read, and a program that
+//! hangs; the programs notice a number that comes twice, out of order or never.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread::{spawn, yield_now};
+use millstream_core::{Full, Holed, Val};
+use millstream_ring::{Batch, Member, Producer, Reader, Wire, Wiring, group, ring};
+
+/// Values alive, counted where loom watches.
+#[derive(Clone)]
+struct Alive(Arc<AtomicUsize>);
+
+struct Value {
+    number: Box<u64>,
+    alive: Alive,
+}
+
+impl Alive {
+    fn new() -> Self {
+        Alive(Arc::new(AtomicUsize::new(0)))
+    }
+
+    fn value(&self, number: u64) -> Value {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Value { number: Box::new(number), alive: self.clone() }
+    }
+
+    fn none(&self) {
+        assert_eq!(self.0.load(Ordering::Relaxed), 0, "values are left");
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.alive.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Publishes `make` of the next number, when there is room.
+fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, make: impl Fn(u64) -> S) {
+    loop {
+        let n = producer.next().0;
+        if let Some(mut claim) = producer.try_claim(1).unwrap() {
+            claim.write(make(n));
+            return claim.publish();
+        }
+        yield_now();
+    }
+}
+
+fn end<S: Send + Sync + 'static>(producer: &mut Producer<S>) {
+    assert!(producer.try_end(None).is_ok());
+}
+
+fn numbers<F: Wire>(batch: &Batch<'_, F>, show: impl Fn(F::Ref<'_>) -> u64) {
+    for (n, value) in (batch.first().0..).zip(batch.iter()) {
+        assert_eq!(value.map(&show), Some(n));
+    }
+}
+
+/// Reads until it needs `upto`.
+fn read<F: Wire>(reader: &mut Reader<F>, upto: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+    while reader.position().0 < upto {
+        let max = (upto - reader.position().0) as usize;
+        match reader.batch(max) {
+            Some(batch) => numbers(&batch, show),
+            None => yield_now(),
+        }
+    }
+}
+
+/// Reads to END, which must be number `length`.
+fn read_to_end<F: Wire>(reader: &mut Reader<F>, length: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+    read(reader, length, show);
+    loop {
+        assert!(reader.batch(1).is_none(), "END is not among what a batch lends");
+        if let Some(end) = reader.end() {
+            return assert_eq!(end.number().0, length);
+        }
+        yield_now();
+    }
+}
+
+/// Looks for published slots a few times. Where three threads run nobody waits: loom would try every order of waiting.
+fn look<F: Wire>(reader: &mut Reader<F>, times: usize, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+    for _ in 0..times {
+        if let Some(batch) = reader.batch(2) {
+            numbers(&batch, show);
+        }
+    }
+}
+
+/// Publishes the next number if there is room.
+fn try_publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, make: impl Fn(u64) -> S) {
+    let n = producer.next().0;
+    if let Some(mut claim) = producer.try_claim(1).unwrap() {
+        claim.write(make(n));
+        claim.publish();
+    }
+}
+
+fn plain(value: &u64) -> u64 {
+    *value
+}
+
+fn boxed(value: &Value) -> u64 {
+    *value.number
+}
+
+fn a_producer_and_a_reader(capacity: usize, count: u64) {
+    loom::model(move || {
+        let (mut producer, mut reader) = ring::<u64, Full>(capacity).unwrap();
+        let writing = spawn(move || (0..count).for_each(|_| publish(&mut producer, |n| n)));
+        read(&mut reader, count, plain);
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn one_slot() {
+    a_producer_and_a_reader(1, 3);
+}
+
+#[test]
+fn two_slots() {
+    a_producer_and_a_reader(2, 4);
+}
+
+#[test]
+fn a_batch_of_two_is_published_at_once() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let writing = spawn(move || {
+            let mut claim = producer.try_claim(2).unwrap().unwrap();
+            claim.fill(2, |i| i as u64);
+            claim.publish();
+            publish(&mut producer, |n| n);
+        });
+        loop {
+            if let Some(batch) = reader.batch(2) {
+                assert_eq!(batch.len(), 2);
+                numbers(&batch, plain);
+                break;
+            }
+            yield_now();
+        }
+        read(&mut reader, 3, plain);
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn values_are_dropped_by_the_producer() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        let made = alive.clone();
+        let writing = spawn(move || {
+            for _ in 0..2 {
+                publish(&mut producer, |n| made.value(n));
+            }
+            producer.sweep();
+        });
+        read(&mut reader, 1, boxed);
+        drop(reader);
+        writing.join().unwrap();
+        alive.none();
+    });
+}
+
+#[test]
+fn two_readers_gate() {
+    loom::model(|| {
+        let wiring = Wiring::<u64, Full>::new(1).unwrap();
+        let (mut a, mut b) = (wiring.reader(), wiring.reader());
+        let mut producer = wiring.start();
+        publish(&mut producer, |n| n);
+        let first = spawn(move || look(&mut a, 1, plain));
+        let second = spawn(move || look(&mut b, 2, plain));
+        try_publish(&mut producer, |n| n);
+        first.join().unwrap();
+        second.join().unwrap();
+        publish(&mut producer, |n| n);
+    });
+}
+
+#[test]
+fn a_fork_while_the_producer_runs() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Full>(1).unwrap();
+        let writing = spawn(move || (0..3).for_each(|_| publish(&mut producer, |n| n)));
+        read(&mut reader, 1, plain);
+        let mut fork = reader.fork();
+        read(&mut reader, 2, plain);
+        drop(reader);
+        read(&mut fork, 3, plain);
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_fork_of_a_fork_on_another_thread() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let made = alive.clone();
+        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        publish(&mut producer, |n| alive.value(n));
+        let writing = spawn(move || try_publish(&mut producer, |n| made.value(n)));
+        let fork = reader.fork();
+        let other = spawn(move || {
+            let mut again = fork.fork();
+            drop(fork);
+            look(&mut again, 1, boxed);
+        });
+        look(&mut reader, 1, boxed);
+        other.join().unwrap();
+        writing.join().unwrap();
+        drop(reader);
+        alive.none();
+    });
+}
+
+#[test]
+fn end_is_known_to_whoever_sees_the_cursor_behind_it() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let writing = spawn(move || {
+            publish(&mut producer, |n| n);
+            end(&mut producer);
+        });
+        read_to_end(&mut reader, 1, plain);
+        assert!(reader.ended());
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn ends_value_is_seen_with_end() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Holed>(1).unwrap();
+        let writing = spawn(move || {
+            publish(&mut producer, Some);
+            while producer.try_end(Some(Some(7))).is_err() {
+                yield_now();
+            }
+        });
+        read(&mut reader, 1, plain);
+        loop {
+            if let Some(end) = reader.end() {
+                assert_eq!(end.value(), Some(&7));
+                break;
+            }
+            yield_now();
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_mark_is_seen_at_its_number() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let writing = spawn(move || {
+            publish(&mut producer, |n| n);
+            producer.mark(42).unwrap();
+            publish(&mut producer, |n| n);
+        });
+        loop {
+            if let Some(batch) = reader.batch(2) {
+                assert_eq!(batch.len(), 1, "a batch ends at a mark");
+                break;
+            }
+            yield_now();
+        }
+        read(&mut reader, 2, plain);
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_pair_of_rings() {
+    loom::model(|| {
+        let (mut p, a) = ring::<u64, Full>(1).unwrap();
+        let (mut q, b) = ring::<u64, Full>(2).unwrap();
+        let first = spawn(move || {
+            (0..2).for_each(|_| publish(&mut p, |n| n));
+            end(&mut p);
+        });
+        let mut pair = a.zip(b);
+        (0..2).for_each(|_| publish(&mut q, |n| n));
+        end(&mut q);
+        read_to_end(&mut pair, 2, |(a, b)| {
+            assert_eq!(a, b);
+            *a
+        });
+        first.join().unwrap();
+    });
+}
+
+/// Fills what there is, and claims END if nothing is left.
+fn work<T: Send + Sync + 'static, S: Send + Sync + 'static>(
+    member: &mut Member<Val<T>, S>,
+    times: usize,
+    make: impl Fn(&T) -> S,
+) {
+    for _ in 0..times {
+        if member.fill(1, |value| make(value.unwrap())) == 0 {
+            member.end(|_| None);
+        }
+    }
+}
+
+#[test]
+fn a_group_of_two_and_its_reader() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, |n| *n));
+        let other = spawn(move || work(&mut b, 1, |n| *n));
+        look(&mut output, 2, plain);
+        one.join().unwrap();
+        other.join().unwrap();
+        read(&mut output, 2, plain);
+    });
+}
+
+#[test]
+fn a_group_claims_end_once() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        publish(&mut producer, |n| n);
+        end(&mut producer);
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 2, |n| *n));
+        work(&mut b, 2, |n| *n);
+        look(&mut output, 1, plain);
+        one.join().unwrap();
+        read_to_end(&mut output, 1, plain);
+    });
+}
+
+#[test]
+fn a_group_of_two_releases_its_input() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let (mut producer, input) = ring::<Value, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| alive.value(n)));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, boxed));
+        let other = spawn(move || work(&mut b, 1, boxed));
+        for _ in 0..2 {
+            try_publish(&mut producer, |n| alive.value(n));
+        }
+        one.join().unwrap();
+        other.join().unwrap();
+        read(&mut output, 2, plain);
+        assert!(producer.free() > 0);
+        drop((producer, output));
+        alive.none();
+    });
+}
+
+#[test]
+fn a_group_may_seem_to_step_back() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, |n| *n));
+        let gating = spawn(move || (producer.free(), producer.free()));
+        work(&mut b, 1, |n| *n);
+        let (before, after) = gating.join().unwrap();
+        assert!(before <= after);
+        one.join().unwrap();
+        read(&mut output, 2, plain);
+    });
+}
+
+#[test]
+fn a_groups_output_of_one_slot() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 1).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || {
+            work(&mut a, 1, |n| *n);
+            a
+        });
+        let reading = spawn(move || {
+            look(&mut output, 1, plain);
+            output
+        });
+        work(&mut b, 1, |n| *n);
+        let (mut a, mut output) = (one.join().unwrap(), reading.join().unwrap());
+        while output.position().0 < 2 {
+            look(&mut output, 1, plain);
+            work(&mut a, 1, |n| *n);
+        }
+    });
+}
+
+#[test]
+fn a_groups_values_are_dropped_once() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let made = alive.clone();
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, Value, Full>(input, 2, 1).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 2, |n| made.value(*n)));
+        work(&mut b, 1, |n| alive.value(*n));
+        look(&mut output, 1, boxed);
+        b.sweep();
+        one.join().unwrap();
+        drop((b, output));
+        alive.none();
+    });
+}
