@@ -1,0 +1,134 @@
+use crate::deployment::{Deployment, Slots, deployments};
+use crate::watchdog::{Hung, within};
+use millstream_core::model::Listed;
+use millstream_core::{Arrow, Event, Modelled, Own, Val};
+use millstream_exec::{Carried, Pipeline, RunError};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a run may take before it counts as hung. A run of a few hundred values takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A pipeline from `T` whose outputs can be collected and compared. Nothing to implement.
+pub trait Checkable<T: Event>:
+    Pipeline + Arrow<In = Val<T>, Out: Carried + Listed + Own<Owned: PartialEq + fmt::Debug>>
+{
+}
+
+impl<T: Event, P> Checkable<T> for P where
+    P: Pipeline + Arrow<In = Val<T>, Out: Carried + Listed + Own<Owned: PartialEq + fmt::Debug>>
+{
+}
+
+/// How a deployment differs from the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// It has another number of slots, END counted.
+    Length {
+        /// The model's.
+        model: usize,
+        /// The deployment's.
+        deployed: usize,
+    },
+    /// It has something else in a slot.
+    Slot {
+        /// The slot's number.
+        number: usize,
+        /// Whether it is END.
+        end: bool,
+        /// What the model has there, printed.
+        model: String,
+        /// What the deployment has there, printed.
+        deployed: String,
+    },
+    /// It failed where the model does not.
+    Failed(RunError),
+    /// It did not come to its end.
+    Hung(Hung),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Length { model, deployed } => write!(f, "{deployed} slots, and the model has {model}"),
+            Difference::Slot { number, end, model, deployed } => {
+                let end = if *end { " (END)" } else { "" };
+                write!(f, "slot {number}{end} holds {deployed}, and in the model {model}")
+            }
+            Difference::Failed(error) => write!(f, "it failed: {error}"),
+            Difference::Hung(hung) => write!(f, "it hangs: {hung}"),
+        }
+    }
+}
+
+impl std::error::Error for Difference {}
+
+/// Compares a deployment of a pipeline with its model, slot by slot. The pipeline is in an `Arc`, because a run that
+/// hangs is left behind with it.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_testkit::{Deployment, Feeding, check};
+/// let p = std::sync::Arc::new(pipeline::<u8>().delay(0));
+/// let deployment = Deployment { ring: 1, batch: 1, workers: 2, feeding: Feeding::Waiting };
+/// assert_eq!(check(&p, &[1, 2, 3], deployment), Ok(()));
+/// ```
+///
+/// # Errors
+///
+/// The first difference.
+pub fn check<T: Event + Clone, P: Checkable<T>>(
+    pipeline: &Arc<P>,
+    inputs: &[T],
+    deployment: Deployment,
+) -> Result<(), Difference> {
+    let model = pipeline.model_slots(inputs.iter().cloned());
+    let (pipeline, inputs) = (pipeline.clone(), inputs.to_vec());
+    compare(model, move || deployment.collect_slots(&*pipeline, inputs))
+}
+
+/// The first difference between the model's slots and what `deployed` gives.
+pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
+    model: Slots<B>,
+    deployed: impl FnOnce() -> Result<Slots<B>, RunError> + Send + 'static,
+) -> Result<(), Difference> {
+    let deployed = within(PATIENCE, deployed).map_err(Difference::Hung)?.map_err(Difference::Failed)?;
+    for (number, (in_model, in_deployed)) in model.iter().zip(&deployed).enumerate() {
+        if in_model != in_deployed {
+            let (end, shown) = (number + 1 == model.len(), |slot: &Option<B>| format!("{slot:?}"));
+            return Err(Difference::Slot { number, end, model: shown(in_model), deployed: shown(in_deployed) });
+        }
+    }
+    if model.len() != deployed.len() {
+        return Err(Difference::Length { model: model.len(), deployed: deployed.len() });
+    }
+    Ok(())
+}
+
+/// Asserts that a pipeline gives its model's output in every deployment: random ones, for random inputs. As many cases
+/// as `PROPTEST_CASES` says, or 256.
+///
+/// # Panics
+///
+/// If a deployment differs from the model, fails or hangs: with the smallest input and deployment found.
+pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
+where
+    T: Event + Clone + fmt::Debug,
+    P: Checkable<T>,
+{
+    let pipeline = Arc::new(pipeline);
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&(inputs, deployments()), |(inputs, deployment)| {
+        check(&pipeline, &inputs, deployment).map_err(|difference| TestCaseError::fail(difference.to_string()))
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(why, (inputs, deployment))) => {
+            panic!("{why}\ndeployment: {deployment:?}\ninput: {inputs:?}\n{}", pipeline.plan())
+        }
+        Err(TestError::Abort(why)) => panic!("{why}"),
+    }
+}

@@ -1,0 +1,24 @@
+//! Pipelines that nobody wrote: syntax trees that print, shrink, and build a pipeline of boxes.
+//!
+//! ```
+//! use millstream_testkit::random::{Pipe, Value};
+//! let tree = Pipe::Then(Box::new(Pipe::Filter { modulus: 2 }), Box::new(Pipe::Delay { first: 7 }));
+//! assert_eq!(tree.to_string(), "filter(2).delay(7)");
+//! let slots = tree.build().model_slots(vec![Value::I(2), Value::I(3), Value::I(5)]);
+//! assert_eq!(slots, [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]);
+//! ```
+
+mod build;
+mod edge;
+mod join;
+mod kind;
+mod leaf;
+mod shape;
+mod strategy;
+mod tree;
+mod value;
+
+pub use build::Built;
+pub use strategy::{Pipes, pipes};
+pub use tree::Pipe;
+pub use value::{Value, values};

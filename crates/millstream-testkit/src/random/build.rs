@@ -1,0 +1,118 @@
+use super::edge::Chain;
+use super::kind::{F, Kind, Whole, with_whole};
+use super::shape::{Element, Shape};
+use super::tree::Pipe;
+use super::value::Value;
+use super::{join, leaf};
+use crate::check::{Difference, compare};
+use crate::deployment::{Deployment, Slots};
+use millstream_core::{Arrow, Modelled, Plan};
+use millstream_exec::{BoxPipeline, RunError};
+use std::sync::Arc;
+
+/// A random pipeline, ready to run.
+#[derive(Clone)]
+pub struct Built {
+    pipeline: Arc<dyn Runs>,
+}
+
+/// A pipeline whose output is of some shape.
+trait Runs: Send + Sync {
+    fn plan(&self) -> Plan;
+    fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
+    fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
+}
+
+impl<B: Shape> Runs for BoxPipeline<F, B> {
+    fn plan(&self) -> Plan {
+        Arrow::plan(self)
+    }
+
+    fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value> {
+        values::<B>(Modelled::model_slots(self, inputs))
+    }
+
+    fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
+        deployment.collect_slots(self, inputs).map(values::<B>)
+    }
+}
+
+fn values<B: Shape>(slots: Slots<B::Owned>) -> Slots<Value> {
+    slots.into_iter().map(|slot| slot.map(|owned| owned.value())).collect()
+}
+
+impl Pipe {
+    /// Builds the pipeline: a box at every node, and rings, masks and pairs of rings between them.
+    ///
+    /// # Panics
+    ///
+    /// If the body of a shard is not [pure](Pipe::is_pure), or a shard has no tasklets.
+    #[must_use]
+    pub fn build(&self) -> Built {
+        let chain = chain(self, Kind::Whole(Whole::F));
+        let Kind::Whole(whole) = chain.output else { unreachable!("only a body of `both` sees a half") };
+        Built { pipeline: with_whole!(whole, B => Arc::new(chain.boxed::<F, B>())) }
+    }
+}
+
+fn chain(tree: &Pipe, input: Kind) -> Chain {
+    match tree {
+        Pipe::Then(p, q) => {
+            let first = chain(p, input);
+            let second = chain(q, first.output);
+            first.followed_by(second)
+        }
+        Pipe::Fanout(p, q) => join::fanout(input, chain(p, input), chain(q, input)),
+        Pipe::Both(p, q) => {
+            let (before, whole) = join::halved(input);
+            let joined = join::both(whole, chain(p, Kind::First(whole)), chain(q, Kind::Second(whole)));
+            before.followed_by(joined)
+        }
+        Pipe::Shard(k, p) => {
+            assert!(p.is_pure(), "{p} cannot be a shard's body");
+            join::shard(*k, input, chain(p, input))
+        }
+        Pipe::Named(p) => join::named("named", input, |input| chain(p, input)),
+        leaf => leaf::leaf(leaf, input),
+    }
+}
+
+impl Built {
+    /// Its plan.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        self.pipeline.plan()
+    }
+
+    /// Every slot of the model's output, END's the last.
+    #[must_use]
+    pub fn model_slots(&self, inputs: Vec<Value>) -> Vec<Option<Value>> {
+        self.pipeline.model_slots(inputs)
+    }
+
+    /// Every slot of a deployment's output, END's the last.
+    ///
+    /// # Errors
+    ///
+    /// If the run fails.
+    pub fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Vec<Option<Value>>, RunError> {
+        self.pipeline.collect_slots(inputs, deployment)
+    }
+
+    /// Compares a deployment with the model, as [`check`](crate::check) does.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn check(&self, inputs: &[Value], deployment: Deployment) -> Result<(), Difference> {
+        let model = self.model_slots(inputs.to_vec());
+        let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
+        compare(model, move || pipeline.collect_slots(inputs, deployment))
+    }
+}
+
+impl std::fmt::Debug for Built {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.plan())
+    }
+}

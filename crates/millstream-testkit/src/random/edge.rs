@@ -1,0 +1,102 @@
+//! Pipelines whose shapes only the running program knows, and the way back to pipelines of a type.
+
+use super::kind::Kind;
+use super::shape::Shape;
+use millstream_core::plan::{Describe, Port};
+use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
+use millstream_exec::{AnyPipe, BoxPipeline, PurePipe, Rings, Wiring};
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The edge of some deployment, of some shape.
+type AnyEdge = Box<dyn Any>;
+
+/// A box of some type.
+trait Step: Send + Sync {
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port;
+    fn on_model(&self, input: AnyEdge) -> AnyEdge;
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring) -> AnyEdge;
+}
+
+fn of_type<E: 'static>(edge: AnyEdge) -> E {
+    *edge.downcast().expect("the chain's kinds fit together")
+}
+
+impl<A: Shape, B: Shape, Known: 'static> Step for BoxPipeline<A, B, Known> {
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        Arrow::describe(self, input, plan)
+    }
+
+    fn on_model(&self, input: AnyEdge) -> AnyEdge {
+        Box::new(Deploy::<Model>::deploy(self, of_type(input), &mut ()))
+    }
+
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring) -> AnyEdge {
+        Box::new(Deploy::<Rings>::deploy(self, of_type(input), wiring))
+    }
+}
+
+/// Boxes one after the other, and the shape that comes out.
+#[derive(Clone)]
+pub(crate) struct Chain {
+    steps: Vec<Arc<dyn Step>>,
+    pub(crate) output: Kind,
+}
+
+impl Chain {
+    pub(crate) fn empty(kind: Kind) -> Self {
+        Chain { steps: Vec::new(), output: kind }
+    }
+
+    /// `output` must be the name of `B`, and what came out so far of `A`.
+    pub(crate) fn then<A: Shape, B: Shape>(mut self, pipeline: BoxPipeline<A, B>, output: Kind) -> Self {
+        self.steps.push(Arc::new(pipeline));
+        self.output = output;
+        self
+    }
+
+    pub(crate) fn followed_by(mut self, next: Chain) -> Self {
+        self.steps.extend(next.steps);
+        self.output = next.output;
+        self
+    }
+
+    /// The chain as a pipeline, boxed. `B` must be what comes out, and `A` what goes in.
+    pub(crate) fn boxed<A: Shape, B: Shape>(self) -> BoxPipeline<A, B> {
+        BoxPipeline::new(Typed::<A, B, AnyPipe>(self.steps, PhantomData))
+    }
+
+    /// As [`boxed`](Chain::boxed), of a chain that is stateless and quiet.
+    pub(crate) fn boxed_pure<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, PurePipe> {
+        BoxPipeline::pure(Typed::<A, B, PurePipe>(self.steps, PhantomData))
+    }
+}
+
+/// A chain of which the types of the ends are known.
+struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, PhantomData<fn() -> (A, B, Known)>);
+
+impl<A, B, Known> KeepsClock for Typed<A, B, Known> {}
+impl<A, B> Quiet for Typed<A, B, PurePipe> {}
+impl<A, B> Stateless for Typed<A, B, PurePipe> {}
+
+impl<A: Shape, B: Shape, Known: 'static> Arrow for Typed<A, B, Known> {
+    type In = A;
+    type Out = B;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        self.0.iter().fold(input, |port, step| step.describe(port, plan))
+    }
+}
+
+impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Typed<A, B, Known> {
+    fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge)))
+    }
+}
+
+impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Typed<A, B, Known> {
+    fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring)))
+    }
+}

@@ -1,0 +1,148 @@
+//! The shapes that random pipelines have edges of: a type for each, a name for it, and the way from name to type.
+
+use super::value::Value;
+use millstream_core::{Full, Holed, Masked, Pair, Val};
+
+pub(crate) type F = Val<Value, Full>;
+pub(crate) type H = Val<Value, Holed>;
+/// Tuples in one ring.
+pub(crate) type TF = Val<(Value, Value), Full>;
+pub(crate) type TH = Val<(Value, Value), Holed>;
+pub(crate) type MF = Masked<F>;
+pub(crate) type MH = Masked<H>;
+pub(crate) type MTF = Masked<TF>;
+/// Two rings side by side.
+pub(crate) type PFF = Pair<F, F>;
+pub(crate) type PFH = Pair<F, H>;
+pub(crate) type PHF = Pair<H, F>;
+pub(crate) type PHH = Pair<H, H>;
+pub(crate) type PMF = Pair<MF, F>;
+pub(crate) type PHM = Pair<H, MF>;
+pub(crate) type MPFF = Masked<PFF>;
+
+/// The name of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Whole(Whole),
+    /// The first half of a whole.
+    First(Whole),
+    /// The second half of a whole.
+    Second(Whole),
+}
+
+/// The name of a shape that a pipeline can end with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    F,
+    H,
+    TF,
+    TH,
+    MF,
+    MH,
+    MTF,
+    PFF,
+    PFH,
+    PHF,
+    PHH,
+    PMF,
+    PHM,
+    MPFF,
+}
+
+impl Whole {
+    /// A ring of values.
+    pub(crate) fn ring(full: bool) -> Self {
+        if full { Whole::F } else { Whole::H }
+    }
+
+    /// A ring of tuples.
+    pub(crate) fn tuples(full: bool) -> Self {
+        if full { Whole::TF } else { Whole::TH }
+    }
+
+    /// Whether its slots are pairs, so that `both` can take it apart.
+    pub(crate) fn has_halves(self) -> bool {
+        !matches!(self, Whole::F | Whole::H | Whole::MF | Whole::MH)
+    }
+
+    /// Two edges side by side; none if there is no such shape among these.
+    pub(crate) fn pair(first: Whole, second: Whole) -> Option<Self> {
+        Some(match (first, second) {
+            (Whole::F, Whole::F) => Whole::PFF,
+            (Whole::F, Whole::H) => Whole::PFH,
+            (Whole::H, Whole::F) => Whole::PHF,
+            (Whole::H, Whole::H) => Whole::PHH,
+            (Whole::MF, Whole::F) => Whole::PMF,
+            (Whole::H, Whole::MF) => Whole::PHM,
+            _ => return None,
+        })
+    }
+}
+
+/// Evaluates the expression with the shape of a `Whole`.
+macro_rules! with_whole {
+    ($whole:expr, $shape:ident => $body:expr) => {
+        $crate::random::kind::with!($whole, Whole, $shape => $body;
+            F H TF TH MF MH MTF PFF PFH PHF PHH PMF PHM MPFF)
+    };
+}
+
+/// Evaluates the expression with a shape that has halves; with the second expression for another one.
+macro_rules! with_halved {
+    ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
+        $crate::random::kind::with!($whole, Whole, $shape => $body;
+            TF TH MTF PFF PFH PHF PHH PMF PHM MPFF; $otherwise)
+    };
+}
+
+/// Evaluates the expression with the shapes of the halves of a pair of rings.
+macro_rules! with_pair {
+    ($whole:expr, $first:ident, $second:ident => $body:expr) => {
+        $crate::random::kind::with_pair_of!($whole, $first, $second => $body;
+            PFF(F, F) PFH(F, H) PHF(H, F) PHH(H, H) PMF(MF, F) PHM(H, MF))
+    };
+}
+
+/// Evaluates the expression with the shape of a `Kind`.
+macro_rules! with_kind {
+    ($kind:expr, $shape:ident => $body:expr) => {
+        match $kind {
+            $crate::random::kind::Kind::Whole(whole) => $crate::random::kind::with_whole!(whole, $shape => $body),
+            $crate::random::kind::Kind::First(whole) => $crate::random::kind::with_halved!(whole, Halved => {
+                type $shape = millstream_core::Seen<Halved, millstream_core::Fst>;
+                $body
+            }, unreachable!("{whole:?} has no halves")),
+            $crate::random::kind::Kind::Second(whole) => $crate::random::kind::with_halved!(whole, Halved => {
+                type $shape = millstream_core::Seen<Halved, millstream_core::Snd>;
+                $body
+            }, unreachable!("{whole:?} has no halves")),
+        }
+    };
+}
+
+macro_rules! with {
+    ($name:expr, $names:ident, $shape:ident => $body:expr; $($kind:ident)* $(; $otherwise:expr)?) => {
+        match $name {
+            $($crate::random::kind::$names::$kind => {
+                type $shape = $crate::random::kind::$kind;
+                $body
+            })*
+            $(_ => $otherwise,)?
+        }
+    };
+}
+
+macro_rules! with_pair_of {
+    ($name:expr, $first:ident, $second:ident => $body:expr; $($kind:ident($a:ident, $b:ident))*) => {
+        match $name {
+            $($crate::random::kind::Whole::$kind => {
+                type $first = $crate::random::kind::$a;
+                type $second = $crate::random::kind::$b;
+                $body
+            })*
+            other => unreachable!("{other:?} is not a pair of rings"),
+        }
+    };
+}
+
+pub(crate) use {with, with_halved, with_kind, with_pair, with_pair_of, with_whole};

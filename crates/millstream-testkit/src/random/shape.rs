@@ -1,0 +1,65 @@
+//! What random pipelines know of the shapes of their edges.
+
+use super::value::Value;
+use millstream_core::model::Listed;
+use millstream_core::{Density, Event, Lens, Masked, Model, On, Own, Pair, Seen, Val};
+use millstream_exec::Carried;
+
+/// What one ring of a random pipeline holds.
+pub(crate) trait Element: Event + Clone {
+    const IS_TUPLE: bool;
+    fn value(&self) -> Value;
+    fn of(value: Value) -> Self;
+}
+
+impl Element for Value {
+    const IS_TUPLE: bool = false;
+    fn value(&self) -> Value {
+        self.clone()
+    }
+    fn of(value: Value) -> Self {
+        value
+    }
+}
+
+impl Element for (Value, Value) {
+    const IS_TUPLE: bool = true;
+    fn value(&self) -> Value {
+        Value::pair(self.0.clone(), self.1.clone())
+    }
+    fn of(value: Value) -> Self {
+        value.halves()
+    }
+}
+
+/// A shape of an edge whose slots are values, in one way or another.
+pub(crate) trait Shape: Carried + Listed + On<Model, Edge: 'static> + Own<Owned: Element> {
+    fn value(slot: Self::Ref<'_>) -> Value;
+}
+
+impl<T: Element, D: Density> Shape for Val<T, D> {
+    fn value(slot: &T) -> Value {
+        slot.value()
+    }
+}
+
+impl<A: Shape, B: Shape> Shape for Pair<A, B>
+where
+    (A::Owned, B::Owned): Element,
+{
+    fn value((a, b): Self::Ref<'_>) -> Value {
+        Value::pair(A::value(a), B::value(b))
+    }
+}
+
+impl<A: Shape> Shape for Masked<A> {
+    fn value(slot: Self::Ref<'_>) -> Value {
+        A::value(slot)
+    }
+}
+
+impl<A: Shape, L: Lens<A, Target: Shape>> Shape for Seen<A, L> {
+    fn value(slot: Self::Ref<'_>) -> Value {
+        <L::Target as Shape>::value(slot)
+    }
+}

@@ -1,0 +1,153 @@
+use super::tree::Pipe;
+use proptest::prelude::*;
+use proptest::strategy::{NewTree, ValueTree};
+use proptest::test_runner::{TestRng, TestRunner};
+
+/// Random pipelines of at most `size` nodes. They shrink: to a part of theirs, or to simpler stages.
+#[must_use]
+pub fn pipes(size: usize) -> Pipes {
+    Pipes { size }
+}
+
+/// See [`pipes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pipes {
+    size: usize,
+}
+
+impl Strategy for Pipes {
+    type Tree = Shrinking;
+    type Value = Pipe;
+
+    fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
+        let size = below(runner.rng(), self.size.max(1)) + 1;
+        Ok(Shrinking::new(grow(runner.rng(), size, false)))
+    }
+}
+
+fn below(rng: &mut TestRng, limit: usize) -> usize {
+    (rng.next_u64() % limit as u64) as usize
+}
+
+/// A tree of at most `size` nodes; a pure one on demand.
+fn grow(rng: &mut TestRng, size: usize, pure: bool) -> Pipe {
+    if size == 1 {
+        return leaf(rng, pure);
+    }
+    if size == 2 || below(rng, 5) == 0 {
+        return match below(rng, 3) {
+            0 => Pipe::Named(grow(rng, size - 1, pure).into()),
+            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, true).into()),
+        };
+    }
+    let first = 1 + below(rng, size - 2);
+    let (p, q) = (grow(rng, first, pure).into(), grow(rng, size - 1 - first, pure).into());
+    match below(rng, 8) {
+        0..=3 => Pipe::Then(p, q),
+        4 | 5 => Pipe::Fanout(p, q),
+        _ => Pipe::Both(p, q),
+    }
+}
+
+fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
+    let small = below(rng, 9) as i64;
+    match below(rng, if pure { 6 } else { 10 }) {
+        0 => Pipe::Id,
+        1 => Pipe::Tuple,
+        2 | 3 => Pipe::Filter { modulus: 1 + small },
+        4 => Pipe::Map { plus: small },
+        5 => Pipe::FilterMap { modulus: 1 + small, plus: small },
+        6 => Pipe::Fold { start: small },
+        7 => Pipe::Delay { first: small },
+        _ => Pipe::Scan { start: small },
+    }
+}
+
+/// A pipeline that shrinks, candidate by candidate.
+#[derive(Debug)]
+pub struct Shrinking {
+    /// The last tree that was not refused.
+    accepted: Pipe,
+    candidates: std::vec::IntoIter<Pipe>,
+    trying: Option<Pipe>,
+}
+
+impl Shrinking {
+    fn new(tree: Pipe) -> Self {
+        let candidates = tree.simpler().into_iter();
+        Shrinking { accepted: tree, candidates, trying: None }
+    }
+}
+
+impl ValueTree for Shrinking {
+    type Value = Pipe;
+
+    fn current(&self) -> Pipe {
+        self.trying.as_ref().unwrap_or(&self.accepted).clone()
+    }
+
+    fn simplify(&mut self) -> bool {
+        if let Some(tried) = self.trying.take() {
+            *self = Shrinking::new(tried);
+        }
+        self.trying = self.candidates.next();
+        self.trying.is_some()
+    }
+
+    fn complicate(&mut self) -> bool {
+        if self.trying.is_none() {
+            return false;
+        }
+        // Back at the accepted tree when there is no other candidate: also a change, so that the caller goes on with
+        // what else there is to shrink.
+        self.trying = self.candidates.next();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_scan(tree: &Pipe) -> bool {
+        tree.to_string().contains("scan")
+    }
+
+    #[test]
+    fn a_failure_shrinks_to_what_makes_it_fail() {
+        let mut runner = TestRunner::deterministic();
+        let mut shrunk = 0;
+        for _ in 0..200 {
+            let mut tree = pipes(20).new_tree(&mut runner).unwrap();
+            if !has_scan(&tree.current()) {
+                continue;
+            }
+            let mut more = tree.simplify();
+            while more {
+                more = if has_scan(&tree.current()) { tree.simplify() } else { tree.complicate() };
+            }
+            assert!(matches!(tree.current(), Pipe::Scan { .. }), "{:?}", tree.current());
+            shrunk += 1;
+        }
+        assert!(shrunk > 50);
+    }
+
+    #[test]
+    fn trees_have_every_combinator_and_pure_shards() {
+        fn shards_are_pure(tree: &Pipe) -> bool {
+            match tree {
+                Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => shards_are_pure(p) && shards_are_pure(q),
+                Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && shards_are_pure(p),
+                Pipe::Named(p) => shards_are_pure(p),
+                _ => true,
+            }
+        }
+        let mut runner = TestRunner::deterministic();
+        let trees: Vec<Pipe> = (0..500).map(|_| pipes(20).new_tree(&mut runner).unwrap().current()).collect();
+        assert!(trees.iter().all(|tree| shards_are_pure(tree) && tree.size() <= 20));
+        let printed: String = trees.iter().map(Pipe::to_string).collect();
+        let all = "id tuple filter( map( filter_map( fold( delay( scan( fanout( both( shard( named(";
+        assert!(all.split(' ').all(|name| printed.contains(name)));
+        assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| shards_are_pure(&simple)));
+    }
+}

@@ -1,0 +1,159 @@
+use super::value::Value;
+use std::fmt;
+
+/// The syntax tree of a random pipeline, and in its comments what it means.
+///
+/// Trees fit together in any way: what wants a pair gets the [halves](Value::halves) of whatever is there. Only the
+/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Pipe {
+    /// The same values, and no stage.
+    Id,
+    /// The number `digest * 31 + plus`.
+    Map {
+        /// The summand.
+        plus: i64,
+    },
+    /// The value's halves, as a tuple in one ring.
+    Tuple,
+    /// Only values whose digest the modulus, at least 1, does not divide.
+    Filter {
+        /// The modulus.
+        modulus: i64,
+    },
+    /// As [`Pipe::Filter`], and then as [`Pipe::Map`], in one stage.
+    FilterMap {
+        /// The modulus.
+        modulus: i64,
+        /// The summand.
+        plus: i64,
+    },
+    /// The state, a number, becomes `state * 31 + digest`, and that is the output.
+    Scan {
+        /// The state before the first value.
+        start: i64,
+    },
+    /// The state becomes `state * 17 ^ digest`; the answer is the state.
+    Fold {
+        /// The state before the first value.
+        start: i64,
+    },
+    /// At every value the value before it.
+    Delay {
+        /// At the first value stand the halves of this number, as a pair.
+        first: i64,
+    },
+    /// One after the other.
+    Then(Box<Pipe>, Box<Pipe>),
+    /// The same value through both; a pair.
+    Fanout(Box<Pipe>, Box<Pipe>),
+    /// The value's halves, each through its own; a pair.
+    Both(Box<Pipe>, Box<Pipe>),
+    /// The body, run by so many tasklets, at least 1. The body must be pure.
+    Shard(usize, Box<Pipe>),
+    /// The body, named.
+    Named(Box<Pipe>),
+}
+
+/// What a [`Pipe::Map`] does.
+pub(crate) fn mapped(value: &Value, plus: i64) -> Value {
+    Value::I(value.digest().wrapping_mul(31).wrapping_add(plus))
+}
+
+/// What a [`Pipe::Filter`] lets through.
+pub(crate) fn kept(value: &Value, modulus: i64) -> bool {
+    value.digest().rem_euclid(modulus) != 0
+}
+
+/// What a [`Pipe::Scan`] does.
+pub(crate) fn scanned(state: &mut i64, value: &Value) -> Value {
+    *state = state.wrapping_mul(31).wrapping_add(value.digest());
+    Value::I(*state)
+}
+
+/// What a [`Pipe::Fold`] does.
+pub(crate) fn folded(state: &mut i64, value: &Value) {
+    *state = state.wrapping_mul(17) ^ value.digest();
+}
+
+impl Pipe {
+    /// Whether it is stateless and quiet, all through, and so can be a shard's body.
+    #[must_use]
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Pipe::Id | Pipe::Map { .. } | Pipe::Tuple | Pipe::Filter { .. } | Pipe::FilterMap { .. } => true,
+            Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => p.is_pure() && q.is_pure(),
+            Pipe::Shard(_, p) | Pipe::Named(p) => p.is_pure(),
+        }
+    }
+
+    /// How many nodes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => 1 + p.size() + q.size(),
+            Pipe::Shard(_, p) | Pipe::Named(p) => 1 + p.size(),
+            _ => 1,
+        }
+    }
+
+    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only.
+    #[must_use]
+    pub fn simpler(&self) -> Vec<Pipe> {
+        let mut found = Vec::new();
+        if *self != Pipe::Id {
+            found.push(Pipe::Id);
+        }
+        let join = |make: fn(Box<Pipe>, Box<Pipe>) -> Pipe, p: &Pipe, q: &Pipe| {
+            let first = p.simpler().into_iter().map(|simple| make(simple.into(), q.clone().into()));
+            let second = q.simpler().into_iter().map(|simple| make(p.clone().into(), simple.into()));
+            [p.clone(), q.clone()].into_iter().chain(first).chain(second).collect::<Vec<_>>()
+        };
+        match self {
+            Pipe::Then(p, q) => found.extend(join(Pipe::Then, p, q)),
+            Pipe::Fanout(p, q) => found.extend(join(Pipe::Fanout, p, q)),
+            Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
+            Pipe::Shard(k, p) => {
+                found.push((**p).clone());
+                found.extend((1..*k).map(|k| Pipe::Shard(k, p.clone())));
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Shard(*k, simple.into())));
+            }
+            Pipe::Named(p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));
+            }
+            Pipe::FilterMap { modulus, plus } => {
+                found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
+            }
+            _ => {}
+        }
+        found
+    }
+}
+
+impl fmt::Display for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pipe::Id => write!(f, "id"),
+            Pipe::Map { plus } => write!(f, "map({plus})"),
+            Pipe::Tuple => write!(f, "tuple"),
+            Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
+            Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
+            Pipe::Scan { start } => write!(f, "scan({start})"),
+            Pipe::Fold { start } => write!(f, "fold({start})"),
+            Pipe::Delay { first } => write!(f, "delay({first})"),
+            Pipe::Then(p, q) => write!(f, "{p}.{q}"),
+            Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
+            Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
+            Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
+            Pipe::Named(p) => write!(f, "named({p})"),
+        }
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,71 @@
+//! The property that the project lives by: every deployment of every pipeline gives the model's slots.
+
+mod reference;
+
+use millstream_testkit::random::{Pipe, Value, pipes, values};
+use millstream_testkit::{Deployment, Feeding, deployments};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+fn config() -> ProptestConfig {
+    let seeds = FileFailurePersistence::Direct("proptest-regressions/pipelines.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_random_pipeline_on_rings_is_its_model(
+        tree in pipes(16),
+        inputs in values(200),
+        deployment in deployments(),
+    ) {
+        let pipeline = tree.build();
+        for feeding in [Feeding::Inline, Feeding::Ready, Feeding::Waiting] {
+            let deployment = Deployment { feeding, ..deployment };
+            if let Err(difference) = pipeline.check(&inputs, deployment) {
+                return Err(TestCaseError::fail(format!("{tree}, {deployment:?}: {difference}")));
+            }
+        }
+    }
+
+    #[test]
+    fn the_model_of_a_random_pipeline_is_what_the_equations_say(tree in pipes(24), inputs in values(60)) {
+        let slots = inputs.iter().cloned().map(Some).chain([None]).collect::<Vec<_>>();
+        prop_assert_eq!(tree.build().model_slots(inputs), reference::edge(&tree, &slots), "{}", tree);
+    }
+}
+
+/// Small pipelines on the smallest rings, where everything that can be wrong with a gate shows; all of them.
+#[test]
+fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
+    let leaves = [
+        Pipe::Id,
+        Pipe::Tuple,
+        Pipe::Map { plus: 1 },
+        Pipe::Filter { modulus: 2 },
+        Pipe::Scan { start: 1 },
+        Pipe::Fold { start: 1 },
+        Pipe::Delay { first: 9 },
+    ];
+    let inputs: Vec<Value> = (0..5).map(Value::I).collect();
+    let deployments = [(1, Feeding::Inline), (2, Feeding::Ready), (2, Feeding::Waiting)]
+        .map(|(workers, feeding)| Deployment { ring: 1, batch: 1, workers, feeding });
+    let mut trees = Vec::new();
+    for p in &leaves {
+        for q in &leaves {
+            for join in [Pipe::Then, Pipe::Fanout, Pipe::Both] {
+                trees.push(join(p.clone().into(), q.clone().into()));
+            }
+        }
+    }
+    let sharded = trees.iter().filter(|tree| tree.is_pure()).map(|tree| Pipe::Shard(3, tree.clone().into()));
+    let sharded: Vec<Pipe> = sharded.collect();
+    for tree in trees.iter().chain(&sharded) {
+        for deployment in deployments {
+            let outcome = tree.build().check(&inputs, deployment);
+            assert_eq!(outcome, Ok(()), "{tree}, {deployment:?}");
+        }
+    }
+}

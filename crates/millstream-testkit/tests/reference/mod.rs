@@ -1,0 +1,69 @@
+//! A second reading of the equations: what slot n holds, from the slots 0 to n of the input alone.
+//!
+//! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
+//! and is given the whole prefix anew at every number: nothing here has a state.
+
+use millstream_testkit::random::{Pipe, Value};
+
+pub(crate) type Slot = Option<Value>;
+
+/// Every slot of the output, from every slot of the input, END the last of both.
+pub(crate) fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
+    match tree {
+        Pipe::Then(p, q) => edge(q, &edge(p, input)),
+        Pipe::Fanout(p, q) => joined(edge(p, input), edge(q, input)),
+        Pipe::Both(p, q) => {
+            let halves = |slot: &Slot| slot.as_ref().map(halves);
+            let (first, second): (Vec<Slot>, Vec<Slot>) = input.iter().map(|slot| halves(slot).unzip()).unzip();
+            joined(edge(p, &first), edge(q, &second))
+        }
+        Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
+        stage => (0..input.len()).map(|n| at(stage, &input[..=n], n + 1 == input.len())).collect(),
+    }
+}
+
+/// A pair is one slot: filled where both halves are.
+fn joined(first: Vec<Slot>, second: Vec<Slot>) -> Vec<Slot> {
+    first.into_iter().zip(second).map(|(a, b)| Some(Value::Pair(Box::new((a?, b?))))).collect()
+}
+
+/// One stage at one number: `seen` ends with the number's own slot.
+fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
+    let here = seen.last().and_then(Option::as_ref);
+    let digests = || seen.iter().flatten().map(digest);
+    let polynomial = |start: i64| digests().fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d));
+    let mapped = |value: &Value, plus: i64| Value::I(digest(value).wrapping_mul(31).wrapping_add(plus));
+    let divides = |modulus: i64, value: &Value| digest(value).rem_euclid(modulus) == 0;
+    match *stage {
+        Pipe::Id => here.cloned(),
+        Pipe::Map { plus } => Some(mapped(here?, plus)),
+        Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
+        Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
+        Pipe::FilterMap { modulus, plus } => {
+            here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
+        }
+        Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),
+        Pipe::Delay { first } => {
+            here?;
+            let (_, before) = seen.split_last()?;
+            let before = before.iter().flatten().last().cloned();
+            Some(before.unwrap_or_else(|| Value::Pair(Box::new(halves(&Value::I(first))))))
+        }
+        Pipe::Fold { start } => is_end.then(|| Value::I(digests().fold(start, |state, d| state.wrapping_mul(17) ^ d))),
+        _ => unreachable!("{stage} is not one stage"),
+    }
+}
+
+fn halves(value: &Value) -> (Value, Value) {
+    match value {
+        Value::I(i) => (Value::I(*i), Value::I(!*i)),
+        Value::Pair(pair) => (pair.0.clone(), pair.1.clone()),
+    }
+}
+
+fn digest(value: &Value) -> i64 {
+    match value {
+        Value::I(i) => *i,
+        Value::Pair(pair) => digest(&pair.0).wrapping_mul(31) ^ digest(&pair.1),
+    }
+}
