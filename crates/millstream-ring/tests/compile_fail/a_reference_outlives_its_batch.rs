@@ -1,0 +1,10 @@
+use millstream_core::Full;
+use millstream_ring::ring;
+
+fn main() {
+    let (_producer, mut reader) = ring::<u64, Full>(2).unwrap();
+    let batch = reader.batch(1).unwrap();
+    let kept = batch.get(0);
+    drop(batch); // releases the slot
+    println!("{kept:?}");
+}
