@@ -39,16 +39,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "WHERE", default_value = "rings")]
     pub(crate) deploy: Deploy,
     /// Worker threads [default: one for each usable core, at most one for each stage]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
     /// Slots of each ring, a power of two; a slot holds a block [default: 16]
-    #[arg(long, value_name = "N", value_parser = power_of_two)]
+    #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
     /// The most slots that a stage takes in one step
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
     /// How many tasklets run the stateless stages at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
     /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
@@ -77,10 +77,10 @@ pub(crate) struct Plan {
     #[arg(long)]
     pub(crate) json: bool,
     /// How many tasklets run the stateless stages at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
     /// Slots of each ring, a power of two [default: 16]
-    #[arg(long, value_name = "N", value_parser = power_of_two)]
+    #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
 }
 
@@ -100,6 +100,12 @@ pub(crate) fn refuse(reason: &str) -> ! {
     Flags::command().error(ErrorKind::ValueValidation, reason).exit()
 }
 
+/// More threads or tasklets than this are a slip of the finger.
+const MOST_TASKLETS: usize = 1024;
+
+/// A larger ring is one too: its slots are there from the start.
+const MOST_SLOTS: usize = 1 << 20;
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".into()),
@@ -108,9 +114,17 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-fn power_of_two(text: &str) -> Result<usize, String> {
+fn tasklets(text: &str) -> Result<usize, String> {
     match at_least_one(text)? {
-        n if n.is_power_of_two() => Ok(n),
-        _ => Err("must be a power of two".into()),
+        n if n <= MOST_TASKLETS => Ok(n),
+        _ => Err(format!("must be at most {MOST_TASKLETS}")),
+    }
+}
+
+fn slots(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        n if !n.is_power_of_two() => Err("must be a power of two".into()),
+        n if n <= MOST_SLOTS => Ok(n),
+        _ => Err(format!("must be at most {MOST_SLOTS}")),
     }
 }
