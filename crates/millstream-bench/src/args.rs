@@ -4,6 +4,7 @@ use crate::benches::{self, Bench};
 use crate::progress::Progress;
 use crate::setting::{Effort, Setting};
 use clap::Parser;
+use millstream::prelude::Rings;
 use std::path::PathBuf;
 
 /// Measures Millstream, each bench beside a yardstick that takes turns with it in the same run.
@@ -41,6 +42,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     items: Option<u64>,
 
+    /// Slots of every ring, a power of two, instead of the library's own number
+    #[arg(long, value_name = "SLOTS")]
+    pub(crate) ring: Option<usize>,
+
+    /// The most that a step moves, instead of the library's own number
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<usize>,
+
     /// Where the JSON goes, below a directory for this date and machine
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
@@ -62,8 +71,10 @@ impl Args {
 
     /// How to run the bench of this name.
     pub(crate) fn setting(&self, name: &'static str) -> Setting {
+        let rings = self.ring.into_iter().fold(Rings::new(), Rings::ring);
+        let rings = self.batch.into_iter().fold(rings, Rings::batch);
         let progress = Progress::of(name);
-        Setting { effort: self.effort(), items: self.items, rivals: self.rivals, progress }
+        Setting { effort: self.effort(), items: self.items, rings, rivals: self.rivals, progress }
     }
 
     pub(crate) fn runs(&self) -> PathBuf {

@@ -81,6 +81,8 @@ impl fmt::Display for Ratio {
 /// All that one bench comes to.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Results {
+    /// The part of the machine, from 0 to 1, that others used while the contestants took turns.
+    pub(crate) others: Option<f64>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) ratios: Vec<Ratio>,
 }

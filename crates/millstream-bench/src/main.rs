@@ -7,6 +7,7 @@ mod args;
 mod benches;
 mod failure;
 mod figure;
+mod load;
 mod machine;
 mod memory;
 mod print;

@@ -55,6 +55,9 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
         };
         eprintln!("  {case:6} ours / {who:12} {median:>13} x  {min} to {max}{verdict}");
     }
+    if let Some(others) = results.others {
+        eprintln!("  others used {:.0}% of the machine meanwhile", others * 100.0);
+    }
     eprintln!();
 }
 

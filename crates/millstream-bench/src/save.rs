@@ -14,6 +14,9 @@ struct Run<'a> {
     machine: &'a Machine,
     effort: Effort,
     rivals: bool,
+    /// Not the library's own sizes.
+    ring: Option<usize>,
+    batch: Option<usize>,
     #[serde(flatten)]
     results: &'a Results,
 }
@@ -22,7 +25,8 @@ pub(crate) fn save(runs: &Path, bench: &str, args: &Args, results: &Results) -> 
     let (date, machine) = (today(), Machine::here());
     let dir = runs.join(format!("{date}-{}", machine.short_name()));
     let (effort, rivals) = (args.effort(), args.rivals);
-    let run = Run { bench, date: &date, machine: &machine, effort, rivals, results };
+    let run =
+        Run { bench, date: &date, machine: &machine, effort, rivals, ring: args.ring, batch: args.batch, results };
     let file = dir.join(format!("{bench}.json"));
     let cannot = || Failure::io(format!("cannot write {}", file.display()));
     std::fs::create_dir_all(&dir).map_err(cannot())?;

@@ -1,6 +1,7 @@
 //! How a bench is to be run.
 
 use crate::progress::Progress;
+use millstream::prelude::Rings;
 
 /// How much patience there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -16,6 +17,8 @@ pub(crate) enum Effort {
 pub(crate) struct Setting {
     pub(crate) effort: Effort,
     pub(crate) items: Option<u64>,
+    /// The library's own sizes, unless the command line says otherwise.
+    pub(crate) rings: Rings,
     pub(crate) rivals: bool,
     pub(crate) progress: Progress,
 }
@@ -28,6 +31,11 @@ impl Setting {
             Effort::Normal => 5,
             Effort::Full => 9,
         }
+    }
+
+    /// Rings for so many workers.
+    pub(crate) fn rings(&self, workers: usize) -> Rings {
+        self.rings.clone().workers(workers)
     }
 
     /// How many items: what was asked for, or the bench's own number, less of it in a hurry.

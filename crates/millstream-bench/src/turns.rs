@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::load::Load;
 use crate::setting::Setting;
 use std::fmt::Display;
 use std::time::Instant;
@@ -26,6 +27,7 @@ pub(crate) struct Speeds {
     case: &'static str,
     unit: Unit,
     of: Vec<(&'static str, Vec<f64>)>,
+    others: Option<f64>,
 }
 
 /// Lets all contestants do work of size `work` once unmeasured, then as often as the setting says: one after the
@@ -36,6 +38,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     mut contestants: Vec<Contestant<'_, C>>,
 ) -> Result<Speeds, Failure> {
     let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
+    let before = Load::now();
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         let mut order: Vec<_> = (0..contestants.len()).collect();
@@ -50,7 +53,8 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         }
     }
     setting.progress.done();
-    Ok(Speeds { case, unit, of })
+    let others = Load::now().zip(before).map(|(now, then)| now.of_others_since(then));
+    Ok(Speeds { case, unit, of, others })
 }
 
 fn timed<C: PartialEq + Display>(contestant: &mut Contestant<'_, C>) -> Result<f64, Failure> {
@@ -82,9 +86,9 @@ impl Speeds {
 
     /// The median speeds, and these ratios.
     pub(crate) fn results(self, ratios: impl IntoIterator<Item = Option<Ratio>>) -> Results {
-        let (case, unit) = (self.case, self.unit);
+        let (case, unit, others) = (self.case, self.unit, self.others);
         let figures = self.of.into_iter().map(|(who, speeds)| Figure::new(case, who, speeds, unit)).collect();
-        Results { figures, ratios: ratios.into_iter().flatten().collect() }
+        Results { others, figures, ratios: ratios.into_iter().flatten().collect() }
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
 
     fn speeds() -> Speeds {
         let of = vec![("ours", vec![2.0, 4.0]), ("a", vec![4.0, 1.0]), ("b", vec![1.0, 2.0])];
-        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of }
+        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others: None }
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(500_000_000, 100_000_000);
-    let expected = fused(n);
+    let (rings, expected) = (setting.rings(1), fused(n));
     let contestants = vec![
-        Contestant::new("ours", expected, || ours(n)),
+        Contestant::new("ours", expected, || ours(&rings, n)),
         Contestant::new("fused", expected, || Ok(fused(black_box(n)))),
     ];
     let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
@@ -19,10 +19,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(speeds.results([ratio]))
 }
 
-fn ours(n: u64) -> Result<u64, Failure> {
+fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().map(|x| x.wrapping_mul(3).wrapping_add(1)).map(|x| x ^ (x >> 7));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(&Rings::new().workers(1), source::ready(0..n), 0, add)?.0)
+    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
 /// The same in one loop, which the compiler vectorises.

@@ -21,9 +21,9 @@ const SOME: u64 = 5_000_000;
 pub(crate) fn five(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(MANY, MANY_IN_A_HURRY);
     let memory = memory(setting, five_way, fused::<5>)?;
-    let expected = fused::<5>(n);
+    let (rings, expected) = (setting.rings(1), fused::<5>(n));
     let contestants = vec![
-        Contestant::new("ours", expected, || five_way(n)),
+        Contestant::new("ours", expected, || five_way(&rings, n)),
         Contestant::new("fused", expected, || Ok(fused::<5>(black_box(n)))),
     ];
     let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
@@ -34,30 +34,32 @@ pub(crate) fn five(setting: &Setting) -> Result<Results, Failure> {
 pub(crate) fn ten(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(MANY, MANY_IN_A_HURRY);
     let memory = memory(setting, ten_way, fused::<10>)?;
+    let rings = setting.rings(1);
     let (expected, of_five) = (fused::<10>(n), fused::<5>(n));
     let contestants = vec![
-        Contestant::new("ours", expected, || ten_way(n)),
+        Contestant::new("ours", expected, || ten_way(&rings, n)),
         Contestant::new("fused", expected, || Ok(fused::<10>(black_box(n)))),
-        Contestant::new("copying5", of_five, || five_way(n)),
+        Contestant::new("copying5", of_five, || five_way(&rings, n)),
     ];
     let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
     let ratios = [speeds.ratio("fused", Some(0.12)), speeds.ratio("copying5", Some(0.5))];
     Ok(with(memory, speeds.results(ratios)))
 }
 
-fn with(memory: Vec<Figure>, speed: Results) -> Results {
-    Results { figures: memory.into_iter().chain(speed.figures).collect(), ratios: speed.ratios }
+fn with(mut memory: Vec<Figure>, speed: Results) -> Results {
+    memory.extend(speed.figures);
+    Results { figures: memory, ..speed }
 }
 
 /// The bytes that one run allocates, and the most that the process has in memory meanwhile.
 fn memory(
     setting: &Setting,
-    ours: fn(u64) -> Result<u64, Failure>,
+    ours: fn(&Rings, u64) -> Result<u64, Failure>,
     fused: fn(u64) -> u64,
 ) -> Result<Vec<Figure>, Failure> {
     setting.progress.say("memory");
     let n = setting.items(SOME, SOME).min(SOME);
-    let (got, taken) = taken(|| ours(n))?;
+    let (got, taken) = taken(|| ours(&setting.rings(1), n))?;
     let expected = fused(n);
     if got != expected {
         return Err(Failure::Checksum { who: "ours", expected: expected.to_string(), got: got.to_string() });
@@ -67,26 +69,26 @@ fn memory(
     Ok([Some(allocated), peak].into_iter().flatten().collect())
 }
 
-fn five_way(n: u64) -> Result<u64, Failure> {
+fn five_way(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>()
         .fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p))))
         .map(|(a, (b, (c, (d, e))))| mix([a, b, c, d, e]));
-    summed(&p, n)
+    summed(&p, rings, n)
 }
 
-fn ten_way(n: u64) -> Result<u64, Failure> {
+fn ten_way(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>()
         .fanout(
             |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p)))),
             |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p.fanout(|p| p, |p| p)))),
         )
         .map(|((a, (b, (c, (d, e)))), (f, (g, (h, (i, j)))))| mix([a, b, c, d, e, f, g, h, i, j]));
-    summed(&p, n)
+    summed(&p, rings, n)
 }
 
-fn summed(p: &impl Run<u64, Out = Val<u64>>, n: u64) -> Result<u64, Failure> {
+fn summed(p: &impl Run<u64, Out = Val<u64>>, rings: &Rings, n: u64) -> Result<u64, Failure> {
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(&Rings::new().workers(1), source::ready(0..n), 0, add)?.0)
+    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
 /// What the last map makes of all halves.

@@ -1,4 +1,5 @@
-//! `filter_map` keeps one number in three; a `map` follows. One worker.
+//! `filter_map`, then `map`, on one worker: one case keeps one number in three, the other each whose third bit is
+//! clear, which a loop can do several at once.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -8,29 +9,42 @@ use millstream::prelude::*;
 use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let mut results = case(setting, "speed", |x| x.is_multiple_of(3))?;
+    let bit = case(setting, "bit", |x| x & 4 == 0)?;
+    results.figures.extend(bit.figures);
+    results.ratios.extend(bit.ratios);
+    results.others = results.others.zip(bit.others).map(|(one, other)| f64::midpoint(one, other));
+    Ok(results)
+}
+
+fn case(
+    setting: &Setting,
+    name: &'static str,
+    keep: impl Fn(u64) -> bool + Copy + Send + Sync + 'static,
+) -> Result<Results, Failure> {
     let n = setting.items(200_000_000, 50_000_000);
-    let expected = fused(n);
+    let (rings, expected) = (setting.rings(1), fused(n, keep));
     let contestants = vec![
-        Contestant::new("ours", expected, || ours(n)),
-        Contestant::new("fused", expected, || Ok(fused(black_box(n)))),
+        Contestant::new("ours", expected, || ours(&rings, n, keep)),
+        Contestant::new("fused", expected, || Ok(fused(black_box(n), keep))),
     ];
-    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let speeds = take_turns(setting, (name, n, Unit::ItemsPerSecond), contestants)?;
     let ratio = speeds.ratio("fused", Some(0.10));
     Ok(speeds.results([ratio]))
 }
 
-fn ours(n: u64) -> Result<u64, Failure> {
-    let p = pipeline::<u64>().filter_map(|x| x.is_multiple_of(3).then_some(*x)).map(|x| x ^ (x >> 7));
+fn ours(rings: &Rings, n: u64, keep: impl Fn(u64) -> bool + Copy + Send + Sync + 'static) -> Result<u64, Failure> {
+    let p = pipeline::<u64>().filter_map(move |x| keep(*x).then_some(*x)).map(|x| x ^ (x >> 7));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(&Rings::new().workers(1), source::ready(0..n), 0, add)?.0)
+    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
 /// The same in one loop.
 #[inline(never)]
-fn fused(n: u64) -> u64 {
+fn fused(n: u64, keep: impl Fn(u64) -> bool) -> u64 {
     let mut sum = 0_u64;
     for x in 0..n {
-        if x.is_multiple_of(3) {
+        if keep(x) {
             sum = sum.wrapping_add(x ^ (x >> 7));
         }
     }

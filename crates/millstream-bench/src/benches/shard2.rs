@@ -17,8 +17,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rounds = rounds_in(NANOSECONDS);
     let expected = looped(n, rounds);
     let contestants = vec![
-        Contestant::new("ours", expected, || sharded(2, n, rounds)),
-        Contestant::new("one-worker", expected, || sharded(1, n, rounds)),
+        Contestant::new("ours", expected, || sharded(2, &setting.rings(2), n, rounds)),
+        Contestant::new("one-worker", expected, || sharded(1, &setting.rings(1), n, rounds)),
         Contestant::new("fused", expected, || Ok(looped(black_box(n), rounds))),
     ];
     let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
@@ -28,11 +28,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// `k` shards on `k` workers.
-fn sharded(k: usize, n: u64, rounds: u32) -> Result<u64, Failure> {
+/// `k` shards.
+fn sharded(k: usize, rings: &Rings, n: u64, rounds: u32) -> Result<u64, Failure> {
     let p = pipeline::<u64>().shard(k, move |p| p.map(move |x| work(*x, rounds)));
     let join = |sum: &mut u64, _, x: &u64| *sum = joined(*sum, *x);
-    Ok(p.run_with(&Rings::new().workers(k), source::ready(0..n), 0, join)?.0)
+    Ok(p.run_with(rings, source::ready(0..n), 0, join)?.0)
 }
 
 #[inline(never)]

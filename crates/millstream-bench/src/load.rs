@@ -1,0 +1,56 @@
+//! How much of the machine others use meanwhile: a figure that was taken while they did needs to say so.
+
+/// Processor time so far, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    total: u64,
+    busy: u64,
+    own: u64,
+}
+
+impl Load {
+    /// Where the system tells.
+    pub(crate) fn now() -> Option<Self> {
+        let machine = machine(&std::fs::read_to_string("/proc/stat").ok()?)?;
+        let own = own(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
+        Some(Load { own, ..machine })
+    }
+
+    /// The part of the machine, from 0 to 1, that others have used since then.
+    pub(crate) fn of_others_since(self, then: Self) -> f64 {
+        let total = self.total.saturating_sub(then.total);
+        let others = self.busy.saturating_sub(then.busy).saturating_sub(self.own.saturating_sub(then.own));
+        if total == 0 { 0.0 } else { others as f64 / total as f64 }
+    }
+}
+
+/// From the line `cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...`.
+fn machine(stat: &str) -> Option<Load> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
+    let total = ticks.iter().sum();
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    Some(Load { total, busy: total - idle, own: 0 })
+}
+
+/// This process and the children it has waited for: fields 14 to 17, counted from behind the name.
+fn own(stat: &str) -> Option<u64> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    let fields = behind.split_whitespace().skip(11).take(4);
+    Some(fields.map_while(|field| field.parse::<u64>().ok()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_what_is_busy_and_not_this() {
+        let stat = "cpu  10 1 5 70 10 1 1 2 0 0\ncpu0 1 1 1 1 1 1 1 1\n";
+        let mine = "7 (a b) c) R 1 2 3 4 5 6 7 8 9 10 8 2 1 1 20";
+        let now = Load { own: own(mine).unwrap(), ..machine(stat).unwrap() };
+        assert_eq!((now.total, now.busy, now.own), (100, 20, 12));
+        let then = Load { total: 0, busy: 0, own: 0 };
+        assert_eq!(now.of_others_since(then), 0.08);
+    }
+}
