@@ -56,7 +56,8 @@ pub(crate) struct Run {
     /// Say nothing on standard error but what failed and what was asked for
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output
+    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always cut
+    /// into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
     #[arg(long)]
     pub(crate) hash: bool,
 }
