@@ -74,7 +74,9 @@ impl Chain {
 }
 
 /// A chain of which the types of the ends are known.
-struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, PhantomData<fn() -> (A, B, Known)>);
+struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, Ends<A, B, Known>);
+
+type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
 impl<A, B, Known> KeepsClock for Typed<A, B, Known> {}
 impl<A, B> Quiet for Typed<A, B, PurePipe> {}

@@ -1,7 +1,7 @@
 //! Combinators with bodies, on edges of any shape.
 
 use super::edge::Chain;
-use super::kind::{F, H, Kind, MF, PFF, PHH, Whole, with_halved, with_kind, with_pair};
+use super::kind::{F, H, Kind, MF, Pff, Phh, Whole, with_halved, with_kind, with_pair};
 use super::leaf::{copied, tuples};
 use super::shape::Shape;
 use millstream_core::{Arrow, Fst, Lens, Seen, Snd, id};
@@ -57,15 +57,15 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
         Chain::empty(input).then(BoxPipeline::new(id::<A>().shard(k, |_| body)), output)
     }
     let body = match body.output {
-        Kind::Whole(Whole::F | Whole::H | Whole::MF | Whole::PFF | Whole::PHH) => body,
+        Kind::Whole(Whole::F | Whole::H | Whole::MF | Whole::Pff | Whole::Phh) => body,
         _ => with_copy(body),
     };
     with_kind!(input, A => match body.output {
         Kind::Whole(Whole::F) => on::<A, F>(k, input, body),
         Kind::Whole(Whole::H) => on::<A, H>(k, input, body),
         Kind::Whole(Whole::MF) => on::<A, MF>(k, input, body),
-        Kind::Whole(Whole::PFF) => on::<A, PFF>(k, input, body),
-        Kind::Whole(Whole::PHH) => on::<A, PHH>(k, input, body),
+        Kind::Whole(Whole::Pff) => on::<A, Pff>(k, input, body),
+        Kind::Whole(Whole::Phh) => on::<A, Phh>(k, input, body),
         other => unreachable!("a copy gave {other:?}"),
     })
 }

@@ -10,15 +10,15 @@ pub(crate) type TF = Val<(Value, Value), Full>;
 pub(crate) type TH = Val<(Value, Value), Holed>;
 pub(crate) type MF = Masked<F>;
 pub(crate) type MH = Masked<H>;
-pub(crate) type MTF = Masked<TF>;
+pub(crate) type Mtf = Masked<TF>;
 /// Two rings side by side.
-pub(crate) type PFF = Pair<F, F>;
-pub(crate) type PFH = Pair<F, H>;
-pub(crate) type PHF = Pair<H, F>;
-pub(crate) type PHH = Pair<H, H>;
-pub(crate) type PMF = Pair<MF, F>;
-pub(crate) type PHM = Pair<H, MF>;
-pub(crate) type MPFF = Masked<PFF>;
+pub(crate) type Pff = Pair<F, F>;
+pub(crate) type Pfh = Pair<F, H>;
+pub(crate) type Phf = Pair<H, F>;
+pub(crate) type Phh = Pair<H, H>;
+pub(crate) type Pmf = Pair<MF, F>;
+pub(crate) type Phm = Pair<H, MF>;
+pub(crate) type Mpff = Masked<Pff>;
 
 /// The name of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +39,14 @@ pub(crate) enum Whole {
     TH,
     MF,
     MH,
-    MTF,
-    PFF,
-    PFH,
-    PHF,
-    PHH,
-    PMF,
-    PHM,
-    MPFF,
+    Mtf,
+    Pff,
+    Pfh,
+    Phf,
+    Phh,
+    Pmf,
+    Phm,
+    Mpff,
 }
 
 impl Whole {
@@ -68,12 +68,12 @@ impl Whole {
     /// Two edges side by side; none if there is no such shape among these.
     pub(crate) fn pair(first: Whole, second: Whole) -> Option<Self> {
         Some(match (first, second) {
-            (Whole::F, Whole::F) => Whole::PFF,
-            (Whole::F, Whole::H) => Whole::PFH,
-            (Whole::H, Whole::F) => Whole::PHF,
-            (Whole::H, Whole::H) => Whole::PHH,
-            (Whole::MF, Whole::F) => Whole::PMF,
-            (Whole::H, Whole::MF) => Whole::PHM,
+            (Whole::F, Whole::F) => Whole::Pff,
+            (Whole::F, Whole::H) => Whole::Pfh,
+            (Whole::H, Whole::F) => Whole::Phf,
+            (Whole::H, Whole::H) => Whole::Phh,
+            (Whole::MF, Whole::F) => Whole::Pmf,
+            (Whole::H, Whole::MF) => Whole::Phm,
             _ => return None,
         })
     }
@@ -83,7 +83,7 @@ impl Whole {
 macro_rules! with_whole {
     ($whole:expr, $shape:ident => $body:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            F H TF TH MF MH MTF PFF PFH PHF PHH PMF PHM MPFF)
+            F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff)
     };
 }
 
@@ -91,7 +91,7 @@ macro_rules! with_whole {
 macro_rules! with_halved {
     ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            TF TH MTF PFF PFH PHF PHH PMF PHM MPFF; $otherwise)
+            TF TH Mtf Pff Pfh Phf Phh Pmf Phm Mpff; $otherwise)
     };
 }
 
@@ -99,7 +99,7 @@ macro_rules! with_halved {
 macro_rules! with_pair {
     ($whole:expr, $first:ident, $second:ident => $body:expr) => {
         $crate::random::kind::with_pair_of!($whole, $first, $second => $body;
-            PFF(F, F) PFH(F, H) PHF(H, F) PHH(H, H) PMF(MF, F) PHM(H, MF))
+            Pff(F, F) Pfh(F, H) Phf(H, F) Phh(H, H) Pmf(MF, F) Phm(H, MF))
     };
 }
 

@@ -1,7 +1,7 @@
 //! One stage, on an edge of any shape.
 
 use super::edge::Chain;
-use super::kind::{F, H, Kind, MF, MH, MPFF, MTF, PFF, TF, Whole, with_kind};
+use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
 use super::tree::{Pipe, folded, kept, mapped, scanned};
 use super::value::Value;
@@ -87,8 +87,8 @@ fn filter(modulus: i64, input: Kind) -> Chain {
     match input {
         Kind::Whole(Whole::F) => chain.then::<F, MF>(on(modulus), Kind::Whole(Whole::MF)),
         Kind::Whole(Whole::H) => chain.then::<H, MH>(on(modulus), Kind::Whole(Whole::MH)),
-        Kind::Whole(Whole::TF) => chain.then::<TF, MTF>(on(modulus), Kind::Whole(Whole::MTF)),
-        Kind::Whole(Whole::PFF) => chain.then::<PFF, MPFF>(on(modulus), Kind::Whole(Whole::MPFF)),
+        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf>(on(modulus), Kind::Whole(Whole::Mtf)),
+        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff>(on(modulus), Kind::Whole(Whole::Mpff)),
         _ => {
             let copied = copied(input);
             let filtered = filter(modulus, copied.output);

@@ -1,0 +1,73 @@
+//! All words of three letters, and the nest that a word is.
+
+use crate::{prove, stages};
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::BoxPipeline;
+
+/// The pipeline that a word is, behind the edge `$p`.
+macro_rules! nest {
+    ($p:expr;) => { $p };
+    ($p:expr; pair $($rest:ident)*) => { nest!($p.fanout(|p| p, |p| stages::filter(p)); $($rest)*) };
+    ($p:expr; fanout $($rest:ident)*) => { $p.fanout(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
+    ($p:expr; both $($rest:ident)*) => { $p.both(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
+    ($p:expr; shard $($rest:ident)*) => { $p.shard(2, |p| nest!(p; $($rest)*)) };
+    ($p:expr; $stage:ident $($rest:ident)*) => { nest!(stages::$stage($p); $($rest)*) };
+}
+
+/// Proves every word that begins with these letters. An edge is `single`, a `pair`, or a pair of pairs (`deep`); inside
+/// a shard only `pure` stages can stand.
+macro_rules! grow {
+    ($edge:ident $what:ident $a:ident $b:ident $c:ident) => {
+        prove(concat!(stringify!($a), " ", stringify!($b), " ", stringify!($c)),
+            BoxPipeline::new(nest!(pipeline::<u64>(); $a $b $c)));
+    };
+    (single any $($word:ident)*) => { each!(
+        [single any: map filter_map scan fold filter delay fanout] [single pure: shard] [pair any: pair tuple]
+        $($word)*); };
+    (pair any $($word:ident)*) => { each!(
+        [single any: map filter_map scan fold both] [pair any: filter delay fanout tuple] [pair pure: shard]
+        [deep any: pair] $($word)*); };
+    (deep any $($word:ident)*) => { each!(
+        [single any: map filter_map scan fold] [deep any: filter delay fanout pair] [pair any: both tuple]
+        [deep pure: shard] $($word)*); };
+    (single pure $($word:ident)*) => { each!(
+        [single pure: map filter_map filter fanout shard] [pair pure: pair tuple] $($word)*); };
+    (pair pure $($word:ident)*) => { each!(
+        [single pure: map filter_map both] [pair pure: filter fanout tuple shard] [deep pure: pair] $($word)*); };
+    (deep pure $($word:ident)*) => { each!(
+        [single pure: map filter_map] [deep pure: filter fanout pair shard] [pair pure: both tuple] $($word)*); };
+}
+
+macro_rules! each {
+    ($([$edge:ident $what:ident: $($letter:ident)*])* $a:ident $b:ident) => {
+        $($(grow!($edge $what $a $b $letter);)*)*
+    };
+    ($([$edge:ident $what:ident: $($letter:ident)*])* $a:ident) => {
+        $($(grow!($edge $what $a $letter);)*)*
+    };
+}
+
+macro_rules! prove_all {
+    ($($edge:ident $what:ident $letter:ident;)*) => {$(
+        #[test]
+        fn $letter() {
+            grow!($edge $what $letter);
+        }
+    )*};
+}
+
+mod nests_that_begin_with {
+    use super::*;
+    prove_all! {
+        single any map;
+        single any filter;
+        single any filter_map;
+        single any scan;
+        single any delay;
+        single any fold;
+        pair any pair;
+        pair any tuple;
+        single any fanout;
+        single pure shard;
+    }
+}

@@ -1,0 +1,31 @@
+//! Every nest of three combinators, typed all through: no box between them hides a composite reader.
+//!
+//! A nest is a word of three letters. `map`, `filter`, `filter_map`, `scan`, `delay`, `fold`, `pair` (two rings side by
+//! side, one of them masked) and `tuple` (a pair in one ring) are stages, and the rest of the word stands behind them;
+//! `fanout`, `both` and `shard` take the rest of the word as their bodies. All words whose types allow it are here, and
+//! each is compared with its model.
+
+mod grow;
+mod stages;
+
+use millstream_core::model::Listed;
+use millstream_core::{Own, Val};
+use millstream_exec::{BoxPipeline, Carried};
+use millstream_testkit::{Deployment, Feeding, check};
+use std::sync::Arc;
+
+const INPUTS: u64 = 11;
+
+/// Compares a nest, boxed as a whole, with its model.
+fn prove<B>(word: &str, nest: BoxPipeline<Val<u64>, B>)
+where
+    B: Carried + Listed + Own<Owned: PartialEq + std::fmt::Debug>,
+{
+    let nest = Arc::new(nest);
+    let inputs: Vec<u64> = (0..INPUTS).collect();
+    let deployments = [(1, 1, 1, Feeding::Inline), (2, 3, 2, Feeding::Ready), (4, 2, 3, Feeding::Waiting)];
+    for (ring, batch, workers, feeding) in deployments {
+        let deployment = Deployment { ring, batch, workers, feeding };
+        assert_eq!(check(&nest, &inputs, deployment), Ok(()), "{word} on {deployment:?}");
+    }
+}
