@@ -44,6 +44,8 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let tuple = id::<A>().map(|slot| A::value(slot).halves());
             chain.then(BoxPipeline::new(tuple), Kind::Whole(Whole::tuples(is_full::<A>())))
         }
+        Pipe::Fst => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().0)), same),
+        Pipe::Snd => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().1)), same),
         Pipe::FilterMap { modulus, plus } => {
             let stage = id::<A>().filter_map(move |slot| {
                 let value = A::value(slot);

@@ -51,14 +51,16 @@ fn grow(rng: &mut TestRng, size: usize, pure: bool) -> Pipe {
 
 fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
     let small = below(rng, 9) as i64;
-    match below(rng, if pure { 6 } else { 10 }) {
+    match below(rng, if pure { 8 } else { 12 }) {
         0 => Pipe::Id,
         1 => Pipe::Tuple,
         2 | 3 => Pipe::Filter { modulus: 1 + small },
         4 => Pipe::Map { plus: small },
         5 => Pipe::FilterMap { modulus: 1 + small, plus: small },
-        6 => Pipe::Fold { start: small },
-        7 => Pipe::Delay { first: small },
+        6 => Pipe::Fst,
+        7 => Pipe::Snd,
+        8 => Pipe::Fold { start: small },
+        9 => Pipe::Delay { first: small },
         _ => Pipe::Scan { start: small },
     }
 }
@@ -146,7 +148,7 @@ mod tests {
         let trees: Vec<Pipe> = (0..500).map(|_| pipes(20).new_tree(&mut runner).unwrap().current()).collect();
         assert!(trees.iter().all(|tree| shards_are_pure(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple filter( map( filter_map( fold( delay( scan( fanout( both( shard( named(";
+        let all = "id tuple fst snd filter( map( filter_map( fold( delay( scan( fanout( both( shard( named(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| shards_are_pure(&simple)));
     }

@@ -16,6 +16,10 @@ pub enum Pipe {
     },
     /// The value's halves, as a tuple in one ring.
     Tuple,
+    /// The first of the value's halves.
+    Fst,
+    /// The second of the value's halves.
+    Snd,
     /// Only values whose digest the modulus, at least 1, does not divide.
     Filter {
         /// The modulus.
@@ -81,7 +85,13 @@ impl Pipe {
     #[must_use]
     pub fn is_pure(&self) -> bool {
         match self {
-            Pipe::Id | Pipe::Map { .. } | Pipe::Tuple | Pipe::Filter { .. } | Pipe::FilterMap { .. } => true,
+            Pipe::Id
+            | Pipe::Map { .. }
+            | Pipe::Tuple
+            | Pipe::Fst
+            | Pipe::Snd
+            | Pipe::Filter { .. }
+            | Pipe::FilterMap { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => p.is_pure() && q.is_pure(),
             Pipe::Shard(_, p) | Pipe::Named(p) => p.is_pure(),
@@ -138,6 +148,8 @@ impl fmt::Display for Pipe {
             Pipe::Id => write!(f, "id"),
             Pipe::Map { plus } => write!(f, "map({plus})"),
             Pipe::Tuple => write!(f, "tuple"),
+            Pipe::Fst => write!(f, "fst"),
+            Pipe::Snd => write!(f, "snd"),
             Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
             Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
             Pipe::Scan { start } => write!(f, "scan({start})"),

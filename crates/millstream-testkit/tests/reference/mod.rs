@@ -38,6 +38,8 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Id => here.cloned(),
         Pipe::Map { plus } => Some(mapped(here?, plus)),
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
+        Pipe::Fst => Some(halves(here?).0),
+        Pipe::Snd => Some(halves(here?).1),
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
         Pipe::FilterMap { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))

@@ -1,0 +1,236 @@
+//! The laws that hold of the model, over random pipelines; and for each that is not claimed a pipeline that breaks it.
+//!
+//! Two pipelines are equal if they fill the same slots with the same values, END's among them, behind any source.
+
+use millstream_testkit::random::Pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Scan, Shard, Snd};
+use millstream_testkit::random::{Pipe, Value, pipes, values};
+use proptest::prelude::*;
+
+fn slots(pipe: &Pipe, inputs: &[Value]) -> Vec<Option<Value>> {
+    pipe.build().model_slots(inputs.to_vec())
+}
+
+fn list(pipe: &Pipe, inputs: &[Value]) -> Vec<Value> {
+    slots(pipe, inputs).into_iter().flatten().collect()
+}
+
+fn then<const N: usize>(pipes: [&Pipe; N]) -> Pipe {
+    let pipes = pipes.into_iter().cloned();
+    pipes.reduce(|p, q| Pipe::Then(p.into(), q.into())).expect("at least one")
+}
+
+fn both(p: &Pipe, q: &Pipe) -> Pipe {
+    Both(p.clone().into(), q.clone().into())
+}
+
+fn fanout(p: &Pipe, q: &Pipe) -> Pipe {
+    Fanout(p.clone().into(), q.clone().into())
+}
+
+fn first(p: &Pipe) -> Pipe {
+    both(p, &Id)
+}
+
+fn second(q: &Pipe) -> Pipe {
+    both(&Id, q)
+}
+
+/// The same tree with other stages.
+fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
+    let body = |p: Box<Pipe>| Box::new(stages(*p, other));
+    match pipe {
+        Pipe::Then(p, q) => Pipe::Then(body(p), body(q)),
+        Fanout(p, q) => Fanout(body(p), body(q)),
+        Both(p, q) => Both(body(p), body(q)),
+        Shard(k, p) => Shard(k, body(p)),
+        Pipe::Named(p) => Pipe::Named(body(p)),
+        stage => other(stage),
+    }
+}
+
+fn without_folds(pipe: Pipe) -> Pipe {
+    stages(pipe, &|stage| if let Fold { start } = stage { Scan { start } } else { stage })
+}
+
+fn without_empties(pipe: Pipe) -> Pipe {
+    stages(without_folds(pipe), &|stage| match stage {
+        Filter { modulus: plus } | FilterMap { plus, .. } => Map { plus },
+        stage => stage,
+    })
+}
+
+fn without_states(pipe: Pipe) -> Pipe {
+    stages(without_folds(pipe), &|stage| match stage {
+        Scan { start: plus } | Delay { first: plus } => Map { plus },
+        stage => stage,
+    })
+}
+
+fn any_pipe() -> impl Strategy<Value = Pipe> {
+    pipes(6)
+}
+
+/// Fills a slot only where its input is filled.
+fn quiet() -> impl Strategy<Value = Pipe> {
+    pipes(6).prop_map(without_folds)
+}
+
+/// Fills a slot wherever its input is filled.
+fn dense() -> impl Strategy<Value = Pipe> {
+    pipes(6).prop_map(without_empties)
+}
+
+fn stateless_and_quiet() -> impl Strategy<Value = Pipe> {
+    pipes(6).prop_map(without_states)
+}
+
+fn inputs() -> impl Strategy<Value = Vec<Value>> {
+    values(20)
+}
+
+/// Whether two pipelines are equal behind a source whose slots, END's too, are as `source` leaves them.
+macro_rules! equal {
+    ($source:expr, $inputs:expr, $p:expr, $q:expr) => {{
+        let (p, q) = (then([&$source, &$p]), then([&$source, &$q]));
+        prop_assert_eq!(slots(&p, &$inputs), slots(&q, &$inputs), "{} and {}", p, q);
+    }};
+}
+
+proptest! {
+    #[test]
+    fn composition_is_a_category_for_all_pipelines(
+        s in any_pipe(), f in any_pipe(), g in any_pipe(), h in any_pipe(), xs in inputs(),
+    ) {
+        equal!(s, xs, then([&Id, &f]), f);
+        equal!(s, xs, then([&f, &Id]), f);
+        equal!(s, xs, then([&then([&f, &g]), &h]), then([&f, &then([&g, &h])]));
+        equal!(s, xs, Pipe::Named(f.clone().into()), f);
+    }
+
+    #[test]
+    fn quiet_pipelines_keep_the_arrow_laws(s in any_pipe(), f in quiet(), g in quiet(), xs in inputs()) {
+        let arr = Map { plus: 3 };
+        equal!(s, xs, first(&then([&f, &g])), then([&first(&f), &first(&g)]));
+        equal!(s, xs, second(&then([&f, &g])), then([&second(&f), &second(&g)]));
+        equal!(s, xs, then([&first(&f), &Fst]), then([&Fst, &f]));
+        equal!(s, xs, then([&second(&f), &Snd]), then([&Snd, &f]));
+        equal!(s, xs, then([&first(&f), &second(&arr)]), then([&second(&arr), &first(&f)]));
+        let swap = fanout(&Snd, &Fst);
+        equal!(s, xs, then([&first(&f), &swap]), then([&swap, &second(&f)]));
+        let assoc = fanout(&then([&Fst, &Fst]), &first(&Snd));
+        equal!(s, xs, then([&first(&first(&f)), &assoc]), then([&assoc, &first(&f)]));
+    }
+
+    #[test]
+    fn functions_are_arrows(s in any_pipe(), plus in -9..9_i64, xs in inputs()) {
+        let arr = Map { plus };
+        equal!(s, xs, then([&first(&arr), &Fst]), then([&Fst, &arr]));
+        equal!(s, xs, then([&first(&arr), &Snd]), Snd);
+        equal!(s, xs, fanout(&Fst, &Snd), first(&Id));
+        equal!(s, xs, then([&fanout(&Id, &Id), &Fst]), Id);
+    }
+
+    #[test]
+    fn quiet_pipelines_do_not_see_empties(s in any_pipe(), f in quiet(), xs in inputs()) {
+        let compact = list(&s, &xs);
+        prop_assert_eq!(list(&then([&s, &f]), &xs), list(&f, &compact), "compact.f and f.compact of {}", f);
+    }
+
+    #[test]
+    fn stateless_quiet_pipelines_keep_the_exchange_law(
+        s in any_pipe(), f in stateless_and_quiet(), g in stateless_and_quiet(),
+        h in stateless_and_quiet(), k in stateless_and_quiet(), xs in inputs(),
+    ) {
+        equal!(s, xs, both(&f, &g), then([&first(&f), &second(&g)]));
+        equal!(s, xs, both(&f, &g), then([&second(&g), &first(&f)]));
+        equal!(s, xs, then([&both(&f, &g), &both(&h, &k)]), both(&then([&f, &h]), &then([&g, &k])));
+        equal!(s, xs, Shard(3, f.clone().into()), f);
+    }
+
+    #[test]
+    fn dense_pipelines_keep_every_law(
+        s in any_pipe(), f in dense(), g in dense(), h in dense(), k in dense(), xs in inputs(),
+    ) {
+        equal!(s, xs, then([&fanout(&f, &g), &Fst]), f);
+        equal!(s, xs, then([&fanout(&f, &g), &Snd]), g);
+        equal!(s, xs, fanout(&f, &g), then([&fanout(&Id, &Id), &both(&f, &g)]));
+        equal!(s, xs, both(&f, &g), then([&first(&f), &second(&g)]));
+        equal!(s, xs, both(&f, &g), then([&second(&g), &first(&f)]));
+        equal!(s, xs, then([&both(&f, &g), &both(&h, &k)]), both(&then([&f, &h]), &then([&g, &k])));
+        equal!(s, xs, then([&h, &fanout(&f, &g)]), fanout(&then([&h, &f]), &then([&h, &g])));
+    }
+
+    #[test]
+    fn dense_pipelines_satisfy_the_list_equations(f in dense(), g in dense(), xs in inputs()) {
+        let zipped = |a: Vec<Value>, b: Vec<Value>| -> Vec<Value> {
+            a.into_iter().zip(b).map(|(a, b)| Value::pair(a, b)).collect()
+        };
+        prop_assert_eq!(list(&f, &xs).len(), xs.len());
+        prop_assert_eq!(list(&Id, &xs), xs.clone());
+        prop_assert_eq!(list(&then([&f, &g]), &xs), list(&g, &list(&f, &xs)));
+        prop_assert_eq!(list(&fanout(&f, &g), &xs), zipped(list(&f, &xs), list(&g, &xs)));
+        let (left, right): (Vec<Value>, Vec<Value>) = xs.iter().map(Value::halves).unzip();
+        prop_assert_eq!(list(&both(&f, &g), &xs), zipped(list(&f, &left), list(&g, &right)));
+        prop_assert_eq!(list(&Shard(2, Map { plus: 1 }.into()), &xs), list(&Map { plus: 1 }, &xs));
+    }
+}
+
+/// The slots of both pipelines behind the numbers 1 to 4; they must differ.
+fn differ(p: &Pipe, q: &Pipe) -> [Vec<bool>; 2] {
+    let xs: Vec<Value> = (1..=4).map(Value::I).collect();
+    assert_ne!(slots(p, &xs), slots(q, &xs), "{p} and {q}");
+    [p, q].map(|pipe| slots(pipe, &xs).iter().map(Option::is_some).collect())
+}
+
+const T: bool = true;
+const O: bool = false;
+const EVEN_DIGEST: Pipe = Filter { modulus: 2 };
+const SUM: Pipe = Scan { start: 0 };
+const FOLD: Pipe = Fold { start: 0 };
+
+#[test]
+fn with_empties_a_half_of_a_fanout_is_not_its_body() {
+    let filled = differ(&then([&fanout(&Id, &EVEN_DIGEST), &Fst]), &Id);
+    assert_eq!(filled, [[T, O, T, O, O], [T, T, T, T, O]]);
+}
+
+#[test]
+fn with_empties_and_states_both_is_not_first_and_second() {
+    let (sum, keep) = (SUM, then([&Fst, &EVEN_DIGEST]));
+    let pairs = fanout(&Id, &fanout(&Id, &Id));
+    let filled = differ(&then([&pairs, &both(&sum, &keep)]), &then([&pairs, &second(&keep), &first(&sum)]));
+    assert_eq!(filled[0], filled[1], "the same slots, but the sum has seen other values");
+}
+
+#[test]
+fn with_empties_and_states_there_is_no_exchange() {
+    let (keep, pairs) = (then([&Fst, &EVEN_DIGEST]), fanout(&Id, &fanout(&Id, &Id)));
+    let filled = differ(
+        &then([&pairs, &both(&Id, &keep), &both(&SUM, &Id)]),
+        &then([&pairs, &both(&then([&Id, &SUM]), &then([&keep, &Id]))]),
+    );
+    assert_eq!(filled[0], filled[1]);
+}
+
+#[test]
+fn first_of_a_fold_has_no_first_half() {
+    let filled = differ(&then([&first(&FOLD), &Fst]), &then([&Fst, &FOLD]));
+    assert_eq!(filled, [[O, O, O, O, O], [O, O, O, O, T]]);
+}
+
+/// END holds a value here, which the first stage drops and the fold does not need.
+#[test]
+fn first_of_a_fold_behind_another_is_not_first_of_each() {
+    let nothing = Filter { modulus: 1 };
+    let filled =
+        differ(&then([&FOLD, &first(&then([&nothing, &FOLD]))]), &then([&FOLD, &first(&nothing), &first(&FOLD)]));
+    assert_eq!(filled, [[O, O, O, O, T], [O, O, O, O, O]]);
+}
+
+#[test]
+fn a_fold_beside_its_input_sees_empties() {
+    let (xs, f) = ([Value::I(1), Value::I(2)], fanout(&FOLD, &Id));
+    let compact = list(&FOLD, &xs);
+    assert_eq!(list(&then([&FOLD, &f]), &xs).len(), 1);
+    assert_eq!(list(&f, &compact).len(), 0);
+}
