@@ -133,8 +133,12 @@ where
         }
         Some(Box::new(move |shared| feed::spawn(values, output, shared)))
     } else {
-        let batch = if X::WAITS { 1 } else { rings.most() };
-        wiring.end("source", Box::new(SourceTasklet { values, output: producer, batch }));
+        let tasklet = if X::WAITS {
+            SourceTasklet::waiting(values, producer)
+        } else {
+            SourceTasklet::ready(values, producer, rings.most())
+        };
+        wiring.end("source", Box::new(tasklet));
         None
     };
     let output = pipeline.deploy(source_edge(input), &mut wiring);

@@ -50,10 +50,36 @@ pub(crate) struct SourceTasklet<T: Event, I> {
     pub(crate) values: I,
     pub(crate) output: Producer<T>,
     pub(crate) batch: usize,
+    rest: Rest,
+}
+
+/// Whether everybody else gets a round without a new value, in which they drop what was released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Never,
+    Due,
+    Over,
+}
+
+impl<T: Event, I> SourceTasklet<T, I> {
+    /// Of an iterator that never waits.
+    pub(crate) fn ready(values: I, output: Producer<T>, batch: usize) -> Self {
+        SourceTasklet { values, output, batch, rest: Rest::Never }
+    }
+
+    /// Of an iterator that may wait, and everybody with it: one value at a time, and none is kept alive meanwhile.
+    pub(crate) fn waiting(values: I, output: Producer<T>) -> Self {
+        SourceTasklet { values, output, batch: 1, rest: Rest::Over }
+    }
 }
 
 impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     fn step(&mut self) -> Step {
+        if self.rest == Rest::Due {
+            self.rest = Rest::Over;
+            self.output.sweep();
+            return Step::Busy;
+        }
         let exhausted = match self.output.try_claim(self.batch) {
             Err(_) => return Step::Done,
             Ok(None) => return Step::Idle,
@@ -64,6 +90,9 @@ impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             }
         };
         if !exhausted {
+            if self.rest == Rest::Over {
+                self.rest = Rest::Due;
+            }
             return Step::Busy;
         }
         match self.output.try_end(None) {
