@@ -1,0 +1,180 @@
+//! Every value is dropped once, soon after its last reader has released it.
+
+mod tally;
+
+use millstream_core::{Arrow, Flow, SequenceNumber, Val, pipeline};
+use millstream_exec::{Pipeline, Rings, Run, ThroughExt, source};
+use millstream_testkit::within;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tally::{Counted, Tally};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const NUMBERS: u64 = 40;
+/// Nobody panics at this number.
+const NEVER: u64 = u64::MAX;
+
+fn rings() -> impl Iterator<Item = Rings> {
+    let sizes = [(1, 1), (4, 3), (64, 16)];
+    sizes.into_iter().flat_map(|(slots, batch)| (1..=3).map(move |w| Rings::new().ring(slots).batch(batch).workers(w)))
+}
+
+/// All stages that own values, and a panic in the one that is chosen, if any, at the number that is chosen.
+fn everything(panics: usize, at: u64) -> impl Pipeline<In = Val<Counted>, Out: Flow + millstream_exec::Carried> {
+    let here = move |stage: usize, value: &Counted| {
+        assert!(stage != panics || value.number < at, "at {at}");
+    };
+    pipeline::<Counted>()
+        .map(move |x| {
+            here(0, x);
+            x.next()
+        })
+        .shard(3, move |p| {
+            p.map(move |x| {
+                here(1, x);
+                x.next()
+            })
+            .filter_map(move |x| {
+                here(2, x);
+                (x.number % 5 != 0).then(|| x.next())
+            })
+        })
+        .filter(move |x| {
+            here(3, x);
+            x.number % 3 != 0
+        })
+        .fanout(
+            move |p| {
+                p.scan(0, move |n, x| {
+                    here(4, x);
+                    *n += 1;
+                    x.next()
+                })
+            },
+            |p| p,
+        )
+        .both(
+            |p| p.map(|x| x.next()),
+            move |p| {
+                p.shard(2, move |p| {
+                    p.map(move |x| {
+                        here(5, x);
+                        x.next()
+                    })
+                })
+            },
+        )
+}
+
+/// Silences the panics that these tests mean.
+fn quietly<T>(f: impl FnOnce() -> T) -> T {
+    static HOOK: std::sync::Once = std::sync::Once::new();
+    HOOK.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().downcast_ref::<String>().is_some_and(|message| message.starts_with("at ")) {
+                hook(info);
+            }
+        }));
+    });
+    f()
+}
+
+#[test]
+fn a_run_to_its_end_drops_every_value_once() {
+    for rings in rings() {
+        for waits in [false, true] {
+            let tally = Tally::default();
+            let counted = tally.clone();
+            let (run, values) = (rings.clone(), (0..NUMBERS).map(move |n| counted.count(n)));
+            let run = move || match waits {
+                true => everything(0, NEVER).run(&run, values, |_, _| ()).map(drop),
+                false => everything(0, NEVER).run(&run, source::ready(values), |_, _| ()).map(drop),
+            };
+            assert_eq!(within(PATIENCE, run), Ok(Ok(())), "{rings:?}");
+            assert!(tally.made() as u64 > 4 * NUMBERS);
+            tally.assert_all_dropped_once(&format!("{rings:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_any_stage_drops_every_value_once() {
+    for rings in rings() {
+        for stage in 0..6 {
+            let tally = Tally::default();
+            let counted = tally.clone();
+            let (run, values) = (rings.clone(), (0..NUMBERS).map(move |n| counted.count(n)));
+            let run = move || quietly(|| everything(stage, 20).run(&run, values, |_, _| ()).map(drop));
+            let outcome = within(PATIENCE, run).unwrap_or_else(|hung| panic!("{rings:?}, stage {stage}: {hung}"));
+            assert!(outcome.is_err(), "{rings:?}, stage {stage}");
+            tally.assert_all_dropped_once(&format!("{rings:?}, stage {stage}"));
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
+    for rings in rings() {
+        for in_sink in [false, true] {
+            let tally = Tally::default();
+            let counted = tally.clone();
+            let run = rings.clone();
+            let run = move || {
+                let source = (0..NUMBERS).map(move |n| {
+                    assert!(in_sink || n < 20, "at {n}");
+                    counted.count(n)
+                });
+                let sink = move |SequenceNumber(n), _: <Val<Counted> as Flow>::Ref<'_>| {
+                    assert!(!in_sink || n < 20, "at {n}");
+                };
+                quietly(|| pipeline::<Counted>().map(|x| x.next()).run(&run, source, sink).map(drop))
+            };
+            assert!(within(PATIENCE, run).expect("it ends").is_err());
+            tally.assert_all_dropped_once(&format!("{rings:?}, {in_sink}"));
+        }
+    }
+}
+
+#[test]
+fn an_iterator_that_is_left_alone_drops_every_value_once() {
+    for rings in rings() {
+        let tally = Tally::default();
+        let counted = tally.clone();
+        let lengths = pipeline::<Counted>().shard(2, |p| p.map(|x| x.next())).map(|x| x.number);
+        let taken: Vec<u64> = (0..).map(move |n| counted.count(n)).through_on(rings.clone(), lengths).take(7).collect();
+        assert_eq!(taken, [1, 2, 3, 4, 5, 6, 7]);
+        tally.assert_all_dropped_once(&format!("{rings:?}"));
+    }
+}
+
+/// The source gives one value and then waits: everything must be dropped although nothing comes behind it.
+fn keeps_nothing_alive(run: impl FnOnce(Receiver<Counted>) + Send + 'static) {
+    let (values, source) = channel();
+    let tally = Tally::default();
+    let counted = tally.clone();
+    let running = std::thread::spawn(move || run(source));
+    for n in 0..3 {
+        values.send(counted.count(n)).unwrap();
+        assert!(tally.falls_to(0), "value {n}: {} of {} values are kept by idle rings", tally.alive(), tally.made());
+        assert!(tally.made() as u64 > n);
+    }
+    drop(values);
+    running.join().unwrap();
+}
+
+#[test]
+fn idle_rings_keep_nothing_alive() {
+    for workers in 1..=3 {
+        keeps_nothing_alive(move |source| {
+            everything(0, NEVER).run(&Rings::new().workers(workers), source, |_, _| ()).unwrap();
+        });
+    }
+}
+
+#[test]
+fn idle_rings_of_one_thread_keep_nothing_alive() {
+    keeps_nothing_alive(|source| {
+        everything(0, NEVER).run_inline(&Rings::new(), source, (), |(), _, _| ()).unwrap();
+    });
+}
