@@ -1,0 +1,69 @@
+//! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
+
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::{Pipeline, Rings, Run, source};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations of a run over so many numbers, reallocations counted.
+fn allocations<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
+where
+    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::Carried>,
+{
+    let region = Region::new(ALLOCATOR);
+    pipeline.run(rings, source::ready(0..numbers), |_, _| ()).expect("nothing panics");
+    let change = region.change();
+    change.allocations + change.reallocations
+}
+
+/// Threads that start and park allocate as the scheduler likes, so of several runs the one with the least is taken.
+fn least<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
+where
+    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::Carried>,
+{
+    (0..20).map(|_| allocations(pipeline, rings, numbers)).min().expect("twenty runs")
+}
+
+fn assert_none_per_item<P>(what: &str, pipeline: P)
+where
+    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::Carried>,
+{
+    for workers in 1..=2 {
+        let rings = Rings::new().ring(64).batch(16).workers(workers);
+        let (few, many) = (least(&pipeline, &rings, 2_000), least(&pipeline, &rings, 20_000));
+        assert_eq!(few, many, "{what} on {workers} workers: allocations of 2,000 and of 20,000 numbers");
+    }
+}
+
+#[test]
+fn no_item_allocates() {
+    let (boxes, rings) = (pipeline::<u64>().map(|x| Box::new(*x)), Rings::new().ring(64));
+    let (few, many) = (least(&boxes, &rings, 2_000), least(&boxes, &rings, 20_000));
+    assert!(many >= few + 18_000, "allocations are counted: {few}, {many}");
+
+    assert_none_per_item("map", pipeline::<u64>().map(|x| x + 1).map(|x| x * 2));
+    let fanout = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x + 1)).map(|(x, y)| x ^ y);
+    assert_none_per_item("fanout", fanout);
+    assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
+    let others = pipeline::<u64>()
+        .filter(|x| x % 3 != 0)
+        .scan(0, |sum, x| {
+            *sum += x;
+            *sum
+        })
+        .delay(0)
+        .shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)))
+        .both_halves();
+    assert_none_per_item("filter, scan, delay, filter_map, both and fold", others);
+}
+
+/// The rest of the combinators, behind any pipeline of numbers.
+trait BothHalves: Arrow<Out = Val<u64, millstream_core::Holed>> + Pipeline {
+    fn both_halves(self) -> impl Pipeline<In = Self::In, Out = Val<u64, millstream_core::Holed>> {
+        self.map(|x| (*x, !*x)).both(|p| p, |p| p.map(|x| !x)).fold(0_u64, |sum, (x, y)| *sum ^= x & y, |sum| sum)
+    }
+}
+impl<P: Arrow<Out = Val<u64, millstream_core::Holed>> + Pipeline> BothHalves for P {}
