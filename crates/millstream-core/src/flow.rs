@@ -97,6 +97,11 @@ where
 }
 
 /// Chooses a part of what a slot of `F` holds, so that a tuple in one ring and a pair of rings read the same.
+#[diagnostic::on_unimplemented(
+    message = "the values of `{F}` are not pairs, so they have no `{Self}`",
+    label = "this edge carries no pairs",
+    note = "`fanout`, or a `map` to a tuple, makes pairs"
+)]
 pub trait Lens<F: Flow>: 'static {
     /// The shape of the part; only its references matter.
     type Target: Flow;
@@ -116,6 +121,7 @@ pub enum Snd {}
 
 macro_rules! half {
     ($lens:ident, $target:ident, $index:tt) => {
+        #[diagnostic::do_not_recommend]
         impl<A: Flow, B: Flow> Lens<Pair<A, B>> for $lens {
             type Target = $target;
             type Density = <Pair<A, B> as Flow>::Density;
@@ -124,6 +130,7 @@ macro_rules! half {
                 Some(whole.$index)
             }
         }
+        #[diagnostic::do_not_recommend]
         impl<A: Event, B: Event, D: Density> Lens<Val<(A, B), D>> for $lens {
             type Target = Val<$target, D>;
             type Density = D;
@@ -132,6 +139,7 @@ macro_rules! half {
                 Some(&whole.$index)
             }
         }
+        #[diagnostic::do_not_recommend]
         impl<F: Flow> Lens<Masked<F>> for $lens
         where
             $lens: Lens<F>,
@@ -143,6 +151,7 @@ macro_rules! half {
                 <$lens as Lens<F>>::focus(whole)
             }
         }
+        #[diagnostic::do_not_recommend]
         impl<F: Flow, L: Lens<F>> Lens<Seen<F, L>> for $lens
         where
             $lens: Lens<L::Target>,

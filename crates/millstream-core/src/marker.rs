@@ -2,24 +2,27 @@
 
 /// Keeps its clock: output n stands at input n's number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` gives its outputs new numbers, so it cannot stand inside a combinator that joins by number",
-    label = "this body renumbers",
-    note = "move the renumbering stage in front of the combinator or behind it"
+    message = "`{Self}` is not known to keep its clock, so it cannot stand inside a combinator that joins by number",
+    label = "this body may give its outputs new numbers",
+    note = "a stage that renumbers belongs in front of the combinator or behind it",
+    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock`"
 )]
 pub trait KeepsClock {}
 
 /// Keeps no state from one number to the next, so that any tasklet can take any number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` keeps state from one number to the next, so `shard` cannot split it by number",
-    label = "this body is stateful",
-    note = "put the stateful stage in front of the `shard` or behind it"
+    message = "`{Self}` is not stateless, so `shard` cannot split it by number",
+    label = "this body may keep state from one number to the next",
+    note = "a stage with state belongs in front of the `shard` or behind it",
+    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
 )]
 pub trait Stateless {}
 
 /// Fills a slot only where its input is filled; also at END.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` speaks at END, where its input may be empty, so it cannot stand inside `shard`",
-    label = "this body is not quiet",
-    note = "put the fold behind the `shard`"
+    message = "`{Self}` is not quiet, so it cannot stand inside `shard`",
+    label = "this body may speak at END, where its input is empty",
+    note = "a fold belongs behind the `shard`",
+    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
 )]
 pub trait Quiet {}
