@@ -1,6 +1,6 @@
 //! What is easily forgotten: groups that begin late, drops that panic, marks that lay marks.
 
-use millstream_core::Full;
+use millstream_core::{Full, Holed};
 use millstream_ring::{Producer, group, ring};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -132,4 +132,35 @@ fn every_step_of_the_producer_drops_what_was_released() {
         producer.sweep();
         assert_eq!(Arc::strong_count(&value), 1);
     }
+}
+
+#[test]
+fn a_pair_passes_over_what_one_half_has_released() {
+    let (mut p, mut a) = ring::<u64, Full>(2).unwrap();
+    let (mut q, b) = ring::<u64, Full>(2).unwrap();
+    publish(&mut p, 0..2);
+    drop(a.batch(2));
+    let mut pair = a.zip(b);
+    assert_eq!(pair.position().0, 2);
+    publish(&mut q, 0..3);
+    publish(&mut p, 2..3);
+    assert_eq!(pair.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some((&2, &2))]);
+    let mut fork = pair.fork();
+    publish(&mut q, 3..5);
+    publish(&mut p, 3..5);
+    assert_eq!((p.free(), q.free()), (0, 0));
+    assert_eq!(fork.batch(1).unwrap().get(0), Some((&3, &3)));
+}
+
+#[test]
+fn readers_of_both_shapes_see_one_ring() {
+    let (mut producer, mut holed) = ring::<u64, Holed>(2).unwrap();
+    let mut whole = producer.reader::<Option<u64>, Full>();
+    publish(&mut producer, [Some(1), None]);
+    assert_eq!(holed.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
+    assert_eq!(producer.free(), 0, "the other one has not come so far");
+    assert_eq!(whole.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&Some(1)), Some(&None)]);
+    producer.try_end(Some(Some(9))).unwrap();
+    assert_eq!(holed.end().unwrap().value(), Some(&9));
+    assert_eq!(whole.end().unwrap().value(), None, "the END of a full edge is empty");
 }

@@ -2,6 +2,10 @@
 //!
 //! Loom notices a value that is read while it is written, a value that is dropped while it is read, and a program that
 //! hangs; the programs notice a number that comes twice, out of order or never.
+//!
+//! Loom remembers one access to an atomic, the last: a thread that reads it and then writes it hides an earlier read by
+//! another thread, and the order of these two is not tried. A member does so to `taken`. So the members come first
+//! here, on the main thread and then on others, and whoever looks at what they do is spawned last.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -206,20 +210,19 @@ fn a_fork_while_the_producer_runs() {
 fn a_fork_of_a_fork_on_another_thread() {
     loom::model(|| {
         let alive = Alive::new();
-        let made = alive.clone();
         let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
         publish(&mut producer, |n| alive.value(n));
-        let writing = spawn(move || try_publish(&mut producer, |n| made.value(n)));
         let fork = reader.fork();
+        let reading = spawn(move || look(&mut reader, 1, boxed));
         let other = spawn(move || {
             let mut again = fork.fork();
             drop(fork);
             look(&mut again, 1, boxed);
         });
-        look(&mut reader, 1, boxed);
+        try_publish(&mut producer, |n| alive.value(n));
+        reading.join().unwrap();
         other.join().unwrap();
-        writing.join().unwrap();
-        drop(reader);
+        drop(producer);
         alive.none();
     });
 }
@@ -322,11 +325,13 @@ fn a_group_of_two_and_its_reader() {
         (0..2).for_each(|_| publish(&mut producer, |n| n));
         let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
         let one = spawn(move || work(&mut a, 1, |n| *n));
-        let other = spawn(move || work(&mut b, 1, |n| *n));
-        look(&mut output, 2, plain);
+        let reading = spawn(move || {
+            look(&mut output, 1, plain);
+            output
+        });
+        work(&mut b, 1, |n| *n);
         one.join().unwrap();
-        other.join().unwrap();
-        read(&mut output, 2, plain);
+        read(&mut reading.join().unwrap(), 2, plain);
     });
 }
 
@@ -334,15 +339,20 @@ fn a_group_of_two_and_its_reader() {
 fn a_group_claims_end_once() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Full>(1).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
-        publish(&mut producer, |n| n);
+        let (mut members, mut output) = group::<_, u64, Holed>(input, 2, 2).unwrap();
         end(&mut producer);
         let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
-        let one = spawn(move || work(&mut a, 2, |n| *n));
-        work(&mut b, 2, |n| *n);
-        look(&mut output, 1, plain);
-        one.join().unwrap();
-        read_to_end(&mut output, 1, plain);
+        let one = spawn(move || a.end(|_| Some(Some(7))));
+        let reading = spawn(move || {
+            if let Some(end) = output.end() {
+                assert_eq!(end.value(), Some(&7));
+                end.keep();
+            }
+            output
+        });
+        assert!(b.end(|_| Some(Some(7))));
+        assert!(one.join().unwrap());
+        assert_eq!(reading.join().unwrap().end().unwrap().value(), Some(&7));
     });
 }
 
@@ -350,20 +360,22 @@ fn a_group_claims_end_once() {
 fn a_group_of_two_releases_its_input() {
     loom::model(|| {
         let alive = Alive::new();
+        let more = alive.clone();
         let (mut producer, input) = ring::<Value, Full>(2).unwrap();
         let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| alive.value(n)));
         let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
         let one = spawn(move || work(&mut a, 1, boxed));
-        let other = spawn(move || work(&mut b, 1, boxed));
-        for _ in 0..2 {
-            try_publish(&mut producer, |n| alive.value(n));
-        }
+        let publishing = spawn(move || {
+            try_publish(&mut producer, |n| more.value(n));
+            producer
+        });
+        work(&mut b, 1, boxed);
         one.join().unwrap();
-        other.join().unwrap();
-        read(&mut output, 2, plain);
+        let mut producer = publishing.join().unwrap();
         assert!(producer.free() > 0);
-        drop((producer, output));
+        read(&mut output, 2, plain);
+        drop((producer, output, b));
         alive.none();
     });
 }
@@ -418,12 +430,14 @@ fn a_groups_values_are_dropped_once() {
         let (mut members, mut output) = group::<_, Value, Full>(input, 2, 1).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
         let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
-        let one = spawn(move || work(&mut a, 2, |n| made.value(*n)));
         work(&mut b, 1, |n| alive.value(*n));
-        look(&mut output, 1, boxed);
+        let one = spawn(move || work(&mut a, 1, |n| made.value(*n)));
+        let reading = spawn(move || look(&mut output, 1, boxed));
+        b.sweep();
         b.sweep();
         one.join().unwrap();
-        drop((b, output));
+        reading.join().unwrap();
+        drop(b);
         alive.none();
     });
 }
