@@ -50,6 +50,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<usize>,
 
+    /// A bar chart of each bench, as SVG, into this directory
+    #[cfg(feature = "plot")]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+
     /// Where the JSON goes, below a directory for this date and machine
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,

@@ -10,6 +10,8 @@ mod figure;
 mod load;
 mod machine;
 mod memory;
+#[cfg(feature = "plot")]
+mod plot;
 mod print;
 mod progress;
 mod save;
@@ -58,6 +60,10 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         print::table(bench, &results);
         print::lines(bench.name, &results)?;
         save::save(&args.runs(), bench.name, args, &results)?;
+        #[cfg(feature = "plot")]
+        if let Some(dir) = &args.plot {
+            plot::plot(dir, bench, &results)?;
+        }
         missed.extend(results.missed().map(|ratio| format!("{}: {ratio}", bench.name)));
     }
     Ok(if args.check { missed } else { Vec::new() })
