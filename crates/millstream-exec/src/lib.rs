@@ -29,6 +29,7 @@ mod signal;
 mod sink;
 pub mod source;
 mod stage;
+mod stepped;
 mod sync;
 mod tasklet;
 mod wiring;

@@ -4,7 +4,7 @@ use crate::running::{Running, Shared, place};
 use crate::sink::{Outcome, Sink};
 use crate::source::SourceTasklet;
 use crate::worker::work;
-use crate::{Carried, Report, Rings, RunError, Source, Wiring, feed};
+use crate::{Carried, Report, Rings, RunError, Source, Wiring, feed, stepped};
 use millstream_core::{Arrow, Deploy, Event, Flow, Full, Own, SequenceNumber, Val};
 use millstream_ring::{Reader, ring};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        execute(self, rings, source, state, sink, false)
+        execute(self, rings, source, state, sink, Threads::Workers)
     }
 
     /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started, and nothing is
@@ -58,7 +58,28 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        execute(self, rings, source, state, sink, true)
+        execute(self, rings, source, state, sink, Threads::Inline)
+    }
+
+    /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed replays
+    /// the same schedule. For tests.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Run::run).
+    ///
+    /// # Panics
+    ///
+    /// If the stages wait for each other: a deadlock.
+    fn run_stepped<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        source: impl Source<T>,
+        seed: u64,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, Report), RunError> {
+        execute(self, rings, source, state, sink, Threads::Stepped(seed))
     }
 
     /// Every value of the output, in order.
@@ -145,17 +166,29 @@ where
     Ok(Wired { wiring, output, ring_bytes, feed })
 }
 
+/// Who calls the tasklets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Threads {
+    /// The workers.
+    Workers,
+    /// The calling thread, in pipeline order.
+    Inline,
+    /// The calling thread, in an order that the seed chooses.
+    Stepped(u64),
+}
+
 fn execute<T: Event, P, S: Send + 'static>(
     pipeline: &P,
     rings: &Rings,
     source: impl Source<T>,
     state: S,
     sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
-    inline: bool,
+    threads: Threads,
 ) -> Result<(S, Report), RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
+    let inline = threads != Threads::Workers;
     let Wired { mut wiring, output, ring_bytes, feed } = wire(pipeline, rings, source, inline)?;
     let outcome = Arc::new(Mutex::new(None));
     let sink = Sink {
@@ -179,7 +212,10 @@ where
     if let Some(feed) = feed {
         feed(shared.clone()).map_err(|error| RunError::Spawn(error.to_string()))?;
     }
-    work(own, &shared);
+    match threads {
+        Threads::Stepped(seed) => stepped::work(own, &shared, seed),
+        _ => work(own, &shared),
+    }
     running.join()?;
     let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Outcome { state, numbers, values } = outcome.expect("a run without a failure comes to its end");

@@ -62,7 +62,7 @@ pub(crate) fn work(mut tasklets: Vec<Named>, shared: &Shared) {
 }
 
 /// One step of every tasklet; whether any of them did something.
-fn round(tasklets: &mut Vec<Named>, shared: &Shared) -> bool {
+pub(crate) fn round(tasklets: &mut Vec<Named>, shared: &Shared) -> bool {
     let mut moved = false;
     tasklets.retain_mut(|named| match step(named, shared) {
         Step::Idle => true,
@@ -78,7 +78,7 @@ fn round(tasklets: &mut Vec<Named>, shared: &Shared) -> bool {
     moved
 }
 
-fn step(named: &mut Named, shared: &Shared) -> Step {
+pub(crate) fn step(named: &mut Named, shared: &Shared) -> Step {
     if shared.stopped() {
         return Step::Idle;
     }

@@ -1,0 +1,41 @@
+//! Schedules that a seed chooses.
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run, source};
+use std::sync::{Arc, Mutex};
+
+/// Which stage worked on which number, in the order in which it happened.
+fn schedule(seed: u64) -> Vec<(&'static str, u64)> {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let log = |stage: &'static str| {
+        let calls = calls.clone();
+        move |x: &u64| {
+            calls.lock().unwrap().push((stage, *x));
+            *x
+        }
+    };
+    let (first, sharded, last) = (log("first"), log("sharded"), log("last"));
+    let p = pipeline::<u64>().map(first).shard(3, |p| p.map(sharded)).map(last);
+    let rings = Rings::new().ring(4).batch(2);
+    let (sum, report) =
+        p.run_stepped(&rings, source::ready(0..30), seed, 0, |sum, _, x| *sum += x).expect("nothing panics");
+    assert_eq!((sum, report.values, report.workers), (435, 30, 0));
+    let calls = calls.lock().unwrap();
+    calls.clone()
+}
+
+#[test]
+fn a_seed_replays_its_schedule_and_another_seed_has_another() {
+    assert_eq!(schedule(7), schedule(7));
+    let all: std::collections::HashSet<_> = (0..20).map(schedule).collect();
+    assert!(all.len() > 15, "{} schedules of 20 seeds", all.len());
+}
+
+#[test]
+fn a_panic_ends_a_stepped_run() {
+    let p = pipeline::<u64>().map(|x| 10 / (5 - x)).named("divide");
+    for seed in 0..20 {
+        let error = p.run_stepped(&Rings::new().ring(2), 0.., seed, (), |(), _, _| ()).unwrap_err();
+        assert_eq!(error.to_string(), r#"stage "divide", number 5: panicked: attempt to divide by zero"#);
+    }
+}
