@@ -2,11 +2,11 @@
 
 use millstream_core::{Arrow, Density, Deploy, KeepsClock, Model, Modelled, Quiet, Stateless, Val, id, pipeline};
 
-fn evens() -> impl Arrow<In = Val<u64>, Out = Val<bool>> + KeepsClock + Quiet + Stateless + Deploy<Model> {
+fn evens() -> impl Deploy<Model, In = Val<u64>, Out = Val<bool>> + KeepsClock + Quiet + Stateless {
     pipeline::<u64>().map(|x| x % 2 == 0)
 }
 
-fn increment<D: Density>() -> impl Arrow<In = Val<u64, D>, Out = Val<u64, D>> + KeepsClock + Deploy<Model> {
+fn increment<D: Density>() -> impl Deploy<Model, In = Val<u64, D>, Out = Val<u64, D>> + KeepsClock {
     id::<Val<u64, D>>().map(|x| x + 1)
 }
 

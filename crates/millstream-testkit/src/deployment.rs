@@ -1,5 +1,5 @@
-use millstream_core::{Arrow, Event, Own, SequenceNumber, Val};
-use millstream_exec::{Pipeline, Rings, Run, RunError, source};
+use millstream_core::{Arrow, Event, Flow, Own, SequenceNumber, Val};
+use millstream_exec::{Pipeline, Report, Rings, Run, RunError, source};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -21,6 +21,9 @@ pub struct Deployment {
 pub enum Feeding {
     /// One value at a time, everything on the calling thread.
     Inline,
+    /// As they are wanted, everything on the calling thread, the stages' steps in an order that the seed chooses. The same
+    /// seed replays the same schedule.
+    Stepped(u64),
     /// From a source that is always ready, in batches.
     Ready,
     /// From a source that may wait, on a thread of its own, one value at a time.
@@ -42,7 +45,6 @@ impl Deployment {
     /// # Errors
     ///
     /// If the run fails.
-    #[expect(clippy::type_complexity, reason = "a list of slots")]
     pub fn collect_slots<T: Event, P>(
         &self,
         pipeline: &P,
@@ -52,26 +54,28 @@ impl Deployment {
         P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
     {
         match self.feeding {
-            Feeding::Inline => inline_slots(pipeline, &self.rings(), inputs),
+            Feeding::Inline => slots_of::<P>(|put| pipeline.run_inline(&self.rings(), inputs, Vec::new(), put)),
+            Feeding::Stepped(seed) => {
+                slots_of::<P>(|put| pipeline.run_stepped(&self.rings(), source::ready(inputs), seed, Vec::new(), put))
+            }
             Feeding::Ready => pipeline.collect_slots(&self.rings(), source::ready(inputs)),
             Feeding::Waiting => pipeline.collect_slots(&self.rings(), inputs),
         }
     }
 }
 
-fn inline_slots<T: Event, P>(
-    pipeline: &P,
-    rings: &Rings,
-    inputs: Vec<T>,
-) -> Result<Slots<<P::Out as Own>::Owned>, RunError>
-where
-    P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
-{
-    let put = |slots: &mut Vec<_>, SequenceNumber(number), value: <P::Out as millstream_core::Flow>::Ref<'_>| {
+/// What a sink does with a value.
+type Put<P> = for<'a> fn(&mut Slots<Owned<P>>, SequenceNumber, <<P as Arrow>::Out as Flow>::Ref<'a>);
+type Owned<P> = <<P as Arrow>::Out as Own>::Owned;
+
+/// The slots that a run puts into its state.
+fn slots_of<P: Arrow<Out: Own>>(
+    run: impl FnOnce(Put<P>) -> Result<(Slots<Owned<P>>, Report), RunError>,
+) -> Result<Slots<Owned<P>>, RunError> {
+    let (mut slots, report) = run(|slots, SequenceNumber(number), value| {
         slots.resize_with(number as usize, || None);
         slots.push(Some(P::Out::own(value)));
-    };
-    let (mut slots, report) = pipeline.run_inline(rings, inputs, Vec::new(), put)?;
+    })?;
     slots.resize_with(report.numbers.0 as usize + 1, || None);
     Ok(slots)
 }
@@ -85,7 +89,8 @@ impl fmt::Debug for Deployment {
 
 /// Deployments with rings of 1 to 64 slots, batches of 1 to 100 and 1 to 4 workers, fed in every way.
 pub fn deployments() -> impl Strategy<Value = Deployment> {
-    let feeding = prop_oneof![Just(Feeding::Inline), Just(Feeding::Ready), Just(Feeding::Waiting)];
+    let stepped = any::<u64>().prop_map(Feeding::Stepped);
+    let feeding = prop_oneof![Just(Feeding::Inline), stepped, Just(Feeding::Ready), Just(Feeding::Waiting)];
     let batch = prop_oneof![1..=8_usize, 9..=100_usize];
     (0..=6_u32, batch, 1..=4_usize, feeding).prop_map(|(log, batch, workers, feeding)| Deployment {
         ring: 1 << log,

@@ -20,9 +20,10 @@ proptest! {
         tree in pipes(16),
         inputs in values(200),
         deployment in deployments(),
+        seed in any::<u64>(),
     ) {
         let pipeline = tree.build();
-        for feeding in [Feeding::Inline, Feeding::Ready, Feeding::Waiting] {
+        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting] {
             let deployment = Deployment { feeding, ..deployment };
             if let Err(difference) = pipeline.check(&inputs, deployment) {
                 return Err(TestCaseError::fail(format!("{tree}, {deployment:?}: {difference}")));

@@ -1,4 +1,6 @@
 //! The stages that nests are made of, on an edge of any shape.
+#![expect(clippy::type_complexity, reason = "the shapes are what is tested")]
+#![expect(clippy::unused_unit, reason = "one macro for all closures")]
 
 use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Scan, Then};
 use millstream_core::{Arrow, Density, Event, Flow, Lens, Masked, Own, Pair, Seen, Val};
@@ -68,7 +70,6 @@ fn halver<A: Edge>() -> closure!(A => (u64, u64)) {
     |value| (A::digest(value), !A::digest(value))
 }
 
-#[expect(clippy::type_complexity, reason = "the shape is what is tested")]
 pub(crate) fn tuple<P: Arrow<Out: Edge>>(p: P) -> Then<P, Map<P::Out, closure!(P::Out => (u64, u64)), (u64, u64)>> {
     p.map(halver::<P::Out>())
 }
@@ -85,7 +86,6 @@ fn chooser<A: Edge>() -> closure!(A => Option<u64>) {
     |value| Some(A::digest(value)).filter(|digest| digest % 4 != 1)
 }
 
-#[expect(clippy::type_complexity, reason = "the shape is what is tested")]
 pub(crate) fn filter_map<P: Arrow<Out: Edge>>(
     p: P,
 ) -> Then<P, FilterMap<P::Out, closure!(P::Out => Option<u64>), u64>> {
@@ -99,7 +99,6 @@ fn machine<A: Edge>() -> closure!(A, u64 => u64) {
     }
 }
 
-#[expect(clippy::type_complexity, reason = "the shape is what is tested")]
 pub(crate) fn scan<P: Arrow<Out: Edge>>(p: P) -> Then<P, Scan<P::Out, u64, closure!(P::Out, u64 => u64), u64>> {
     p.scan(1, machine::<P::Out>())
 }
@@ -108,7 +107,6 @@ fn folder<A: Edge>() -> closure!(A, u64 => ()) {
     |state, value| *state = state.wrapping_mul(17) ^ A::digest(value)
 }
 
-#[expect(clippy::type_complexity, reason = "the shape is what is tested")]
 pub(crate) fn fold<P: Arrow<Out: Edge>>(
     p: P,
 ) -> Then<P, Fold<P::Out, u64, closure!(P::Out, u64 => ()), fn(u64) -> u64, u64>> {
