@@ -44,6 +44,14 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let tuple = id::<A>().map(|slot| A::value(slot).halves());
             chain.then(BoxPipeline::new(tuple), Kind::Whole(Whole::tuples(is_full::<A>())))
         }
+        Pipe::Fail { modulus } => {
+            let stage = id::<A>().map(move |slot| {
+                let value = A::value(slot);
+                assert!(kept(&value, modulus), "fails at {value:?}");
+                value
+            });
+            chain.then(BoxPipeline::new(stage), same)
+        }
         Pipe::Fst => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().0)), same),
         Pipe::Snd => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().1)), same),
         Pipe::FilterMap { modulus, plus } => {

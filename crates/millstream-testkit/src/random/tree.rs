@@ -47,6 +47,12 @@ pub enum Pipe {
         /// At the first value stand the halves of this number, as a pair.
         first: i64,
     },
+    /// The same value, and a panic where the modulus, at least 1, divides its digest. Random pipelines do not have it;
+    /// it is put in by [`Pipe::failing`].
+    Fail {
+        /// The modulus.
+        modulus: i64,
+    },
     /// One after the other.
     Then(Box<Pipe>, Box<Pipe>),
     /// The same value through both; a pair.
@@ -91,7 +97,8 @@ impl Pipe {
             | Pipe::Fst
             | Pipe::Snd
             | Pipe::Filter { .. }
-            | Pipe::FilterMap { .. } => true,
+            | Pipe::FilterMap { .. }
+            | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => p.is_pure() && q.is_pure(),
             Pipe::Shard(_, p) | Pipe::Named(p) => p.is_pure(),
@@ -105,6 +112,37 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => 1 + p.size() + q.size(),
             Pipe::Shard(_, p) | Pipe::Named(p) => 1 + p.size(),
             _ => 1,
+        }
+    }
+
+    /// The same tree with a [`Pipe::Fail`] in front of its `place`-th leaf, counted round and round.
+    #[must_use]
+    pub fn failing(mut self, place: usize, modulus: i64) -> Pipe {
+        let mut left = place % self.leaves();
+        self.each_leaf(&mut |leaf| {
+            if left == 0 {
+                let stage = std::mem::replace(leaf, Pipe::Id);
+                *leaf = Pipe::Then(Pipe::Fail { modulus }.into(), stage.into());
+            }
+            left = left.wrapping_sub(1);
+        });
+        self
+    }
+
+    fn leaves(&self) -> usize {
+        let mut leaves = 0;
+        self.clone().each_leaf(&mut |_| leaves += 1);
+        leaves
+    }
+
+    fn each_leaf(&mut self, f: &mut impl FnMut(&mut Pipe)) {
+        match self {
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => {
+                p.each_leaf(f);
+                q.each_leaf(f);
+            }
+            Pipe::Shard(_, p) | Pipe::Named(p) => p.each_leaf(f),
+            leaf => f(leaf),
         }
     }
 
@@ -155,6 +193,7 @@ impl fmt::Display for Pipe {
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::Delay { first } => write!(f, "delay({first})"),
+            Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),
             Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
             Pipe::Both(p, q) => write!(f, "both({p}, {q})"),

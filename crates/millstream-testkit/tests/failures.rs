@@ -1,0 +1,62 @@
+//! A panic anywhere in a random pipeline ends the run with an error, in every deployment, and nobody hangs.
+
+use millstream_exec::RunError;
+use millstream_testkit::random::{Built, Value, pipes, values};
+use millstream_testkit::{Deployment, Difference, Feeding, deployments, within};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Silences the panics that these tests mean.
+fn silence() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().downcast_ref::<String>().is_some_and(|message| message.starts_with("fails at")) {
+                hook(info);
+            }
+        }));
+    });
+}
+
+/// What is wrong with a run of a pipeline that may fail.
+fn wrong(pipeline: &Built, inputs: &[Value], deployment: Deployment) -> Option<String> {
+    let model = catch_unwind(AssertUnwindSafe(|| pipeline.model_slots(inputs.to_vec())));
+    if model.is_ok() {
+        return pipeline.check(inputs, deployment).err().map(|difference| difference.to_string());
+    }
+    let (running, values) = (pipeline.clone(), inputs.to_vec());
+    match within(Duration::from_secs(60), move || running.collect_slots(values, deployment)) {
+        Err(hung) => Some(Difference::Hung(hung).to_string()),
+        Ok(Ok(_)) => Some("the model fails, and this does not".to_owned()),
+        Ok(Err(RunError::Stage { stage, number, cause })) => {
+            let known = pipeline.plan().stages.iter().any(|planned| planned.name == stage);
+            let numbered = number.is_some_and(|number| number.0 <= inputs.len() as u64);
+            let told = cause.starts_with("panicked: fails at");
+            (!known || !numbered || !told).then(|| format!("it says {stage:?}, {number:?}, {cause}"))
+        }
+        Ok(Err(error)) => Some(error.to_string()),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_panic_in_a_random_stage_ends_the_run(
+        tree in pipes(12),
+        place in any::<usize>(),
+        modulus in 1..60_i64,
+        inputs in values(100),
+        deployment in deployments(),
+        seed in any::<u64>(),
+    ) {
+        silence();
+        let tree = tree.failing(place, modulus);
+        let pipeline = tree.build();
+        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting] {
+            let deployment = Deployment { feeding, ..deployment };
+            let wrong = wrong(&pipeline, &inputs, deployment);
+            prop_assert_eq!(wrong, None, "{} on {:?}", tree, deployment);
+        }
+    }
+}
