@@ -30,8 +30,8 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Run the programs of others as well, where a bench has some
-    #[arg(long)]
+    /// Run the programs of others as well, where a bench has some; `cargo xtask bench` says this
+    #[arg(long, overrides_with = "rivals")]
     pub(crate) rivals: bool,
 
     /// The names of the benches, and what each measures

@@ -40,6 +40,7 @@ pub(crate) struct Figure {
 
 impl Figure {
     pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, unit: Unit) -> Self {
+        let samples: Vec<_> = samples.into_iter().map(rounded).collect();
         Figure { case, who, value: median(&samples), unit, samples }
     }
 }
@@ -62,6 +63,7 @@ const TOLERANCE: f64 = 0.05;
 
 impl Ratio {
     pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, bound: Option<f64>) -> Self {
+        let samples: Vec<_> = samples.into_iter().map(rounded).collect();
         let (min, max) = (least(&samples), greatest(&samples));
         Ratio { case, who, median: median(&samples), min, max, bound, samples }
     }
@@ -91,6 +93,11 @@ impl Results {
     pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {
         self.ratios.iter().filter(|ratio| ratio.misses())
     }
+}
+
+/// Without the digits that nobody measures: seven remain.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// A number as the result lines show it.

@@ -58,6 +58,7 @@ fn the_list_names_every_bench() {
 
 #[test]
 fn wrong_use_is_refused() {
+    assert!(bench(&["--list", "--rivals", "--rivals"]).status.success());
     for wrong in [&["chain3000"][..], &[], &["chain2", "--quick", "--full"], &["chain2", "--items", "0"]] {
         let output = bench(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
