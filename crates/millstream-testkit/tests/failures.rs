@@ -4,6 +4,7 @@ use millstream_exec::RunError;
 use millstream_testkit::random::{Built, Value, pipes, values};
 use millstream_testkit::{Deployment, Difference, Feeding, deployments, within};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -40,7 +41,14 @@ fn wrong(pipeline: &Built, inputs: &[Value], deployment: Deployment) -> Option<S
     }
 }
 
+fn config() -> ProptestConfig {
+    let seeds = FileFailurePersistence::Direct("proptest-regressions/failures.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn a_panic_in_a_random_stage_ends_the_run(
         tree in pipes(12),

@@ -5,6 +5,7 @@
 use millstream_testkit::random::Pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Scan, Shard, Snd};
 use millstream_testkit::random::{Pipe, Value, pipes, values};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 fn slots(pipe: &Pipe, inputs: &[Value]) -> Vec<Option<Value>> {
     pipe.build().model_slots(inputs.to_vec())
@@ -96,7 +97,14 @@ macro_rules! equal {
     }};
 }
 
+fn config() -> ProptestConfig {
+    let seeds = FileFailurePersistence::Direct("proptest-regressions/laws.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn composition_is_a_category_for_all_pipelines(
         s in any_pipe(), f in any_pipe(), g in any_pipe(), h in any_pipe(), xs in inputs(),
