@@ -13,6 +13,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
 use millstream_core::{Full, Holed, Val};
 use millstream_ring::{Batch, Member, Producer, Reader, Wire, Wiring, group, ring};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Values alive, counted where loom watches.
 #[derive(Clone)]
@@ -439,5 +440,36 @@ fn a_groups_values_are_dropped_once() {
         reading.join().unwrap();
         drop(b);
         alive.none();
+    });
+}
+
+#[test]
+fn a_member_goes_on_to_its_next_run() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 1, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let mut member = members.pop().unwrap();
+        let reading = spawn(move || look(&mut output, 2, plain));
+        work(&mut member, 2, |n| *n);
+        reading.join().unwrap();
+    });
+}
+
+#[test]
+fn members_that_are_gone_have_read_what_they_read() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
+        let (mut members, output) = group::<_, u64, Full>(input, 1, 1).unwrap();
+        publish(&mut producer, |n| n);
+        let mut member = members.pop().unwrap();
+        let working = spawn(move || {
+            let broken = catch_unwind(AssertUnwindSafe(|| member.fill(1, |n| resume_unwind(Box::new(*n.unwrap())))));
+            assert!(broken.is_err());
+        });
+        try_publish(&mut producer, |n| n);
+        try_publish(&mut producer, |n| n);
+        working.join().unwrap();
+        drop(output);
     });
 }
