@@ -1,0 +1,180 @@
+//! Groups under loom: their readers, their input and END.
+//!
+//! Loom remembers one access to an atomic, the last: a thread that reads it and then writes it hides an earlier read by
+//! another thread, and the order of these two is not tried. A member does so to `taken`. So the members come first
+//! here, on the main thread and then on others, and whoever looks at what they do is spawned last.
+
+use super::{Alive, boxed, end, look, plain, publish, read, try_publish};
+use loom::thread::spawn;
+use millstream_core::{Full, Holed, Val};
+use millstream_ring::{Member, group, ring};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Fills what there is, and claims END if nothing is left.
+fn work<T: Send + Sync + 'static, S: Send + Sync + 'static>(
+    member: &mut Member<Val<T>, S>,
+    times: usize,
+    make: impl Fn(&T) -> S,
+) {
+    for _ in 0..times {
+        if member.fill(1, |value| make(value.unwrap())) == 0 {
+            member.end(|_| None);
+        }
+    }
+}
+
+#[test]
+fn a_group_of_two_and_its_reader() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, |n| *n));
+        let reading = spawn(move || {
+            look(&mut output, 1, plain);
+            output
+        });
+        work(&mut b, 1, |n| *n);
+        one.join().unwrap();
+        read(&mut reading.join().unwrap(), 2, plain);
+    });
+}
+
+#[test]
+fn a_group_claims_end_once() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
+        let (mut members, mut output) = group::<_, u64, Holed>(input, 2, 2).unwrap();
+        end(&mut producer);
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || a.end(|_| Some(Some(7))));
+        let reading = spawn(move || {
+            if let Some(end) = output.end() {
+                assert_eq!(end.value(), Some(&7));
+                end.keep();
+            }
+            output
+        });
+        assert!(b.end(|_| Some(Some(7))));
+        assert!(one.join().unwrap());
+        assert_eq!(reading.join().unwrap().end().unwrap().value(), Some(&7));
+    });
+}
+
+#[test]
+fn a_group_of_two_releases_its_input() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let more = alive.clone();
+        let (mut producer, input) = ring::<Value, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| alive.value(n)));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, boxed));
+        let publishing = spawn(move || {
+            try_publish(&mut producer, |n| more.value(n));
+            producer
+        });
+        work(&mut b, 1, boxed);
+        one.join().unwrap();
+        let mut producer = publishing.join().unwrap();
+        assert!(producer.free() > 0);
+        read(&mut output, 2, plain);
+        drop((producer, output, b));
+        alive.none();
+    });
+}
+
+#[test]
+fn a_group_may_seem_to_step_back() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || work(&mut a, 1, |n| *n));
+        let gating = spawn(move || (producer.free(), producer.free()));
+        work(&mut b, 1, |n| *n);
+        let (before, after) = gating.join().unwrap();
+        assert!(before <= after);
+        one.join().unwrap();
+        read(&mut output, 2, plain);
+    });
+}
+
+#[test]
+fn a_groups_output_of_one_slot() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 1).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let one = spawn(move || {
+            work(&mut a, 1, |n| *n);
+            a
+        });
+        let reading = spawn(move || {
+            look(&mut output, 1, plain);
+            output
+        });
+        work(&mut b, 1, |n| *n);
+        let (mut a, mut output) = (one.join().unwrap(), reading.join().unwrap());
+        while output.position().0 < 2 {
+            look(&mut output, 1, plain);
+            work(&mut a, 1, |n| *n);
+        }
+    });
+}
+
+#[test]
+fn a_groups_values_are_dropped_once() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let made = alive.clone();
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, Value, Full>(input, 2, 1).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        work(&mut b, 1, |n| alive.value(*n));
+        let one = spawn(move || work(&mut a, 1, |n| made.value(*n)));
+        let reading = spawn(move || look(&mut output, 1, boxed));
+        b.sweep();
+        b.sweep();
+        one.join().unwrap();
+        reading.join().unwrap();
+        drop(b);
+        alive.none();
+    });
+}
+
+#[test]
+fn a_member_goes_on_to_its_next_run() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 1, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let mut member = members.pop().unwrap();
+        let reading = spawn(move || look(&mut output, 2, plain));
+        work(&mut member, 2, |n| *n);
+        reading.join().unwrap();
+    });
+}
+
+#[test]
+fn members_that_are_gone_have_read_what_they_read() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
+        let (mut members, output) = group::<_, u64, Full>(input, 1, 1).unwrap();
+        publish(&mut producer, |n| n);
+        let mut member = members.pop().unwrap();
+        let working = spawn(move || {
+            let broken = catch_unwind(AssertUnwindSafe(|| member.fill(1, |n| resume_unwind(Box::new(*n.unwrap())))));
+            assert!(broken.is_err());
+        });
+        try_publish(&mut producer, |n| n);
+        try_publish(&mut producer, |n| n);
+        working.join().unwrap();
+        drop(output);
+    });
+}
