@@ -4,7 +4,7 @@
 //! another thread, and the order of these two is not tried. A member does so to `taken`. So the members come first
 //! here, on the main thread and then on others, and whoever looks at what they do is spawned last.
 
-use super::{Alive, boxed, end, look, plain, publish, read, try_publish};
+use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
 use loom::thread::spawn;
 use millstream_core::{Full, Holed, Val};
 use millstream_ring::{Member, group, ring};
