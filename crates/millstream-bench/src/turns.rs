@@ -30,26 +30,41 @@ pub(crate) struct Speeds {
     others: Option<f64>,
 }
 
-/// Lets all contestants do work of size `work` once unmeasured, then as often as the setting says: one after the
-/// other, every other time in the opposite order.
+/// What every contestant does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) case: &'static str,
+    pub(crate) unit: Unit,
+    /// How much is done in one go.
+    pub(crate) size: u64,
+    /// How often in one turn. In many short goes, what else the machine does meets everybody alike.
+    pub(crate) goes: u32,
+}
+
+/// Lets all contestants do the work in one unmeasured turn, then in as many as the setting says: one go each, one
+/// after the other, every other time in the opposite order.
 pub(crate) fn take_turns<C: PartialEq + Display>(
     setting: &Setting,
-    (case, work, unit): (&'static str, u64, Unit),
+    Work { case, unit, size, goes }: Work,
     mut contestants: Vec<Contestant<'_, C>>,
 ) -> Result<Speeds, Failure> {
     let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
     let before = Load::now();
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
-        let mut order: Vec<_> = (0..contestants.len()).collect();
-        if turn % 2 == 0 {
-            order.reverse();
-        }
-        for i in order {
-            let seconds = timed(&mut contestants[i])?;
-            if turn > 0 {
-                of[i].1.push(work as f64 / seconds);
+        let mut seconds = vec![0.0; contestants.len()];
+        for go in 0..goes as usize {
+            let mut order: Vec<_> = (0..contestants.len()).collect();
+            if (turn + go).is_multiple_of(2) {
+                order.reverse();
             }
+            for i in order {
+                seconds[i] += timed(&mut contestants[i])?;
+            }
+        }
+        if turn > 0 {
+            let speeds = seconds.iter().map(|seconds| (size * u64::from(goes)) as f64 / seconds);
+            of.iter_mut().zip(speeds).for_each(|((_, all), speed)| all.push(speed));
         }
     }
     setting.progress.done();

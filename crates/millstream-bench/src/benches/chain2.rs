@@ -3,18 +3,19 @@
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
-use crate::turns::{Contestant, take_turns};
+use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(500_000_000, 100_000_000);
+    let n = setting.items(50_000_000, 10_000_000);
     let (rings, expected) = (setting.rings(1), fused(n));
     let contestants = vec![
         Contestant::new("ours", expected, || ours(&rings, n)),
         Contestant::new("fused", expected, || Ok(fused(black_box(n)))),
     ];
-    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
+    let speeds = take_turns(setting, work, contestants)?;
     let ratio = speeds.ratio("fused", Some(0.30));
     Ok(speeds.results([ratio]))
 }

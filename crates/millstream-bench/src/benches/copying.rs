@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
 use crate::memory::taken;
 use crate::setting::Setting;
-use crate::turns::{Contestant, take_turns};
+use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 
@@ -26,7 +26,7 @@ pub(crate) fn five(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new("ours", expected, || five_way(&rings, n)),
         Contestant::new("fused", expected, || Ok(fused::<5>(black_box(n)))),
     ];
-    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let speeds = take_turns(setting, in_one_go(n), contestants)?;
     let ratio = speeds.ratio("fused", None);
     Ok(with(memory, speeds.results([ratio])))
 }
@@ -41,9 +41,13 @@ pub(crate) fn ten(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new("fused", expected, || Ok(fused::<10>(black_box(n)))),
         Contestant::new("copying5", of_five, || five_way(&rings, n)),
     ];
-    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let speeds = take_turns(setting, in_one_go(n), contestants)?;
     let ratios = [speeds.ratio("fused", Some(0.12)), speeds.ratio("copying5", Some(0.5))];
     Ok(with(memory, speeds.results(ratios)))
+}
+
+fn in_one_go(n: u64) -> Work {
+    Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 }
 }
 
 fn with(mut memory: Vec<Figure>, speed: Results) -> Results {

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
-use crate::turns::{Contestant, take_turns};
+use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 
@@ -22,13 +22,14 @@ fn case(
     name: &'static str,
     keep: impl Fn(u64) -> bool + Copy + Send + Sync + 'static,
 ) -> Result<Results, Failure> {
-    let n = setting.items(200_000_000, 50_000_000);
+    let n = setting.items(20_000_000, 5_000_000);
     let (rings, expected) = (setting.rings(1), fused(n, keep));
     let contestants = vec![
         Contestant::new("ours", expected, || ours(&rings, n, keep)),
         Contestant::new("fused", expected, || Ok(fused(black_box(n), keep))),
     ];
-    let speeds = take_turns(setting, (name, n, Unit::ItemsPerSecond), contestants)?;
+    let work = Work { case: name, unit: Unit::ItemsPerSecond, size: n, goes: 10 };
+    let speeds = take_turns(setting, work, contestants)?;
     let ratio = speeds.ratio("fused", Some(0.10));
     Ok(speeds.results([ratio]))
 }

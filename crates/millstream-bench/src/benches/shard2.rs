@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
 use crate::setting::Setting;
-use crate::turns::{Contestant, take_turns};
+use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use std::time::Instant;
 const NANOSECONDS: f64 = 1000.0;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(1_000_000, 200_000);
+    let n = setting.items(100_000, 40_000);
     setting.progress.say("how many rounds are a microsecond?");
     let rounds = rounds_in(NANOSECONDS);
     let expected = looped(0..n, rounds);
@@ -26,7 +26,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new("limit", expected, || halves(black_box(n), rounds)),
         Contestant::new("fused", expected, || Ok(looped(0..black_box(n), rounds))),
     ];
-    let speeds = take_turns(setting, ("speed", n, Unit::ItemsPerSecond), contestants)?;
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
+    let speeds = take_turns(setting, work, contestants)?;
     let ratios = [speeds.ratio("one-worker", Some(1.8)), speeds.ratio("limit", None), speeds.ratio("fused", None)];
     let mut results = speeds.results(ratios);
     results.figures.push(Figure::new("map", "limit", vec![nanoseconds(rounds)], Unit::Nanoseconds));

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
 use crate::text;
-use crate::turns::{Contestant, take_turns};
+use crate::turns::{Contestant, Work, take_turns};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,10 +14,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let file = text::file(setting.items(1_000_000_000, 200_000_000))?;
     let bytes = text::warm(&file)?;
     let (file, millstream) = (file.as_path(), millstream.as_path());
+    let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
     let ours = || said(Command::new(millstream).arg("wc").arg(file));
     if !setting.rivals {
         let contestants = vec![Contestant::new("ours", ours()?, ours)];
-        return Ok(take_turns(setting, ("speed", bytes, Unit::BytesPerSecond), contestants)?.results([]));
+        return Ok(take_turns(setting, work, contestants)?.results([]));
     }
     let expected = gnu("C", file)?;
     let in_utf8 = gnu("C.UTF-8", file)?;
@@ -26,7 +27,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new("gnu-wc-c", expected, || gnu("C", file)),
         Contestant::new("gnu-wc-utf8", in_utf8, || gnu("C.UTF-8", file)),
     ];
-    let speeds = take_turns(setting, ("speed", bytes, Unit::BytesPerSecond), contestants)?;
+    let speeds = take_turns(setting, work, contestants)?;
     let ratios = [
         speeds.ratio("gnu-wc-c", None),
         speeds.ratio("gnu-wc-utf8", None),
