@@ -1,4 +1,8 @@
-use crate::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then, id};
+use crate::failure::{Cause, Retry};
+use crate::pipe::{
+    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, Named, Scan, Shard, Stop, Then,
+    TryMap, id,
+};
 use crate::plan::{Describe, Plan, Port};
 use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, Stateless};
 
@@ -43,6 +47,62 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, Map::new(f))
+    }
+
+    /// As [`map`](Arrow::map), with a function that may wait: for a disk, a server, a lock. On rings it has a thread of
+    /// its own, inside `shard` one for each of the k, and takes and publishes one value at a time.
+    fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
+    where
+        B: Event,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+    {
+        Then::new(self, MapBlocking::new(f))
+    }
+
+    /// `f` at every value; where it gives an error, the run ends with it: with the stage, the number, the error and its
+    /// sources.
+    ///
+    /// To keep the failures beside the values, at their own numbers, use [`map`](Arrow::map): its output is then a
+    /// `Result`.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// let parse = pipeline::<&str>().try_map(|s| s.parse::<u64>());
+    /// assert_eq!(parse.model(["1", "2"]), [1, 2]);
+    /// let skip = pipeline::<&str>().try_map_or_empty(|s| s.parse::<u64>());
+    /// assert_eq!(skip.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
+    /// let keep = pipeline::<&str>().map(|s| s.parse::<u64>().map_err(|_| *s));
+    /// assert_eq!(keep.model(["1", "x"]), [Ok(1), Err("x")]);
+    /// ```
+    fn try_map<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Stop>>
+    where
+        B: Event,
+        E: Cause,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, TryMap::new(f, Stop))
+    }
+
+    /// `f` at every value; where it gives an error or panics, the slot is left empty.
+    fn try_map_or_empty<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, LeaveEmpty>>
+    where
+        B: Event,
+        E: Cause,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, TryMap::new(f, LeaveEmpty))
+    }
+
+    /// `f` at every value; where it gives an error it is tried again, and in the end the run ends with the last one. A
+    /// panic is not tried again. Since it may wait, it has a thread of its own on rings, as
+    /// [`map_blocking`](Arrow::map_blocking) has. The number is held meanwhile: those behind it wait.
+    fn try_map_retry<B, E, F>(self, retry: Retry, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Retry>>
+    where
+        B: Event,
+        E: Cause,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, TryMap::new(f, retry))
     }
 
     /// `f` at every value; where it gives `None`, the slot is left empty.

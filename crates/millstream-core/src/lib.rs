@@ -20,6 +20,7 @@
 mod arrow;
 mod backend;
 mod density;
+pub mod failure;
 mod flow;
 mod marker;
 pub mod model;
@@ -30,6 +31,7 @@ mod sequence;
 pub use arrow::Arrow;
 pub use backend::{Backend, Deploy, On};
 pub use density::{Density, Full, Holed};
+pub use failure::{Cause, Retry};
 pub use flow::{Event, Flow, Fst, Lens, Masked, Own, Pair, Seen, Snd, Val};
 pub use marker::{KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};

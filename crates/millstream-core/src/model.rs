@@ -4,8 +4,10 @@
 //! An edge is the list of its L + 1 slots, and every combinator below is its equation. Sequential, and the same for
 //! everybody: a deployment is right if it gives what this module gives, number by number.
 
-use crate::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then};
-use crate::{Arrow, Backend, Density, Deploy, Event, Fst, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
+use crate::pipe::{
+    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Shard, Then, TryMap,
+};
+use crate::{Arrow, Backend, Cause, Density, Deploy, Event, Fst, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
 use std::sync::Arc;
 
 /// The deployment that is the specification: lists, one stage after the other.
@@ -114,6 +116,28 @@ where
 {
     fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
         column::<A, B>(&input, |a, _| Some((self.f)(a?)))
+    }
+}
+
+impl<A: Listed, F, B: Event> Deploy<Model> for MapBlocking<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, |a, _| Some((self.f)(a?)))
+    }
+}
+
+/// A failure that ends the run unwinds; a retry is not waited for.
+impl<A: Listed, F, B: Event, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F, B, E, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, |a, _| {
+            let a = a?;
+            self.policy.judge(|| (self.f)(a), |_| ())
+        })
     }
 }
 

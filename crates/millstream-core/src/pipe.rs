@@ -8,10 +8,12 @@ mod filter_map;
 mod fold;
 mod id;
 mod map;
+mod map_blocking;
 mod named;
 mod scan;
 mod shard;
 mod then;
+mod try_map;
 
 pub use both::Both;
 pub use delay::Delay;
@@ -21,10 +23,12 @@ pub use filter_map::FilterMap;
 pub use fold::Fold;
 pub use id::{Id, id, pipeline};
 pub use map::Map;
+pub use map_blocking::MapBlocking;
 pub use named::Named;
 pub use scan::Scan;
 pub use shard::Shard;
 pub use then::Then;
+pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 
 /// Implements `Debug` by the combinator's name, and the markers it has by itself or through its bodies.
 macro_rules! combinator {

@@ -1,0 +1,95 @@
+//! Failures of user code that are values and not panics.
+
+use std::any::Any;
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+/// What a closure can fail with: any error, or a message.
+pub trait Cause: Into<Box<dyn Error + Send + Sync>> + 'static {}
+impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> Cause for E {}
+
+/// What a failed stage unwinds with: why it failed, and what caused that.
+#[derive(Debug)]
+pub struct Failure {
+    causes: String,
+}
+
+impl Failure {
+    /// Why the stage failed: the error and its sources, from the outermost on.
+    #[must_use]
+    pub fn causes(&self) -> &str {
+        &self.causes
+    }
+}
+
+/// The message of a panic, or the causes of a failure.
+#[must_use]
+pub fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(failure) = payload.downcast_ref::<Failure>() {
+        return failure.causes.clone();
+    }
+    let message = payload.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    message.map_or_else(|| "panicked".to_owned(), |message| format!("panicked: {message}"))
+}
+
+/// Ends the run with this error. Unwinds without the message of a panic.
+pub(crate) fn fail(error: impl Cause) -> ! {
+    let error = error.into();
+    let mut causes = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        causes = format!("{causes}: {cause}");
+        source = cause.source();
+    }
+    resume_unwind(Box::new(Failure { causes }))
+}
+
+/// What `f` gives, or nothing if it fails or panics.
+pub(crate) fn attempt<B, E>(f: impl Fn() -> Result<B, E>) -> Option<B> {
+    catch_unwind(AssertUnwindSafe(f)).ok()?.ok()
+}
+
+/// How often a failing closure is tried again, and how long it is waited for in between: twice as long every time.
+///
+/// ```
+/// use millstream_core::Retry;
+/// use std::time::Duration;
+/// let retry = Retry::times(3).backoff(Duration::from_millis(10));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    times: u32,
+    backoff: Duration,
+}
+
+impl Retry {
+    /// So many times more, after the first time, without a wait.
+    #[must_use]
+    pub fn times(times: u32) -> Self {
+        Retry { times, backoff: Duration::ZERO }
+    }
+
+    /// The wait before the first retry.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Duration) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// The first success, or the run ends with the last failure. A panic is not tried again.
+    pub(crate) fn run<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, sleep: impl Fn(Duration)) -> B {
+        let mut wait = self.backoff;
+        for _ in 0..self.times {
+            if let Ok(value) = f() {
+                return value;
+            }
+            if !wait.is_zero() {
+                sleep(wait);
+            }
+            wait = wait.saturating_mul(2);
+        }
+        f().unwrap_or_else(|error| fail(error))
+    }
+}

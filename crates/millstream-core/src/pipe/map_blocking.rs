@@ -1,0 +1,31 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Event, Flow, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// A function that may wait, at every value.
+pub struct MapBlocking<A, F, B> {
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+combinator!(MapBlocking<A, F, B>: KeepsClock Quiet Stateless; through :);
+
+impl<A, F, B> MapBlocking<A, F, B> {
+    pub(crate) fn new(f: F) -> Self {
+        MapBlocking { f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, B: Event> Arrow for MapBlocking<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, A::Density>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full, fills) = (Self::Out::BYTES, A::Density::FULL, input.filled());
+        plan.stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, full, fills })
+    }
+}

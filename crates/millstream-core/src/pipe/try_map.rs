@@ -1,0 +1,86 @@
+use super::combinator;
+use crate::failure::{Cause, Retry, attempt, fail};
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Event, Flow, Holed, Val};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+/// A function that can fail, at every value. What a failure does is its policy, `P`.
+pub struct TryMap<A, F, B, E, P> {
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    /// What a failure does.
+    pub policy: P,
+    shape: Shape<A, B, E>,
+}
+combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Stateless; through :);
+
+type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+
+/// A failure ends the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop;
+
+/// A failure leaves its slot empty.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaveEmpty;
+
+/// What a failure at one value does, and what that makes of the output.
+pub trait Policy: Clone + Send + Sync + 'static {
+    /// The density of the output, behind an input of density `D`.
+    type Density<D: Density>: Density;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// Whether it may wait.
+    const WAITS: bool;
+    /// The output of one value, or an empty slot; or it ends the run. `wait` is how a deployment waits.
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, wait: impl Fn(Duration)) -> Option<B>;
+}
+
+impl Policy for Stop {
+    type Density<D: Density> = D;
+    const NAME: &'static str = "try_map";
+    const WAITS: bool = false;
+
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, _: impl Fn(Duration)) -> Option<B> {
+        Some(f().unwrap_or_else(|error| fail(error)))
+    }
+}
+
+impl Policy for LeaveEmpty {
+    type Density<D: Density> = Holed;
+    const NAME: &'static str = "try_map_or_empty";
+    const WAITS: bool = false;
+
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, _: impl Fn(Duration)) -> Option<B> {
+        attempt(f)
+    }
+}
+
+impl Policy for Retry {
+    type Density<D: Density> = D;
+    const NAME: &'static str = "try_map_retry";
+    const WAITS: bool = true;
+
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, wait: impl Fn(Duration)) -> Option<B> {
+        Some(self.run(f, wait))
+    }
+}
+
+impl<A, F, B, E, P> TryMap<A, F, B, E, P> {
+    pub(crate) fn new(f: F, policy: P) -> Self {
+        TryMap { f: Arc::new(f), policy, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, B: Event, E: Cause, P: Policy> Arrow for TryMap<A, F, B, E, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Val<B, P::Density<A::Density>>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Self::Out::BYTES, <P::Density<A::Density>>::FULL);
+        plan.stage(&input, StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() })
+    }
+}
