@@ -2,9 +2,14 @@
 
 use crate::group_stage::stateless_stage;
 use crate::stage::{EndSlot, stage};
+use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
-use millstream_core::pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Named, Scan, Shard, Then};
-use millstream_core::{Arrow, Deploy, Event, Flow, Fst, Full, Holed, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
+use millstream_core::pipe::{
+    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Shard, Then, TryMap,
+};
+use millstream_core::{
+    Arrow, Cause, Deploy, Event, Flow, Fst, Full, Holed, Lens, Masked, On, Own, Pair, Seen, Snd, Val,
+};
 use millstream_ring::Reader;
 
 impl<A: Carried> Deploy<Rings> for Id<A> {
@@ -26,8 +31,33 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
         let f = self.f.clone();
-        stateless_stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), move |value| {
+        stateless_stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
             value.map(|value| f(value))
+        })
+    }
+}
+
+impl<A: Carried, F, B: Event> Deploy<Rings> for MapBlocking<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
+        let (f, end) = (self.f.clone(), EndSlot::of::<A::Density>());
+        stateless_stage::<A, B, A::Density>(input, wiring, end, Home::Thread, move |value| value.map(|value| f(value)))
+    }
+}
+
+impl<A: Carried, F, B: Event, E: Cause, P: Policy> Deploy<Rings> for TryMap<A, F, B, E, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, P::Density<A::Density>>> {
+        let (f, policy) = (self.f.clone(), self.policy.clone());
+        let (end, home) =
+            (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
+        stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, move |value| {
+            let value = value?;
+            policy.judge(|| f(value), std::thread::sleep)
         })
     }
 }
@@ -38,7 +68,9 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
         let f = self.f.clone();
-        stateless_stage::<A, B, Holed>(input, wiring, EndSlot::Written, move |value| value.and_then(|value| f(value)))
+        stateless_stage::<A, B, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value| {
+            value.and_then(|value| f(value))
+        })
     }
 }
 
@@ -61,7 +93,9 @@ fn mask_stage<A: Carried>(
     wiring: &mut Wiring,
     keep: impl for<'a> Fn(Option<A::Ref<'a>>) -> bool + Clone + Send + 'static,
 ) -> Reader<Val<bool, Full>> {
-    stateless_stage::<A, bool, Full>(input, wiring, EndSlot::of::<A::Density>(), move |value| Some(keep(value)))
+    stateless_stage::<A, bool, Full>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
+        Some(keep(value))
+    })
 }
 
 impl<A: Carried, S: Event + Clone, F, B: Event> Deploy<Rings> for Scan<A, S, F, B>
@@ -70,7 +104,7 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
         let (f, mut state) = (self.f.clone(), self.state.clone());
-        stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), move |value, _| {
+        stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value, _| {
             value.map(|value| f(&mut state, value))
         })
     }
@@ -84,7 +118,7 @@ where
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
         let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
         let mut state = initial.clone();
-        stage::<A, B, Holed>(input, wiring, EndSlot::Written, move |value, end| {
+        stage::<A, B, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value, end| {
             if let Some(value) = value {
                 f(&mut state, value);
             }
@@ -99,7 +133,7 @@ impl<A: Carried + Own<Owned: Clone>> Deploy<Rings> for Delay<A> {
         let next = move |value: Option<<A as Flow>::Ref<'_>>, _| {
             value.map(|value| std::mem::replace(&mut before, A::own(value)))
         };
-        stage::<A, A::Owned, A::Density>(input, wiring, EndSlot::of::<A::Density>(), next)
+        stage::<A, A::Owned, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, next)
     }
 }
 

@@ -1,5 +1,4 @@
 use millstream_core::SequenceNumber;
-use std::any::Any;
 
 /// Why a run ended before its source did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +21,16 @@ pub enum RunError {
     Spawn(String),
 }
 
-fn at(number: Option<SequenceNumber>) -> String {
-    number.map_or(String::new(), |number| format!(", number {number}"))
+impl RunError {
+    /// The number at which a stage failed.
+    pub(crate) fn number(&self) -> Option<SequenceNumber> {
+        match self {
+            RunError::Stage { number, .. } => *number,
+            _ => None,
+        }
+    }
 }
 
-/// The message of a panic.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let message = payload.downcast_ref::<&str>().copied();
-    let message = message.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    message.map_or_else(|| "panicked".to_owned(), |message| format!("panicked: {message}"))
+fn at(number: Option<SequenceNumber>) -> String {
+    number.map_or(String::new(), |number| format!(", number {number}"))
 }

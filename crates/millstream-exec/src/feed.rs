@@ -1,18 +1,71 @@
-//! A source that may wait has a thread of its own, and publishes every value at once.
+//! Values from outside: by the thread of a source that may wait, or by a [`Sender`](crate::Sender).
 
-use crate::running::Shared;
-use crate::tasklet::{Step, Tasklet};
+use crate::shared::Shared;
+use crate::tasklet::{Progress, Tasklet};
 use millstream_core::Event;
 use millstream_ring::Producer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The source's producer. The source's thread publishes by it; while that thread waits for a value, a worker sweeps by
-/// it, so that an idle source keeps no value alive.
-pub(crate) type Output<T> = Arc<Mutex<Producer<T>>>;
+/// The source's producer. Whoever has values publishes by it; while nobody has, a worker sweeps by it, so that an idle
+/// source keeps no value alive; and whoever drains the run ends the stream by it.
+pub(crate) struct Output<T: Event>(Arc<Mutex<Producer<T>>>);
 
-/// Takes values from the iterator until it ends or the run is stopped. The thread is not joined: it may sit in an
-/// iterator that never comes back, and nobody should hang with it.
+impl<T: Event> Clone for Output<T> {
+    fn clone(&self) -> Self {
+        Output(self.0.clone())
+    }
+}
+
+/// What became of a value that was offered.
+pub(crate) enum Offer<T> {
+    Published,
+    Full(T),
+    Ended(T),
+}
+
+impl<T: Event> Output<T> {
+    pub(crate) fn new(producer: Producer<T>) -> Self {
+        Output(Arc::new(Mutex::new(producer)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Producer<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Publishes a value, if there is room.
+    pub(crate) fn offer(&self, value: T) -> Offer<T> {
+        match self.lock().try_claim(1) {
+            Err(_) => Offer::Ended(value),
+            Ok(None) => Offer::Full(value),
+            Ok(Some(mut claim)) => {
+                claim.write(value);
+                claim.publish();
+                Offer::Published
+            }
+        }
+    }
+
+    /// Ends the stream here, if it has not ended.
+    pub(crate) fn end(&self) {
+        let mut output = self.lock();
+        if !output.ended() {
+            // Without a slot, END needs no room.
+            let _ = output.try_end(None);
+        }
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.lock().free()
+    }
+
+    fn next(&self) -> u64 {
+        self.lock().next().0
+    }
+}
+
+/// Starts a thread that takes values from the iterator until it ends or the run is stopped. The thread is not joined:
+/// it may sit in an iterator that never comes back, and nobody should hang with it.
 pub(crate) fn spawn<T: Event>(
     values: impl Iterator<Item = T> + Send + 'static,
     output: Output<T>,
@@ -25,68 +78,53 @@ pub(crate) fn spawn<T: Event>(
 fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         for value in values {
-            let Some(mut output) = room(output, shared) else { return };
-            if let Ok(Some(mut claim)) = output.try_claim(1) {
-                claim.write(value);
-                claim.publish();
+            if !publish(value, output, shared) {
+                return;
             }
-            drop(output);
-            shared.signal.notify();
         }
-        let _ = lock(output).try_end(None);
+        output.end();
     }));
     if let Err(payload) = outcome {
-        shared.fail("source", Some(lock(output).next().0), payload.as_ref());
+        shared.fail("source", Some(output.next()), payload.as_ref());
     }
     shared.signal.notify();
 }
 
-fn lock<T: Event>(output: &Output<T>) -> MutexGuard<'_, Producer<T>> {
-    output.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits for a free slot; none when the run is stopped.
-fn room<'o, T: Event>(output: &'o Output<T>, shared: &Shared) -> Option<MutexGuard<'o, Producer<T>>> {
-    let free = || {
-        let mut output = lock(output);
-        (output.free() > 0).then_some(output)
-    };
-    let mut rounds = 0;
-    while !shared.stopped() {
-        if let Some(output) = free() {
-            return Some(output);
+/// Publishes a value as soon as there is room; false if the run takes no more.
+pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -> bool {
+    let mut unsent = Some(value);
+    let published = shared.wait_for(|| match output.offer(unsent.take()?) {
+        Offer::Published => Some(true),
+        Offer::Ended(_) => Some(false),
+        Offer::Full(value) => {
+            unsent = Some(value);
+            None
         }
-        rounds += 1;
-        if shared.patience.wait(rounds) {
-            continue;
-        }
-        let ticket = shared.signal.announce();
-        if shared.stopped() || free().is_some() {
-            shared.signal.withdraw(ticket);
-        } else {
-            shared.signal.park(ticket);
-        }
-        rounds = 0;
-    }
-    None
+    });
+    shared.signal.notify();
+    published == Some(true)
 }
 
 /// Drops what the readers of a source's ring have released.
 pub(crate) struct Sweeper<T: Event>(pub(crate) Output<T>);
 
 impl<T: Event> Tasklet for Sweeper<T> {
-    fn step(&mut self) -> Step {
-        let mut output = match self.0.try_lock() {
+    fn step(&mut self) -> Progress {
+        let mut output = match self.0.0.try_lock() {
             Ok(output) => output,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The source is publishing, which sweeps as well.
-            Err(TryLockError::WouldBlock) => return Step::Idle,
+            // Somebody is publishing, which sweeps as well.
+            Err(TryLockError::WouldBlock) => return Progress::NONE,
         };
         output.sweep();
-        if output.ended() { Step::Done } else { Step::Idle }
+        if output.ended() { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {
         None
+    }
+
+    fn backlog(&self) -> u64 {
+        0
     }
 }

@@ -1,8 +1,8 @@
 //! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring.
 
 use crate::stage::{EndSlot, stage};
-use crate::tasklet::{Step, Tasklet};
-use crate::wiring::Wiring;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
 use millstream_ring::{Member, Reader, Wire, group};
 use std::marker::PhantomData;
@@ -12,19 +12,20 @@ pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
+    home: Home,
     f: impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static,
 ) -> Reader<Val<B, D>> {
     if wiring.width == 1 {
-        return stage::<A, B, D>(input, wiring, end, move |value, _| f(value));
+        return stage::<A, B, D>(input, wiring, end, home, move |value, _| f(value));
     }
     let (members, reader) = group::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
-    let batch = wiring.batch;
+    let batch = wiring.batch_at(home);
     let density = PhantomData::<fn() -> (B, D)>;
     let tasklets: Vec<_> = members
         .into_iter()
         .map(|member| Box::new(GroupStage { member, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>)
         .collect();
-    wiring.stage(tasklets);
+    wiring.stage(home, tasklets);
     reader
 }
 
@@ -40,18 +41,23 @@ impl<A: Wire, B: Event, D: Density, F> Tasklet for GroupStage<A, B, D, F>
 where
     F: for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Send,
 {
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> Progress {
         let f = &self.f;
-        if self.member.fill(self.batch, |value| D::pack(f(value))) > 0 {
-            return Step::Busy;
+        let moved = self.member.fill(self.batch, |value| D::pack(f(value)));
+        if moved > 0 {
+            return Progress::moved(moved);
         }
         self.member.sweep();
         let end = self.end;
         let ended = self.member.end(|value| end.then(|| D::pack(f(value))));
-        if ended { Step::Done } else { Step::Idle }
+        if ended { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {
         self.member.abandoned_at().map(|number| number.0)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.member.backlog()
     }
 }

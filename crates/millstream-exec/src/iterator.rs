@@ -1,12 +1,12 @@
 //! Pipelines on iterators: in one line, lazily, in bounded memory.
 
-use crate::run::wire;
-use crate::running::{Running, Shared, place};
+use crate::handle;
+use crate::start::{Threads, wire};
 use crate::{Carried, Rings, RunError, Source};
 use millstream_core::{Arrow, Deploy, Event, Own, Val, pipeline};
 use millstream_ring::Reader;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// `iter.through(pipeline)`.
 pub trait ThroughExt: Iterator + Sized {
@@ -62,63 +62,40 @@ enum State<A: Carried + Own> {
 struct Started<A: Carried + Own> {
     output: Reader<A>,
     ready: VecDeque<A::Owned>,
-    running: Running,
+    running: handle::Started,
 }
 
 fn start<T: Event, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
 {
-    let wired = wire(pipeline, rings, source, false)?;
-    let workers = rings.workers_for(wired.wiring.tasklets.len());
-    let shared = Arc::new(Shared::new(workers + 2));
-    let placed = place(wired.wiring.tasklets, workers);
-    let running = Running::start(shared.clone(), placed)?;
-    if let Some(feed) = wired.feed {
-        feed(shared).map_err(|error| RunError::Spawn(error.to_string()))?;
-    }
-    Ok(Started { output: wired.output, ready: VecDeque::new(), running })
+    let (output, running) = wire(pipeline, rings, source, Threads::Workers)?.start(rings)?;
+    Ok(Started { output, ready: VecDeque::new(), running })
 }
 
 impl<A: Carried + Own> Started<A> {
-    /// Takes what is published; none when there is nothing now, `Some(false)` at the end.
-    fn take(&mut self, batch: usize) -> Option<bool> {
+    /// Takes what is published; none when there is nothing now.
+    fn take(&mut self, batch: usize) -> Option<()> {
         if let Some(batch) = self.output.batch(batch) {
             self.ready.extend(batch.iter().flatten().map(A::own));
-            return Some(true);
+            return Some(());
         }
         let end = self.output.end()?;
         self.ready.extend(end.value().map(A::own));
-        Some(false)
+        Some(())
     }
 
     /// The next value; none at the end.
     fn next(&mut self, batch: usize) -> Result<Option<A::Owned>, RunError> {
-        let shared = self.running.shared.clone();
-        let mut rounds = 0;
-        loop {
-            if let Some(value) = self.ready.pop_front() {
-                return Ok(Some(value));
-            }
-            match self.take(batch) {
-                Some(true) => shared.signal.notify(),
-                Some(false) if self.ready.is_empty() => return self.running.join().map(|()| None),
-                Some(false) => {}
-                None if self.output.ended() || shared.stopped() => return self.running.join().map(|()| None),
-                None => {
-                    rounds += 1;
-                    if shared.patience.wait(rounds) {
-                        continue;
-                    }
-                    let ticket = shared.signal.announce();
-                    if self.output.backlog() > 0 || shared.stopped() {
-                        shared.signal.withdraw(ticket);
-                    } else {
-                        shared.signal.park(ticket);
-                    }
-                    rounds = 0;
-                }
-            }
+        let shared = self.running.pool.shared.clone();
+        if self.ready.is_empty() && !self.output.ended() {
+            shared.wait_for(|| self.take(batch));
+            shared.signal.notify();
+        }
+        match self.ready.pop_front() {
+            Some(value) => Ok(Some(value)),
+            None if self.output.ended() || shared.stopped() => self.running.join().map(|_| None),
+            None => self.next(batch),
         }
     }
 }

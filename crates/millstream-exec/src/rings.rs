@@ -1,3 +1,5 @@
+use crate::placement::Controller;
+use crate::wait::Wait;
 use crate::wiring::Wiring;
 use millstream_core::Backend;
 use std::fmt;
@@ -13,6 +15,7 @@ pub struct Rings {
     slots: usize,
     batch: usize,
     workers: Option<usize>,
+    wait: Wait,
 }
 
 /// Slots of each ring, unless it is set: two batches fit twice, and a ring of `u64` is 32 KiB, so that a chain of a
@@ -29,11 +32,10 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of 4096 slots, batches of at most 1024, and one worker for each core that this process may use, but no
-    /// more than there are tasklets.
+    /// Rings of 4096 slots, batches of at most 1024, as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
-        Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None }
+        Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None, wait: Wait::Phased }
     }
 
     /// Slots of every ring: a power of two.
@@ -52,10 +54,25 @@ impl Rings {
     }
 
     /// How many threads run the tasklets: at least 1. There are never more than tasklets.
+    ///
+    /// Unless it is set, a run begins with one worker and tries whether more pay, up to one for each core that this
+    /// process may use ([`Report::decisions`](crate::Report::decisions) says what came out): a chain of cheap stages is
+    /// fastest on one.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
+    }
+
+    /// What threads do that have nothing to do.
+    #[must_use]
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    pub(crate) fn waiting(&self) -> Wait {
+        self.wait
     }
 
     pub(crate) fn slots(&self) -> usize {
@@ -79,9 +96,25 @@ impl Rings {
         Ok(())
     }
 
-    /// How many workers to start for so many tasklets.
-    pub(crate) fn workers_for(&self, tasklets: usize) -> usize {
-        self.workers.unwrap_or_else(usable_cores).min(tasklets).max(1)
+    /// The most workers there can be.
+    pub(crate) fn most_workers(&self) -> usize {
+        self.workers.unwrap_or_else(usable_cores)
+    }
+
+    /// How many workers so many tasklets get, and who decides.
+    pub(crate) fn controller(&self, tasklets: usize) -> Controller {
+        let tasklets = tasklets.max(1);
+        match self.workers {
+            Some(workers) => {
+                let workers = workers.min(tasklets);
+                Controller::fixed(workers, format!("{workers} workers, as asked for"))
+            }
+            None => {
+                let cores = usable_cores();
+                let decision = format!("1 worker to begin with; more if they pay, up to {cores} usable cores");
+                Controller::automatic(cores.min(tasklets), decision)
+            }
+        }
     }
 }
 

@@ -1,14 +1,6 @@
-use crate::carried::source_edge;
-use crate::feed::Sweeper;
-use crate::running::{Running, Shared, place};
-use crate::sink::{Outcome, Sink};
-use crate::source::SourceTasklet;
-use crate::worker::work;
-use crate::{Carried, Report, Rings, RunError, Source, Wiring, feed, stepped};
-use millstream_core::{Arrow, Deploy, Event, Flow, Full, Own, SequenceNumber, Val};
-use millstream_ring::{Reader, ring};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use crate::start::{Threads, wire, wire_fed};
+use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source};
+use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
 
 /// Running a pipeline on rings.
 pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
@@ -42,7 +34,37 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        execute(self, rings, source, state, sink, Threads::Workers)
+        self.start(rings, source, state, sink)?.wait()
+    }
+
+    /// Starts the pipeline, and goes on at once: the handle waits, drains, stops, and changes the number of workers.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit together, or a thread could not be started.
+    fn start<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<Handle<S>, RunError> {
+        wire(self, rings, source, Threads::Workers)?.start_into(rings, state, sink)
+    }
+
+    /// As [`start`](Run::start), fed by a [`Sender`].
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Run::start).
+    fn start_fed<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(Sender<T>, Handle<S>), RunError> {
+        let (sender, wired) = wire_fed(self, rings)?;
+        Ok((sender, wired.start_into(rings, state, sink)?))
     }
 
     /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started, and nothing is
@@ -58,7 +80,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        execute(self, rings, source, state, sink, Threads::Inline)
+        wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)?.wait()
     }
 
     /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed replays
@@ -79,7 +101,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        execute(self, rings, source, state, sink, Threads::Stepped(seed))
+        wire(self, rings, source, Threads::Stepped(seed))?.start_into(rings, state, sink)?.wait()
     }
 
     /// Every value of the output, in order.
@@ -119,106 +141,3 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
 }
 
 impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Run<T> for P {}
-
-/// A pipeline's tasklets, and what is not a tasklet: a source that may wait.
-pub(crate) struct Wired<A: Carried> {
-    pub(crate) wiring: Wiring,
-    pub(crate) output: Reader<A>,
-    pub(crate) ring_bytes: usize,
-    pub(crate) feed: Option<Feed>,
-}
-
-/// Starts the source's thread.
-pub(crate) type Feed = Box<dyn FnOnce(Arc<Shared>) -> std::io::Result<()> + Send>;
-
-/// Wires a pipeline behind its source. `inline` runs a source that may wait as a tasklet, one value at a time.
-pub(crate) fn wire<T: Event, P, X: Source<T>>(
-    pipeline: &P,
-    rings: &Rings,
-    source: X,
-    inline: bool,
-) -> Result<Wired<P::Out>, RunError>
-where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
-{
-    rings.check()?;
-    let plan = pipeline.plan().with_capacity(rings.slots());
-    let ring_bytes = plan.bytes().unwrap_or(0);
-    let mut wiring = Wiring::new(rings.slots(), rings.most(), plan);
-    let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
-    let values = source.values();
-    let feed: Option<Feed> = if X::WAITS && !inline {
-        let output = Arc::new(Mutex::new(producer));
-        if std::mem::needs_drop::<T>() {
-            wiring.end("source", Box::new(Sweeper(output.clone())));
-        }
-        Some(Box::new(move |shared| feed::spawn(values, output, shared)))
-    } else {
-        let tasklet = if X::WAITS {
-            SourceTasklet::waiting(values, producer)
-        } else {
-            SourceTasklet::ready(values, producer, rings.most())
-        };
-        wiring.end("source", Box::new(tasklet));
-        None
-    };
-    let output = pipeline.deploy(source_edge(input), &mut wiring);
-    Ok(Wired { wiring, output, ring_bytes, feed })
-}
-
-/// Who calls the tasklets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Threads {
-    /// The workers.
-    Workers,
-    /// The calling thread, in pipeline order.
-    Inline,
-    /// The calling thread, in an order that the seed chooses.
-    Stepped(u64),
-}
-
-fn execute<T: Event, P, S: Send + 'static>(
-    pipeline: &P,
-    rings: &Rings,
-    source: impl Source<T>,
-    state: S,
-    sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
-    threads: Threads,
-) -> Result<(S, Report), RunError>
-where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
-{
-    let inline = threads != Threads::Workers;
-    let Wired { mut wiring, output, ring_bytes, feed } = wire(pipeline, rings, source, inline)?;
-    let outcome = Arc::new(Mutex::new(None));
-    let sink = Sink {
-        input: output,
-        state: Some(state),
-        f: sink,
-        batch: rings.most(),
-        values: 0,
-        at_end: None,
-        outcome: outcome.clone(),
-    };
-    wiring.end("sink", Box::new(sink));
-    let tasklets = wiring.tasklets.len();
-    let workers = if inline { 1 } else { rings.workers_for(tasklets) };
-    let shared = Arc::new(Shared::new(workers + usize::from(feed.is_some())));
-    let started = Instant::now();
-    let mut placed = place(wiring.tasklets, workers);
-    // The calling thread is the last worker: the one with the sink.
-    let own = placed.pop().unwrap_or_default();
-    let mut running = Running::start(shared.clone(), placed)?;
-    if let Some(feed) = feed {
-        feed(shared.clone()).map_err(|error| RunError::Spawn(error.to_string()))?;
-    }
-    match threads {
-        Threads::Stepped(seed) => stepped::work(own, &shared, seed),
-        _ => work(own, &shared),
-    }
-    running.join()?;
-    let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Outcome { state, numbers, values } = outcome.expect("a run without a failure comes to its end");
-    let workers = if inline { 0 } else { workers };
-    Ok((state, Report { numbers, values, workers, tasklets, ring_bytes, elapsed: started.elapsed() }))
-}

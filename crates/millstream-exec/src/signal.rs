@@ -2,6 +2,8 @@
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::time::Duration;
 
 /// Wakes whoever waits when something has happened, and costs next to nothing while nobody waits.
 ///
@@ -61,6 +63,15 @@ impl Signal {
             events = self.woken.wait(events).unwrap_or_else(PoisonError::into_inner);
         }
         drop(events);
+        self.withdraw(ticket);
+    }
+
+    /// As [`park`](Signal::park), but for so long at most.
+    #[cfg(not(loom))]
+    pub fn park_timeout(&self, ticket: Ticket, most: Duration) {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.woken.wait_timeout_while(events, most, |events| *events == ticket.0);
+        drop(waited);
         self.withdraw(ticket);
     }
 

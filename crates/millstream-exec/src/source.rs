@@ -1,8 +1,10 @@
 //! Where values come from.
 
-use crate::tasklet::{Step, Tasklet};
+use crate::shared::Shared;
+use crate::tasklet::{Progress, Tasklet};
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::Producer;
+use std::sync::Arc;
 
 /// Where a run's values come from. Any iterator is a source; [`ready`] says of one that it never waits.
 pub trait Source<T: Event> {
@@ -47,9 +49,10 @@ impl<T: Event, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 
 /// A source that a worker runs.
 pub(crate) struct SourceTasklet<T: Event, I> {
-    pub(crate) values: I,
-    pub(crate) output: Producer<T>,
-    pub(crate) batch: usize,
+    values: I,
+    output: Producer<T>,
+    batch: usize,
+    shared: Arc<Shared>,
     rest: Rest,
 }
 
@@ -63,45 +66,51 @@ enum Rest {
 
 impl<T: Event, I> SourceTasklet<T, I> {
     /// Of an iterator that never waits.
-    pub(crate) fn ready(values: I, output: Producer<T>, batch: usize) -> Self {
-        SourceTasklet { values, output, batch, rest: Rest::Never }
+    pub(crate) fn ready(values: I, output: Producer<T>, batch: usize, shared: Arc<Shared>) -> Self {
+        SourceTasklet { values, output, batch, shared, rest: Rest::Never }
     }
 
     /// Of an iterator that may wait, and everybody with it: one value at a time, and none is kept alive meanwhile.
-    pub(crate) fn waiting(values: I, output: Producer<T>) -> Self {
-        SourceTasklet { values, output, batch: 1, rest: Rest::Over }
+    pub(crate) fn waiting(values: I, output: Producer<T>, shared: Arc<Shared>) -> Self {
+        SourceTasklet { values, output, batch: 1, shared, rest: Rest::Over }
     }
 }
 
 impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> Progress {
         if self.rest == Rest::Due {
             self.rest = Rest::Over;
             self.output.sweep();
-            return Step::Busy;
+            return Progress::moved(1);
         }
-        let exhausted = match self.output.try_claim(self.batch) {
-            Err(_) => return Step::Done,
-            Ok(None) => return Step::Idle,
+        let (moved, exhausted) = match self.output.try_claim(self.batch) {
+            _ if self.shared.draining() => (0, true),
+            Err(_) => return Progress::DONE,
+            Ok(None) => return Progress::NONE,
             Ok(Some(mut claim)) => {
-                let exhausted = claim.extend(&mut self.values) < claim.len();
+                let moved = claim.extend(&mut self.values);
+                let exhausted = moved < claim.len();
                 claim.publish();
-                exhausted
+                (moved, exhausted)
             }
         };
         if !exhausted {
             if self.rest == Rest::Over {
                 self.rest = Rest::Due;
             }
-            return Step::Busy;
+            return Progress::moved(moved);
         }
         match self.output.try_end(None) {
-            Ok(()) => Step::Done,
+            Ok(()) => Progress { moved: moved + 1, done: true },
             Err(_) => unreachable!("a source's END has no slot"),
         }
     }
 
     fn failed_at(&self) -> Option<u64> {
         self.output.abandoned_at().map(|SequenceNumber(number)| number)
+    }
+
+    fn backlog(&self) -> u64 {
+        0
     }
 }

@@ -1,7 +1,7 @@
 //! A stage that one tasklet runs.
 
-use crate::tasklet::{Step, Tasklet};
-use crate::wiring::Wiring;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
 use millstream_ring::{Producer, Reader, Wire, ring};
 use std::marker::PhantomData;
@@ -12,12 +12,13 @@ pub(crate) fn stage<A: Wire, B: Event, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
+    home: Home,
     f: impl for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
     let (output, reader) = ring::<B, D>(wiring.slots).expect("the options were checked");
-    let (batch, density) = (wiring.batch, PhantomData::<fn() -> (B, D)>);
+    let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let stage = Stage { input, output, f, batch, end, marks: 0, at_end: None, density };
-    wiring.stage([Box::new(stage) as Box<dyn Tasklet>]);
+    wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
 
@@ -73,17 +74,17 @@ where
     }
 
     /// Publishes END once the input's is there.
-    fn try_end(&mut self) -> Step {
+    fn try_end(&mut self) -> Progress {
         // What user code says of END must not be asked twice.
         if self.end == EndSlot::Written && self.output.free() == 0 {
-            return Step::Idle;
+            return Progress::NONE;
         }
-        let Some(end) = self.input.end() else { return Step::Idle };
+        let Some(end) = self.input.end() else { return Progress::NONE };
         self.at_end = Some(end.number().0);
         let last = self.end.then(|| D::pack((self.f)(end.value(), true)));
         self.at_end = None;
         match self.output.try_end(last) {
-            Ok(()) => Step::Done,
+            Ok(()) => Progress::ENDED,
             Err(_) => unreachable!("there was room for END"),
         }
     }
@@ -93,7 +94,7 @@ impl<A: Wire, B: Event, D: Density, F> Tasklet for Stage<A, B, D, F>
 where
     F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> Progress {
         let mut left = self.batch;
         while left > 0 {
             match self.move_batch(left) {
@@ -102,7 +103,7 @@ where
             }
         }
         if left < self.batch {
-            return Step::Busy;
+            return Progress::moved(self.batch - left);
         }
         self.output.sweep();
         self.try_end()
@@ -110,5 +111,9 @@ where
 
     fn failed_at(&self) -> Option<u64> {
         self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
     }
 }

@@ -1,33 +1,29 @@
 //! Steps in an order that a seed chooses: schedules that can be replayed, on one thread.
 
-use crate::running::Shared;
-use crate::tasklet::Step;
-use crate::wiring::Named;
-use crate::worker::{round, step};
+use crate::pool::Pool;
+use std::time::Instant;
 
 /// Steps one tasklet after the other, whichever the seed chooses, until all are done or the run is stopped.
 ///
 /// # Panics
 ///
 /// If none of them can do anything, and not all are done.
-pub(crate) fn work(mut tasklets: Vec<Named>, shared: &Shared, mut seed: u64) {
+pub(crate) fn work(pool: &Pool, mut seed: u64) {
+    let seats = pool.seats().len();
     let mut idle = 0;
-    while !tasklets.is_empty() && !shared.stopped() {
-        let chosen = (next(&mut seed) % tasklets.len() as u64) as usize;
-        match step(&mut tasklets[chosen], shared) {
-            Step::Busy => idle = 0,
-            Step::Done => {
-                idle = 0;
-                tasklets.remove(chosen);
-            }
-            Step::Idle => idle += 1,
+    while !pool.finished() {
+        let chosen = (next(&mut seed) % seats as u64) as usize;
+        if pool.step(chosen, &mut Instant::now()) != Some(0) {
+            idle = 0;
+            continue;
         }
-        if idle > 8 * tasklets.len() {
+        idle += 1;
+        if idle > 8 * seats {
             idle = 0;
             // Once more where the first round only dropped what was released.
-            let moved = round(&mut tasklets, shared) || round(&mut tasklets, shared);
-            let stuck = || tasklets.iter().map(|named| named.name.as_str()).collect::<Vec<_>>().join(", ");
-            assert!(moved || shared.stopped(), "a deadlock of {}", stuck());
+            let moved = (0..2).any(|_| pool.round(0..seats) != Some(0));
+            let unfinished = (0..seats).filter(|seat| !pool.is_done(*seat)).map(|seat| &*pool.seats()[seat].name);
+            assert!(moved || pool.finished(), "a deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
         }
     }
 }

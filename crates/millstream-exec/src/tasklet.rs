@@ -1,18 +1,31 @@
-/// What one step of a tasklet came to.
+/// What one step of a tasklet came to: how much moved, and whether that was all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing could be done.
-    Idle,
-    /// Something moved.
-    Busy,
+pub(crate) struct Progress {
+    /// How many numbers moved, END counted; 0 if nothing could be done.
+    pub(crate) moved: usize,
     /// END is published: there is nothing left to do, ever.
-    Done,
+    pub(crate) done: bool,
+}
+
+impl Progress {
+    pub(crate) const NONE: Progress = Progress { moved: 0, done: false };
+    /// END moved.
+    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true };
+    /// There was nothing left to do.
+    pub(crate) const DONE: Progress = Progress { moved: 0, done: true };
+
+    pub(crate) fn moved(numbers: usize) -> Self {
+        Progress { moved: numbers, done: false }
+    }
 }
 
 /// A stage at work: its step never blocks, and moves at most one batch.
 pub(crate) trait Tasklet: Send {
-    fn step(&mut self) -> Step;
+    fn step(&mut self) -> Progress;
 
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;
+
+    /// How many numbers wait to be worked on.
+    fn backlog(&self) -> u64;
 }

@@ -1,5 +1,7 @@
+use crate::shared::Shared;
 use crate::tasklet::Tasklet;
 use millstream_core::{Plan, plan};
+use std::sync::Arc;
 
 /// What stages are added to while a pipeline is deployed on rings: their tasklets, in pipeline order.
 pub struct Wiring {
@@ -7,6 +9,9 @@ pub struct Wiring {
     pub(crate) batch: usize,
     /// How many tasklets run each stage that is deployed now: more than one inside `shard`.
     pub(crate) width: usize,
+    /// Whether everything runs on the calling thread.
+    pub(crate) inline: bool,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     names: std::vec::IntoIter<plan::Stage>,
 }
@@ -15,22 +20,39 @@ pub struct Wiring {
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) tasklet: Box<dyn Tasklet>,
+    pub(crate) home: Home,
+}
+
+/// Who runs a tasklet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The workers, together with others: its step does not block.
+    Workers,
+    /// A thread of its own.
+    Thread,
 }
 
 impl Wiring {
-    pub(crate) fn new(slots: usize, batch: usize, plan: Plan) -> Self {
-        Wiring { slots, batch, width: 1, tasklets: Vec::new(), names: plan.stages.into_iter() }
+    pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
+        let names = plan.stages.into_iter();
+        Wiring { slots, batch, width: 1, inline, shared, tasklets: Vec::new(), names }
+    }
+
+    /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
+    pub(crate) fn batch_at(&self, home: Home) -> usize {
+        if home == Home::Thread { 1 } else { self.batch }
     }
 
     /// Adds the tasklets of the next stage of the plan.
-    pub(crate) fn stage(&mut self, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
+    pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
         let name = self.names.next().map_or_else(|| "unplanned".to_owned(), |stage| stage.name);
-        self.tasklets.extend(tasklets.into_iter().map(|tasklet| Named { name: name.clone(), tasklet }));
+        let home = if self.inline { Home::Workers } else { home };
+        self.tasklets.extend(tasklets.into_iter().map(|tasklet| Named { name: name.clone(), tasklet, home }));
     }
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
-        self.tasklets.push(Named { name: name.to_owned(), tasklet });
+        self.tasklets.push(Named { name: name.to_owned(), tasklet, home: Home::Workers });
     }
 }
 

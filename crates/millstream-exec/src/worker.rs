@@ -1,92 +1,62 @@
-//! A worker calls its tasklets in pipeline order, and waits when none of them can do anything.
+//! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
+//! none of them can do anything.
 
-use crate::running::Shared;
-use crate::tasklet::Step;
-use crate::wiring::Named;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::placement::review;
+use crate::pool::Pool;
+use std::sync::Arc;
+use std::time::Instant;
 
-/// How long a worker without work looks for some before it parks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Rounds with a spin-loop hint between them: none where threads outnumber cores.
-    pub(crate) spins: u32,
-    /// Rounds with a yield between them.
-    pub(crate) yields: u32,
+/// The placement is reviewed in one round of so many.
+const REVIEWED: u32 = 8;
+
+/// Runs this worker's group until everything is done or the run is stopped.
+pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
+    let signal = &pool.shared.signal;
+    let mut version = pool.version();
+    let mut group = pool.group(worker);
+    let (mut idle, mut rounds) = (0, 0_u32);
+    while !pool.finished() {
+        if pool.version() != version {
+            version = pool.version();
+            group = pool.group(worker);
+        }
+        match pool.round(group.clone()) {
+            // A tasklet that another worker is at may still have work: no reason to park.
+            None => std::thread::yield_now(),
+            Some(0) => {
+                idle += 1;
+                if !group.is_empty() && pool.shared.patience.wait(idle) {
+                    continue;
+                }
+                let ticket = signal.announce();
+                let moved = pool.round(group.clone());
+                if moved == Some(0) && !pool.finished() && pool.version() == version {
+                    signal.park(ticket);
+                } else {
+                    signal.withdraw(ticket);
+                    signal.notify();
+                }
+                idle = 0;
+            }
+            Some(_) => {
+                idle = 0;
+                signal.notify();
+                rounds += 1;
+                if rounds % REVIEWED == 0 {
+                    review(pool);
+                }
+            }
+        }
+    }
+    // Somebody may wait for what ended here.
+    signal.notify();
 }
 
-impl Patience {
-    /// For a run that keeps so many threads busy.
-    pub(crate) fn of(threads: usize) -> Self {
-        let spins = if threads > crate::rings::usable_cores() { 0 } else { 256 };
-        Patience { spins, yields: 16 }
+/// Runs one tasklet that may block, until it is done or the run is stopped.
+pub(crate) fn work_alone(pool: &Arc<Pool>, seat: usize) {
+    let moved = || pool.step(seat, &mut Instant::now()).filter(|moved| *moved > 0);
+    while !pool.is_done(seat) && pool.shared.wait_for(moved).is_some() {
+        pool.shared.signal.notify();
     }
-
-    /// Waits a little; false when it is time to park.
-    pub(crate) fn wait(&self, rounds: u32) -> bool {
-        if rounds < self.spins {
-            std::hint::spin_loop();
-        } else if rounds < self.spins + self.yields {
-            std::thread::yield_now();
-        } else {
-            return false;
-        }
-        true
-    }
-}
-
-/// Runs the tasklets until all are done, or the run is stopped.
-pub(crate) fn work(mut tasklets: Vec<Named>, shared: &Shared) {
-    let mut rounds = 0;
-    while !tasklets.is_empty() && !shared.stopped() {
-        if round(&mut tasklets, shared) {
-            rounds = 0;
-            shared.signal.notify();
-            continue;
-        }
-        rounds += 1;
-        if shared.patience.wait(rounds) {
-            continue;
-        }
-        let ticket = shared.signal.announce();
-        if shared.stopped() || round(&mut tasklets, shared) {
-            shared.signal.withdraw(ticket);
-            shared.signal.notify();
-        } else {
-            shared.signal.park(ticket);
-        }
-        rounds = 0;
-    }
-    // Rings that end here may be what somebody waits for.
-    drop(tasklets);
-    shared.signal.notify();
-}
-
-/// One step of every tasklet; whether any of them did something.
-pub(crate) fn round(tasklets: &mut Vec<Named>, shared: &Shared) -> bool {
-    let mut moved = false;
-    tasklets.retain_mut(|named| match step(named, shared) {
-        Step::Idle => true,
-        Step::Busy => {
-            moved = true;
-            true
-        }
-        Step::Done => {
-            moved = true;
-            false
-        }
-    });
-    moved
-}
-
-pub(crate) fn step(named: &mut Named, shared: &Shared) -> Step {
-    if shared.stopped() {
-        return Step::Idle;
-    }
-    match catch_unwind(AssertUnwindSafe(|| named.tasklet.step())) {
-        Ok(step) => step,
-        Err(payload) => {
-            shared.fail(&named.name, named.tasklet.failed_at(), payload.as_ref());
-            Step::Idle
-        }
-    }
+    pool.shared.signal.notify();
 }

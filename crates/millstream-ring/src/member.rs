@@ -153,6 +153,12 @@ impl<F: Wire, S: Event> Member<F, S> {
         self.abandoned.map(SequenceNumber)
     }
 
+    /// Numbers that are published and that no member has claimed, END counted.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.seen.max(self.input.cursor()).saturating_sub(self.group.taken())
+    }
+
     /// The next number that no member has claimed.
     #[must_use]
     pub fn taken(&self) -> SequenceNumber {

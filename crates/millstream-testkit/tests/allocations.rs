@@ -34,7 +34,8 @@ where
     for workers in 1..=2 {
         let rings = Rings::new().ring(64).batch(16).workers(workers);
         let (few, many) = (least(&pipeline, &rings, 2_000), least(&pipeline, &rings, 20_000));
-        assert_eq!(few, many, "{what} on {workers} workers: allocations of 2,000 and of 20,000 numbers");
+        // One a batch of 16 would be 1,125 more; how the threads of a run start and end makes a few.
+        assert!(many < few + 16, "{what} on {workers} workers: {few} allocations of 2,000 numbers, {many} of 20,000");
     }
 }
 

@@ -1,0 +1,216 @@
+use crate::placement::set_workers;
+use crate::pool::Pool;
+use crate::report::Ending;
+use crate::sink::Outcome;
+use crate::{Report, RunError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A pipeline that is running. Dropping it stops the run.
+pub struct Handle<S> {
+    pub(crate) started: Started,
+    pub(crate) outcome: Arc<Mutex<Option<Outcome<S>>>>,
+}
+
+/// The part of a running pipeline that does not depend on what comes out of it.
+pub(crate) struct Started {
+    pub(crate) pool: Arc<Pool>,
+    /// Ends the stream of a source that is not a tasklet.
+    pub(crate) end_source: Option<Box<dyn Fn() + Send + Sync>>,
+    pub(crate) ring_bytes: usize,
+    pub(crate) inline: bool,
+    pub(crate) since: Instant,
+    pub(crate) ending: Ending,
+}
+
+/// Drains or stops a run from any thread, while another waits for it.
+#[derive(Clone)]
+pub struct Stopper {
+    pool: Arc<Pool>,
+    end_source: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Stopper {
+    /// Asks the run to end its source where it is, and to finish everything that was accepted.
+    pub fn drain(&self) {
+        drain(&self.pool, self.end_source.as_deref());
+    }
+
+    /// Asks every stage to stop at its next batch.
+    pub fn stop_now(&self) {
+        stop(&self.pool);
+    }
+}
+
+impl std::fmt::Debug for Stopper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stopper").finish_non_exhaustive()
+    }
+}
+
+/// No further values are taken from the source.
+fn drain(pool: &Pool, end_source: Option<&(dyn Fn() + Send + Sync)>) {
+    if pool.finished() {
+        return;
+    }
+    pool.shared.drain();
+    if let Some(end) = end_source {
+        end();
+    }
+    pool.shared.signal.notify();
+}
+
+fn stop(pool: &Pool) {
+    if !pool.finished() {
+        pool.shared.stop();
+    }
+}
+
+impl Started {
+    fn drain(&self) {
+        drain(&self.pool, self.end_source.as_deref());
+    }
+
+    fn stop(&self) {
+        stop(&self.pool);
+    }
+
+    /// What others can end the run by.
+    fn stopper(&mut self) -> Stopper {
+        let end_source: Option<Arc<dyn Fn() + Send + Sync>> = self.end_source.take().map(Arc::from);
+        self.end_source = end_source.clone().map(|end| Box::new(move || end()) as Box<_>);
+        Stopper { pool: self.pool.clone(), end_source }
+    }
+
+    /// How the run ended, whoever asked for it.
+    fn ending(&self) -> Ending {
+        match (self.pool.shared.stopped(), self.pool.shared.draining()) {
+            (true, _) => Ending::Stopped,
+            (false, true) => Ending::Drained,
+            (false, false) => self.ending,
+        }
+    }
+
+    /// Waits until everything is done, for so long at most.
+    fn wait_until_finished(&self, most: Duration) {
+        let deadline = Instant::now() + most;
+        let signal = &self.pool.shared.signal;
+        while !self.pool.finished() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let ticket = signal.announce();
+            if self.pool.finished() { signal.withdraw(ticket) } else { signal.park_timeout(ticket, left) }
+        }
+    }
+
+    /// Waits for the workers, and gives every tasklet up.
+    pub(crate) fn join(&mut self) -> Result<Report, RunError> {
+        self.pool.join();
+        let stages = self.pool.clear();
+        if let Some(failure) = self.pool.shared.failure() {
+            return Err(failure);
+        }
+        let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Report {
+            ending: self.ending(),
+            numbers: 0.into(),
+            values: 0,
+            workers: if self.inline { 0 } else { controller.workers() },
+            tasklets: stages.len(),
+            ring_bytes: self.ring_bytes,
+            elapsed: self.since.elapsed(),
+            stages,
+            decisions: controller.decisions(),
+        })
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.pool.shared.stop();
+        self.pool.join();
+        self.pool.clear();
+    }
+}
+
+impl<S> Handle<S> {
+    /// Waits for the end of the stream; gives the sink's state and what the run did.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed.
+    pub fn wait(mut self) -> Result<(S, Report), RunError> {
+        self.finish()
+    }
+
+    /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
+    /// `most` it stops instead.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed.
+    pub fn drain(mut self, most: Duration) -> Result<(S, Report), RunError> {
+        self.started.drain();
+        self.started.wait_until_finished(most);
+        self.started.stop();
+        self.finish()
+    }
+
+    /// Stops every stage at its next batch; the report says what was left. A closure that runs is waited for.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed before.
+    pub fn stop_now(mut self) -> Result<(S, Report), RunError> {
+        self.started.stop();
+        self.finish()
+    }
+
+    /// Asks the run to drain, and goes on: [`wait`](Handle::wait) then gives the report.
+    pub fn begin_drain(&mut self) {
+        self.started.drain();
+    }
+
+    /// What drains or stops the run from another thread while this one waits.
+    pub fn stopper(&mut self) -> Stopper {
+        self.started.stopper()
+    }
+
+    /// Places the tasklets on so many workers from now on, at least 1, without stopping and without changing the
+    /// output.
+    ///
+    /// # Errors
+    ///
+    /// If a thread could not be started: then fewer run.
+    pub fn set_workers(&self, workers: usize) -> Result<(), RunError> {
+        let workers = workers.clamp(1, self.started.pool.seats().len());
+        set_workers(&self.started.pool, workers).map_err(|error| RunError::Spawn(error.to_string()))
+    }
+
+    /// How many workers there are now.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.started.pool.controller.lock().unwrap_or_else(PoisonError::into_inner).workers()
+    }
+
+    /// Whether everything is done, or the run has failed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.started.pool.finished()
+    }
+
+    fn finish(&mut self) -> Result<(S, Report), RunError> {
+        let report = self.started.join()?;
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Outcome { state, numbers, values } = outcome.expect("a sink leaves its state when it is given up");
+        Ok((state, Report { numbers, values, ..report }))
+    }
+}
+
+impl<S> std::fmt::Debug for Handle<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}

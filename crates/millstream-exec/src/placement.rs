@@ -1,0 +1,250 @@
+//! Which worker runs what: contiguous groups of stages with balanced load, and as many workers as pay.
+//!
+//! The load of a stage is measured: the numbers it moved times what a number costs. How many workers pay is tried out:
+//! one more is kept where more numbers move in the same time, and one fewer where as many do.
+
+use crate::pool::Pool;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a placement is watched before it is judged.
+const WINDOW: Duration = Duration::from_millis(10);
+/// One more worker must move at least so much more.
+const GAIN: f64 = 1.10;
+/// One fewer worker is enough if it moves at least so much.
+const ENOUGH: f64 = 0.97;
+/// The longest time between two trials.
+const SELDOM: Duration = Duration::from_secs(2);
+
+/// Decides how many workers there are.
+pub(crate) struct Controller {
+    /// Set by the user: then it is not changed by measurement.
+    fixed: bool,
+    /// The most there can be.
+    most: usize,
+    workers: usize,
+    trial: Option<Trial>,
+    window: Option<(Instant, u64)>,
+    /// No trial before the window has lasted so long.
+    patience: Duration,
+    /// Whether one more is tried next, or one fewer.
+    upwards: bool,
+    decisions: Vec<String>,
+    /// Room for what `place` computes.
+    loads: Vec<f64>,
+    cuts: Vec<usize>,
+}
+
+struct Trial {
+    workers_before: usize,
+    rate_before: f64,
+}
+
+impl Controller {
+    /// A number of workers that stays as it is.
+    pub(crate) fn fixed(workers: usize, decision: String) -> Self {
+        Controller::new(true, workers, workers, decision)
+    }
+
+    /// Begins with one worker and finds out whether more pay, up to `most`.
+    pub(crate) fn automatic(most: usize, decision: String) -> Self {
+        Controller::new(false, 1, most, decision)
+    }
+
+    fn new(fixed: bool, workers: usize, most: usize, decision: String) -> Self {
+        let decisions = vec![decision];
+        Controller {
+            fixed,
+            most,
+            workers,
+            trial: None,
+            window: None,
+            patience: WINDOW,
+            upwards: true,
+            decisions,
+            loads: Vec::new(),
+            cuts: Vec::new(),
+        }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    pub(crate) fn note(&mut self, decision: String) {
+        // A run that goes on for months decides often.
+        if self.decisions.len() < 64 {
+            self.decisions.push(decision);
+        }
+    }
+
+    pub(crate) fn decisions(&self) -> Vec<String> {
+        self.decisions.clone()
+    }
+
+    /// From now on so many workers, by the user's wish.
+    pub(crate) fn set(&mut self, workers: usize) {
+        self.fixed = true;
+        self.trial = None;
+        self.window = None;
+        self.workers = workers;
+        self.note(format!("{workers} workers, as asked for while running"));
+    }
+
+    /// Looks at what moved up to now; true if the tasklets have to be placed anew.
+    fn review(&mut self, now: Instant, moved: u64) -> bool {
+        let Some((since, moved_then)) = self.window else {
+            self.window = Some((now, moved));
+            return false;
+        };
+        let wanted = if self.trial.is_some() { WINDOW } else { self.patience };
+        let lasted = now.duration_since(since);
+        if lasted < wanted {
+            return false;
+        }
+        self.window = Some((now, moved));
+        let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
+        if self.fixed {
+            self.patience = (self.patience * 2).min(SELDOM);
+            return true;
+        }
+        match self.trial.take() {
+            None => self.try_out(rate),
+            Some(trial) => self.judge(&trial, rate),
+        }
+        true
+    }
+
+    fn try_out(&mut self, rate_before: f64) {
+        let workers_before = self.workers;
+        let (more, fewer) = (self.workers < self.most, self.workers > 1);
+        match self.upwards {
+            true if more => self.workers += 1,
+            false if fewer => self.workers -= 1,
+            true if fewer => self.workers -= 1,
+            false if more => self.workers += 1,
+            _ => return,
+        }
+        self.trial = Some(Trial { workers_before, rate_before });
+    }
+
+    fn judge(&mut self, trial: &Trial, rate: f64) {
+        let (before, now) = (trial.workers_before, self.workers);
+        let wanted = if now > before { GAIN } else { ENOUGH };
+        let kept = rate >= trial.rate_before * wanted;
+        self.workers = if kept { now } else { before };
+        self.upwards = if kept { now > before } else { now < before };
+        // What changed is looked at again soon; what did not, less and less often.
+        self.patience = if kept { WINDOW } else { (self.patience * 2).min(SELDOM) };
+        let (rate, rate_before) = (rate / 1e6, trial.rate_before / 1e6);
+        let verdict = self.workers;
+        self.note(format!(
+            "{now} workers move {rate:.3} million numbers a second, {before} move {rate_before:.3}: {verdict} from here"
+        ));
+    }
+}
+
+/// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
+pub(crate) fn review(pool: &Arc<Pool>) {
+    let Ok(mut controller) = pool.controller.try_lock() else { return };
+    let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
+    if controller.review(Instant::now(), moved)
+        && let Err(error) = place(pool, &mut controller)
+    {
+        controller.note(format!("a worker could not be started: {error}"));
+    }
+}
+
+/// Places the tasklets on so many workers from now on.
+pub(crate) fn set_workers(pool: &Arc<Pool>, workers: usize) -> std::io::Result<()> {
+    let mut controller = pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+    controller.set(workers);
+    place(pool, &mut controller)
+}
+
+fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
+    let workers = controller.workers;
+    let Controller { loads, cuts, .. } = controller;
+    loads.clear();
+    loads.extend(pool.cooperative().map(|seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64)));
+    cut(loads, workers, cuts);
+    pool.place(cuts)
+}
+
+/// Equal groups, by count.
+pub(crate) fn cut_evenly(count: usize, workers: usize, cuts: &mut Vec<usize>) {
+    cuts.clear();
+    cuts.extend((0..=workers).map(|worker| worker * count / workers));
+}
+
+/// Cuts the loads into at most `workers` contiguous groups such that the greatest group is as small as it can be.
+fn cut(loads: &[f64], workers: usize, cuts: &mut Vec<usize>) {
+    let total: f64 = loads.iter().sum();
+    if total <= 0.0 {
+        return cut_evenly(loads.len(), workers, cuts);
+    }
+    let (mut low, mut high) = (loads.iter().copied().fold(total / workers as f64, f64::max), total);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        let mut groups = 1;
+        fill_groups(loads, middle, |_| groups += 1);
+        if groups <= workers { high = middle } else { low = middle }
+    }
+    cuts.clear();
+    cuts.push(0);
+    fill_groups(loads, high * (1.0 + 1e-9), |cut| cuts.push(cut));
+    cuts.resize(workers + 1, loads.len());
+}
+
+/// Fills groups up to `limit`, one after the other; calls `cut` where the next one begins.
+fn fill_groups(loads: &[f64], limit: f64, mut cut: impl FnMut(usize)) {
+    let (mut group, mut empty) = (0.0, true);
+    for (i, load) in loads.iter().enumerate() {
+        if group + load > limit && !empty {
+            cut(i);
+            group = 0.0;
+        }
+        group += load;
+        empty = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Controller, WINDOW, cut};
+    use std::time::Instant;
+
+    #[test]
+    fn groups_are_contiguous_and_balanced() {
+        let cuts = |loads: &[f64], workers: usize| {
+            let mut cuts = vec![7];
+            cut(loads, workers, &mut cuts);
+            cuts
+        };
+        assert_eq!(cuts(&[0.0; 5], 2), [0, 2, 5]);
+        assert_eq!(cuts(&[1.0, 1.0, 1.0, 9.0], 2), [0, 3, 4]);
+        assert_eq!(cuts(&[9.0, 1.0, 1.0, 1.0], 2), [0, 1, 4]);
+        assert_eq!(cuts(&[1.0; 6], 3), [0, 2, 4, 6]);
+        assert_eq!(cuts(&[5.0], 3), [0, 1, 1, 1]);
+    }
+
+    /// Plays a run in which so many workers move so many numbers a window.
+    fn settle(most: usize, moves: impl Fn(usize) -> u64) -> usize {
+        let mut controller = Controller::automatic(most, String::new());
+        let (mut now, mut moved) = (Instant::now(), 0);
+        for _ in 0..10_000 {
+            controller.review(now, moved);
+            now += WINDOW;
+            moved += moves(controller.workers());
+        }
+        controller.trial.map_or(controller.workers, |trial| trial.workers_before)
+    }
+
+    #[test]
+    fn workers_are_added_as_long_as_they_pay() {
+        assert_eq!(settle(4, |workers| workers as u64 * 1000), 4);
+        assert_eq!(settle(4, |workers| workers.min(2) as u64 * 1000), 2);
+        assert_eq!(settle(4, |workers| 1000 / workers as u64), 1);
+        assert_eq!(settle(1, |_| 1000), 1);
+    }
+}

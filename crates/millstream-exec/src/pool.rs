@@ -1,0 +1,259 @@
+//! The tasklets of a run, and who runs which of them: worker i runs the i-th contiguous group.
+//!
+//! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
+//! cut can be moved at any time, and the tasklet goes over between two steps.
+
+use crate::placement::{Controller, cut_evenly};
+use crate::report::StageReport;
+use crate::shared::Shared;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Named};
+use crate::worker::{work, work_alone};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Pool {
+    pub(crate) shared: Arc<Shared>,
+    seats: Vec<Seat>,
+    /// The seats that workers share; the others have a thread each.
+    cooperative: Vec<usize>,
+    /// Where the groups are cut: worker i runs `cuts[i]..cuts[i + 1]` of the cooperative seats.
+    cuts: Mutex<Vec<usize>>,
+    /// Changes with the cuts.
+    version: AtomicU64,
+    /// Tasklets that are not done.
+    left: AtomicUsize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    started_threads: AtomicUsize,
+    pub(crate) controller: Mutex<Controller>,
+}
+
+/// A tasklet's place in the pool.
+pub(crate) struct Seat {
+    pub(crate) name: String,
+    home: Home,
+    occupant: Mutex<Option<Box<dyn Tasklet>>>,
+    done: AtomicBool,
+    /// Numbers moved. Only whoever holds the lock stores it, and so with the next two.
+    moved: AtomicU64,
+    busy_ns: AtomicU64,
+    longest_ns: AtomicU64,
+}
+
+impl Seat {
+    fn new(Named { name, tasklet, home }: Named) -> Self {
+        Seat {
+            name,
+            home,
+            occupant: Mutex::new(Some(tasklet)),
+            done: AtomicBool::new(false),
+            moved: AtomicU64::new(0),
+            busy_ns: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds a number.
+    pub(crate) fn cost(&self) -> Option<f64> {
+        let moved = self.moved();
+        (moved > 0).then(|| self.busy_ns.load(Ordering::Relaxed) as f64 / moved as f64)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Tasklet>>> {
+        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One step, unless somebody else is at it. `clock` is when it begins, and then when it has ended.
+    fn step(&self, shared: &Shared, clock: &mut Instant) -> Option<Progress> {
+        let mut occupant = match self.occupant.try_lock() {
+            Ok(occupant) => occupant,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
+        let progress = match catch_unwind(AssertUnwindSafe(|| tasklet.step())) {
+            Ok(progress) => progress,
+            Err(payload) => {
+                shared.fail(&self.name, tasklet.failed_at(), payload.as_ref());
+                Progress::NONE
+            }
+        };
+        if progress.moved > 0 {
+            let begun = std::mem::replace(clock, Instant::now());
+            self.count(progress.moved as u64, clock.duration_since(begun));
+        }
+        if progress.done {
+            // Its readers' gates go with it.
+            *occupant = None;
+        }
+        Some(progress)
+    }
+
+    fn count(&self, moved: u64, took: Duration) {
+        let ns = took.as_nanos() as u64;
+        add(&self.moved, moved);
+        add(&self.busy_ns, ns);
+        if ns > self.longest_ns.load(Ordering::Relaxed) {
+            self.longest_ns.store(ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Adds to a counter that only the holder of a lock stores.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+}
+
+impl Pool {
+    pub(crate) fn new(tasklets: Vec<Named>, shared: Arc<Shared>, controller: Controller) -> Arc<Self> {
+        let seats: Vec<Seat> = tasklets.into_iter().map(Seat::new).collect();
+        let cooperative: Vec<usize> = (0..seats.len()).filter(|i| seats[*i].home == Home::Workers).collect();
+        let (count, workers) = (seats.len(), controller.workers());
+        let mut cuts = Vec::new();
+        cut_evenly(cooperative.len(), workers, &mut cuts);
+        Arc::new(Pool {
+            shared,
+            cuts: Mutex::new(cuts),
+            seats,
+            cooperative,
+            version: AtomicU64::new(0),
+            left: AtomicUsize::new(count),
+            threads: Mutex::new(Vec::new()),
+            started_threads: AtomicUsize::new(0),
+            controller: Mutex::new(controller),
+        })
+    }
+
+    pub(crate) fn seats(&self) -> &[Seat] {
+        &self.seats
+    }
+
+    /// The seats that workers share, in pipeline order.
+    pub(crate) fn cooperative(&self) -> impl Iterator<Item = &Seat> {
+        self.cooperative.iter().map(|i| &self.seats[*i])
+    }
+
+    /// Whether there is nothing left to do: every tasklet is done, or the run was stopped.
+    pub(crate) fn finished(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0 || self.shared.stopped()
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The seats of this worker's tasklets.
+    pub(crate) fn group(&self, worker: usize) -> Range<usize> {
+        let cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+        match (cuts.get(worker), cuts.get(worker + 1)) {
+            (Some(from), Some(to)) => *from..*to,
+            _ => 0..0,
+        }
+    }
+
+    /// Cuts the groups anew, and starts the threads that this needs.
+    pub(crate) fn place(self: &Arc<Self>, cuts: &[usize]) -> std::io::Result<()> {
+        let mut current = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current != cuts {
+            current.clear();
+            current.extend_from_slice(cuts);
+            drop(current);
+            self.version.fetch_add(1, Ordering::Release);
+            self.shared.signal.notify();
+        }
+        self.start(cuts.len() - 1)
+    }
+
+    /// Sees to it that at least so many worker threads run.
+    pub(crate) fn start(self: &Arc<Self>, workers: usize) -> std::io::Result<()> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in self.started_threads.load(Ordering::Relaxed)..workers {
+            let pool = self.clone();
+            let builder = std::thread::Builder::new().name(format!("millstream-{worker}"));
+            threads.push(builder.spawn(move || work(&pool, worker))?);
+            self.started_threads.store(worker + 1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Starts the threads of the tasklets that have one of their own.
+    pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.home == Home::Thread) {
+            let pool = self.clone();
+            let builder = std::thread::Builder::new().name(format!("millstream-{}", seat.name));
+            threads.push(builder.spawn(move || work_alone(&pool, i))?);
+        }
+        Ok(())
+    }
+
+    /// One step of every tasklet in the group. How much moved; none if somebody else was at one of them.
+    pub(crate) fn round(&self, group: Range<usize>) -> Option<usize> {
+        let mut moved = Some(0);
+        let mut clock = Instant::now();
+        for i in &self.cooperative[group] {
+            match self.step(*i, &mut clock) {
+                None => moved = None,
+                Some(step) => moved = moved.map(|moved| moved + step),
+            }
+        }
+        moved
+    }
+
+    /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
+    /// at it.
+    pub(crate) fn step(&self, seat: usize, clock: &mut Instant) -> Option<usize> {
+        let seat = &self.seats[seat];
+        if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
+            return Some(0);
+        }
+        let progress = seat.step(&self.shared, clock)?;
+        if progress.done && !seat.done.swap(true, Ordering::Relaxed) {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(progress.moved.max(usize::from(progress.done)))
+    }
+
+    /// Whether the tasklet in this seat has ended.
+    pub(crate) fn is_done(&self, seat: usize) -> bool {
+        self.seats[seat].done.load(Ordering::Relaxed)
+    }
+
+    /// Waits until every worker has ended. The source's own thread, if it has one, is not waited for.
+    pub(crate) fn join(&self) {
+        let next = || self.threads.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(thread) = next() {
+            if let Err(payload) = thread.join() {
+                self.shared.fail("worker", None, payload.as_ref());
+            }
+        }
+    }
+
+    /// What every stage has done and what is left of its input; and gives the tasklets up. Once the workers have
+    /// ended.
+    pub(crate) fn clear(&self) -> Vec<StageReport> {
+        let report = |seat: &Seat| {
+            let tasklet = seat.lock().take();
+            let left = tasklet.as_ref().map_or(0, |tasklet| tasklet.backlog());
+            let longest_step = Duration::from_nanos(seat.longest_ns.load(Ordering::Relaxed));
+            let blocking = seat.home == Home::Thread;
+            StageReport {
+                name: seat.name.clone(),
+                moved: seat.moved(),
+                left,
+                ns_per_number: seat.cost(),
+                longest_step,
+                blocking,
+            }
+        };
+        self.seats.iter().map(report).collect()
+    }
+}

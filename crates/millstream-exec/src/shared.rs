@@ -1,0 +1,95 @@
+//! What all threads of a run share, the source's among them.
+
+use crate::wait::Patience;
+use crate::{RunError, Signal};
+use millstream_core::SequenceNumber;
+use millstream_core::failure::message;
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+pub(crate) struct Shared {
+    pub(crate) signal: Signal,
+    pub(crate) patience: Patience,
+    stopped: AtomicBool,
+    draining: AtomicBool,
+    failure: Mutex<Option<RunError>>,
+}
+
+impl Shared {
+    pub(crate) fn new(patience: Patience) -> Self {
+        Shared {
+            signal: Signal::new(),
+            patience,
+            stopped: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Everybody stops at the next step.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.signal.notify();
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Sources take no further values.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.signal.notify();
+    }
+
+    /// Ends the run because user code of this stage panicked.
+    pub(crate) fn fail(&self, stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) {
+        let number = number.map(SequenceNumber);
+        self.fail_with(RunError::Stage { stage: stage.to_owned(), number, cause: message(payload) });
+    }
+
+    /// Ends the run. Of several failures the one at the least number is kept: the same one, as far as can be, in
+    /// every run.
+    pub(crate) fn fail_with(&self, failure: RunError) {
+        let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_none_or(|kept| failure.number() < kept.number()) {
+            *kept = Some(failure);
+        }
+        drop(kept);
+        self.stop();
+    }
+
+    pub(crate) fn failure(&self) -> Option<RunError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until `ready` gives something, or the run is stopped: then none.
+    pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Option<R> {
+        let mut round = 0;
+        loop {
+            if let Some(found) = ready() {
+                return Some(found);
+            }
+            if self.stopped() {
+                return None;
+            }
+            round += 1;
+            if self.patience.wait(round) {
+                continue;
+            }
+            let ticket = self.signal.announce();
+            let found = ready();
+            if found.is_some() || self.stopped() {
+                self.signal.withdraw(ticket);
+                return found;
+            }
+            self.signal.park(ticket);
+            round = 0;
+        }
+    }
+}

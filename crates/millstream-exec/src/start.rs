@@ -1,0 +1,173 @@
+//! From a pipeline value to a run: wiring, threads, handles.
+
+use crate::carried::source_edge;
+use crate::feed::{self, Output, Sweeper};
+use crate::handle::{Handle, Started};
+use crate::placement::Controller;
+use crate::pool::Pool;
+use crate::report::Ending;
+use crate::shared::Shared;
+use crate::sink::Sink;
+use crate::source::SourceTasklet;
+use crate::wait::Patience;
+use crate::wiring::Home;
+use crate::worker::work;
+use crate::{Carried, Rings, RunError, Sender, Source, Wiring, stepped};
+use millstream_core::{Arrow, Deploy, Event, Flow, Full, SequenceNumber, Val};
+use millstream_ring::{Producer, Reader, ring};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Who calls the tasklets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// The workers.
+    Workers,
+    /// The calling thread, in pipeline order.
+    Inline,
+    /// The calling thread, in an order that the seed chooses.
+    Stepped(u64),
+}
+
+/// A pipeline's tasklets, and what is not a tasklet: a source that may wait.
+pub(crate) struct Wired<R> {
+    wiring: Wiring,
+    threads: Threads,
+    output: R,
+    ring_bytes: usize,
+    notes: Vec<String>,
+    feed: Option<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
+    end_source: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// Wires a pipeline behind its source. Without workers, a source that may wait is a tasklet too.
+pub(crate) fn wire<T: Event, P, X: Source<T>>(
+    pipeline: &P,
+    rings: &Rings,
+    source: X,
+    threads: Threads,
+) -> Result<Wired<Reader<P::Out>>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+{
+    let values = source.values();
+    let outside = X::WAITS && threads == Threads::Workers;
+    let mut feed = None;
+    let wired = wire_behind(pipeline, rings, threads, outside, |producer, wiring| {
+        let shared = wiring.shared.clone();
+        if outside {
+            let output = fed(producer, wiring);
+            let end_by = output.clone();
+            feed = Some(move || feed::spawn(values, output, shared));
+            return Some(end_by);
+        }
+        let tasklet = if X::WAITS {
+            SourceTasklet::waiting(values, producer, shared)
+        } else {
+            SourceTasklet::ready(values, producer, rings.most(), shared)
+        };
+        wiring.end("source", Box::new(tasklet));
+        None
+    })?;
+    Ok(Wired { feed: feed.map(|feed| Box::new(feed) as Box<_>), ..wired })
+}
+
+/// A sender, and the pipeline behind it.
+type Fed<T, A> = (Sender<T>, Wired<Reader<A>>);
+
+/// Wires a pipeline behind a sender.
+pub(crate) fn wire_fed<T: Event, P>(pipeline: &P, rings: &Rings) -> Result<Fed<T, P::Out>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+{
+    let mut sender = None;
+    let wired = wire_behind(pipeline, rings, Threads::Workers, true, |producer, wiring| {
+        let output = fed(producer, wiring);
+        sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
+        Some(output)
+    })?;
+    Ok((sender.expect("it was wired"), wired))
+}
+
+/// A producer for values from outside.
+fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
+    let output = Output::new(producer);
+    if std::mem::needs_drop::<T>() {
+        wiring.end("source", Box::new(Sweeper(output.clone())));
+    }
+    output
+}
+
+fn wire_behind<T: Event, P>(
+    pipeline: &P,
+    rings: &Rings,
+    threads: Threads,
+    outside: bool,
+    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<Output<T>>,
+) -> Result<Wired<Reader<P::Out>>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+{
+    rings.check()?;
+    let plan = pipeline.plan().with_capacity(rings.slots());
+    let ring_bytes = plan.bytes().unwrap_or(0);
+    let most_threads = rings.most_workers() + usize::from(outside);
+    let (patience, refused) = Patience::of(rings.waiting(), most_threads);
+    let shared = Arc::new(Shared::new(patience));
+    let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
+    let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
+    let end_by = source(producer, &mut wiring);
+    let output = pipeline.deploy(source_edge(input), &mut wiring);
+    let end_source = end_by.map(|output| Box::new(move || output.end()) as Box<dyn Fn() + Send + Sync>);
+    Ok(Wired { wiring, threads, output, ring_bytes, notes: refused.into_iter().collect(), feed: None, end_source })
+}
+
+impl<R> Wired<R> {
+    /// Starts the workers; the output is read by whoever calls.
+    pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
+        let Wired { wiring, threads, output, ring_bytes, notes, feed, end_source } = self;
+        let inline = threads != Threads::Workers;
+        let Wiring { shared, tasklets, .. } = wiring;
+        let cooperative = tasklets.iter().filter(|tasklet| tasklet.home == Home::Workers).count();
+        let mut controller = if inline {
+            Controller::fixed(1, "everything on the calling thread".to_owned())
+        } else {
+            rings.controller(cooperative)
+        };
+        notes.into_iter().for_each(|note| controller.note(note));
+        let workers = controller.workers();
+        let pool = Pool::new(tasklets, shared, controller);
+        let since = Instant::now();
+        let started = Started { pool, end_source, ring_bytes, inline, since, ending: Ending::End };
+        let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
+        match threads {
+            Threads::Inline => work(&started.pool, 0),
+            Threads::Stepped(seed) => stepped::work(&started.pool, seed),
+            Threads::Workers => {
+                started.pool.start(workers).map_err(failed)?;
+                started.pool.start_blocking().map_err(failed)?;
+            }
+        }
+        if let Some(feed) = feed {
+            feed().map_err(failed)?;
+        }
+        Ok((output, started))
+    }
+}
+
+impl<A: Carried> Wired<Reader<A>> {
+    /// Puts a sink behind the output and starts the workers.
+    pub(crate) fn start_into<S: Send + 'static>(
+        self,
+        rings: &Rings,
+        state: S,
+        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<Handle<S>, RunError> {
+        let Wired { mut wiring, threads, output, ring_bytes, notes, feed, end_source } = self;
+        let outcome = Arc::new(Mutex::new(None));
+        wiring.end("sink", Box::new(Sink::new(output, state, f, rings.most(), outcome.clone())));
+        let rest = Wired { wiring, threads, output: (), ring_bytes, notes, feed, end_source };
+        let ((), started) = rest.start(rings)?;
+        Ok(Handle { started, outcome })
+    }
+}

@@ -1,0 +1,200 @@
+//! Runs that are steered: workers, draining, stopping, senders.
+
+use millstream_core::{Arrow, Modelled, SequenceNumber, pipeline};
+use millstream_exec::{Ending, Rings, Run, TrySendError, Wait, source};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn workers_change_while_it_runs_and_the_output_does_not() {
+    let p = pipeline::<u64>()
+        .map(|x| x.wrapping_mul(31))
+        .shard(3, |p| p.map(|x| x ^ (x >> 3)).filter(|x| x % 5 != 0))
+        .scan(7_u64, |h, x| {
+            *h = h.wrapping_mul(31).wrapping_add(*x);
+            *h
+        })
+        .fold(0, |last, h| *last = *h, |last| last);
+    let n = 300_000;
+    let expected = p.model(0..n)[0];
+    let run = p.start(&Rings::new().ring(64).workers(1), source::ready(0..n), 0, |last, _, h| *last = *h).unwrap();
+    let mut workers = 1;
+    while !run.is_finished() {
+        workers = workers % 5 + 1;
+        run.set_workers(workers).unwrap();
+        assert_eq!(run.workers(), workers);
+        std::thread::yield_now();
+    }
+    let (last, report) = run.wait().unwrap();
+    assert_eq!((last, report.ending, report.numbers), (expected, Ending::End, SequenceNumber(n)));
+}
+
+#[test]
+fn every_way_to_wait_gives_the_same_output() {
+    let p = pipeline::<u64>().map(|x| x + 1).fanout(|p| p, |p| p.shard(2, |p| p.map(|x| x * 2))).map(|(a, b)| a + b);
+    let expected = p.model(0..300);
+    for wait in Wait::ALL {
+        for workers in 1..4 {
+            let rings = Rings::new().ring(16).workers(workers).wait(wait);
+            assert_eq!(p.collect(&rings, 0..300).unwrap(), expected, "{wait}, {workers} workers");
+        }
+    }
+}
+
+#[test]
+fn spinning_is_refused_where_threads_outnumber_cores_and_the_report_says_why() {
+    let rings = Rings::new().workers(1000).wait(Wait::BusySpin);
+    let report = pipeline::<u64>().run(&rings, 0..5, |_, _| ()).unwrap();
+    assert!(
+        report.decisions.iter().any(|d| d.starts_with("busy-spin refused: 1001 threads")),
+        "{:?}",
+        report.decisions
+    );
+}
+
+#[test]
+fn draining_finishes_what_was_accepted_also_while_the_source_waits() {
+    let (values, source) = channel::<u64>();
+    let (seen, sees) = channel();
+    let p = pipeline::<u64>().map(|x| x * 2).fold(0, |sum, x| *sum += x, |sum| sum);
+    let (sender, sink) = (seen.clone(), seen);
+    let source = source.into_iter().inspect(move |_| sender.send(()).unwrap());
+    let run = p.start(&Rings::new().workers(2), source, 0, |all, _, sum| *all = *sum).unwrap();
+    drop(sink);
+    (1..=10).for_each(|x| values.send(x).unwrap());
+    (1..=10).for_each(|_| sees.recv().unwrap());
+    // The eleventh value never comes, and the source's thread waits for it.
+    let (sum, report) = run.drain(LONG).unwrap();
+    assert_eq!(report.ending, Ending::Drained);
+    // The tenth was taken from the source, and it may not have been accepted yet.
+    assert!(sum == 110 && report.numbers.0 <= 10 || sum == 90, "{sum}");
+    drop(values);
+}
+
+#[test]
+fn an_endless_run_drains_to_a_prefix() {
+    let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map(|x| x - 1)).fold(0, |n, _| *n += 1, |n| n);
+    for workers in 1..3 {
+        for ready in [true, false] {
+            let rings = Rings::new().workers(workers).ring(32);
+            let count = |n: &mut u64, _: SequenceNumber, count: &u64| *n = *count;
+            let run =
+                if ready { p.start(&rings, source::ready(0..), 0, count) } else { p.start(&rings, 0.., 0, count) };
+            let (n, report) = run.unwrap().drain(LONG).unwrap();
+            assert_eq!((report.ending, report.numbers), (Ending::Drained, SequenceNumber(n)));
+            assert!(report.stages.iter().all(|stage| stage.left == 0), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_says_what_it_left() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("increment");
+    let (go, went) = channel::<()>();
+    let (seen, sees) = channel();
+    let sink = move |n: &mut u64, _: SequenceNumber, _: &u64| {
+        *n += 1;
+        seen.send(()).unwrap();
+        went.recv().unwrap_or(());
+    };
+    let run = p.start(&Rings::new().workers(2).ring(8).batch(1), source::ready(0..), 0, sink).unwrap();
+    sees.recv().unwrap();
+    drop(go);
+    let (values, report) = run.stop_now().unwrap();
+    assert_eq!((report.ending, report.values), (Ending::Stopped, values));
+    assert_eq!(report.stages.iter().map(|stage| &*stage.name).collect::<Vec<_>>(), ["source", "increment", "sink"]);
+    let sum_left: u64 = report.stages.iter().map(|stage| stage.left).sum();
+    assert_eq!(report.stages[0].moved - values, sum_left, "{report:?}");
+}
+
+#[test]
+fn dropping_a_handle_stops_the_run() {
+    let p = pipeline::<u64>().map(|x| x + 1);
+    for _ in 0..50 {
+        drop(p.start(&Rings::new().workers(2).ring(4), 0.., (), |(), _, _| ()).unwrap());
+    }
+}
+
+#[test]
+fn a_sender_feeds_from_any_thread_and_gives_back_what_does_not_fit() {
+    let p = pipeline::<String>().map(|s| s.len());
+    let push = |all: &mut Vec<usize>, _: SequenceNumber, n: &usize| all.push(*n);
+    let (sender, run) = p.start_fed(&Rings::new().ring(2), Vec::new(), push).unwrap();
+    std::thread::spawn(move || (0..1000).for_each(|n| sender.send("x".repeat(n)).unwrap())).join().unwrap();
+    assert_eq!(run.wait().unwrap().0, (0..1000).collect::<Vec<_>>());
+
+    let (gate, opened) = channel::<()>();
+    let slow = pipeline::<u64>().map_blocking({
+        let opened = std::sync::Mutex::new(opened);
+        move |x| {
+            opened.lock().unwrap().recv().unwrap_or(());
+            *x
+        }
+    });
+    let (sender, run) = slow.start_fed(&Rings::new().ring(2), 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let mut accepted = 0;
+    let full = loop {
+        match sender.try_send(7) {
+            Ok(()) => accepted += 1,
+            Err(full) => break full,
+        }
+    };
+    assert_eq!(full, TrySendError::Full { value: 7, missing: 1 });
+    assert_eq!(full.to_string(), "the ring is full: 1 more slots are needed");
+    drop((gate, sender));
+    assert_eq!(run.wait().unwrap().0, accepted);
+}
+
+#[test]
+fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
+    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    run.drain(LONG).unwrap();
+    assert_eq!(sender.send(9).unwrap_err().0, 9);
+    let p = pipeline::<u64>().map(|x| 1 / x);
+    let (sender, run) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    sender.send(0).unwrap();
+    assert!(run.wait().is_err());
+    assert_eq!(sender.send(9).unwrap_err().0, 9);
+}
+
+/// A source whose first value never comes.
+fn waits_for_ever() -> impl Iterator<Item = u64> + Send + 'static {
+    std::iter::from_fn(|| {
+        loop {
+            std::thread::park();
+        }
+    })
+}
+
+/// Random moments, thousands in a full run: endings of every kind, with full and empty rings, waiting sources and stages that
+/// block. Nothing may hang.
+#[test]
+fn no_ending_hangs() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let rounds = if std::env::var_os("MILLSTREAM_FULL").is_some() { 5000 } else { 300 };
+    for _ in 0..rounds {
+        let (slots, workers, n) = (1 << random(4), random(4) as usize + 1, random(300));
+        let rings = Rings::new().ring(slots).workers(workers).batch(random(20) as usize + 1);
+        let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map_blocking(|x| x * 2)).filter(|x| x % 3 == 0);
+        let run = match random(3) {
+            0 => p.start(&rings, source::ready(0..), 0, |n: &mut u64, _, _| *n += 1),
+            1 => p.start(&rings, 0.., 0, |n: &mut u64, _, _| *n += 1),
+            _ => p.start(&rings, waits_for_ever(), 0, |n: &mut u64, _, _| *n += 1),
+        };
+        let run = run.unwrap();
+        (0..n).for_each(|_| std::hint::spin_loop());
+        match random(3) {
+            0 => drop(run.drain(LONG).unwrap()),
+            1 => drop(run.stop_now().unwrap()),
+            _ => drop(run),
+        }
+    }
+}
