@@ -1,15 +1,21 @@
 //! What the command can do, one program a file.
 
+mod idle;
+mod panic;
 mod plan;
+mod sleep;
 mod uppercase;
 mod wc;
 
+pub(crate) use idle::Idle;
+pub(crate) use panic::Panic;
 pub(crate) use plan::PlanCommand;
+pub(crate) use sleep::Sleep;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use wc::Wc;
 
 use crate::message::say;
-use millstream_exec::RunError;
+use std::fmt::Display;
 use std::process::{self, ExitCode};
 
 /// A command with everything that it needs.
@@ -17,6 +23,9 @@ use std::process::{self, ExitCode};
 pub(crate) enum Command {
     Wc(Wc),
     Uppercase(Uppercase),
+    Sleep(Sleep),
+    Panic(Panic),
+    Idle(Idle),
     Plan(PlanCommand),
 }
 
@@ -25,6 +34,9 @@ impl Command {
         match self {
             Command::Wc(wc) => wc.run(),
             Command::Uppercase(uppercase) => uppercase.run(),
+            Command::Sleep(sleep) => sleep.run(),
+            Command::Panic(panic) => panic.run(),
+            Command::Idle(idle) => idle.run(),
             Command::Plan(plan) => plan.run(),
         }
     }
@@ -39,6 +51,8 @@ pub(crate) enum Outcome {
     InputOrOutputFailed,
     /// The pipeline failed; standard error says where.
     PipelineFailed,
+    /// This signal came; what was accepted before it was processed.
+    Interrupted(u8),
 }
 
 impl Outcome {
@@ -52,6 +66,8 @@ impl Outcome {
             Outcome::Done => 0,
             Outcome::InputOrOutputFailed => 1,
             Outcome::PipelineFailed => 3,
+            // What a shell says of a program that a signal has ended.
+            Outcome::Interrupted(signal) => 128 + signal,
         }
     }
 }
@@ -63,7 +79,7 @@ impl From<Outcome> for ExitCode {
 }
 
 /// What a failed pipeline leaves to be done.
-fn failed(error: &RunError) -> Outcome {
+fn failed(error: &dyn Display) -> Outcome {
     say(&format!("millstream: {error}"));
     Outcome::PipelineFailed
 }

@@ -1,10 +1,10 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
-use crate::command::{Command, PlanCommand, Uppercase, Wc};
-use crate::deploy::STATS_BEGIN;
+use crate::command::{Command, Idle, Panic, PlanCommand, Sleep, Uppercase, Wc};
 use crate::flags::{self, Deploy};
 use crate::message::quoted;
-use millstream_exec::Rings;
+use crate::stats::STATS_BEGIN;
+use millstream_exec::{Rings, Wait};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -49,15 +49,27 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             let shards = flags.run.shards.unwrap_or(1);
             Ok(Command::Uppercase(Uppercase { files, shards, run: run(flags.run)? }))
         }
-        flags::Command::Plan(flags) => {
-            let shards = flags.shards.unwrap_or(1);
-            Ok(Command::Plan(PlanCommand {
-                program: flags.program,
-                json: flags.json,
-                shards,
-                ring: flags.ring.unwrap_or(RING),
-            }))
+        flags::Command::Sleep(flags) => {
+            let shards = flags.run.shards.unwrap_or(if flags.sharded { 2 } else { 1 });
+            Ok(Command::Sleep(Sleep { shards, run: run(flags.run)? }))
         }
+        flags::Command::Panic(flags) => {
+            let shards = flags.run.shards.unwrap_or(1);
+            Ok(Command::Panic(Panic { at: flags.at, shards, run: run(flags.run)? }))
+        }
+        flags::Command::Idle(flags) => {
+            let shards = flags.run.shards.unwrap_or(1);
+            Ok(Command::Idle(Idle { shards, run: run(flags.run)? }))
+        }
+        flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
+            program: flags.program,
+            json: flags.json,
+            shards: flags.shards.unwrap_or(1),
+            ring: flags.ring.unwrap_or(RING),
+            explain: flags.explain,
+            workers: flags.workers,
+            wait: wait(flags.wait),
+        })),
     }
 }
 
@@ -68,7 +80,7 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Rings => Place::Rings,
         Deploy::Queues => return Err("--deploy queues: this version has no queue deployment yet".into()),
     };
-    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING));
+    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING)).wait(wait(flags.wait));
     if let Some(n) = flags.workers {
         rings = rings.workers(n);
     }
@@ -77,6 +89,17 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     }
     let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
     Ok(RunConfig { place, rings, stats, hash: flags.hash })
+}
+
+fn wait(flag: Option<flags::Wait>) -> Wait {
+    match flag {
+        None => Wait::default(),
+        Some(flags::Wait::Phased) => Wait::Phased,
+        Some(flags::Wait::BusySpin) => Wait::BusySpin,
+        Some(flags::Wait::Yielding) => Wait::Yielding,
+        Some(flags::Wait::Sleeping) => Wait::Sleeping,
+        Some(flags::Wait::Blocking) => Wait::Blocking,
+    }
 }
 
 /// Where statistics go. `--stats FILE` can be meant as `--stats` and a file to read; a file that holds anything but

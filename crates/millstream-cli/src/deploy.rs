@@ -3,15 +3,34 @@
 use crate::command::Outcome;
 use crate::config::{Place, RunConfig, StatsTo};
 use crate::hash::Hash;
+use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, quoted, say};
+use crate::{panics, stats};
 use millstream_core::model::Listed;
-use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val};
-use millstream_exec::{Report, Run, RunError};
-use serde_json::{Value, json};
+use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
+use millstream_exec::{Run, RunError, Source};
+use serde_json::Value;
 use std::borrow::Cow;
+use std::fmt;
+use std::panic::resume_unwind;
 
-/// How statistics begin, by which a file of them is known.
-pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
+/// Why a pipeline failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// At a stage and a number.
+    Run(RunError),
+    /// Somewhere: the model is a function of whole lists, and knows no more than the cause.
+    Model(String),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Run(error) => error.fmt(f),
+            Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
+        }
+    }
+}
 
 /// What a hash sees of an output.
 pub(crate) trait Hashed {
@@ -24,6 +43,12 @@ impl Hashed for Vec<u8> {
     }
 }
 
+impl Hashed for u64 {
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        self.to_le_bytes().to_vec().into()
+    }
+}
+
 /// The runs of one command: most have one, `wc` has one for each file.
 #[derive(Debug)]
 pub(crate) struct Runs {
@@ -31,22 +56,38 @@ pub(crate) struct Runs {
     complaints: Complaints,
     hash: Option<Hash>,
     reports: Vec<Value>,
+    interrupts: Interrupts,
 }
 
 impl Runs {
     pub(crate) fn new(config: RunConfig, complaints: Complaints) -> Self {
+        panics::quiet_in_pipelines();
+        let interrupts = Interrupts::default();
+        if let Err(error) = interrupts.listen() {
+            // Then signals end the process as they always do.
+            complaints.complain(&format!("signals: {}", cause(&error)));
+        }
         let hash = config.hash.then(Hash::default);
-        Runs { config, complaints, hash, reports: Vec::new() }
+        Runs { config, complaints, hash, reports: Vec::new(), interrupts }
+    }
+
+    /// Whether a signal has come that ends this command.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupts.first().is_some()
+    }
+
+    pub(crate) fn interrupts(&self) -> Interrupts {
+        self.interrupts.clone()
     }
 
     /// Runs `pipeline` over `input`; `sink` sees every output, in order, and what it makes of `state` comes back.
     pub(crate) fn run<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
-        input: impl Iterator<Item = T> + Send + 'static,
+        input: impl Source<T>,
         state: S,
         sink: impl Fn(&mut S, &B) + Send + 'static,
-    ) -> Result<S, RunError>
+    ) -> Result<S, Failed>
     where
         P: Modelled<T> + Run<T> + Arrow<In = Val<T>, Out = O>,
         T: Event,
@@ -64,22 +105,30 @@ impl Runs {
         let mut state = (state, self.hash.take());
         let report = match self.config.place {
             Place::Model => {
-                let slots = pipeline.model_slots(input);
+                let input = Until(input, self.interrupts.clone()).values();
+                let slots = panics::of_pipeline(|| pipeline.model_slots(input));
+                let slots = slots.map_err(|payload| Failed::Model(failure::message(payload.as_ref())))?;
                 let numbers = slots.len() - 1;
                 for (number, output) in (0..).zip(slots).filter_map(|(number, slot)| Some((number, slot?))) {
                     sink(&mut state, SequenceNumber(number), &output);
                 }
-                json!({ "deploy": "model", "numbers": numbers })
+                stats::of_model(numbers)
             }
             Place::Inline => {
+                let input = Until(input, self.interrupts.clone());
+                let ran = panics::of_pipeline(|| pipeline.run_inline(rings, input, state, sink));
                 let report;
-                (state, report) = pipeline.run_inline(rings, input, state, sink)?;
-                as_json("inline", &report)
+                (state, report) = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
+                stats::of_run("inline", &report)
             }
             Place::Rings => {
+                let mut handle = pipeline.start(rings, input, state, sink).map_err(Failed::Run)?;
+                self.interrupts.attend(&mut handle);
+                let ended = handle.wait();
+                self.interrupts.leave();
                 let report;
-                (state, report) = pipeline.run_with(rings, input, state, sink)?;
-                as_json("rings", &report)
+                (state, report) = ended.map_err(Failed::Run)?;
+                stats::of_run("rings", &report)
             }
         };
         self.reports.push(report);
@@ -96,11 +145,14 @@ impl Runs {
         if let Some(hash) = &self.hash {
             say(&hash.to_string());
         }
+        if let Some(signal) = self.interrupts.first() {
+            return Outcome::Interrupted(signal);
+        }
         if self.complaints.any() { Outcome::InputOrOutputFailed } else { Outcome::Done }
     }
 
     fn tell_stats(&self, to: &StatsTo) {
-        let stats = format!("{:#}", json!({ "runs": self.reports }));
+        let stats = stats::text(&self.reports);
         match to {
             StatsTo::StandardError => say(&stats),
             StatsTo::File(path) => {
@@ -110,16 +162,4 @@ impl Runs {
             }
         }
     }
-}
-
-fn as_json(deploy: &str, report: &Report) -> Value {
-    json!({
-        "deploy": deploy,
-        "numbers": report.numbers.0,
-        "values": report.values,
-        "workers": report.workers,
-        "tasklets": report.tasklets,
-        "ring_bytes": report.ring_bytes,
-        "seconds": report.elapsed.as_secs_f64(),
-    })
 }

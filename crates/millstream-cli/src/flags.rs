@@ -18,6 +18,12 @@ pub(crate) enum Command {
     Wc(OverFiles),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     Uppercase(OverFiles),
+    /// Five items through stages that sleep, two of them side by side: what overlaps, and what does not
+    Sleep(Sleep),
+    /// Numbers without end through three maps, the third of which panics: what a failure looks like
+    Panic(Panic),
+    /// A pipeline whose source never gives a value: what waiting costs
+    Idle(Idle),
     /// Show the stages and rings of a program's pipeline, without running it
     Plan(Plan),
 }
@@ -31,6 +37,30 @@ pub(crate) struct OverFiles {
     pub(crate) run: Run,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Sleep {
+    /// Two tasklets for each stage that sleeps, as `--shards 2`
+    #[arg(long, conflicts_with = "shards")]
+    pub(crate) sharded: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Panic {
+    /// At which number
+    #[arg(long, value_name = "N")]
+    pub(crate) at: u64,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Idle {
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
 /// How a pipeline is run. None of these changes what comes out.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How the pipeline is run (the output is always the same)")]
@@ -38,7 +68,7 @@ pub(crate) struct Run {
     /// On lists that hold everything in memory, on this one thread, over queues, or over rings on several workers
     #[arg(long, value_name = "WHERE", default_value = "rings")]
     pub(crate) deploy: Deploy,
-    /// Worker threads [default: one for each usable core, at most one for each stage]
+    /// Worker threads [default: as many as pay, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
     /// Slots of each ring, a power of two; a slot holds a block [default: 16]
@@ -50,6 +80,9 @@ pub(crate) struct Run {
     /// How many tasklets run the stateless stages at once [default: 1]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
+    /// What a thread does that has nothing to do [default: phased]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Wait>,
     /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
@@ -70,6 +103,21 @@ pub(crate) enum Deploy {
     Rings,
 }
 
+/// What a thread without work does before it has some again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wait {
+    /// Spins a little, yields a little, then parks until something happens
+    Phased,
+    /// Never gives its core away; refused where threads outnumber cores
+    BusySpin,
+    /// Spins a little, then yields for ever
+    Yielding,
+    /// Spins and yields a little, then sleeps in short naps
+    Sleeping,
+    /// Parks at once
+    Blocking,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
     /// Whose pipeline
@@ -77,6 +125,15 @@ pub(crate) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// With what would be decided when it runs on rings, and why
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Worker threads [default: as many as pay, at most one for each usable core]
+    #[arg(long, value_name = "N", value_parser = tasklets)]
+    pub(crate) workers: Option<usize>,
+    /// What a thread does that has nothing to do [default: phased]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Wait>,
     /// How many tasklets run the stateless stages at once [default: 1]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
@@ -89,6 +146,9 @@ pub(crate) struct Plan {
 pub(crate) enum Program {
     Wc,
     Uppercase,
+    Sleep,
+    Panic,
+    Idle,
 }
 
 /// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0.

@@ -8,8 +8,11 @@ mod deploy;
 mod flags;
 mod hash;
 mod input;
+mod interrupts;
 mod message;
 mod output;
+mod panics;
+mod stats;
 
 use std::process::ExitCode;
 

@@ -3,13 +3,13 @@ pub(crate) mod pipelines;
 
 use super::{Outcome, failed};
 use crate::config::RunConfig;
-use crate::deploy::Runs;
+use crate::deploy::{Failed, Runs};
 use crate::input::{message, open};
 use crate::message::{Complaints, cause};
 use crate::output::Output;
 use columns::Columns;
 use millstream_core::{Holed, Val};
-use millstream_exec::{Pipeline, RunError};
+use millstream_exec::Pipeline;
 use millstream_io::{Block, Blocks};
 use pipelines::Counts;
 use std::ffi::{OsStr, OsString};
@@ -49,6 +49,9 @@ impl Wc {
             if self.files.is_empty() { vec![None] } else { self.files.iter().map(|name| Some(&**name)).collect() };
         let mut total = Counts::default();
         for name in &names {
+            if runs.interrupted() {
+                break;
+            }
             match count(pipeline, &mut runs, &complaints, *name) {
                 Ok(Some(counts)) => {
                     total += counts;
@@ -71,7 +74,7 @@ fn count<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(
     runs: &mut Runs,
     complaints: &Complaints,
     name: Option<&OsStr>,
-) -> Result<Option<Counts>, RunError> {
+) -> Result<Option<Counts>, Failed> {
     let complain = |error| complaints.complain(&message(name.unwrap_or("standard input".as_ref()), &error));
     let file: File = match open(name.unwrap_or("-".as_ref())) {
         Ok(file) => file,

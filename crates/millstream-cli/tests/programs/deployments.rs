@@ -4,6 +4,10 @@ use crate::scene::{Input, Scene, Seen, prose};
 fn ways() -> Vec<String> {
     let mut ways: Vec<String> =
         ["--deploy model", "--deploy inline", "--deploy inline --ring 1 --batch 1", "--quiet"].map(Into::into).into();
+    for wait in ["phased", "busy-spin", "yielding", "sleeping", "blocking"] {
+        ways.push(format!("--wait {wait}"));
+        ways.push(format!("--wait {wait} --workers 3 --shards 2"));
+    }
     for shards in 1..=4 {
         ways.push(format!("--deploy model --shards {shards}"));
         ways.push(format!("--deploy inline --ring 2 --shards {shards}"));

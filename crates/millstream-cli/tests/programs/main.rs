@@ -3,9 +3,12 @@
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
 mod deployments;
+mod failures;
 mod full;
 mod plan;
 mod scene;
+mod signals;
+mod sleep;
 mod stats;
 mod streams;
 mod uppercase;

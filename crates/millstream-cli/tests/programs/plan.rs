@@ -27,3 +27,65 @@ fn json_is_the_same_plan() {
     assert_eq!(plan["rings"].as_array().unwrap().len(), 5);
     assert_eq!(plan["warnings"].as_array().unwrap().len(), 0);
 }
+
+#[test]
+fn every_program_has_a_plan() {
+    for (program, stages) in [
+        ("sleep", ["first", "left", "right", "last"].as_slice()),
+        ("panic", &["first", "second", "third"]),
+        ("idle", &["idle"]),
+    ] {
+        let plan: serde_json::Value = serde_json::from_str(&plan(&format!("{program} --json"))).expect("JSON");
+        let names: Vec<_> =
+            plan["stages"].as_array().unwrap().iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+        assert_eq!(names, stages);
+    }
+}
+
+#[test]
+fn explanations_say_what_and_why() {
+    let wc = plan("wc --explain --workers 9 --wait blocking");
+    for part in [
+        "usable cores:",
+        "at most 6 (fixed: 9 were asked for, and there are 6 tasklets to share)",
+        "6 shared by the workers, 0 with a thread of their own",
+        "5, 1792 bytes together",
+        "waiting:        blocking",
+        "stages that block: none",
+    ] {
+        assert!(wc.contains(part), "{part} in {wc}");
+    }
+    let sleep = plan("sleep --explain --shards 2");
+    assert!(sleep.contains("automatic: 1 to begin with"), "{sleep}");
+    assert!(sleep.contains("2 shared by the workers, 8 with a thread of their own"), "{sleep}");
+    assert!(sleep.contains("stage that blocks: left (own threads: 2)"), "{sleep}");
+    assert!(plan("wc --explain --workers 1000 --wait busy-spin").contains("busy-spin refused"));
+}
+
+#[test]
+fn explanations_are_json_too() {
+    let plan: serde_json::Value = serde_json::from_str(&plan("sleep --explain --json")).expect("JSON");
+    let explain = &plan["explain"];
+    assert_eq!(explain["rings"], serde_json::json!({ "count": 5, "bytes": 640 }));
+    assert_eq!(explain["blocking"].as_array().unwrap().len(), 4);
+    assert_eq!(explain["wait"]["strategy"], "phased");
+    assert!(explain["cores"]["usable"].as_u64().unwrap() >= 1);
+}
+
+/// What is explained is what a run then does.
+#[test]
+fn runs_do_what_was_explained() {
+    for (program, args) in [("wc", "wc"), ("uppercase", "uppercase"), ("sleep", "sleep")] {
+        let explained: serde_json::Value =
+            serde_json::from_str(&plan(&format!("{program} --explain --json"))).expect("JSON");
+        let seen = Scene::new().millstream(&format!("{args} --stats"), Input::Nothing);
+        let stats: serde_json::Value = serde_json::from_str(&seen.stderr).expect("JSON");
+        let run = &stats["runs"][0];
+        let tasklets = &explained["explain"]["tasklets"];
+        let explained_tasklets = tasklets["shared"].as_u64().unwrap() + tasklets["own_thread"].as_u64().unwrap();
+        assert_eq!(run["tasklets"], explained_tasklets, "{program}");
+        assert_eq!(run["ring_bytes"], explained["explain"]["rings"]["bytes"], "{program}");
+        let blocking = run["stages"].as_array().unwrap().iter().filter(|stage| stage["blocking"] == true).count();
+        assert_eq!(tasklets["own_thread"], blocking, "{program}");
+    }
+}

@@ -16,6 +16,32 @@ fn stats_go_where_they_are_sent() {
 }
 
 #[test]
+fn stats_tell_what_the_run_did() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text --stats --workers 2", Input::Nothing);
+    let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
+    let run = &stats["runs"][0];
+    assert_eq!((&run["ending"], &run["workers"]), (&"end".into(), &2.into()));
+    assert_eq!(run["decisions"][0], "2 workers, as asked for");
+    let stages = run["stages"].as_array().unwrap();
+    let names: Vec<&str> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["source", "lines", "words", "bytes", "counts", "sink"]);
+    for stage in &stages[1..] {
+        assert_eq!((&stage["moved"], &stage["left"], &stage["blocking"]), (&2.into(), &0.into(), &false.into()));
+        assert!(stage["longest_step"].is_f64() && stage["ns_per_number"].is_f64(), "{stage}");
+    }
+}
+
+#[test]
+fn busy_spinning_threads_do_not_outnumber_the_cores() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text --stats --workers 1000 --wait busy-spin", Input::Nothing);
+    let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
+    let decisions = stats["runs"][0]["decisions"].to_string();
+    assert!(decisions.contains("busy-spin refused"), "{decisions}");
+}
+
+#[test]
 fn stats_overwrite_nothing_else() {
     let scene = Scene::new().file("text", "a b\n").file("other.json", "{\"runs\": 7}");
     for name in ["text", "other.json"] {

@@ -17,7 +17,10 @@ fn wrong_use_is_refused_with_a_reason() {
         ("uppercase --shards 0", "at least 1"),
         ("uppercase --deploy nowhere", "nowhere"),
         ("uppercase --deploy queues", "no queue deployment yet"),
-        ("wc --wait phased", "--wait"),
+        ("wc --wait nosuch", "nosuch"),
+        ("panic", "--at"),
+        ("panic --at -1", "-1"),
+        ("sleep --sharded --shards 3", "cannot be used with"),
         ("plan", "PROGRAM"),
         ("plan nosuch", "nosuch"),
     ];

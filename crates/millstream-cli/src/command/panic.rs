@@ -1,0 +1,37 @@
+use super::{Outcome, failed};
+use crate::config::RunConfig;
+use crate::deploy::Runs;
+use crate::message::Complaints;
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::Pipeline;
+use millstream_exec::source::ready;
+
+/// `panic`: a stage that fails at a number.
+#[derive(Debug)]
+pub(crate) struct Panic {
+    pub(crate) at: u64,
+    pub(crate) shards: usize,
+    pub(crate) run: RunConfig,
+}
+
+/// Three maps, of which the third does not like a number.
+pub(crate) fn panicking(at: u64, shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    let third = move |x: &u64| {
+        assert!(*x != at, "boom");
+        *x
+    };
+    pipeline::<u64>().shard(shards, move |p| {
+        p.map(|x: &u64| *x).named("first").map(|x: &u64| *x).named("second").map(third).named("third")
+    })
+}
+
+impl Panic {
+    pub(crate) fn run(self) -> Outcome {
+        let mut runs = Runs::new(self.run, Complaints::of("panic"));
+        // No number behind the failure is ever wanted, and the model could not hold them all.
+        match runs.run(&panicking(self.at, self.shards), ready(0..=self.at), (), |(), _: &u64| {}) {
+            Ok(()) => runs.finish(),
+            Err(error) => failed(&error),
+        }
+    }
+}

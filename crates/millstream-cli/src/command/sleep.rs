@@ -1,0 +1,55 @@
+use super::{Outcome, failed};
+use crate::config::RunConfig;
+use crate::deploy::Runs;
+use crate::message::{Complaints, cause};
+use crate::output::Output;
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::Pipeline;
+use millstream_exec::source::ready;
+use std::thread;
+use std::time::Duration;
+
+/// `sleep`: five items, each of which is slept over four times, and no two of these sleeps are in each other's way.
+#[derive(Debug)]
+pub(crate) struct Sleep {
+    pub(crate) shards: usize,
+    pub(crate) run: RunConfig,
+}
+
+const ITEMS: u64 = 5;
+const NAP: Duration = Duration::from_millis(250);
+
+fn slept<B>(value: B) -> B {
+    thread::sleep(NAP);
+    value
+}
+
+/// A sleep, two of them side by side, and one more.
+pub(crate) fn sleep(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>()
+        .shard(shards, |p| p.map_blocking(|x: &u64| slept(*x)).named("first"))
+        .fanout(
+            move |p| p.shard(shards, |p| p.map_blocking(|x: &u64| slept(*x)).named("left")),
+            move |p| p.shard(shards, |p| p.map_blocking(|x: &u64| slept(x * x)).named("right")),
+        )
+        .shard(shards, |p| p.map_blocking(|(x, square): (&u64, &u64)| slept(x + square)).named("last"))
+}
+
+impl Sleep {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("sleep");
+        let output = match Output::open(&complaints) {
+            Ok(output) => output,
+            Err(error) => {
+                complaints.complain(&cause(&error));
+                return Outcome::InputOrOutputFailed;
+            }
+        };
+        let mut runs = Runs::new(self.run, complaints);
+        let print = |output: &mut Output, number: &u64| output.write(format!("{number}\n").as_bytes());
+        match runs.run(&sleep(self.shards), ready(1..=ITEMS), output, print) {
+            Ok(_) => runs.finish(),
+            Err(error) => failed(&error),
+        }
+    }
+}

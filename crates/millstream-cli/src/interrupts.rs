@@ -1,0 +1,132 @@
+//! SIGINT and SIGTERM: the first drains what runs, the second stops it now.
+
+use crate::command::Outcome;
+use millstream_exec::{Handle, Source};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a run that was told to stop may take: its sink can sit in a write that nobody reads.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The signals that came, and what they are to end.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupts(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The first signal; its number is what the exit code tells.
+    first: Option<u8>,
+    running: Option<Ends>,
+}
+
+/// How to end what runs.
+struct Ends {
+    drain: Box<dyn Fn() + Send>,
+    stop_now: Box<dyn Fn() + Send>,
+}
+
+impl Interrupts {
+    /// Listens from now on; until then the signals do what they always do.
+    pub(crate) fn listen(&self) -> io::Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let interrupts = self.clone();
+        let builder = thread::Builder::new().name("signals".to_owned());
+        builder.spawn(move || signals.forever().for_each(|signal| interrupts.signalled(signal))).map(drop)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signalled(&self, signal: i32) {
+        let mut state = self.lock();
+        let Some(first) = state.first else {
+            state.first = u8::try_from(signal).ok();
+            if let Some(running) = &state.running {
+                (running.drain)();
+            }
+            drop(state);
+            self.0.came.notify_all();
+            return;
+        };
+        if let Some(running) = &state.running {
+            (running.stop_now)();
+        }
+        drop(state);
+        // The process ends by itself meanwhile, unless something hangs that nobody can stop.
+        thread::sleep(GRACE);
+        Outcome::Interrupted(first).exit()
+    }
+
+    /// The signal that came first, if one came.
+    pub(crate) fn first(&self) -> Option<u8> {
+        self.lock().first
+    }
+
+    /// Waits for the first signal.
+    pub(crate) fn wait(&self) {
+        let state = self.lock();
+        let came = self.0.came.wait_while(state, |state| state.first.is_none());
+        drop(came);
+    }
+
+    /// From now on signals end this run; one that has come already does so at once.
+    pub(crate) fn attend<S>(&self, handle: &mut Handle<S>) {
+        let (drain, stop) = (handle.stopper(), handle.stopper());
+        let ends = Ends { drain: Box::new(move || drain.drain()), stop_now: Box::new(move || stop.stop_now()) };
+        let mut state = self.lock();
+        if state.first.is_some() {
+            (ends.drain)();
+        }
+        state.running = Some(ends);
+    }
+
+    /// Nothing runs any more.
+    pub(crate) fn leave(&self) {
+        self.lock().running = None;
+    }
+}
+
+impl std::fmt::Debug for Interrupts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interrupts").field("first", &self.first()).finish_non_exhaustive()
+    }
+}
+
+/// A source that ends when a signal has come: for deployments without a handle to drain by. Where it sits in a `read`,
+/// it ends after that.
+#[derive(Debug)]
+pub(crate) struct Until<X>(pub(crate) X, pub(crate) Interrupts);
+
+impl<T: millstream_core::Event, X: Source<T>> Source<T> for Until<X> {
+    type Values = UntilValues<X::Values>;
+    const WAITS: bool = X::WAITS;
+
+    fn values(self) -> Self::Values {
+        UntilValues { values: self.0.values(), interrupts: self.1 }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct UntilValues<I> {
+    values: I,
+    interrupts: Interrupts,
+}
+
+impl<I: Iterator> Iterator for UntilValues<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        if self.interrupts.first().is_some() { None } else { self.values.next() }
+    }
+}

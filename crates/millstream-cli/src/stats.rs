@@ -1,0 +1,50 @@
+//! What a run did, as JSON.
+
+use millstream_exec::{Ending, Report, StageReport};
+use serde_json::{Value, json};
+
+/// How statistics begin, by which a file of them is known.
+pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
+
+/// All runs of a command.
+pub(crate) fn text(runs: &[Value]) -> String {
+    format!("{:#}", json!({ "runs": runs }))
+}
+
+pub(crate) fn of_model(numbers: usize) -> Value {
+    json!({ "deploy": "model", "numbers": numbers })
+}
+
+pub(crate) fn of_run(deploy: &str, report: &Report) -> Value {
+    json!({
+        "deploy": deploy,
+        "ending": ending(report.ending),
+        "numbers": report.numbers.0,
+        "values": report.values,
+        "workers": report.workers,
+        "tasklets": report.tasklets,
+        "ring_bytes": report.ring_bytes,
+        "seconds": report.elapsed.as_secs_f64(),
+        "decisions": report.decisions,
+        "stages": report.stages.iter().map(stage).collect::<Vec<Value>>(),
+    })
+}
+
+fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::End => "end",
+        Ending::Drained => "drained",
+        Ending::Stopped => "stopped",
+    }
+}
+
+fn stage(stage: &StageReport) -> Value {
+    json!({
+        "name": stage.name,
+        "moved": stage.moved,
+        "left": stage.left,
+        "ns_per_number": stage.ns_per_number,
+        "longest_step": stage.longest_step.as_secs_f64(),
+        "blocking": stage.blocking,
+    })
+}

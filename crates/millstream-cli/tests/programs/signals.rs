@@ -1,0 +1,194 @@
+//! SIGINT and SIGTERM: the first drains, the second stops now.
+
+use crate::scene::{PATIENCE, Scene, ended, skipped};
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WAYS: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
+
+fn start(args: &str) -> Child {
+    let mut command = Scene::new().command("millstream", args);
+    command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status();
+    assert!(sent.expect("a shell").success());
+}
+
+/// Waits until the program catches SIGINT; false where the system does not tell.
+fn listens(child: &Child) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) else { return false };
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let Some(mask) = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) else { return false };
+        // SIGINT is signal 2, SIGTERM 15.
+        if mask & (1 << 1) != 0 && mask & (1 << 14) != 0 {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("the program does not listen to signals");
+}
+
+/// What the program has written, and its exit code.
+fn result(child: &mut Child) -> (String, String, Option<i32>) {
+    let code = ended(child).code();
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (stdout, stderr, code)
+}
+
+/// The first lines that come out while the program runs.
+fn first_line(child: &mut Child) -> String {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    let output = child.stdout.as_mut().unwrap();
+    while !line.ends_with(b"\n") {
+        output.read_exact(&mut byte).expect("a line");
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).unwrap()
+}
+
+#[test]
+fn an_endless_pipe_is_counted_up_to_the_signal() {
+    for (signal, code) in WAYS {
+        for args in ["wc", "wc --shards 2", "wc --workers 2", "wc --wait blocking", "wc --deploy inline"] {
+            let mut child = start(args);
+            let mut stdin = child.stdin.take().unwrap();
+            // More than a pipe holds, so that some of it has been read.
+            stdin.write_all(&b"y\n".repeat(500_000)).unwrap();
+            let feeding = thread::spawn(move || while stdin.write_all(&b"y\n".repeat(1000)).is_ok() {});
+            send(signal, &child);
+            let (stdout, stderr, seen) = result(&mut child);
+            assert_eq!((stderr.as_str(), seen), ("", Some(code)), "{args}");
+            let counts: Vec<u64> = stdout.split_whitespace().map(|count| count.parse().unwrap()).collect();
+            assert!(counts[2] > 0 && counts[0].abs_diff(counts[2] / 2) <= 1, "{args}: {stdout}");
+            feeding.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_read_that_brings_nothing_does_not_hold_it_up() {
+    for (signal, code) in WAYS {
+        for args in ["wc", "wc --shards 3 --workers 2", "wc --ring 1"] {
+            let mut child = start(args);
+            // Stays open.
+            let stdin = child.stdin.take().unwrap();
+            if !listens(&child) {
+                return skipped("a_read_that_brings_nothing_does_not_hold_it_up", "no list of signals in /proc");
+            }
+            send(signal, &child);
+            assert_eq!(result(&mut child), ("      0       0       0\n".into(), String::new(), Some(code)), "{args}");
+            drop(stdin);
+        }
+    }
+}
+
+#[test]
+fn what_was_accepted_comes_out() {
+    for args in ["uppercase", "uppercase --shards 2", "uppercase --ring 1 --workers 2"] {
+        let mut child = start(args);
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"first\n").unwrap();
+        assert_eq!(first_line(&mut child), "FIRST\n");
+        send("INT", &child);
+        assert_eq!(result(&mut child), (String::new(), String::new(), Some(130)), "{args}");
+        drop(stdin);
+    }
+    let mut child = start("sleep");
+    assert_eq!(first_line(&mut child), "2\n");
+    send("TERM", &child);
+    assert_eq!(result(&mut child), ("6\n12\n20\n30\n".into(), String::new(), Some(143)));
+}
+
+#[test]
+fn files_behind_the_signal_are_left_out() {
+    let mut child = start("wc /dev/null - /dev/null");
+    let stdin = child.stdin.take().unwrap();
+    assert_eq!(first_line(&mut child), "      0       0       0 /dev/null\n");
+    send("INT", &child);
+    let (stdout, stderr, code) = result(&mut child);
+    assert_eq!((stderr.as_str(), code), ("", Some(130)));
+    let (pipe, total) = ("      0       0       0 -\n", "      0       0       0 total\n");
+    // The signal may come before the pipe's turn.
+    assert!([total.to_owned(), format!("{pipe}{total}")].contains(&stdout), "{stdout}");
+    drop(stdin);
+}
+
+#[test]
+fn the_second_signal_stops_what_would_take_longer() {
+    // Another machine may be too slow to send two signals before the last item is out.
+    let stopped_early = || {
+        let mut child = start("sleep --stats -");
+        assert_eq!(first_line(&mut child), "2\n");
+        send("INT", &child);
+        send("TERM", &child);
+        let (stdout, stderr, code) = result(&mut child);
+        assert_eq!(code, Some(130));
+        assert!("6\n12\n20\n30\n".starts_with(&stdout), "{stdout}");
+        stdout.len() < 12 && stderr.contains("\"stopped\"")
+    };
+    assert!((0..5).any(|_| stopped_early()), "every item came out");
+}
+
+#[test]
+fn the_second_signal_ends_a_write_that_nobody_reads() {
+    let mut child = start("uppercase");
+    let mut stdin = child.stdin.take().unwrap();
+    let feeding = thread::spawn(move || while stdin.write_all(&[b'x'; 4096]).is_ok() {});
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    // Two of the same signal could be taken for one.
+    send("INT", &child);
+    send("TERM", &child);
+    assert_eq!(ended(&mut child).code(), Some(130));
+    feeding.join().unwrap();
+}
+
+#[test]
+fn idling_ends_by_a_signal_wherever_it_runs() {
+    for (signal, code) in WAYS {
+        for deploy in ["rings", "inline", "model"] {
+            let mut child = start(&format!("idle --deploy {deploy}"));
+            if !listens(&child) {
+                return skipped("idling_ends_by_a_signal_wherever_it_runs", "no list of signals in /proc");
+            }
+            send(signal, &child);
+            assert_eq!(result(&mut child), (String::new(), String::new(), Some(code)), "{deploy}");
+        }
+    }
+}
+
+/// Processor time, not wall time: a busy machine changes nothing.
+#[test]
+fn idling_takes_no_processor_time() {
+    const WATCHED: Duration = Duration::from_secs(10);
+    let mut child = start("idle");
+    if !listens(&child) {
+        return skipped("idling_takes_no_processor_time", "no list of signals in /proc");
+    }
+    let before = processor_ns(&child);
+    thread::sleep(WATCHED);
+    let after = processor_ns(&child);
+    send("INT", &child);
+    assert_eq!(ended(&mut child).code(), Some(130));
+    let took = Duration::from_nanos(after - before);
+    assert!(took < WATCHED / 100, "{took:?} of {WATCHED:?}");
+}
+
+/// What all threads of the program have taken.
+fn processor_ns(child: &Child) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let taken = threads.map(|thread| {
+        let text = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    });
+    taken.sum()
+}
