@@ -202,3 +202,27 @@ fn the_gates_are_read_far_less_often_than_slots_are_claimed() {
 fn an_unboxed_ring_has_the_size_of_its_values() {
     assert_eq!(size_of::<<Full as millstream_core::Density>::Slot<u64>>(), 8);
 }
+
+#[test]
+fn free_slots_lists_and_folds_before_and_after_the_ring_wraps() {
+    let (mut producer, mut reader) = ring::<char, Full>(4).unwrap();
+    let list = |reader: &mut Reader<Val<char>>| {
+        let mut all = String::new();
+        while let Some(batch) = reader.batch(4) {
+            all.extend(batch.iter().flatten());
+        }
+        all
+    };
+    assert_eq!((producer.capacity(), producer.free(), reader.backlog()), (4, 4, 0));
+    assert_eq!(publish(&mut producer, "abc".chars()), 3);
+    assert_eq!((producer.free(), reader.backlog()), (1, 3));
+    let mut fork = reader.fork();
+    assert_eq!(list(&mut fork), "abc");
+    let batch = reader.batch(1).unwrap();
+    assert_eq!(batch.iter().flatten().fold(String::from("z"), |all, c| all + &c.to_string()), "za");
+    drop(batch);
+    assert_eq!(publish(&mut producer, "de".chars()), 2, "the slot of `a` is used again");
+    assert_eq!(list(&mut reader), "bcde");
+    assert_eq!(list(&mut fork), "de");
+    assert_eq!(producer.free(), 4);
+}
