@@ -59,9 +59,10 @@ fn cases(depth: Depth) -> &'static str {
 fn tests(report: &mut Report, depth: Depth) {
     let examples = if depth == Depth::Quick { "" } else { " --examples" };
     report.must("tests", || {
-        Cmd::cargo(&format!("test --workspace --all-features --no-fail-fast --tests{examples}"))
-            .env_default("PROPTEST_CASES", cases(depth))
-            .run()
+        let tests = Cmd::cargo(&format!("test --workspace --all-features --no-fail-fast --tests{examples}"))
+            .env_default("PROPTEST_CASES", cases(depth));
+        // What takes minutes runs where this is set.
+        if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1").run() } else { tests.run() }
     });
     if depth != Depth::Quick {
         report.must("doctests", || Cmd::cargo("test --workspace --all-features --no-fail-fast --doc").run());
