@@ -42,7 +42,7 @@ macro_rules! combinator {
         $crate::pipe::combinator!(@through [$($parameter),*] [$($body)*] $pipe $($inherited)*);
     };
     (@own $parameters:tt $pipe:ident $first:ident $($rest:ident)*) => {
-        $crate::pipe::combinator!(@impl $parameters [] $pipe $first);
+        $crate::pipe::combinator!(@stage $parameters $pipe $first);
         $crate::pipe::combinator!(@own $parameters $pipe $($rest)*);
     };
     (@own $parameters:tt $pipe:ident) => {};
@@ -51,6 +51,11 @@ macro_rules! combinator {
         $crate::pipe::combinator!(@through $parameters $bodies $pipe $($rest)*);
     };
     (@through $parameters:tt $bodies:tt $pipe:ident) => {};
+    // A list of all stages in an error message helps nobody, and changes with every new one.
+    (@stage [$($parameter:ident),*] $pipe:ident $marker:ident) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> {}
+    };
     (@impl [$($parameter:ident),*] [$($body:ident)*] $pipe:ident $marker:ident) => {
         impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> where $($body: $crate::$marker),* {}
     };

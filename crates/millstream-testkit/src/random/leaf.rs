@@ -61,6 +61,13 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             });
             chain.then(BoxPipeline::new(stage), Kind::Whole(Whole::H))
         }
+        Pipe::MapBlocking { plus } => {
+            chain.then(BoxPipeline::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))), same)
+        }
+        Pipe::TryMap { modulus, plus } => {
+            let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
+            chain.then(BoxPipeline::new(stage), Kind::Whole(Whole::H))
+        }
         Pipe::Scan { start } => {
             chain.then(BoxPipeline::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))), same)
         }
@@ -73,6 +80,16 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(BoxPipeline::new(id::<A>().delay(first)), delayed::<A>())
         }
         _ => unreachable!("{tree} is not one stage"),
+    }
+}
+
+/// What a [`Pipe::TryMap`] tries.
+fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
+    match kept(value, modulus) {
+        true => Ok(mapped(value, plus)),
+        // Unwinds as a panic does, without the message.
+        false if plus % 2 == 1 => std::panic::resume_unwind(Box::new("odd")),
+        false => Err("even"),
     }
 }
 

@@ -51,7 +51,7 @@ fn grow(rng: &mut TestRng, size: usize, pure: bool) -> Pipe {
 
 fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
     let small = below(rng, 9) as i64;
-    match below(rng, if pure { 8 } else { 12 }) {
+    match below(rng, if pure { 10 } else { 14 }) {
         0 => Pipe::Id,
         1 => Pipe::Tuple,
         2 | 3 => Pipe::Filter { modulus: 1 + small },
@@ -59,8 +59,10 @@ fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
         5 => Pipe::FilterMap { modulus: 1 + small, plus: small },
         6 => Pipe::Fst,
         7 => Pipe::Snd,
-        8 => Pipe::Fold { start: small },
-        9 => Pipe::Delay { first: small },
+        8 => Pipe::MapBlocking { plus: small },
+        9 => Pipe::TryMap { modulus: 1 + small, plus: small },
+        10 => Pipe::Fold { start: small },
+        11 => Pipe::Delay { first: small },
         _ => Pipe::Scan { start: small },
     }
 }

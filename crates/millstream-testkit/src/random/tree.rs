@@ -14,6 +14,11 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::Map`], with a thread of its own.
+    MapBlocking {
+        /// The summand.
+        plus: i64,
+    },
     /// The value's halves, as a tuple in one ring.
     Tuple,
     /// The first of the value's halves.
@@ -27,6 +32,13 @@ pub enum Pipe {
     },
     /// As [`Pipe::Filter`], and then as [`Pipe::Map`], in one stage.
     FilterMap {
+        /// The modulus.
+        modulus: i64,
+        /// The summand.
+        plus: i64,
+    },
+    /// As [`Pipe::FilterMap`], by a function that fails where the other leaves out, or panics where `plus` is odd.
+    TryMap {
         /// The modulus.
         modulus: i64,
         /// The summand.
@@ -98,6 +110,8 @@ impl Pipe {
             | Pipe::Snd
             | Pipe::Filter { .. }
             | Pipe::FilterMap { .. }
+            | Pipe::MapBlocking { .. }
+            | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => p.is_pure() && q.is_pure(),
@@ -190,6 +204,8 @@ impl fmt::Display for Pipe {
             Pipe::Snd => write!(f, "snd"),
             Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
             Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
+            Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
+            Pipe::TryMap { modulus, plus } => write!(f, "try_map({modulus}, {plus})"),
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::Delay { first } => write!(f, "delay({first})"),
