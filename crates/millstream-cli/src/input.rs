@@ -1,14 +1,26 @@
 //! Inputs by the names that the user gave them.
 
+use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
 use millstream_io::{Block, Blocks, Failure, stdio};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
+use std::os::unix::fs::FileTypeExt;
 use std::{io, vec};
 
 /// Opens a file by its name; `-` is standard input.
 pub(crate) fn open(name: &OsStr) -> io::Result<File> {
     if name == "-" { stdio::input() } else { File::open(name) }
+}
+
+/// As [`open`]; none if a signal comes while it waits for somebody to open the other end.
+pub(crate) fn open_unless_interrupted(name: &OsStr, interrupts: &Interrupts) -> io::Result<Option<File>> {
+    let waits = name != "-" && fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo());
+    if !waits {
+        return open(name).map(Some);
+    }
+    let name = name.to_owned();
+    interrupts.unless_interrupted(move || open(&name))?.transpose()
 }
 
 /// How a message speaks of an input that failed.

@@ -80,6 +80,31 @@ impl Interrupts {
         drop(came);
     }
 
+    /// What `f` gives, on a thread of its own; none if a signal comes before. Then nobody waits for `f` any more.
+    pub(crate) fn unless_interrupted<R: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> io::Result<Option<R>> {
+        let (interrupts, result) = (self.clone(), Arc::new(Mutex::new(None)));
+        let given = result.clone();
+        thread::Builder::new().name("waiting".to_owned()).spawn(move || {
+            let made = f();
+            // Under the lock that the waiter looks under, so that it does not miss it.
+            let state = interrupts.lock();
+            *given.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+            drop(state);
+            interrupts.0.came.notify_all();
+        })?;
+        let mut state = self.lock();
+        loop {
+            let made = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if made.is_some() || state.first.is_some() {
+                return Ok(made);
+            }
+            state = self.0.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// From now on signals end this run; one that has come already does so at once.
     pub(crate) fn attend<S>(&self, handle: &mut Handle<S>) {
         let (drain, stop) = (handle.stopper(), handle.stopper());

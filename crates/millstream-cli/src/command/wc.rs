@@ -4,7 +4,7 @@ pub(crate) mod pipelines;
 use super::{Outcome, failed};
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
-use crate::input::{message, open};
+use crate::input::{message, open_unless_interrupted};
 use crate::message::{Complaints, cause};
 use crate::output::Output;
 use columns::Columns;
@@ -48,8 +48,9 @@ impl Wc {
         let names: Vec<Option<&OsStr>> =
             if self.files.is_empty() { vec![None] } else { self.files.iter().map(|name| Some(&**name)).collect() };
         let mut total = Counts::default();
-        for name in &names {
-            if runs.interrupted() {
+        for (i, name) in names.iter().enumerate() {
+            // The first has counts, be they 0, however early a signal comes.
+            if i > 0 && runs.interrupted() {
                 break;
             }
             match count(pipeline, &mut runs, &complaints, *name) {
@@ -68,7 +69,7 @@ impl Wc {
     }
 }
 
-/// The counts of one input as far as it can be read; none if it cannot be opened.
+/// The counts of one input as far as it can be read; none if it cannot be opened, or not before a signal comes.
 fn count<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(
     pipeline: &P,
     runs: &mut Runs,
@@ -76,8 +77,9 @@ fn count<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(
     name: Option<&OsStr>,
 ) -> Result<Option<Counts>, Failed> {
     let complain = |error| complaints.complain(&message(name.unwrap_or("standard input".as_ref()), &error));
-    let file: File = match open(name.unwrap_or("-".as_ref())) {
-        Ok(file) => file,
+    let file: File = match open_unless_interrupted(name.unwrap_or("-".as_ref()), &runs.interrupts()) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(None),
         Err(error) => {
             complain(error);
             return Ok(None);
