@@ -92,6 +92,10 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
 
 /// Publishes a value as soon as there is room; false if the run takes no more.
 pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -> bool {
+    // Nobody reads a stopped run's ring, so there would always be room.
+    if shared.stopped() {
+        return false;
+    }
     let mut unsent = Some(value);
     let published = shared.wait_for(|| match output.offer(unsent.take()?) {
         Offer::Published => Some(true),
