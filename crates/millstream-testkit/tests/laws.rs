@@ -2,7 +2,9 @@
 //!
 //! Two pipelines are equal if they fill the same slots with the same values, END's among them, behind any source.
 
-use millstream_testkit::random::Pipe::{Both, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Scan, Shard, Snd};
+use millstream_testkit::random::Pipe::{
+    Both, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Scan, Shard, Snd, TryMap,
+};
 use millstream_testkit::random::{Pipe, Value, pipes, values};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -55,7 +57,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
 
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
-        Filter { modulus: plus } | FilterMap { plus, .. } => Map { plus },
+        Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
         stage => stage,
     })
 }

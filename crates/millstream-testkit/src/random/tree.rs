@@ -188,6 +188,8 @@ impl Pipe {
             Pipe::FilterMap { modulus, plus } => {
                 found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
             }
+            Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
+            Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             _ => {}
         }
         found

@@ -36,12 +36,12 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
     let divides = |modulus: i64, value: &Value| digest(value).rem_euclid(modulus) == 0;
     match *stage {
         Pipe::Id => here.cloned(),
-        Pipe::Map { plus } => Some(mapped(here?, plus)),
+        Pipe::Map { plus } | Pipe::MapBlocking { plus } => Some(mapped(here?, plus)),
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
         Pipe::Fst => Some(halves(here?).0),
         Pipe::Snd => Some(halves(here?).1),
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
-        Pipe::FilterMap { modulus, plus } => {
+        Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
         }
         Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),
