@@ -44,7 +44,7 @@ mod worker;
 pub use boxed::{AnyPipe, BoxPipeline, PurePipe};
 pub use carried::Carried;
 pub use error::RunError;
-pub use handle::Handle;
+pub use handle::{Handle, Stopper};
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use pipeline::Pipeline;
 pub use report::{Ending, Report, StageReport};

@@ -1,6 +1,6 @@
 use crate::rings::usable_cores;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a thread without work does before it has some again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,6 +39,8 @@ impl fmt::Display for Wait {
 const SPINS: u32 = 256;
 const YIELDS: u32 = 16;
 const NAP: Duration = Duration::from_micros(50);
+/// A yield that takes longer gave the core to somebody with work to do.
+const SLICE: Duration = Duration::from_micros(20);
 
 /// A strategy, as this run can have it.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +71,18 @@ impl Patience {
         match self.wait {
             Wait::Blocking => return false,
             Wait::Yielding => std::thread::yield_now(),
-            _ if round < self.spins + YIELDS => std::thread::yield_now(),
+            _ if round < self.spins + YIELDS => return yielded_quickly() || self.wait == Wait::Sleeping,
             Wait::Sleeping => std::thread::sleep(NAP),
             _ => return false,
         }
         true
     }
+}
+
+/// Yields; false if somebody else took the core for long. Where others want the core as well, a few yields cost as many
+/// of their time slices, and a parked thread is back sooner.
+fn yielded_quickly() -> bool {
+    let begun = Instant::now();
+    std::thread::yield_now();
+    begun.elapsed() < SLICE
 }
