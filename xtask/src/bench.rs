@@ -12,7 +12,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result {
-    let cargo = ["run", "--quiet", "--release", "-p", "millstream-bench", "--"];
+    let cargo = ["run", "--quiet", "--release", "-p", "millstream-bench", "--", "--rivals"];
     let all = cargo.into_iter().chain(args.args.iter().map(String::as_str));
     Cmd::new("cargo", all).run_passing_code()
 }

@@ -145,10 +145,10 @@ impl Controller {
 }
 
 /// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
-pub(crate) fn review(pool: &Arc<Pool>) {
+pub(crate) fn review(pool: &Arc<Pool>, now: Instant) {
     let Ok(mut controller) = pool.controller.try_lock() else { return };
     let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
-    if controller.review(Instant::now(), moved)
+    if controller.review(now, moved)
         && let Err(error) = place(pool, &mut controller)
     {
         controller.note(format!("a worker could not be started: {error}"));

@@ -40,7 +40,8 @@ pub(crate) struct Seat {
     done: AtomicBool,
     /// Numbers moved. Only whoever holds the lock stores it, and so with the next two.
     moved: AtomicU64,
-    busy_ns: AtomicU64,
+    timed_moved: AtomicU64,
+    timed_ns: AtomicU64,
     longest_ns: AtomicU64,
 }
 
@@ -52,7 +53,8 @@ impl Seat {
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
             moved: AtomicU64::new(0),
-            busy_ns: AtomicU64::new(0),
+            timed_moved: AtomicU64::new(0),
+            timed_ns: AtomicU64::new(0),
             longest_ns: AtomicU64::new(0),
         }
     }
@@ -61,18 +63,19 @@ impl Seat {
         self.moved.load(Ordering::Relaxed)
     }
 
-    /// Nanoseconds a number.
+    /// Nanoseconds a number, by the steps that were timed.
     pub(crate) fn cost(&self) -> Option<f64> {
-        let moved = self.moved();
-        (moved > 0).then(|| self.busy_ns.load(Ordering::Relaxed) as f64 / moved as f64)
+        let moved = self.timed_moved.load(Ordering::Relaxed);
+        (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Tasklet>>> {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One step, unless somebody else is at it. `clock` is when it begins, and then when it has ended.
-    fn step(&self, shared: &Shared, clock: &mut Instant) -> Option<Progress> {
+    /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
+    /// then when it has ended.
+    fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
         let mut occupant = match self.occupant.try_lock() {
             Ok(occupant) => occupant,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -87,8 +90,14 @@ impl Seat {
             }
         };
         if progress.moved > 0 {
-            let begun = std::mem::replace(clock, Instant::now());
-            self.count(progress.moved as u64, clock.duration_since(begun));
+            add(&self.moved, progress.moved as u64);
+            if let Some(begun) = clock {
+                let ended = Instant::now();
+                self.time(progress.moved as u64, ended.duration_since(*begun));
+                *begun = ended;
+            }
+            // Whoever waits for what this step did need not wait for the round.
+            shared.signal.notify_early();
         }
         if progress.done {
             // Its readers' gates go with it.
@@ -97,10 +106,10 @@ impl Seat {
         Some(progress)
     }
 
-    fn count(&self, moved: u64, took: Duration) {
+    fn time(&self, moved: u64, took: Duration) {
         let ns = took.as_nanos() as u64;
-        add(&self.moved, moved);
-        add(&self.busy_ns, ns);
+        add(&self.timed_moved, moved);
+        add(&self.timed_ns, ns);
         if ns > self.longest_ns.load(Ordering::Relaxed) {
             self.longest_ns.store(ns, Ordering::Relaxed);
         }
@@ -195,10 +204,10 @@ impl Pool {
         Ok(())
     }
 
-    /// One step of every tasklet in the group. How much moved; none if somebody else was at one of them.
-    pub(crate) fn round(&self, group: Range<usize>) -> Option<usize> {
+    /// One step of every tasklet in the group, timed or not. How much moved; none if somebody else was at one of them.
+    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Option<usize> {
         let mut moved = Some(0);
-        let mut clock = Instant::now();
+        let mut clock = timed.then(Instant::now);
         for i in &self.cooperative[group] {
             match self.step(*i, &mut clock) {
                 None => moved = None,
@@ -210,7 +219,7 @@ impl Pool {
 
     /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
     /// at it.
-    pub(crate) fn step(&self, seat: usize, clock: &mut Instant) -> Option<usize> {
+    pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
         let seat = &self.seats[seat];
         if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
             return Some(0);

@@ -49,9 +49,10 @@ pub struct StageReport {
     pub moved: u64,
     /// Numbers of its input that it has not worked on.
     pub left: u64,
-    /// What a number cost on average, in nanoseconds.
+    /// What a number cost on average, in nanoseconds, by the steps that were timed.
     pub ns_per_number: Option<f64>,
-    /// How long its longest step took. A step of a stage that does not block should be short: other stages wait.
+    /// How long the longest of the steps that were timed took: those of the first rounds, of one round in sixteen, and
+    /// of those behind a round that took over a millisecond. A step of a stage that does not block should be short: other stages wait.
     pub longest_step: Duration,
     /// Whether it had a thread of its own.
     pub blocking: bool,

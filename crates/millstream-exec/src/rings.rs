@@ -18,12 +18,12 @@ pub struct Rings {
     wait: Wait,
 }
 
-/// Slots of each ring, unless it is set: two batches fit twice, and a ring of `u64` is 32 KiB, so that a chain of a
+/// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
 /// few stages stays in the second-level cache.
 pub(crate) const DEFAULT_SLOTS: usize = 4096;
 
 /// The most that one step moves, unless it is set.
-pub(crate) const DEFAULT_BATCH: usize = 1024;
+pub(crate) const DEFAULT_BATCH: usize = 2048;
 
 impl Default for Rings {
     fn default() -> Self {
@@ -32,7 +32,7 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of 4096 slots, batches of at most 1024, as many workers as pay, and phased waiting.
+    /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
         Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None, wait: Wait::Phased }

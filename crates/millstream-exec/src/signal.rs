@@ -85,6 +85,15 @@ impl Signal {
         }
     }
 
+    /// As [`notify`](Signal::notify), but it may overlook somebody who is just announcing himself: for waking early
+    /// those who wait already. `notify` has to follow.
+    #[inline]
+    pub fn notify_early(&self) {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.wake_all();
+        }
+    }
+
     #[cold]
     fn wake_all(&self) {
         *self.events.lock().unwrap_or_else(PoisonError::into_inner) += 1;

@@ -4,10 +4,39 @@
 use crate::placement::review;
 use crate::pool::Pool;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The placement is reviewed in one round of so many.
 const REVIEWED: u32 = 8;
+
+/// The steps of one round in so many are timed.
+const TIMED: u32 = 16;
+/// A round that takes longer makes the next ones be timed, step by step.
+const LONG: Duration = Duration::from_millis(1);
+/// How many rounds are timed at the start, and after a long one.
+const CLOSELY: u32 = 64;
+
+/// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
+/// is read once a round.
+struct Watch {
+    last: Option<Instant>,
+    closely: u32,
+}
+
+impl Watch {
+    fn times(&self, rounds: u32) -> bool {
+        self.closely > 0 || rounds.is_multiple_of(TIMED)
+    }
+
+    /// Looks at the clock at the end of a round.
+    fn look(&mut self) -> Instant {
+        let now = Instant::now();
+        let long = self.last.is_some_and(|last| now.duration_since(last) > LONG);
+        self.closely = if long { CLOSELY } else { self.closely.saturating_sub(1) };
+        self.last = Some(now);
+        now
+    }
+}
 
 /// Runs this worker's group until everything is done or the run is stopped.
 pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
@@ -15,21 +44,23 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut version = pool.version();
     let mut group = pool.group(worker);
     let (mut idle, mut rounds) = (0, 0_u32);
+    let mut watch = Watch { last: None, closely: CLOSELY };
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
             group = pool.group(worker);
         }
-        match pool.round(group.clone()) {
+        match pool.round(group.clone(), watch.times(rounds)) {
             // A tasklet that another worker is at may still have work: no reason to park.
             None => std::thread::yield_now(),
             Some(0) => {
                 idle += 1;
+                watch.last = None;
                 if !group.is_empty() && pool.shared.patience.wait(idle) {
                     continue;
                 }
                 let ticket = signal.announce();
-                let moved = pool.round(group.clone());
+                let moved = pool.round(group.clone(), true);
                 if moved == Some(0) && !pool.finished() && pool.version() == version {
                     signal.park(ticket);
                 } else {
@@ -41,9 +72,10 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             Some(_) => {
                 idle = 0;
                 signal.notify();
-                rounds += 1;
-                if rounds % REVIEWED == 0 {
-                    review(pool);
+                rounds = rounds.wrapping_add(1);
+                let now = watch.look();
+                if rounds.is_multiple_of(REVIEWED) {
+                    review(pool, now);
                 }
             }
         }
@@ -54,7 +86,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
 pub(crate) fn work_alone(pool: &Arc<Pool>, seat: usize) {
-    let moved = || pool.step(seat, &mut Instant::now()).filter(|moved| *moved > 0);
+    let moved = || pool.step(seat, &mut Some(Instant::now())).filter(|moved| *moved > 0);
     while !pool.is_done(seat) && pool.shared.wait_for(moved).is_some() {
         pool.shared.signal.notify();
     }
