@@ -27,11 +27,12 @@ pub use millstream_ring as ring;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, Density, Event, Flow, Full, Holed, KeepsClock, Masked, Modelled, Own, Pair, Plan, Quiet, SequenceNumber,
-        Stateless, Val, id, pipeline,
+        Arrow, Density, Event, Flow, Full, Holed, KeepsClock, Masked, Modelled, Own, Pair, Plan, Quiet, Retry,
+        SequenceNumber, Stateless, Val, id, pipeline,
     };
     pub use millstream_exec::{
-        BoxPipeline, ParMapExt, Pipeline, PurePipe, Report, Rings, Run, RunError, Source, ThroughExt, source,
+        BoxPipeline, Ending, Handle, ParMapExt, Pipeline, PurePipe, Report, Rings, Run, RunError, Sender, Source,
+        Stopper, ThroughExt, Wait, source,
     };
 }
 
