@@ -80,6 +80,11 @@ where
             return Progress::NONE;
         }
         let Some(end) = self.input.end() else { return Progress::NONE };
+        let output = &mut self.output;
+        if !end.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
+            end.keep();
+            return Progress::NONE;
+        }
         self.at_end = Some(end.number().0);
         let last = self.end.then(|| D::pack((self.f)(end.value(), true)));
         self.at_end = None;

@@ -58,12 +58,7 @@ impl<'r, F: Wire> Batch<'r, F> {
     /// A stage copies marks to its output before it publishes the numbers they lie at.
     #[inline]
     pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
-        let list = &self.reader.view.marks().0;
-        let laid = list.laid();
-        if laid != *known {
-            *known = list.after(*known, copy);
-        }
-        *known >= laid
+        self.reader.copy_marks(known, copy)
     }
 
     #[inline(always)]
@@ -176,6 +171,11 @@ impl<'r, F: Wire> End<'r, F> {
     pub fn value(&self) -> Option<F::Ref<'_>> {
         // SAFETY: END is published, and it is released no sooner than this is dropped, which the borrow forbids.
         unsafe { self.reader.view.at_end(self.reader.position) }
+    }
+
+    /// As [`Batch::copy_marks`], for marks at END's own number.
+    pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
+        self.reader.copy_marks(known, copy)
     }
 
     /// Gives END back unread.

@@ -71,6 +71,16 @@ impl<F: Wire> Reader<F> {
         self.coming.here(&self.view.marks().0, self.position)
     }
 
+    #[inline]
+    pub(crate) fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
+        let list = &self.view.marks().0;
+        let laid = list.laid();
+        if laid != *known {
+            *known = list.after(*known, copy);
+        }
+        *known >= laid
+    }
+
     /// The number that was looked at when a panic ended a [`Batch::for_each`].
     #[must_use]
     pub fn visited(&self) -> Option<SequenceNumber> {

@@ -226,3 +226,18 @@ fn free_slots_lists_and_folds_before_and_after_the_ring_wraps() {
     assert_eq!(list(&mut fork), "de");
     assert_eq!(producer.free(), 4);
 }
+
+#[test]
+fn a_mark_at_end_can_be_copied_from_end() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let mark = producer.mark(7).unwrap();
+    producer.try_end(None).unwrap();
+    let (mut known, mut copied) = (0, Vec::new());
+    let end = reader.end().unwrap();
+    assert!(!end.copy_marks(&mut known, |_| false), "it was not taken");
+    assert!(end.copy_marks(&mut known, |mark| {
+        copied.push(mark);
+        true
+    }));
+    assert_eq!((known, copied), (1, vec![mark]));
+}
