@@ -16,24 +16,26 @@ pub struct Handle<S> {
 pub(crate) struct Started {
     pub(crate) pool: Arc<Pool>,
     /// Ends the stream of a source that is not a tasklet.
-    pub(crate) end_source: Option<Box<dyn Fn() + Send + Sync>>,
+    pub(crate) end_source: Option<EndSource>,
     pub(crate) ring_bytes: usize,
     pub(crate) inline: bool,
     pub(crate) since: Instant,
-    pub(crate) ending: Ending,
 }
+
+/// Ends a stream that comes from outside.
+pub(crate) type EndSource = Arc<dyn Fn() + Send + Sync>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
 pub struct Stopper {
     pool: Arc<Pool>,
-    end_source: Option<Arc<dyn Fn() + Send + Sync>>,
+    end_source: Option<EndSource>,
 }
 
 impl Stopper {
     /// Asks the run to end its source where it is, and to finish everything that was accepted.
     pub fn drain(&self) {
-        drain(&self.pool, self.end_source.as_deref());
+        drain(&self.pool, self.end_source.as_ref());
     }
 
     /// Asks every stage to stop at its next batch.
@@ -49,7 +51,7 @@ impl std::fmt::Debug for Stopper {
 }
 
 /// No further values are taken from the source.
-fn drain(pool: &Pool, end_source: Option<&(dyn Fn() + Send + Sync)>) {
+fn drain(pool: &Pool, end_source: Option<&EndSource>) {
     if pool.finished() {
         return;
     }
@@ -68,7 +70,7 @@ fn stop(pool: &Pool) {
 
 impl Started {
     fn drain(&self) {
-        drain(&self.pool, self.end_source.as_deref());
+        drain(&self.pool, self.end_source.as_ref());
     }
 
     fn stop(&self) {
@@ -76,10 +78,8 @@ impl Started {
     }
 
     /// What others can end the run by.
-    fn stopper(&mut self) -> Stopper {
-        let end_source: Option<Arc<dyn Fn() + Send + Sync>> = self.end_source.take().map(Arc::from);
-        self.end_source = end_source.clone().map(|end| Box::new(move || end()) as Box<_>);
-        Stopper { pool: self.pool.clone(), end_source }
+    fn stopper(&self) -> Stopper {
+        Stopper { pool: self.pool.clone(), end_source: self.end_source.clone() }
     }
 
     /// How the run ended, whoever asked for it.
@@ -87,7 +87,7 @@ impl Started {
         match (self.pool.shared.stopped(), self.pool.shared.draining()) {
             (true, _) => Ending::Stopped,
             (false, true) => Ending::Drained,
-            (false, false) => self.ending,
+            (false, false) => Ending::End,
         }
     }
 
@@ -169,12 +169,12 @@ impl<S> Handle<S> {
     }
 
     /// Asks the run to drain, and goes on: [`wait`](Handle::wait) then gives the report.
-    pub fn begin_drain(&mut self) {
+    pub fn begin_drain(&self) {
         self.started.drain();
     }
 
     /// What drains or stops the run from another thread while this one waits.
-    pub fn stopper(&mut self) -> Stopper {
+    pub fn stopper(&self) -> Stopper {
         self.started.stopper()
     }
 

@@ -88,14 +88,15 @@ impl<A: Carried + Own> Started<A> {
     /// The next value; none at the end.
     fn next(&mut self, batch: usize) -> Result<Option<A::Owned>, RunError> {
         let shared = self.running.pool.shared.clone();
-        if self.ready.is_empty() && !self.output.ended() {
+        loop {
+            if let Some(value) = self.ready.pop_front() {
+                return Ok(Some(value));
+            }
+            if self.output.ended() || shared.stopped() {
+                return self.running.join().map(|_| None);
+            }
             shared.wait_for(|| self.take(batch));
             shared.signal.notify();
-        }
-        match self.ready.pop_front() {
-            Some(value) => Ok(Some(value)),
-            None if self.output.ended() || shared.stopped() => self.running.join().map(|_| None),
-            None => self.next(batch),
         }
     }
 }

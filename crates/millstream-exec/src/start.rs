@@ -2,10 +2,9 @@
 
 use crate::carried::source_edge;
 use crate::feed::{self, Output, Sweeper};
-use crate::handle::{Handle, Started};
+use crate::handle::{EndSource, Handle, Started};
 use crate::placement::Controller;
 use crate::pool::Pool;
-use crate::report::Ending;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::source::SourceTasklet;
@@ -37,7 +36,7 @@ pub(crate) struct Wired<R> {
     ring_bytes: usize,
     notes: Vec<String>,
     feed: Option<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
-    end_source: Option<Box<dyn Fn() + Send + Sync>>,
+    end_source: Option<EndSource>,
 }
 
 /// Wires a pipeline behind its source. Without workers, a source that may wait is a tasklet too.
@@ -118,7 +117,7 @@ where
     let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
     let end_by = source(producer, &mut wiring);
     let output = pipeline.deploy(source_edge(input), &mut wiring);
-    let end_source = end_by.map(|output| Box::new(move || output.end()) as Box<dyn Fn() + Send + Sync>);
+    let end_source = end_by.map(|output| Arc::new(move || output.end()) as EndSource);
     Ok(Wired { wiring, threads, output, ring_bytes, notes: refused.into_iter().collect(), feed: None, end_source })
 }
 
@@ -138,7 +137,7 @@ impl<R> Wired<R> {
         let workers = controller.workers();
         let pool = Pool::new(tasklets, shared, controller);
         let since = Instant::now();
-        let started = Started { pool, end_source, ring_bytes, inline, since, ending: Ending::End };
+        let started = Started { pool, end_source, ring_bytes, inline, since };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
             Threads::Inline => work(&started.pool, 0),

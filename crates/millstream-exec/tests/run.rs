@@ -105,6 +105,13 @@ fn iterators_go_through_lazily_and_endless_ones_too() {
     drop(untouched.through(pipeline::<u64>()));
 }
 
+/// A batch in which every slot is empty gives no value, and there can be any number of them.
+#[test]
+fn an_iterator_over_nothing_but_empty_slots_ends() {
+    let mut none = (0..2_000_000).through_on(Rings::new().batch(8), pipeline::<u64>().filter(|_| false));
+    assert_eq!(none.next(), None);
+}
+
 #[test]
 fn par_map_keeps_order_and_takes_values_that_are_not_clone() {
     struct Once(u64);

@@ -54,27 +54,18 @@ impl<'p, S: Event> Claim<'p, S> {
     /// Writes `n` more slots, as many as are still unwritten at most: `f` of 0, 1, ... in order.
     #[inline]
     pub fn fill(&mut self, n: usize, mut f: impl FnMut(usize) -> S) {
-        let n = n.min(self.len - self.written);
-        let slots = &self.producer.shared.slots;
-        let from = self.producer.next + self.written as u64;
-        let mut count = Count { n: 0, written: &mut self.written };
-        while count.n < n {
-            let start = count.n;
-            let run = slots.contiguous(from + start as u64, (n - start) as u64) as usize;
-            let cells = slots.cells(from + start as u64);
-            for i in 0..run {
-                let value = f(start + i);
-                // SAFETY: as in `write`, and cell `i` lies before the storage's end.
-                unsafe { cells.write(i, value) };
-                count.n = start + i + 1;
-            }
-        }
+        self.write_while(n.min(self.len - self.written), |i| Some(f(i)));
     }
 
     /// Fills the slots that are still unwritten from an iterator, as far as it goes; returns how many those were.
     #[inline]
     pub fn extend(&mut self, values: &mut impl Iterator<Item = S>) -> usize {
-        let n = self.len - self.written;
+        self.write_while(self.len - self.written, |_| values.next())
+    }
+
+    /// Writes at most `n` of the unwritten slots, until `next` has no value; returns how many.
+    #[inline(always)]
+    fn write_while(&mut self, n: usize, mut next: impl FnMut(usize) -> Option<S>) -> usize {
         let slots = &self.producer.shared.slots;
         let from = self.producer.next + self.written as u64;
         let mut count = Count { n: 0, written: &mut self.written };
@@ -83,7 +74,7 @@ impl<'p, S: Event> Claim<'p, S> {
             let run = slots.contiguous(from + start as u64, (n - start) as u64) as usize;
             let cells = slots.cells(from + start as u64);
             for i in 0..run {
-                let Some(value) = values.next() else { return count.n };
+                let Some(value) = next(start + i) else { return count.n };
                 // SAFETY: as in `write`, and cell `i` lies before the storage's end.
                 unsafe { cells.write(i, value) };
                 count.n = start + i + 1;
