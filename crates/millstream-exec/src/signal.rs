@@ -2,8 +2,7 @@
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 use std::sync::PoisonError;
-#[cfg(not(loom))]
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Wakes whoever waits when something has happened, and costs next to nothing while nobody waits.
 ///
@@ -67,11 +66,17 @@ impl Signal {
     }
 
     /// As [`park`](Signal::park), but for so long at most.
-    #[cfg(not(loom))]
     pub fn park_timeout(&self, ticket: Ticket, most: Duration) {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.woken.wait_timeout_while(events, most, |events| *events == ticket.0);
-        drop(waited);
+        let deadline = Instant::now() + most;
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        while *events == ticket.0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            events = self.woken.wait_timeout(events, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(events);
         self.withdraw(ticket);
     }
 
