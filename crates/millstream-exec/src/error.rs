@@ -22,11 +22,11 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The number at which a stage failed.
-    pub(crate) fn number(&self) -> Option<SequenceNumber> {
+    /// Of several failures the one with the least is told: by number, and those without one last.
+    pub(crate) fn rank(&self) -> u64 {
         match self {
-            RunError::Stage { number, .. } => *number,
-            _ => None,
+            RunError::Stage { number: Some(SequenceNumber(number)), .. } => *number,
+            _ => u64::MAX,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::tasklet::{Progress, Tasklet};
 use millstream_core::Event;
 use millstream_ring::Producer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The source's producer. Whoever has values publishes by it; while nobody has, a worker sweeps by it, so that an idle
 /// source keeps no value alive; and whoever drains the run ends the stream by it.
@@ -85,7 +85,10 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
         output.end();
     }));
     if let Err(payload) = outcome {
-        shared.fail("source", Some(output.next()), payload.as_ref());
+        // What comes after the end is not part of the run.
+        if !output.lock().ended() {
+            shared.fail("source", Some(output.next()), payload.as_ref());
+        }
     }
     shared.signal.notify();
 }
@@ -114,12 +117,8 @@ pub(crate) struct Sweeper<T: Event>(pub(crate) Output<T>);
 
 impl<T: Event> Tasklet for Sweeper<T> {
     fn step(&mut self) -> Progress {
-        let mut output = match self.0.0.try_lock() {
-            Ok(output) => output,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Somebody is publishing, which sweeps as well.
-            Err(TryLockError::WouldBlock) => return Progress::NONE,
-        };
+        // Whoever else holds the lock does not wait while he does.
+        let mut output = self.0.lock();
         output.sweep();
         if output.ended() { Progress::DONE } else { Progress::NONE }
     }

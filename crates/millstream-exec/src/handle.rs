@@ -93,10 +93,10 @@ impl Started {
 
     /// Waits until everything is done, for so long at most.
     fn wait_until_finished(&self, most: Duration) {
-        let deadline = Instant::now() + most;
+        let deadline = Instant::now().checked_add(most);
         let signal = &self.pool.shared.signal;
         while !self.pool.finished() {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return;
             }

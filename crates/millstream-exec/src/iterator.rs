@@ -164,7 +164,7 @@ impl<T: Send + 'static> Clone for Handoff<T> {
 /// `iter.ordered_par_map(n, f)`.
 pub trait ParMapExt: Iterator + Sized {
     /// `f` of every value, run by `n` tasklets on at most `n` workers, in order, lazily and in bounded memory: no more
-    /// than two rings of values are under way. Values need not be `Sync` or `Clone`.
+    /// than three rings of values are under way. Values need not be `Sync` or `Clone`.
     ///
     /// ```
     /// use millstream_exec::ParMapExt;

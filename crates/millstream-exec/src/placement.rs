@@ -104,7 +104,7 @@ impl Controller {
         }
         self.window = Some((now, moved));
         let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
-        if self.fixed {
+        if self.fixed || self.most == 1 {
             self.patience = (self.patience * 2).min(SELDOM);
             return true;
         }
@@ -163,12 +163,17 @@ pub(crate) fn set_workers(pool: &Arc<Pool>, workers: usize) -> std::io::Result<(
 }
 
 fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
+    let started = pool.start(controller.workers);
+    if started.is_err() {
+        controller.workers = pool.started().max(1);
+    }
     let workers = controller.workers;
     let Controller { loads, cuts, .. } = controller;
     loads.clear();
     loads.extend(pool.cooperative().map(|seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64)));
     cut(loads, workers, cuts);
-    pool.place(cuts)
+    pool.place(cuts);
+    started
 }
 
 /// Equal groups, by count.

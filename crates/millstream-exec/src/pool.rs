@@ -81,6 +81,10 @@ impl Seat {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
+        // Looked at under the lock: a tasklet that has panicked must not go on.
+        if shared.stopped() {
+            return Some(Progress::NONE);
+        }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
         let progress = match catch_unwind(AssertUnwindSafe(|| tasklet.step())) {
             Ok(progress) => progress,
@@ -101,9 +105,16 @@ impl Seat {
         }
         if progress.done {
             // Its readers' gates go with it.
-            *occupant = None;
+            self.give_up(occupant.take(), shared);
         }
         Some(progress)
+    }
+
+    /// Drops a tasklet, and with it the user's values and closures, which may panic.
+    fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(tasklet))) {
+            shared.fail(&self.name, None, payload.as_ref());
+        }
     }
 
     fn time(&self, moved: u64, took: Duration) {
@@ -168,8 +179,8 @@ impl Pool {
         }
     }
 
-    /// Cuts the groups anew, and starts the threads that this needs.
-    pub(crate) fn place(self: &Arc<Self>, cuts: &[usize]) -> std::io::Result<()> {
+    /// Cuts the groups anew. The workers have been started.
+    pub(crate) fn place(&self, cuts: &[usize]) {
         let mut current = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if *current != cuts {
             current.clear();
@@ -177,8 +188,18 @@ impl Pool {
             drop(current);
             self.version.fetch_add(1, Ordering::Release);
             self.shared.signal.notify();
+            self.shared.surplus.notify();
         }
-        self.start(cuts.len() - 1)
+    }
+
+    /// How many worker threads run.
+    pub(crate) fn started(&self) -> usize {
+        self.started_threads.load(Ordering::Relaxed)
+    }
+
+    /// Says that the calling thread is the one worker.
+    pub(crate) fn run_by_caller(&self) {
+        self.started_threads.store(1, Ordering::Relaxed);
     }
 
     /// Sees to it that at least so many worker threads run.
@@ -187,7 +208,7 @@ impl Pool {
         for worker in self.started_threads.load(Ordering::Relaxed)..workers {
             let pool = self.clone();
             let builder = std::thread::Builder::new().name(format!("millstream-{worker}"));
-            threads.push(builder.spawn(move || work(&pool, worker))?);
+            threads.push(builder.spawn(move || pool.guarded(|| work(&pool, worker)))?);
             self.started_threads.store(worker + 1, Ordering::Relaxed);
         }
         Ok(())
@@ -199,9 +220,16 @@ impl Pool {
         for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.home == Home::Thread) {
             let pool = self.clone();
             let builder = std::thread::Builder::new().name(format!("millstream-{}", seat.name));
-            threads.push(builder.spawn(move || work_alone(&pool, i))?);
+            threads.push(builder.spawn(move || pool.guarded(|| work_alone(&pool, i)))?);
         }
         Ok(())
+    }
+
+    /// Whatever leaves a worker by a panic ends the run: nobody waits for a thread that is gone.
+    fn guarded(&self, work: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+            self.shared.fail("worker", None, payload.as_ref());
+        }
     }
 
     /// One step of every tasklet in the group, timed or not. How much moved; none if somebody else was at one of them.
@@ -228,7 +256,7 @@ impl Pool {
         if progress.done && !seat.done.swap(true, Ordering::Relaxed) {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
-        Some(progress.moved.max(usize::from(progress.done)))
+        Some(progress.moved.max(usize::from(progress.done || progress.worked)))
     }
 
     /// Whether the tasklet in this seat has ended.
@@ -252,6 +280,7 @@ impl Pool {
         let report = |seat: &Seat| {
             let tasklet = seat.lock().take();
             let left = tasklet.as_ref().map_or(0, |tasklet| tasklet.backlog());
+            seat.give_up(tasklet, &self.shared);
             let longest_step = Duration::from_nanos(seat.longest_ns.load(Ordering::Relaxed));
             let blocking = seat.home == Home::Thread;
             StageReport {

@@ -14,7 +14,7 @@ pub struct Report {
     pub values: u64,
     /// How many workers ran it in the end; 0 if the calling thread did it all.
     pub workers: usize,
-    /// How many tasklets they ran, source and sink among them.
+    /// How many tasklets there were, source and sink among them unless the source has a thread of its own.
     pub tasklets: usize,
     /// Bytes of all rings, without what values own on the heap.
     pub ring_bytes: usize,
@@ -45,7 +45,7 @@ pub enum Ending {
 pub struct StageReport {
     /// Its stage's name in the plan; `source` and `sink` are the ends.
     pub name: String,
-    /// Numbers it moved, END counted.
+    /// Numbers it moved. END counts, apart from a shard's.
     pub moved: u64,
     /// Numbers of its input that it has not worked on.
     pub left: u64,

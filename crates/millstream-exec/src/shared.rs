@@ -10,6 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 pub(crate) struct Shared {
     pub(crate) signal: Signal,
+    /// Wakes workers that have no tasklets. They wait for a new placement or the end of the run, and would make every
+    /// step of the others a wake-up if they waited for `signal`.
+    pub(crate) surplus: Signal,
     pub(crate) patience: Patience,
     stopped: AtomicBool,
     draining: AtomicBool,
@@ -20,6 +23,7 @@ impl Shared {
     pub(crate) fn new(patience: Patience) -> Self {
         Shared {
             signal: Signal::new(),
+            surplus: Signal::new(),
             patience,
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
@@ -35,6 +39,7 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.signal.notify();
+        self.surplus.notify();
     }
 
     pub(crate) fn draining(&self) -> bool {
@@ -57,7 +62,7 @@ impl Shared {
     /// every run.
     pub(crate) fn fail_with(&self, failure: RunError) {
         let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|kept| failure.number() < kept.number()) {
+        if kept.as_ref().is_none_or(|kept| failure.rank() < kept.rank()) {
             *kept = Some(failure);
         }
         drop(kept);
@@ -70,7 +75,7 @@ impl Shared {
 
     /// Waits until `ready` gives something, or the run is stopped: then none.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Option<R> {
-        let mut round = 0;
+        let mut round = 0_u32;
         loop {
             if let Some(found) = ready() {
                 return Some(found);
@@ -78,7 +83,7 @@ impl Shared {
             if self.stopped() {
                 return None;
             }
-            round += 1;
+            round = round.saturating_add(1);
             if self.patience.wait(round) {
                 continue;
             }

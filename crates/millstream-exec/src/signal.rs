@@ -67,7 +67,7 @@ impl Signal {
 
     /// As [`park`](Signal::park), but for so long at most.
     pub fn park_timeout(&self, ticket: Ticket, most: Duration) {
-        let deadline = Instant::now() + most;
+        let Some(deadline) = Instant::now().checked_add(most) else { return self.park(ticket) };
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         while *events == ticket.0 {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -76,15 +76,27 @@ impl<T: Event, I> SourceTasklet<T, I> {
     }
 }
 
+impl<T: Event, I> SourceTasklet<T, I> {
+    /// Ends the stream behind the `moved` last numbers.
+    fn end(&mut self, moved: usize) -> Progress {
+        match self.output.try_end(None) {
+            Ok(()) => Progress { moved: moved + 1, ..Progress::DONE },
+            Err(_) => unreachable!("a source's END has no slot"),
+        }
+    }
+}
+
 impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     fn step(&mut self) -> Progress {
         if self.rest == Rest::Due {
             self.rest = Rest::Over;
             self.output.sweep();
-            return Progress::moved(1);
+            return Progress::WORKED;
+        }
+        if self.shared.draining() {
+            return self.end(0);
         }
         let (moved, exhausted) = match self.output.try_claim(self.batch) {
-            _ if self.shared.draining() => (0, true),
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress::NONE,
             Ok(Some(mut claim)) => {
@@ -94,16 +106,13 @@ impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
                 (moved, exhausted)
             }
         };
-        if !exhausted {
-            if self.rest == Rest::Over {
-                self.rest = Rest::Due;
-            }
-            return Progress::moved(moved);
+        if exhausted {
+            return self.end(moved);
         }
-        match self.output.try_end(None) {
-            Ok(()) => Progress { moved: moved + 1, done: true },
-            Err(_) => unreachable!("a source's END has no slot"),
+        if self.rest == Rest::Over {
+            self.rest = Rest::Due;
         }
+        Progress::moved(moved)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -140,7 +140,10 @@ impl<R> Wired<R> {
         let started = Started { pool, end_source, ring_bytes, inline, since };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
-            Threads::Inline => work(&started.pool, 0),
+            Threads::Inline => {
+                started.pool.run_by_caller();
+                work(&started.pool, 0);
+            }
             Threads::Stepped(seed) => stepped::work(&started.pool, seed),
             Threads::Workers => {
                 started.pool.start(workers).map_err(failed)?;

@@ -5,17 +5,21 @@ pub(crate) struct Progress {
     pub(crate) moved: usize,
     /// END is published: there is nothing left to do, ever.
     pub(crate) done: bool,
+    /// Something was done that moved no number.
+    pub(crate) worked: bool,
 }
 
 impl Progress {
-    pub(crate) const NONE: Progress = Progress { moved: 0, done: false };
+    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false };
     /// END moved.
-    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true };
+    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, worked: false };
     /// There was nothing left to do.
-    pub(crate) const DONE: Progress = Progress { moved: 0, done: true };
+    pub(crate) const DONE: Progress = Progress { moved: 0, done: true, worked: false };
+    /// Something was done that moved no number.
+    pub(crate) const WORKED: Progress = Progress { moved: 0, done: false, worked: true };
 
     pub(crate) fn moved(numbers: usize) -> Self {
-        Progress { moved: numbers, done: false }
+        Progress { moved: numbers, done: false, worked: false }
     }
 }
 

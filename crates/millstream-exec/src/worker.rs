@@ -43,7 +43,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let signal = &pool.shared.signal;
     let mut version = pool.version();
     let mut group = pool.group(worker);
-    let (mut idle, mut rounds) = (0, 0_u32);
+    let (mut idle, mut rounds) = (0_u32, 0_u32);
     let mut watch = Watch { last: None, closely: CLOSELY };
     while !pool.finished() {
         if pool.version() != version {
@@ -52,11 +52,22 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
         }
         match pool.round(group.clone(), watch.times(rounds)) {
             // A tasklet that another worker is at may still have work: no reason to park.
-            None => std::thread::yield_now(),
+            None => {
+                signal.notify();
+                std::thread::yield_now();
+            }
+            Some(0) if group.is_empty() => {
+                let ticket = pool.shared.surplus.announce();
+                if pool.finished() || pool.version() != version {
+                    pool.shared.surplus.withdraw(ticket);
+                } else {
+                    pool.shared.surplus.park(ticket);
+                }
+            }
             Some(0) => {
-                idle += 1;
+                idle = idle.saturating_add(1);
                 watch.last = None;
-                if !group.is_empty() && pool.shared.patience.wait(idle) {
+                if pool.shared.patience.wait(idle) {
                     continue;
                 }
                 let ticket = signal.announce();
@@ -82,6 +93,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     }
     // Somebody may wait for what ended here.
     signal.notify();
+    pool.shared.surplus.notify();
 }
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
@@ -91,4 +103,5 @@ pub(crate) fn work_alone(pool: &Arc<Pool>, seat: usize) {
         pool.shared.signal.notify();
     }
     pool.shared.signal.notify();
+    pool.shared.surplus.notify();
 }

@@ -159,6 +159,49 @@ fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
     assert_eq!(sender.send(9).unwrap_err().0, 9);
 }
 
+/// The drop of a value is the user's code as well, also when a stage that has ended is given up.
+#[test]
+fn a_drop_that_panics_ends_the_run_and_nobody_hangs() {
+    struct Bomb(u64);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 == 70 {
+                std::panic::resume_unwind(Box::new("boom"));
+            }
+        }
+    }
+    let p = pipeline::<Bomb>().map(|bomb| bomb.0).map(|x| x + 1);
+    for workers in 1..4 {
+        for slots in [4, 1024] {
+            let rings = Rings::new().workers(workers).ring(slots);
+            let error = p.run(&rings, source::ready((0..100).map(Bomb)), |_, _| ()).unwrap_err();
+            assert!(error.to_string().ends_with("panicked: boom"), "{error}");
+            let error = p.run_inline(&rings, (0..100).map(Bomb), (), |(), _, _| ()).unwrap_err();
+            assert!(error.to_string().ends_with("panicked: boom"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_run_on_the_calling_thread_starts_no_other() {
+    let sinks = |all: &mut std::collections::HashSet<_>, _: SequenceNumber, _: &u64| {
+        all.insert(std::thread::current().id());
+    };
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
+    let rings = Rings::new().batch(16);
+    // Long enough for a placement to be looked at.
+    let (threads, report) = p.run_inline(&rings, source::ready(0..500_000), Default::default(), sinks).unwrap();
+    assert_eq!(threads.into_iter().collect::<Vec<_>>(), [std::thread::current().id()]);
+    assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [500_001; 4]);
+}
+
+#[test]
+fn draining_can_take_for_ever() {
+    let run = pipeline::<u64>().start(&Rings::new(), 0.., 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let (n, report) = run.drain(Duration::MAX).unwrap();
+    assert_eq!(report.numbers, SequenceNumber(n));
+}
+
 /// A source whose first value never comes.
 fn waits_for_ever() -> impl Iterator<Item = u64> + Send + 'static {
     std::iter::from_fn(|| {
