@@ -82,6 +82,6 @@ fn a_step_that_takes_long_is_named() {
         let _ = waits.recv_timeout(Duration::from_millis(if *x == 5 { 30 } else { 0 }));
     });
     let report = p.run(&Rings::new(), 0..10, |_, _| ()).unwrap();
-    let overruns: Vec<&str> = report.overruns(Duration::from_millis(20)).map(|(name, _)| name).collect();
-    assert_eq!(overruns, ["map-2"]);
+    // Others may have lost the core for as long; they did not lose it because of what they do.
+    assert!(report.overruns(Duration::from_millis(20)).any(|(name, _)| name == "map-2"), "{report:?}");
 }
