@@ -80,7 +80,7 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Rings => Place::Rings,
         Deploy::Queues => return Err("--deploy queues: this version has no queue deployment yet".into()),
     };
-    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING)).wait(wait(flags.wait));
+    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING)).wait(wait(flags.wait)).pin_workers(flags.pin);
     if let Some(n) = flags.workers {
         rings = rings.workers(n);
     }

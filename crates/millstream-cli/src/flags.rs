@@ -83,6 +83,9 @@ pub(crate) struct Run {
     /// What a thread does that has nothing to do [default: phased]
     #[arg(long, value_name = "HOW")]
     pub(crate) wait: Option<Wait>,
+    /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says where that cannot be
+    #[arg(long)]
+    pub(crate) pin: bool,
     /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,

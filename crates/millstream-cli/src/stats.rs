@@ -22,6 +22,7 @@ pub(crate) fn of_run(deploy: &str, report: &Report) -> Value {
         "numbers": report.numbers.0,
         "values": report.values,
         "workers": report.workers,
+        "pinned": report.pinned,
         "tasklets": report.tasklets,
         "ring_bytes": report.ring_bytes,
         "seconds": report.elapsed.as_secs_f64(),

@@ -1,3 +1,4 @@
+use crate::machine::Pins;
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::Ending;
@@ -113,16 +114,18 @@ impl Started {
             return Err(failure);
         }
         let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+        let pins = self.pool.pins.as_ref();
         Ok(Report {
             ending: self.ending(),
             numbers: 0.into(),
             values: 0,
             workers: if self.inline { 0 } else { controller.workers() },
+            pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets: stages.len(),
             ring_bytes: self.ring_bytes,
             elapsed: self.since.elapsed(),
             stages,
-            decisions: controller.decisions(),
+            decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
         })
     }
 }

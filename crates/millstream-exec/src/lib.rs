@@ -21,6 +21,7 @@ mod feed;
 mod group_stage;
 mod handle;
 mod iterator;
+mod machine;
 mod pipeline;
 mod placement;
 mod pool;

@@ -3,6 +3,7 @@
 //! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
 //! cut can be moved at any time, and the tasklet goes over between two steps.
 
+use crate::machine::Pins;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
@@ -30,6 +31,7 @@ pub(crate) struct Pool {
     threads: Mutex<Vec<JoinHandle<()>>>,
     started_threads: AtomicUsize,
     pub(crate) controller: Mutex<Controller>,
+    pub(crate) pins: Option<Pins>,
 }
 
 /// A tasklet's place in the pool.
@@ -133,7 +135,12 @@ fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl Pool {
-    pub(crate) fn new(tasklets: Vec<Named>, shared: Arc<Shared>, controller: Controller) -> Arc<Self> {
+    pub(crate) fn new(
+        tasklets: Vec<Named>,
+        shared: Arc<Shared>,
+        controller: Controller,
+        pins: Option<Pins>,
+    ) -> Arc<Self> {
         let seats: Vec<Seat> = tasklets.into_iter().map(Seat::new).collect();
         let cooperative: Vec<usize> = (0..seats.len()).filter(|i| seats[*i].home == Home::Workers).collect();
         let (count, workers) = (seats.len(), controller.workers());
@@ -149,6 +156,7 @@ impl Pool {
             threads: Mutex::new(Vec::new()),
             started_threads: AtomicUsize::new(0),
             controller: Mutex::new(controller),
+            pins,
         })
     }
 
@@ -208,10 +216,17 @@ impl Pool {
         for worker in self.started_threads.load(Ordering::Relaxed)..workers {
             let pool = self.clone();
             let builder = std::thread::Builder::new().name(format!("millstream-{worker}"));
-            threads.push(builder.spawn(move || pool.guarded(|| work(&pool, worker)))?);
+            threads.push(builder.spawn(move || pool.guarded(|| pool.work(worker)))?);
             self.started_threads.store(worker + 1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn work(self: &Arc<Self>, worker: usize) {
+        if let Some(pins) = &self.pins {
+            pins.pin(worker);
+        }
+        work(self, worker);
     }
 
     /// Starts the threads of the tasklets that have one of their own.

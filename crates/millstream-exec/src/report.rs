@@ -14,6 +14,9 @@ pub struct Report {
     pub values: u64,
     /// How many workers ran it in the end; 0 if the calling thread did it all.
     pub workers: usize,
+    /// The core that each worker was pinned to, if it was; empty unless
+    /// [`pin_workers`](crate::Rings::pin_workers) asked for it.
+    pub pinned: Vec<Option<usize>>,
     /// How many tasklets there were, source and sink among them unless the source has a thread of its own.
     pub tasklets: usize,
     /// Bytes of all rings, without what values own on the heap.

@@ -1,3 +1,4 @@
+use crate::machine::Pins;
 use crate::placement::Controller;
 use crate::wait::Wait;
 use crate::wiring::Wiring;
@@ -16,6 +17,7 @@ pub struct Rings {
     batch: usize,
     workers: Option<usize>,
     wait: Wait,
+    pin: bool,
 }
 
 /// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
@@ -35,7 +37,7 @@ impl Rings {
     /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
-        Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None, wait: Wait::Phased }
+        Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None, wait: Wait::Phased, pin: false }
     }
 
     /// Slots of every ring: a power of two.
@@ -69,6 +71,35 @@ impl Rings {
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
+    }
+
+    /// Whether every worker stays on a core of its own: worker i on the i-th core that this process may use, those on
+    /// distinct physical cores first, hyperthread siblings last. For steady latencies, and for measurements. Unless it
+    /// is set, the system moves workers as it likes.
+    ///
+    /// Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
+    /// [`Report::decisions`](crate::Report::decisions) why one has none: more workers than cores, a refused call,
+    /// another system. The run then goes on unpinned. Threads of sources and of stages that block are not pinned, and two
+    /// pinned runs take the same cores.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Rings, Run, source};
+    /// let p = pipeline::<u64>().map(|x| x + 1);
+    /// let report = p.run(&Rings::new().workers(1).pin_workers(true), source::ready(0..9), |_, _| ())?;
+    /// assert_eq!(report.pinned.len(), 1);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn pin_workers(mut self, pin: bool) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// Where workers are to be pinned, if they are.
+    pub(crate) fn pins(&self, inline: bool) -> Option<Pins> {
+        self.pin
+            .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
     }
 
     pub(crate) fn waiting(&self) -> Wait {

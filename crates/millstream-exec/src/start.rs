@@ -135,7 +135,7 @@ impl<R> Wired<R> {
         };
         notes.into_iter().for_each(|note| controller.note(note));
         let workers = controller.workers();
-        let pool = Pool::new(tasklets, shared, controller);
+        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline));
         let since = Instant::now();
         let started = Started { pool, end_source, ring_bytes, inline, since };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());

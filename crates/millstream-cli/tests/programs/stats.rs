@@ -42,6 +42,19 @@ fn busy_spinning_threads_do_not_outnumber_the_cores() {
 }
 
 #[test]
+fn pinned_workers_are_told_or_why_they_are_not() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text --stats --workers 1 --pin", Input::Nothing);
+    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+    let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
+    let (pinned, decisions) = (&stats["runs"][0]["pinned"], stats["runs"][0]["decisions"].to_string());
+    assert_eq!(pinned.as_array().unwrap().len(), 1);
+    let told =
+        if pinned[0].is_null() { "not pinned: ".to_owned() } else { format!("pinned: worker 0 to core {}", pinned[0]) };
+    assert!(decisions.contains(&told), "{decisions}");
+}
+
+#[test]
 fn stats_overwrite_nothing_else() {
     let scene = Scene::new().file("text", "a b\n").file("other.json", "{\"runs\": 7}");
     for name in ["text", "other.json"] {

@@ -1,0 +1,80 @@
+//! Workers that are pinned: what the kernel says of their threads.
+#![cfg(target_os = "linux")]
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run};
+use std::collections::HashMap;
+use std::fs::read_to_string;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// What `status` says behind this key.
+fn field(status: &str, key: &str) -> Option<String> {
+    status.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim().to_owned()))
+}
+
+/// The cores that every thread of this process may use, by its name.
+fn masks() -> HashMap<String, String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
+    let statuses = tasks.filter_map(|task| read_to_string(task.ok()?.path().join("status")).ok());
+    statuses.filter_map(|status| Some((field(&status, "Name")?, field(&status, "Cpus_allowed_list")?))).collect()
+}
+
+/// How many cores a list such as `0-3,8` names.
+fn count(list: &str) -> usize {
+    let ends = |range: &str| range.split('-').map(|core| core.parse().expect("a number")).collect::<Vec<usize>>();
+    list.split(',').map(ends).map(|ends| ends[ends.len() - 1] - ends[0] + 1).sum()
+}
+
+#[test]
+fn every_worker_has_a_core_of_its_own_and_the_others_say_why_not() {
+    let mine = field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
+    let cores = count(&mine);
+    let workers = cores + 1;
+    // As many stages as workers, so that none is surplus, and a value that holds the run until the masks were read.
+    let (go, gone) = channel::<()>();
+    let source = (0..64_u64).inspect(move |x| {
+        if *x == 63 {
+            gone.recv().unwrap_or(())
+        }
+    });
+    let mut p = millstream_exec::BoxPipeline::new(pipeline::<u64>().map(|x| x + 1));
+    for _ in 1..workers {
+        p = millstream_exec::BoxPipeline::new(p.then(pipeline().map(|x| x + 1)));
+    }
+    let run = p.start(&Rings::new().workers(workers).pin_workers(true), source, 0, |n, _, _| *n += 1).unwrap();
+    let name = |worker: usize| format!("millstream-{worker}");
+    let pinned = |masks: &HashMap<String, String>| {
+        let wanted = |worker| if worker < cores { 1 } else { cores };
+        (0..workers).all(|worker| masks.get(&name(worker)).is_some_and(|mask| count(mask) == wanted(worker)))
+    };
+    let seen = (0..600).find_map(|_| {
+        let seen = masks();
+        std::thread::sleep(Duration::from_millis(20));
+        pinned(&seen).then_some(seen)
+    });
+    drop(go);
+    let (_, report) = run.wait().unwrap();
+    let seen = seen.unwrap_or_else(|| panic!("{:?}, {:?}", masks(), report.decisions));
+    let told: Vec<Option<String>> = report.pinned.iter().map(|core| core.map(|core| core.to_string())).collect();
+    let mut expected: Vec<_> = (0..cores).map(|worker| Some(seen[&name(worker)].clone())).collect();
+    expected.push(None);
+    assert_eq!(told, expected);
+    let distinct: std::collections::HashSet<_> = expected.iter().collect();
+    assert_eq!(distinct.len(), workers);
+    assert!(
+        report.decisions.contains(&format!("not pinned: worker {cores}: there are {cores} cores to pin to")),
+        "{:?}",
+        report.decisions
+    );
+}
+
+#[test]
+fn on_the_calling_thread_nothing_is_pinned() {
+    let mask = || field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
+    let before = mask();
+    let rings = Rings::new().pin_workers(true);
+    let (_, report) = pipeline::<u64>().map(|x| x + 1).run_inline(&rings, 0..9, (), |(), _, _| ()).unwrap();
+    assert_eq!((mask(), report.pinned), (before, vec![]));
+    assert_eq!(report.decisions.last().unwrap(), "not pinned: everything on the calling thread");
+}
