@@ -9,11 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The source's producer. Whoever has values publishes by it; while nobody has, a worker sweeps by it, so that an idle
 /// source keeps no value alive; and whoever drains the run ends the stream by it.
-pub(crate) struct Output<T: Event>(Arc<Mutex<Producer<T>>>);
+///
+/// Any of them drops what was released, which is the user's code: if it panics, the run fails, and whoever it happened
+/// to goes on.
+pub(crate) struct Output<T: Event> {
+    producer: Arc<Mutex<Producer<T>>>,
+    shared: Arc<Shared>,
+}
 
 impl<T: Event> Clone for Output<T> {
     fn clone(&self) -> Self {
-        Output(self.0.clone())
+        Output { producer: self.producer.clone(), shared: self.shared.clone() }
     }
 }
 
@@ -25,38 +31,67 @@ pub(crate) enum Offer<T> {
 }
 
 impl<T: Event> Output<T> {
-    pub(crate) fn new(producer: Producer<T>) -> Self {
-        Output(Arc::new(Mutex::new(producer)))
+    pub(crate) fn new(producer: Producer<T>, shared: Arc<Shared>) -> Self {
+        Output { producer: Arc::new(Mutex::new(producer)), shared }
     }
 
     fn lock(&self) -> MutexGuard<'_, Producer<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes a value, if there is room.
-    pub(crate) fn offer(&self, value: T) -> Offer<T> {
-        match self.lock().try_claim(1) {
-            Err(_) => Offer::Ended(value),
-            Ok(None) => Offer::Full(value),
-            Ok(Some(mut claim)) => {
-                claim.write(value);
-                claim.publish();
-                Offer::Published
+    /// What `work` gives, or none if a value's drop panicked meanwhile: then the run has failed.
+    fn guarded<R>(&self, work: impl FnOnce(&mut Producer<T>) -> R) -> Option<R> {
+        let mut producer = self.lock();
+        match catch_unwind(AssertUnwindSafe(|| work(&mut producer))) {
+            Ok(done) => Some(done),
+            Err(payload) => {
+                drop(producer);
+                self.shared.fail("source", None, payload.as_ref());
+                None
             }
+        }
+    }
+
+    /// Publishes a value, if there is room and the run takes any.
+    pub(crate) fn offer(&self, value: T) -> Offer<T> {
+        // Nobody reads a stopped run's ring, so there would always be room.
+        if self.shared.stopped() {
+            return Offer::Ended(value);
+        }
+        let mut unsent = Some(value);
+        let full = self.guarded(|producer| match producer.try_claim(1) {
+            Err(_) => false,
+            Ok(None) => true,
+            Ok(Some(mut claim)) => {
+                claim.extend(&mut unsent.take().into_iter());
+                claim.publish();
+                false
+            }
+        });
+        match unsent {
+            None => Offer::Published,
+            Some(value) if full == Some(true) => Offer::Full(value),
+            Some(value) => Offer::Ended(value),
         }
     }
 
     /// Ends the stream here, if it has not ended.
     pub(crate) fn end(&self) {
-        let mut output = self.lock();
-        if !output.ended() {
-            // Without a slot, END needs no room.
-            let _ = output.try_end(None);
-        }
+        self.guarded(|producer| {
+            if !producer.ended() {
+                // Without a slot, END needs no room.
+                let _ = producer.try_end(None);
+            }
+        });
+    }
+
+    /// Whether the stream has ended.
+    pub(crate) fn ended(&self) -> bool {
+        self.lock().ended()
     }
 
     pub(crate) fn free(&self) -> usize {
-        self.lock().free()
+        self.guarded(Producer::free).unwrap_or(0)
     }
 
     fn next(&self) -> u64 {
@@ -86,7 +121,7 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
     }));
     if let Err(payload) = outcome {
         // What comes after the end is not part of the run.
-        if !output.lock().ended() {
+        if !output.ended() {
             shared.fail("source", Some(output.next()), payload.as_ref());
         }
     }
@@ -95,10 +130,6 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
 
 /// Publishes a value as soon as there is room; false if the run takes no more.
 pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -> bool {
-    // Nobody reads a stopped run's ring, so there would always be room.
-    if shared.stopped() {
-        return false;
-    }
     let mut unsent = Some(value);
     let published = shared.wait_for(|| match output.offer(unsent.take()?) {
         Offer::Published => Some(true),

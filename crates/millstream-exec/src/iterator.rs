@@ -1,12 +1,16 @@
 //! Pipelines on iterators: in one line, lazily, in bounded memory.
 
 use crate::handle;
-use crate::start::{Threads, wire};
+use crate::shared::Shared;
+use crate::start::{Threads, Wired, wire};
 use crate::{Carried, Rings, RunError, Source};
 use millstream_core::{Arrow, Deploy, Event, Own, Val, pipeline};
 use millstream_ring::Reader;
 use std::collections::VecDeque;
+#[cfg(feature = "stream")]
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 
 /// `iter.through(pipeline)`.
 pub trait ThroughExt: Iterator + Sized {
@@ -65,6 +69,14 @@ struct Started<A: Carried + Own> {
     running: handle::Started,
 }
 
+impl<A: Carried + Own> Through<A> {
+    /// The output of a run that starts now.
+    pub(crate) fn start(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
+        let (output, running) = wired.start(rings)?;
+        Ok(Through { batch: rings.most(), state: State::Started(Started { output, ready: VecDeque::new(), running }) })
+    }
+}
+
 fn start<T: Event, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
@@ -85,21 +97,26 @@ impl<A: Carried + Own> Started<A> {
         Some(())
     }
 
-    /// The next value; none at the end.
-    fn next(&mut self, batch: usize) -> Result<Option<A::Owned>, RunError> {
+    /// The next value, or none at the end. While there is neither, `wait` waits for what it is given.
+    fn next(&mut self, batch: usize, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
         let shared = self.running.pool.shared.clone();
         loop {
             if let Some(value) = self.ready.pop_front() {
-                return Ok(Some(value));
+                return Poll::Ready(Ok(Some(value)));
             }
             if self.output.ended() || shared.stopped() {
-                return self.running.join().map(|_| None);
+                return Poll::Ready(self.running.join().map(|_| None));
             }
-            shared.wait_for(|| self.take(batch));
+            if wait(&shared, &mut || self.take(batch)).is_pending() {
+                return Poll::Pending;
+            }
             shared.signal.notify();
         }
     }
 }
+
+/// Waits until the function gives something or the run is stopped, or says that a future must wait.
+type Waiting<'a> = dyn FnMut(&Shared, &mut dyn FnMut() -> Option<()>) -> Poll<()> + 'a;
 
 impl<A: Carried + Own> Through<A> {
     /// The next value, or why there is none.
@@ -108,15 +125,33 @@ impl<A: Carried + Own> Through<A> {
     ///
     /// If a stage failed: once, and then the iterator is at its end.
     pub fn try_next(&mut self) -> Result<Option<A::Owned>, RunError> {
+        let next = self.next_by(&mut |shared, ready| {
+            shared.wait_for(ready);
+            Poll::Ready(())
+        });
+        match next {
+            Poll::Ready(next) => next,
+            Poll::Pending => unreachable!("a thread waits"),
+        }
+    }
+
+    /// The run whose output this is, once it has started.
+    #[cfg(feature = "stream")]
+    pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
+        let State::Started(started) = &self.state else { return None };
+        Some(started.running.pool.shared.clone())
+    }
+
+    pub(crate) fn next_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
         if let State::New(_) = self.state {
             let State::New(start) = std::mem::replace(&mut self.state, State::Ended) else {
                 unreachable!("it was new a moment ago")
             };
             self.state = State::Started(start()?);
         }
-        let State::Started(started) = &mut self.state else { return Ok(None) };
-        let next = started.next(self.batch);
-        if !matches!(next, Ok(Some(_))) {
+        let State::Started(started) = &mut self.state else { return Poll::Ready(Ok(None)) };
+        let next = started.next(self.batch, wait);
+        if !matches!(next, Poll::Ready(Ok(Some(_))) | Poll::Pending) {
             self.state = State::Ended;
         }
         next

@@ -29,6 +29,7 @@ mod report;
 mod rings;
 mod run;
 mod sender;
+mod sending;
 mod shared;
 mod signal;
 mod sink;
@@ -36,6 +37,8 @@ pub mod source;
 mod stage;
 mod start;
 mod stepped;
+#[cfg(feature = "stream")]
+mod stream;
 mod sync;
 mod tasklet;
 mod wait;
@@ -52,7 +55,10 @@ pub use report::{Ending, Report, StageReport};
 pub use rings::{OptionsError, Rings};
 pub use run::Run;
 pub use sender::{SendError, Sender, TrySendError};
-pub use signal::{Signal, Ticket};
+pub use sending::{Room, Sending};
+pub use signal::{Place, Signal, Ticket};
 pub use source::Source;
+#[cfg(feature = "stream")]
+pub use stream::ThroughStream;
 pub use wait::Wait;
 pub use wiring::Wiring;

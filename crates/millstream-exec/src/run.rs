@@ -1,5 +1,5 @@
 use crate::start::{Threads, wire, wire_fed};
-use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source};
+use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source, Through};
 use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
 
 /// Running a pipeline on rings.
@@ -65,6 +65,34 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     ) -> Result<(Sender<T>, Handle<S>), RunError> {
         let (sender, wired) = wire_fed(self, rings)?;
         Ok((sender, wired.start_into(rings, state, sink)?))
+    }
+
+    /// A run that is fed by a [`Sender`] and read as an iterator: both ends in the program's hands, in any two threads
+    /// or async tasks. Dropping either end ends the run: the sender ends the stream, the iterator stops it.
+    ///
+    /// A pipeline's rings are bounded. Whoever feeds it and reads it from one thread uses
+    /// [`try_send`](Sender::try_send), or waits for ever once they are full.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Rings, Run};
+    ///
+    /// let (sender, squares) = pipeline::<u64>().map(|x| x * x).channel(&Rings::new())?;
+    /// let feeding = std::thread::spawn(move || (1..4).try_for_each(|x| sender.send(x)));
+    /// assert_eq!(squares.collect::<Vec<_>>(), [1, 4, 9]);
+    /// assert!(feeding.join().unwrap().is_ok());
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Run::start).
+    fn channel(&self, rings: &Rings) -> Result<(Sender<T>, Through<Self::Out>), RunError>
+    where
+        Self::Out: Own,
+    {
+        let (sender, wired) = wire_fed(self, rings)?;
+        Ok((sender, Through::start(wired, rings)?))
     }
 
     /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started, and nothing is

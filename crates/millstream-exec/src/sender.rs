@@ -1,10 +1,11 @@
 use crate::feed::{Offer, Output};
 use crate::shared::Shared;
+use crate::{Room, Sending};
 use millstream_core::Event;
 use std::fmt;
 use std::sync::Arc;
 
-/// Feeds a running pipeline from any thread. Dropping it ends the stream.
+/// Feeds a running pipeline from any thread or async task. Dropping it ends the stream.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -34,9 +35,6 @@ impl<T: Event> Sender<T> {
     ///
     /// Gives the value back if the ring is full, or if the run takes no more.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        if self.shared.stopped() {
-            return Err(TrySendError::Ended(value));
-        }
         match self.output.offer(value) {
             Offer::Published => {
                 self.shared.signal.notify();
@@ -69,6 +67,29 @@ impl<T: Event> Sender<T> {
             (_, Some(value)) => Err(SendError(value)),
             _ => Ok(()),
         }
+    }
+
+    /// As [`send`](Sender::send), for async tasks: on any executor, it needs no runtime.
+    ///
+    /// The value is sent whole or not at all. Dropping the future before it is done drops the value with it, unless
+    /// [`Sending::take`] takes it out; [`room`](Sender::room) waits without a value in hand.
+    pub fn send_async(&self, value: T) -> Sending<'_, T> {
+        Sending::new(self, value)
+    }
+
+    /// Waits, in an async task, until there is room for a value. Others who hold this sender may take the room first,
+    /// so a [`try_send`](Sender::try_send) follows, in a loop. Nothing is lost where the future is dropped.
+    pub fn room(&self) -> Room<'_, T> {
+        Room::new(self)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Whether the run takes no more.
+    pub(crate) fn ended(&self) -> bool {
+        self.shared.stopped() || self.output.ended()
     }
 
     /// Free slots, as far as one can know.

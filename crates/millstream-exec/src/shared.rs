@@ -46,10 +46,9 @@ impl Shared {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Sources take no further values.
+    /// Sources take no further values. Whoever says so notifies.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
-        self.signal.notify();
     }
 
     /// Ends the run because user code of this stage panicked.
@@ -87,13 +86,10 @@ impl Shared {
             if self.patience.wait(round) {
                 continue;
             }
-            let ticket = self.signal.announce();
-            let found = ready();
-            if found.is_some() || self.stopped() {
-                self.signal.withdraw(ticket);
+            let look = || ready().map(Some).or_else(|| self.stopped().then_some(None));
+            if let Some(found) = self.signal.park_unless(look) {
                 return found;
             }
-            self.signal.park(ticket);
             round = 0;
         }
     }

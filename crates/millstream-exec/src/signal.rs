@@ -1,14 +1,15 @@
-//! How parked threads wake: an event count.
+//! How parked threads and pending futures wake: an event count.
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// Wakes whoever waits when something has happened, and costs next to nothing while nobody waits.
 ///
 /// A waiter announces itself, looks once more whether there is something to do, and only then parks; a notifier makes
 /// its change visible, and only then looks whether somebody has announced himself. One of the two sees the other, so
-/// no wake-up is lost.
+/// no wake-up is lost. A future waits in the same way, with its waker in the place of a thread.
 ///
 /// ```
 /// let signal = millstream_exec::Signal::new();
@@ -18,15 +19,37 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Signal {
+    /// Threads that have announced themselves, and wakers.
     waiting: AtomicUsize,
-    events: Mutex<u64>,
+    events: Mutex<Events>,
     woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Events {
+    count: u64,
+    wakers: Vec<(u64, Waker)>,
+    /// The number of the next waker.
+    next: u64,
 }
 
 /// What [`Signal::announce`] gives and [`Signal::park`] takes.
 #[derive(Debug)]
 #[must_use = "an announced waiter parks or withdraws"]
 pub struct Ticket(u64);
+
+/// A future's place among those that wait for a [`Signal`]. Whoever drops the future [leaves](Signal::leave).
+#[derive(Debug, Default)]
+pub struct Place(Option<u64>);
+
+/// Takes an announcement back when it is dropped.
+struct Announced<'a>(&'a Signal);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl Default for Signal {
     fn default() -> Self {
@@ -38,13 +61,17 @@ impl Signal {
     /// A signal that nobody waits for.
     #[must_use]
     pub fn new() -> Self {
-        Signal { waiting: AtomicUsize::new(0), events: Mutex::new(0), woken: Condvar::new() }
+        Signal { waiting: AtomicUsize::new(0), events: Mutex::new(Events::default()), woken: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Announces a waiter, who must now look once more whether there is something to do.
     pub fn announce(&self) -> Ticket {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let ticket = Ticket(*self.events.lock().unwrap_or_else(PoisonError::into_inner));
+        let ticket = Ticket(self.lock().count);
         // Orders the announcement before the look that follows; pairs with the fence in `notify`.
         fence(Ordering::SeqCst);
         ticket
@@ -52,13 +79,13 @@ impl Signal {
 
     /// Takes an announcement back: there was something to do.
     pub fn withdraw(&self, _: Ticket) {
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        drop(Announced(self));
     }
 
     /// Parks until something has happened since the announcement.
     pub fn park(&self, ticket: Ticket) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        while *events == ticket.0 {
+        let mut events = self.lock();
+        while events.count == ticket.0 {
             events = self.woken.wait(events).unwrap_or_else(PoisonError::into_inner);
         }
         drop(events);
@@ -68,8 +95,8 @@ impl Signal {
     /// As [`park`](Signal::park), but for so long at most.
     pub fn park_timeout(&self, ticket: Ticket, most: Duration) {
         let Some(deadline) = Instant::now().checked_add(most) else { return self.park(ticket) };
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        while *events == ticket.0 {
+        let mut events = self.lock();
+        while events.count == ticket.0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -78,6 +105,69 @@ impl Signal {
         }
         drop(events);
         self.withdraw(ticket);
+    }
+
+    /// What `ready` gives, or nothing after something has happened. A panic in `ready` leaves no announcement behind.
+    pub fn park_unless<R>(&self, ready: impl FnOnce() -> Option<R>) -> Option<R> {
+        let ticket = self.announce();
+        let announced = Announced(self);
+        let found = ready();
+        // Either way the ticket is given back once.
+        std::mem::forget(announced);
+        match found {
+            None => self.park(ticket),
+            Some(_) => self.withdraw(ticket),
+        }
+        found
+    }
+
+    /// What `ready` gives; or else the future is woken when something has happened.
+    pub fn poll<R>(&self, place: &mut Place, cx: &mut Context<'_>, mut ready: impl FnMut() -> Option<R>) -> Poll<R> {
+        let mut found = ready();
+        if found.is_none() && self.enter(place, cx.waker()) {
+            found = ready();
+        }
+        if found.is_some() {
+            self.leave(place);
+        }
+        found.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Announces a future, unless it is announced; true if it must look once more whether there is something to do.
+    fn enter(&self, place: &mut Place, waker: &Waker) -> bool {
+        // Counted before it is in the list: whoever does not see the count is seen by the look that follows.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let announced = Announced(self);
+        let mut events = self.lock();
+        if let Some((_, known)) = place.0.and_then(|place| events.wakers.iter_mut().find(|(id, _)| *id == place)) {
+            let before = (!known.will_wake(waker)).then(|| std::mem::replace(known, waker.clone()));
+            drop(events);
+            // The executor's code, which must not find the lock held.
+            drop(before);
+            return false;
+        }
+        let id = events.next;
+        events.next += 1;
+        events.wakers.push((id, waker.clone()));
+        drop(events);
+        std::mem::forget(announced);
+        place.0 = Some(id);
+        // As in `announce`.
+        fence(Ordering::SeqCst);
+        true
+    }
+
+    /// Takes a future's announcement back.
+    pub fn leave(&self, place: &mut Place) {
+        let Some(place) = place.0.take() else { return };
+        let mut events = self.lock();
+        if let Some(at) = events.wakers.iter().position(|(id, _)| *id == place) {
+            let waker = events.wakers.swap_remove(at);
+            drop(events);
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            // As in `enter`.
+            drop(waker);
+        }
     }
 
     /// Says that something has happened that was made visible before: wakes everybody who waits.
@@ -101,7 +191,55 @@ impl Signal {
 
     #[cold]
     fn wake_all(&self) {
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        let mut events = self.lock();
+        events.count += 1;
+        let wakers = std::mem::take(&mut events.wakers);
+        drop(events);
         self.woken.notify_all();
+        self.waiting.fetch_sub(wakers.len(), Ordering::SeqCst);
+        // Without the lock: a waker may run the future at once.
+        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    fn waiting(signal: &Signal) -> usize {
+        signal.waiting.load(Ordering::SeqCst)
+    }
+
+    #[test]
+    fn a_look_that_panics_leaves_no_waiter_behind() {
+        let signal = Signal::new();
+        let looked =
+            catch_unwind(AssertUnwindSafe(|| signal.park_unless(|| -> Option<()> { resume_unwind(Box::new(())) })));
+        assert!(looked.is_err());
+        assert_eq!(signal.park_unless(|| Some(7)), Some(7));
+        assert_eq!(waiting(&signal), 0);
+    }
+
+    #[test]
+    fn a_future_is_counted_once_until_it_is_woken_or_leaves() {
+        let (signal, mut place) = (Signal::new(), Place::default());
+        let poll = |place: &mut Place, ready: Option<()>| {
+            signal.poll(place, &mut Context::from_waker(Waker::noop()), || ready)
+        };
+        for _ in 0..3 {
+            assert!(poll(&mut place, None).is_pending());
+            assert_eq!(waiting(&signal), 1);
+        }
+        signal.notify();
+        assert_eq!(waiting(&signal), 0);
+        assert!(poll(&mut place, None).is_pending());
+        assert!(poll(&mut place, Some(())).is_ready());
+        assert_eq!(waiting(&signal), 0);
+        assert!(poll(&mut place, None).is_pending());
+        signal.leave(&mut place);
+        signal.leave(&mut place);
+        assert_eq!(waiting(&signal), 0);
+        assert!(signal.lock().wakers.is_empty());
     }
 }

@@ -90,7 +90,7 @@ where
 
 /// A producer for values from outside.
 fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
-    let output = Output::new(producer);
+    let output = Output::new(producer, wiring.shared.clone());
     if std::mem::needs_drop::<T>() {
         wiring.end("source", Box::new(Sweeper(output.clone())));
     }

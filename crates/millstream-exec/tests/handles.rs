@@ -159,6 +159,35 @@ fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
     assert_eq!(sender.send(9).unwrap_err().0, 9);
 }
 
+/// Whoever sends, drains or lets go of a sender drops what was released, and must not get others' panics.
+#[test]
+fn a_drop_that_panics_at_a_senders_hands_fails_the_run_and_nobody_else() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 {
+                std::panic::resume_unwind(Box::new("boom"));
+            }
+        }
+    }
+    for round in 0..100 {
+        let (seen, sees) = channel();
+        let sink = move |(): &mut (), _: SequenceNumber, _: &Bomb| seen.send(()).unwrap_or(());
+        let (sender, run) = pipeline::<Bomb>().start_fed(&Rings::new().ring(1), (), sink).unwrap();
+        sender.send(Bomb(true)).unwrap();
+        sees.recv().unwrap();
+        match round % 4 {
+            0 => assert!(sender.send(Bomb(false)).is_err() || sender.free() == 0),
+            1 => assert!(sender.free() <= 1),
+            2 => run.begin_drain(),
+            _ => {}
+        }
+        drop(sender);
+        let error = run.wait().unwrap_err().to_string();
+        assert_eq!(error, r#"stage "source": panicked: boom"#, "round {round}");
+    }
+}
+
 /// The drop of a value is the user's code as well, also when a stage that has ended is given up.
 #[test]
 fn a_drop_that_panics_ends_the_run_and_nobody_hangs() {

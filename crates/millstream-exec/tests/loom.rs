@@ -4,7 +4,8 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use millstream_exec::Signal;
+use millstream_exec::{Place, Signal};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
 struct Work {
@@ -99,5 +100,79 @@ fn two_hand_over_in_turns() {
         work.publish(1);
         room.wait_for(1);
         reader.join().unwrap();
+    });
+}
+
+/// Wakes a thread by a signal of its own, as an executor would.
+struct Executor(Arc<Work>);
+
+impl Wake for Executor {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.publish(1);
+    }
+}
+
+impl Work {
+    /// Waits for this as a future does, whose executor sleeps until it is woken.
+    fn poll_for(&self, n: usize) {
+        let mut place = Place::default();
+        loop {
+            // A new one for every poll: what an earlier one is told is too early to help.
+            let woken = Work::new();
+            let waker = Waker::from(std::sync::Arc::new(Executor(woken.clone())));
+            let poll =
+                self.signal.poll(&mut place, &mut Context::from_waker(&waker), || self.is_there(n).then_some(()));
+            match poll {
+                Poll::Ready(()) => return,
+                Poll::Pending => woken.wait_for(1),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_future_waits_for_one() {
+    loom::model(|| {
+        let work = Work::new();
+        let waiter = {
+            let work = work.clone();
+            thread::spawn(move || work.poll_for(1))
+        };
+        work.publish(1);
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_future_waits_twice() {
+    let mut bounded = loom::model::Builder::new();
+    bounded.preemption_bound = bounded.preemption_bound.or(Some(2));
+    bounded.check(|| {
+        let work = Work::new();
+        let waiter = {
+            let work = work.clone();
+            thread::spawn(move || work.poll_for(2))
+        };
+        work.publish(1);
+        work.publish(2);
+        waiter.join().unwrap();
+    });
+}
+
+/// Whoever leaves takes nobody's wake-up with him.
+#[test]
+fn a_future_that_leaves_does_not_take_the_wake_up_of_another() {
+    loom::model(|| {
+        let work = Work::new();
+        let waiter = {
+            let work = work.clone();
+            thread::spawn(move || work.poll_for(1))
+        };
+        let mut place = Place::default();
+        let never = work.signal.poll(&mut place, &mut Context::from_waker(Waker::noop()), || None::<()>);
+        assert!(never.is_pending());
+        work.publish(1);
+        work.signal.leave(&mut place);
+        waiter.join().unwrap();
     });
 }

@@ -30,9 +30,11 @@ pub mod prelude {
         Arrow, Density, Event, Flow, Full, Holed, KeepsClock, Masked, Modelled, Own, Pair, Plan, Quiet, Retry,
         SequenceNumber, Stateless, Val, id, pipeline,
     };
+    #[cfg(feature = "stream")]
+    pub use millstream_exec::ThroughStream;
     pub use millstream_exec::{
         BoxPipeline, Ending, Handle, ParMapExt, Pipeline, PurePipe, Report, Rings, Run, RunError, Sender, Source,
-        Stopper, ThroughExt, Wait, source,
+        Stopper, Through, ThroughExt, Wait, source,
     };
 }
 

@@ -1,0 +1,105 @@
+//! Sending from async tasks, on any executor.
+
+use crate::signal::Place;
+use crate::{SendError, Sender, TrySendError};
+use millstream_core::Event;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A value on its way into a run: the future of [`Sender::send_async`].
+///
+/// It gives the value back in a [`SendError`] if the run takes no more.
+#[must_use = "a future does nothing before it is awaited"]
+pub struct Sending<'s, T: Event> {
+    sender: &'s Sender<T>,
+    value: Option<T>,
+    place: Place,
+}
+
+// No value is pinned in it.
+impl<T: Event> Unpin for Sending<'_, T> {}
+
+impl<'s, T: Event> Sending<'s, T> {
+    pub(crate) fn new(sender: &'s Sender<T>, value: T) -> Self {
+        Sending { sender, value: Some(value), place: Place::default() }
+    }
+
+    /// The value, if it was not sent: for whoever gives up waiting.
+    pub fn take(&mut self) -> Option<T> {
+        self.value.take()
+    }
+}
+
+impl<T: Event> Future for Sending<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    /// # Panics
+    ///
+    /// If the value was sent, or taken out.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Sending { sender, value, place } = self.get_mut();
+        assert!(value.is_some(), "the value was sent or taken out");
+        sender.shared().signal.poll(place, cx, || match sender.try_send(value.take()?) {
+            Ok(()) => Some(Ok(())),
+            Err(TrySendError::Full { value: unsent, .. }) => {
+                *value = Some(unsent);
+                None
+            }
+            Err(TrySendError::Ended(unsent)) => Some(Err(SendError(unsent))),
+        })
+    }
+}
+
+impl<T: Event> Drop for Sending<'_, T> {
+    fn drop(&mut self) {
+        self.sender.shared().signal.leave(&mut self.place);
+    }
+}
+
+impl<T: Event> fmt::Debug for Sending<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").field("sent", &self.value.is_none()).finish_non_exhaustive()
+    }
+}
+
+/// Room in a run's ring: the future of [`Sender::room`].
+///
+/// It gives an error if the run takes no more.
+#[must_use = "a future does nothing before it is awaited"]
+pub struct Room<'s, T: Event> {
+    sender: &'s Sender<T>,
+    place: Place,
+}
+
+impl<'s, T: Event> Room<'s, T> {
+    pub(crate) fn new(sender: &'s Sender<T>) -> Self {
+        Room { sender, place: Place::default() }
+    }
+}
+
+impl<T: Event> Future for Room<'_, T> {
+    type Output = Result<(), SendError<()>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Room { sender, place } = self.get_mut();
+        sender.shared().signal.poll(place, cx, || match sender.free() {
+            _ if sender.ended() => Some(Err(SendError(()))),
+            0 => None,
+            _ => Some(Ok(())),
+        })
+    }
+}
+
+impl<T: Event> Drop for Room<'_, T> {
+    fn drop(&mut self) {
+        self.sender.shared().signal.leave(&mut self.place);
+    }
+}
+
+impl<T: Event> fmt::Debug for Room<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}

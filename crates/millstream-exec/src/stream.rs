@@ -1,0 +1,75 @@
+//! Outputs as streams, for async tasks on any executor.
+
+use crate::shared::Shared;
+use crate::signal::Place;
+use crate::{Carried, RunError, Through};
+use futures_core::Stream;
+use millstream_core::Own;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The outputs of a pipeline, as a [`Stream`] of results: see [`Through::stream`].
+pub struct ThroughStream<A: Carried + Own> {
+    through: Through<A>,
+    place: Place,
+    /// The run, while its signal may know the waker of this.
+    shared: Option<Arc<Shared>>,
+}
+
+impl<A: Carried + Own> Through<A> {
+    /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the
+    /// last, and does not wait for the values before it.
+    ///
+    /// Nothing runs before the first poll, unless the run has started already. Dropping the stream stops the run, as
+    /// dropping the iterator does; that, and the end of the stream, waits until every worker has left the step it is
+    /// at.
+    ///
+    /// ```
+    /// use futures_util::TryStreamExt;
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{RunError, ThroughExt};
+    ///
+    /// # futures_executor::block_on(async {
+    /// let squares = (1..4).through(pipeline::<u64>().map(|x| x * x)).stream();
+    /// assert_eq!(squares.try_collect::<Vec<u64>>().await?, [1, 4, 9]);
+    /// # Ok::<(), RunError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn stream(self) -> ThroughStream<A> {
+        ThroughStream { through: self, place: Place::default(), shared: None }
+    }
+}
+
+// No value is pinned in it.
+impl<A: Carried + Own> Unpin for ThroughStream<A> {}
+
+impl<A: Carried + Own> Stream for ThroughStream<A> {
+    type Item = Result<A::Owned, RunError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let ThroughStream { through, place, shared } = self.get_mut();
+        let next = through
+            .next_by(&mut |run, ready| run.signal.poll(place, cx, || ready().or_else(|| run.stopped().then_some(()))));
+        if next.is_pending() && shared.is_none() {
+            *shared = through.shared();
+        }
+        next.map(Result::transpose)
+    }
+}
+
+impl<A: Carried + Own> Drop for ThroughStream<A> {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.signal.leave(&mut self.place);
+        }
+    }
+}
+
+impl<A: Carried + Own> fmt::Debug for ThroughStream<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThroughStream").finish_non_exhaustive()
+    }
+}
