@@ -14,8 +14,6 @@ pub(crate) use sleep::Sleep;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use wc::Wc;
 
-use crate::message::say;
-use std::fmt::Display;
 use std::process::{self, ExitCode};
 
 /// A command with everything that it needs.
@@ -42,13 +40,15 @@ impl Command {
     }
 }
 
-/// How a command ended. Wrong use, exit code 2, is refused before there is a command.
+/// How a command ended. Most wrong use is refused before there is a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Everything asked for was done, or its reader has gone away.
     Done,
     /// An input or the output failed; the rest was processed.
     InputOrOutputFailed,
+    /// What was asked for cannot be done on this machine.
+    WrongUse,
     /// The pipeline failed; standard error says where.
     PipelineFailed,
     /// This signal came; what was accepted before it was processed.
@@ -65,6 +65,7 @@ impl Outcome {
         match self {
             Outcome::Done => 0,
             Outcome::InputOrOutputFailed => 1,
+            Outcome::WrongUse => 2,
             Outcome::PipelineFailed => 3,
             // What a shell says of a program that a signal has ended.
             Outcome::Interrupted(signal) => 128 + signal,
@@ -76,10 +77,4 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         outcome.code().into()
     }
-}
-
-/// What a failed pipeline leaves to be done.
-fn failed(error: &dyn Display) -> Outcome {
-    say(&format!("millstream: {error}"));
-    Outcome::PipelineFailed
 }

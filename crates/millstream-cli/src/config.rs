@@ -41,34 +41,32 @@ pub(crate) enum StatsTo {
 pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     match flags.command {
         flags::Command::Wc(flags) => {
-            let shards = flags.run.shards.unwrap_or(1);
+            let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Wc(Wc { files: flags.files, shards, run: run(flags.run)? }))
         }
         flags::Command::Uppercase(flags) => {
             let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
-            let shards = flags.run.shards.unwrap_or(1);
+            let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Uppercase(Uppercase { files, shards, run: run(flags.run)? }))
         }
         flags::Command::Sleep(flags) => {
-            let shards = flags.run.shards.unwrap_or(if flags.sharded { 2 } else { 1 });
+            let shards = flags.run.tuning.shards.unwrap_or(if flags.sharded { 2 } else { 1 });
             Ok(Command::Sleep(Sleep { shards, run: run(flags.run)? }))
         }
         flags::Command::Panic(flags) => {
-            let shards = flags.run.shards.unwrap_or(1);
+            let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Panic(Panic { at: flags.at, shards, run: run(flags.run)? }))
         }
         flags::Command::Idle(flags) => {
-            let shards = flags.run.shards.unwrap_or(1);
+            let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Idle(Idle { shards, run: run(flags.run)? }))
         }
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,
             json: flags.json,
-            shards: flags.shards.unwrap_or(1),
-            ring: flags.ring.unwrap_or(RING),
             explain: flags.explain,
-            workers: flags.workers,
-            wait: wait(flags.wait),
+            shards: flags.tuning.shards.unwrap_or(1),
+            rings: rings(&flags.tuning),
         })),
     }
 }
@@ -80,15 +78,23 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Rings => Place::Rings,
         Deploy::Queues => return Err("--deploy queues: this version has no queue deployment yet".into()),
     };
-    let mut rings = Rings::new().ring(flags.ring.unwrap_or(RING)).wait(wait(flags.wait)).pin_workers(flags.pin);
-    if let Some(n) = flags.workers {
-        rings = rings.workers(n);
-    }
-    if let Some(n) = flags.batch {
-        rings = rings.batch(n);
-    }
+    let rings = rings(&flags.tuning);
     let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
     Ok(RunConfig { place, rings, stats, hash: flags.hash })
+}
+
+fn rings(tuning: &flags::Tuning) -> Rings {
+    let mut rings = Rings::new().ring(tuning.ring.unwrap_or(RING)).wait(wait(tuning.wait)).pin_workers(tuning.pin);
+    if let Some(n) = tuning.workers {
+        rings = rings.workers(n);
+    }
+    if let Some(n) = tuning.batch {
+        rings = rings.batch(n);
+    }
+    if let Some(bytes) = tuning.memory_limit {
+        rings = rings.memory_limit(bytes);
+    }
+    rings
 }
 
 fn wait(flag: Option<flags::Wait>) -> Wait {

@@ -8,7 +8,7 @@ use crate::message::{Complaints, cause, quoted, say};
 use crate::{panics, stats};
 use millstream_core::model::Listed;
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
-use millstream_exec::{Run, RunError, Source};
+use millstream_exec::{Ended, Handle, Run, RunError, Source};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -101,54 +101,94 @@ impl Runs {
             }
             sink(state, output);
         };
-        let rings = &self.config.rings;
-        let mut state = (state, self.hash.take());
-        let report = match self.config.place {
-            Place::Model => {
-                let input = Until(input, self.interrupts.clone()).values();
-                let slots = panics::of_pipeline(|| pipeline.model_slots(input));
-                let slots = slots.map_err(|payload| Failed::Model(failure::message(payload.as_ref())))?;
-                let numbers = slots.len() - 1;
+        let state = (state, self.hash.take());
+        let (state, failure) = match self.config.place {
+            Place::Model => self.on_lists(pipeline, input, state, sink),
+            Place::Inline => {
+                let input = Until(input, self.interrupts.clone());
+                let rings = &self.config.rings;
+                let ran = panics::of_pipeline(|| pipeline.start_inline(rings, input, state, sink).map(Handle::join));
+                let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
+                self.ended("inline", ended)
+            }
+            Place::Rings => {
+                let mut handle = pipeline.start(&self.config.rings, input, state, sink).map_err(Failed::Run)?;
+                self.interrupts.attend(&mut handle);
+                let ended = handle.join();
+                self.interrupts.leave();
+                self.ended("rings", ended)
+            }
+        };
+        let (state, hash) = state.unzip();
+        self.hash = hash.flatten();
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(state.expect("a run that has not failed has its state")),
+        }
+    }
+
+    /// Notes what a run did, failed or not.
+    fn ended<S>(&mut self, deploy: &str, ended: Ended<S>) -> (Option<S>, Option<Failed>) {
+        self.reports.push(stats::of_run(deploy, &ended.report, ended.failure.as_ref()));
+        (ended.state, ended.failure.map(Failed::Run))
+    }
+
+    /// By the model, a function of whole lists.
+    fn on_lists<P, T, O, B, S>(
+        &mut self,
+        pipeline: &P,
+        input: impl Source<T>,
+        mut state: S,
+        sink: impl Fn(&mut S, SequenceNumber, &B),
+    ) -> (Option<S>, Option<Failed>)
+    where
+        P: Modelled<T> + Run<T> + Arrow<In = Val<T>, Out = O>,
+        T: Event,
+        O: Listed + Own<Owned = B>,
+    {
+        let input = Until(input, self.interrupts.clone()).values();
+        match panics::of_pipeline(|| pipeline.model_slots(input)) {
+            Ok(slots) => {
+                self.reports.push(stats::of_model(Some(slots.len() - 1), None));
                 for (number, output) in (0..).zip(slots).filter_map(|(number, slot)| Some((number, slot?))) {
                     sink(&mut state, SequenceNumber(number), &output);
                 }
-                stats::of_model(numbers)
+                (Some(state), None)
             }
-            Place::Inline => {
-                let input = Until(input, self.interrupts.clone());
-                let ran = panics::of_pipeline(|| pipeline.run_inline(rings, input, state, sink));
-                let report;
-                (state, report) = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
-                stats::of_run("inline", &report)
+            Err(payload) => {
+                let failed = Failed::Model(failure::message(payload.as_ref()));
+                self.reports.push(stats::of_model(None, Some(&failed)));
+                (Some(state), Some(failed))
             }
-            Place::Rings => {
-                let mut handle = pipeline.start(rings, input, state, sink).map_err(Failed::Run)?;
-                self.interrupts.attend(&mut handle);
-                let ended = handle.wait();
-                self.interrupts.leave();
-                let report;
-                (state, report) = ended.map_err(Failed::Run)?;
-                stats::of_run("rings", &report)
-            }
-        };
-        self.reports.push(report);
-        let (state, hash) = state;
-        self.hash = hash;
-        Ok(state)
+        }
     }
 
     /// Tells what was asked for, the hash last.
     pub(crate) fn finish(self) -> Outcome {
+        self.tell();
+        if let Some(signal) = self.interrupts.first() {
+            return Outcome::Interrupted(signal);
+        }
+        if self.complaints.any() { Outcome::InputOrOutputFailed } else { Outcome::Done }
+    }
+
+    /// Says why a run failed; then what was asked for, up to there.
+    pub(crate) fn fail(self, failed: &Failed) -> Outcome {
+        say(&format!("millstream: {failed}"));
+        self.tell();
+        match failed {
+            Failed::Run(RunError::Options(_)) => Outcome::WrongUse,
+            _ => Outcome::PipelineFailed,
+        }
+    }
+
+    fn tell(&self) {
         if let Some(to) = &self.config.stats {
             self.tell_stats(to);
         }
         if let Some(hash) = &self.hash {
             say(&hash.to_string());
         }
-        if let Some(signal) = self.interrupts.first() {
-            return Outcome::Interrupted(signal);
-        }
-        if self.complaints.any() { Outcome::InputOrOutputFailed } else { Outcome::Done }
     }
 
     fn tell_stats(&self, to: &StatsTo) {

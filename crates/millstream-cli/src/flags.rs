@@ -68,6 +68,24 @@ pub(crate) struct Run {
     /// On lists that hold everything in memory, on this one thread, over queues, or over rings on several workers
     #[arg(long, value_name = "WHERE", default_value = "rings")]
     pub(crate) deploy: Deploy,
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
+    /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) stats: Option<OsString>,
+    /// Say nothing on standard error but what failed and what was asked for
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always cut
+    /// into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
+    #[arg(long)]
+    pub(crate) hash: bool,
+}
+
+/// What can be tuned. The output is always the same.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How the pipeline is run (the output is always the same)")]
+pub(crate) struct Tuning {
     /// Worker threads [default: as many as pay, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
@@ -86,16 +104,9 @@ pub(crate) struct Run {
     /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says where that cannot be
     #[arg(long)]
     pub(crate) pin: bool,
-    /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    pub(crate) stats: Option<OsString>,
-    /// Say nothing on standard error but what failed and what was asked for
-    #[arg(long)]
-    pub(crate) quiet: bool,
-    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always cut
-    /// into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
-    #[arg(long)]
-    pub(crate) hash: bool,
+    /// Refuse to run if the rings take more [default: what the control group allows, or the machine's memory]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory_limit: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -131,18 +142,8 @@ pub(crate) struct Plan {
     /// With what would be decided when it runs on rings, and why
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Worker threads [default: as many as pay, at most one for each usable core]
-    #[arg(long, value_name = "N", value_parser = tasklets)]
-    pub(crate) workers: Option<usize>,
-    /// What a thread does that has nothing to do [default: phased]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) wait: Option<Wait>,
-    /// How many tasklets run the stateless stages at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = tasklets)]
-    pub(crate) shards: Option<usize>,
-    /// Slots of each ring, a power of two [default: 16]
-    #[arg(long, value_name = "N", value_parser = slots)]
-    pub(crate) ring: Option<usize>,
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

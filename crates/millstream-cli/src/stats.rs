@@ -1,7 +1,8 @@
 //! What a run did, as JSON.
 
-use millstream_exec::{Ending, Report, StageReport};
+use millstream_exec::{Ending, Report, RunError, StageReport};
 use serde_json::{Value, json};
+use std::fmt::Display;
 
 /// How statistics begin, by which a file of them is known.
 pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
@@ -11,17 +12,19 @@ pub(crate) fn text(runs: &[Value]) -> String {
     format!("{:#}", json!({ "runs": runs }))
 }
 
-pub(crate) fn of_model(numbers: usize) -> Value {
-    json!({ "deploy": "model", "numbers": numbers })
+pub(crate) fn of_model(numbers: Option<usize>, failure: Option<&dyn Display>) -> Value {
+    json!({ "deploy": "model", "numbers": numbers, "failure": failure.map(|failure| failure.to_string()) })
 }
 
-pub(crate) fn of_run(deploy: &str, report: &Report) -> Value {
+pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) -> Value {
     json!({
         "deploy": deploy,
+        "failure": failure.map(RunError::to_string),
         "ending": ending(report.ending),
         "numbers": report.numbers.0,
         "values": report.values,
         "workers": report.workers,
+        "cores": report.cores,
         "pinned": report.pinned,
         "tasklets": report.tasklets,
         "ring_bytes": report.ring_bytes,
@@ -36,6 +39,7 @@ fn ending(ending: Ending) -> &'static str {
         Ending::End => "end",
         Ending::Drained => "drained",
         Ending::Stopped => "stopped",
+        Ending::Failed => "failed",
     }
 }
 

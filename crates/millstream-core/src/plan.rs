@@ -38,6 +38,8 @@ pub struct Stage {
     pub tasklets: usize,
     /// Whether it keeps state from one number to the next.
     pub stateful: bool,
+    /// Whether its closure may wait, so that every tasklet gets a thread of its own.
+    pub blocking: bool,
 }
 
 /// One ring: where the slots of an edge are kept.
@@ -85,9 +87,18 @@ impl Plan {
         self
     }
 
-    /// Bytes of all rings together, without what values own on the heap, once capacities are known.
+    /// Bytes of all rings together, without what values own on the heap, once capacities are known; `usize::MAX` if
+    /// they are more than that.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
-        self.rings.iter().map(|ring| Some(ring.capacity? * ring.slot_bytes)).sum()
+        let ring = |ring: &Ring| Some(ring.capacity?.saturating_mul(ring.slot_bytes));
+        self.rings.iter().map(ring).try_fold(0, |sum: usize, bytes| Some(sum.saturating_add(bytes?)))
+    }
+
+    /// How many tasklets share the workers, and how many have a thread each; source and sink are not counted.
+    #[must_use]
+    pub fn tasklets(&self) -> (usize, usize) {
+        let count = |blocking| self.stages.iter().filter(|s| s.blocking == blocking).map(|s| s.tasklets).sum();
+        (count(false), count(true))
     }
 }

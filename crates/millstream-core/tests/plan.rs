@@ -1,7 +1,7 @@
 //! Plans: names, rings and warnings.
 
 use millstream_core::plan::Warning;
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, Retry, pipeline};
 
 fn names(p: &impl Arrow) -> Vec<String> {
     p.plan().stages.into_iter().map(|stage| stage.name).collect()
@@ -27,6 +27,26 @@ fn a_stage_in_nested_shards_has_the_product_of_tasklets() {
     let p = pipeline::<u64>().shard(2, |p| p.shard(3, |p| p.map(|x| *x))).map(|x| *x);
     let tasklets: Vec<_> = p.plan().stages.iter().map(|stage| stage.tasklets).collect();
     assert_eq!(tasklets, [6, 1]);
+}
+
+/// A stage that may wait says so, also in the table, whose columns are as wide as what is in them.
+#[test]
+fn stages_that_may_wait_are_known() {
+    let p = pipeline::<u64>().map(|x| *x).shard(2, |p| p.map_blocking(|x| *x).named("slow"));
+    let p = p.try_map_retry(Retry::times(3), |x| Ok::<_, String>(*x));
+    let blocking: Vec<_> = p.plan().stages.iter().map(|stage| stage.blocking).collect();
+    assert_eq!((blocking, p.plan().tasklets()), (vec![false, true, true], (1, 3)));
+    let table = p.plan().to_string();
+    assert!(table.contains("slow x2") && table.contains("map_blocking (blocks)"), "{table}");
+    let column = |line: usize, text: &str| table.lines().nth(line).and_then(|line| line.find(text));
+    assert_eq!(column(0, "reads"), column(3, "r1  "), "{table}");
+    assert_eq!(column(0, "writes"), column(4, "r3 (full"), "{table}");
+}
+
+#[test]
+fn more_bytes_than_can_be_counted_are_as_many_as_can() {
+    let p = pipeline::<u64>().map(|x| *x);
+    assert_eq!(p.plan().with_capacity(usize::MAX / 8).bytes(), Some(usize::MAX));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::machine::Pins;
+use crate::machine::{Cores, Pins};
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::Ending;
@@ -19,6 +19,7 @@ pub(crate) struct Started {
     /// Ends the stream of a source that is not a tasklet.
     pub(crate) end_source: Option<EndSource>,
     pub(crate) ring_bytes: usize,
+    pub(crate) cores: Cores,
     pub(crate) inline: bool,
     pub(crate) since: Instant,
 }
@@ -106,27 +107,27 @@ impl Started {
         }
     }
 
-    /// Waits for the workers, and gives every tasklet up.
-    pub(crate) fn join(&mut self) -> Result<Report, RunError> {
+    /// Waits for the workers, gives every tasklet up, and tells what was done, also where the run failed.
+    pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
         self.pool.join();
         let stages = self.pool.clear();
-        if let Some(failure) = self.pool.shared.failure() {
-            return Err(failure);
-        }
+        let failure = self.pool.shared.failure();
         let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
         let pins = self.pool.pins.as_ref();
-        Ok(Report {
-            ending: self.ending(),
+        let report = Report {
+            ending: if failure.is_some() { Ending::Failed } else { self.ending() },
             numbers: 0.into(),
             values: 0,
             workers: if self.inline { 0 } else { controller.workers() },
+            cores: self.cores.clone(),
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets: stages.len(),
             ring_bytes: self.ring_bytes,
             elapsed: self.since.elapsed(),
             stages,
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
-        })
+        };
+        (report, failure)
     }
 }
 
@@ -144,8 +145,8 @@ impl<S> Handle<S> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed.
-    pub fn wait(mut self) -> Result<(S, Report), RunError> {
-        self.finish()
+    pub fn wait(self) -> Result<(S, Report), RunError> {
+        self.join().ok()
     }
 
     /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
@@ -154,11 +155,11 @@ impl<S> Handle<S> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed.
-    pub fn drain(mut self, most: Duration) -> Result<(S, Report), RunError> {
+    pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
         self.started.drain();
         self.started.wait_until_finished(most);
         self.started.stop();
-        self.finish()
+        self.wait()
     }
 
     /// Stops every stage at its next batch; the report says what was left. A closure that runs is waited for.
@@ -166,9 +167,9 @@ impl<S> Handle<S> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed before.
-    pub fn stop_now(mut self) -> Result<(S, Report), RunError> {
+    pub fn stop_now(self) -> Result<(S, Report), RunError> {
         self.started.stop();
-        self.finish()
+        self.wait()
     }
 
     /// Asks the run to drain, and goes on: [`wait`](Handle::wait) then gives the report.
@@ -204,11 +205,56 @@ impl<S> Handle<S> {
         self.started.pool.finished()
     }
 
-    fn finish(&mut self) -> Result<(S, Report), RunError> {
-        let report = self.started.join()?;
+    /// Waits for the end, and gives what there is then, also if the run failed: the sink's state and the report up to
+    /// there.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Ending, Rings, Run, source};
+    /// let p = pipeline::<u64>().map(|x| 100 / (5 - x)).named("divide");
+    /// let run = p.start(&Rings::new(), source::ready(0..9), Vec::new(), |all, _, x| all.push(*x))?;
+    /// let ended = run.join();
+    /// assert_eq!(ended.report.ending, Ending::Failed);
+    /// assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 5: panicked"));
+    /// assert!([20, 25, 33, 50, 100].starts_with(&ended.state.unwrap()));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn join(mut self) -> Ended<S> {
+        let (report, failure) = self.started.join();
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Outcome { state, numbers, values } = outcome.expect("a sink leaves its state when it is given up");
-        Ok((state, Report { numbers, values, ..report }))
+        match outcome {
+            Some(Outcome { state, numbers, values }) => {
+                Ended { state: Some(state), report: Report { numbers, values, ..report }, failure }
+            }
+            None => Ended { state: None, report, failure },
+        }
+    }
+}
+
+/// A run that has ended, one way or another.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ended<S> {
+    /// What the sink's state came to; none if its thread was lost.
+    pub state: Option<S>,
+    /// What was done, up to the end or the failure.
+    pub report: Report,
+    /// Why it failed, if it did.
+    pub failure: Option<RunError>,
+}
+
+impl<S> Ended<S> {
+    /// The state and the report of a run that did not fail.
+    ///
+    /// # Errors
+    ///
+    /// The failure of one that did.
+    pub fn ok(self) -> Result<(S, Report), RunError> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok((self.state.expect("a sink leaves its state when it is given up"), self.report)),
+        }
     }
 }
 

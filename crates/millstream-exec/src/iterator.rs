@@ -105,7 +105,7 @@ impl<A: Carried + Own> Started<A> {
                 return Poll::Ready(Ok(Some(value)));
             }
             if self.output.ended() || shared.stopped() {
-                return Poll::Ready(self.running.join().map(|_| None));
+                return Poll::Ready(self.running.join().1.map_or(Ok(None), Err));
             }
             if wait(&shared, &mut || self.take(batch)).is_pending() {
                 return Poll::Pending;

@@ -168,6 +168,9 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
         controller.workers = pool.started().max(1);
     }
     let workers = controller.workers;
+    if let Some(refused) = pool.shared.patience.placed(workers) {
+        controller.note(refused);
+    }
     let Controller { loads, cuts, .. } = controller;
     loads.clear();
     loads.extend(pool.cooperative().map(|seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64)));

@@ -1,3 +1,4 @@
+use crate::Cores;
 use millstream_core::SequenceNumber;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct Report {
     pub values: u64,
     /// How many workers ran it in the end; 0 if the calling thread did it all.
     pub workers: usize,
+    /// The cores that it could use, and why so many.
+    pub cores: Cores,
     /// The core that each worker was pinned to, if it was; empty unless
     /// [`pin_workers`](crate::Rings::pin_workers) asked for it.
     pub pinned: Vec<Option<usize>>,
@@ -39,6 +42,8 @@ pub enum Ending {
     Drained,
     /// It was stopped: something may be left.
     Stopped,
+    /// It failed.
+    Failed,
 }
 
 /// What one tasklet did.

@@ -1,8 +1,9 @@
-use crate::machine::Pins;
+use crate::explain::Tunables;
+use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::placement::Controller;
-use crate::wait::Wait;
+use crate::wait::{BackOff, Wait};
 use crate::wiring::Wiring;
-use millstream_core::Backend;
+use millstream_core::{Backend, Plan};
 use std::fmt;
 
 /// The deployment on rings: one ring an edge, one tasklet a stage, and how many slots, items and workers.
@@ -18,6 +19,7 @@ pub struct Rings {
     workers: Option<usize>,
     wait: Wait,
     pin: bool,
+    memory: Option<u64>,
 }
 
 /// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
@@ -37,7 +39,14 @@ impl Rings {
     /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
-        Rings { slots: DEFAULT_SLOTS, batch: DEFAULT_BATCH, workers: None, wait: Wait::Phased, pin: false }
+        Rings {
+            slots: DEFAULT_SLOTS,
+            batch: DEFAULT_BATCH,
+            workers: None,
+            wait: Wait::Phased,
+            pin: false,
+            memory: None,
+        }
     }
 
     /// Slots of every ring: a power of two.
@@ -96,10 +105,62 @@ impl Rings {
         self
     }
 
+    /// The most bytes that the rings of a run may take together, without what values own on the heap. A run that would
+    /// take more is refused before anything is allocated.
+    ///
+    /// Unless it is set: what the control groups of this process allow (Linux, version 1 and 2, the tightest from its
+    /// own group to the root), or the machine's memory if that is less; on other systems there is no limit. It is
+    /// compared with the whole of it: what else the process holds, other runs among it, is not counted.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Rings, Run};
+    /// let p = pipeline::<u64>().map(|x| x + 1);
+    /// let error = p.collect(&Rings::new().ring(4096).memory_limit(40_000), 0..9).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "rings of 4096 slots take 65536 bytes together, and the options allow 40000 bytes: rings of at most 2048 slots fit"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The limit of a run's memory, if there is one.
+    pub(crate) fn limit(&self) -> Option<MemoryLimit> {
+        self.memory.map(|bytes| MemoryLimit { bytes, by: LimitedBy::Options }).or_else(memory_limit)
+    }
+
+    /// Whether the plan's rings fit into the memory that there is.
+    pub(crate) fn check_memory(&self, plan: &Plan) -> Result<(), OptionsError> {
+        let (slots, bytes) = (self.slots, plan.bytes().unwrap_or(0));
+        match self.limit() {
+            Some(limit) if bytes as u64 > limit.bytes => {
+                let slot_bytes: usize = plan.rings.iter().map(|ring| ring.slot_bytes).sum();
+                let fit = usize::try_from(limit.bytes).unwrap_or(usize::MAX) / slot_bytes;
+                let fit = fit.checked_ilog2().map_or(0, |log| 1 << log);
+                Err(OptionsError::Memory { slots, bytes, limit, fit })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Where workers are to be pinned, if they are.
     pub(crate) fn pins(&self, inline: bool) -> Option<Pins> {
         self.pin
             .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
+    }
+
+    /// The plan with the rings that it gets here.
+    #[must_use]
+    pub fn planned(&self, plan: Plan) -> Plan {
+        plan.with_capacity(self.slots)
+    }
+
+    pub(crate) fn tunables(&self) -> Tunables {
+        Tunables { ring: self.slots, batch: self.batch, back_off: BackOff::THIS, pinned: self.pin }
     }
 
     pub(crate) fn waiting(&self) -> Wait {
@@ -127,31 +188,37 @@ impl Rings {
         Ok(())
     }
 
-    /// The most workers there can be.
-    pub(crate) fn most_workers(&self) -> usize {
-        self.workers.unwrap_or_else(usable_cores)
-    }
-
-    /// How many workers so many tasklets get, and who decides.
-    pub(crate) fn controller(&self, tasklets: usize) -> Controller {
+    /// How many workers so many tasklets get at most, and why.
+    pub(crate) fn most_workers(&self, tasklets: usize, cores: usize) -> (usize, String) {
         let tasklets = tasklets.max(1);
         match self.workers {
-            Some(workers) => {
-                let workers = workers.min(tasklets);
-                Controller::fixed(workers, format!("{workers} workers, as asked for"))
+            Some(n) if n > tasklets => {
+                (tasklets, format!("fixed: {n} were asked for, and there are {tasklets} tasklets to share"))
             }
+            Some(n) => (n, "fixed: as asked for".to_owned()),
             None => {
-                let cores = usable_cores();
-                let decision = format!("1 worker to begin with; more if they pay, up to {cores} usable cores");
-                Controller::automatic(cores.min(tasklets), decision)
+                let reason = "automatic: 1 to begin with; one more is kept where it moves at least 10% more";
+                (cores.min(tasklets), reason.to_owned())
             }
         }
     }
-}
 
-/// The cores that this process may use: its affinity mask and its cgroup's quota, not the host's count.
-pub(crate) fn usable_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    /// How many workers there are to begin with, of so many at most.
+    pub(crate) fn first_workers(&self, most: usize) -> usize {
+        if self.workers.is_some() { most } else { 1 }
+    }
+
+    /// How many workers so many tasklets get, and who decides.
+    pub(crate) fn controller(&self, tasklets: usize, cores: usize) -> Controller {
+        let (most, _) = self.most_workers(tasklets, cores);
+        match self.workers {
+            Some(_) => Controller::fixed(most, format!("{most} workers, as asked for")),
+            None => {
+                let decision = format!("1 worker to begin with; more if they pay, up to {cores} usable cores");
+                Controller::automatic(most, decision)
+            }
+        }
+    }
 }
 
 impl Backend for Rings {
@@ -167,6 +234,17 @@ pub enum OptionsError {
     Batch,
     /// No workers.
     Workers,
+    /// Rings that take more memory than there is.
+    Memory {
+        /// Slots of each ring.
+        slots: usize,
+        /// Bytes of all rings.
+        bytes: usize,
+        /// What they may take.
+        limit: MemoryLimit,
+        /// The most slots with which they fit; 0 if they never do.
+        fit: usize,
+    },
 }
 
 impl fmt::Display for OptionsError {
@@ -175,6 +253,13 @@ impl fmt::Display for OptionsError {
             OptionsError::Ring(slots) => millstream_ring::CapacityError { slots: *slots }.fmt(f),
             OptionsError::Batch => f.write_str("a batch of 0: a step must be able to move at least 1"),
             OptionsError::Workers => f.write_str("0 workers: somebody has to run the stages"),
+            OptionsError::Memory { slots, bytes, limit, fit } => {
+                write!(f, "rings of {slots} slots take {bytes} bytes together, and {limit}: ")?;
+                match fit {
+                    0 => f.write_str("no ring is small enough; fewer stages, or smaller values"),
+                    fit => write!(f, "rings of at most {fit} slots fit"),
+                }
+            }
         }
     }
 }

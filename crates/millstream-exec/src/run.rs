@@ -108,7 +108,23 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         state: S,
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
-        wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)?.wait()
+        self.start_inline(rings, source, state, sink)?.wait()
+    }
+
+    /// As [`run_inline`](Run::run_inline): the run has ended when this returns, and the handle's
+    /// [`join`](Handle::join) tells what was done also if it failed.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit together.
+    fn start_inline<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<Handle<S>, RunError> {
+        wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)
     }
 
     /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed replays

@@ -39,7 +39,20 @@ impl<A: Wire, S, F> Sink<A, S, F> {
 /// A sink that is stopped leaves its state as well.
 impl<A: Wire, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
-        self.leave(self.input.position());
+        let abandoned = self.at_end.map(SequenceNumber).or_else(|| self.input.visited());
+        self.leave(abandoned.unwrap_or_else(|| self.input.position()));
+    }
+}
+
+/// Counts values on the way, also where user code panics behind some of them.
+struct Count<'a> {
+    values: &'a mut u64,
+    seen: u64,
+}
+
+impl Drop for Count<'_> {
+    fn drop(&mut self) {
+        *self.values += self.seen;
     }
 }
 
@@ -53,14 +66,14 @@ where
         let mut left = self.batch;
         while left > 0 {
             let Some(mut batch) = self.input.batch(left) else { break };
-            let mut values = 0;
+            let mut count = Count { values: &mut self.values, seen: 0 };
             batch.for_each(|number, value| {
                 if let Some(value) = value {
-                    values += 1;
                     f(state, number, value);
+                    count.seen += 1;
                 }
             });
-            self.values += values;
+            drop(count);
             left -= batch.len();
         }
         if left < self.batch {

@@ -1,8 +1,10 @@
 //! From a pipeline value to a run: wiring, threads, handles.
 
 use crate::carried::source_edge;
+use crate::explain::Feed;
 use crate::feed::{self, Output, Sweeper};
 use crate::handle::{EndSource, Handle, Started};
+use crate::machine::{Cores, usable_cores};
 use crate::placement::Controller;
 use crate::pool::Pool;
 use crate::shared::Shared;
@@ -34,7 +36,8 @@ pub(crate) struct Wired<R> {
     threads: Threads,
     output: R,
     ring_bytes: usize,
-    notes: Vec<String>,
+    cores: Cores,
+    feeding: Feed,
     feed: Option<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     end_source: Option<EndSource>,
 }
@@ -50,9 +53,10 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     let values = source.values();
-    let outside = X::WAITS && threads == Threads::Workers;
+    let feeding = if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::BY_CALLER };
+    let outside = feeding.has_thread();
     let mut feed = None;
-    let wired = wire_behind(pipeline, rings, threads, outside, |producer, wiring| {
+    let wired = wire_behind(pipeline, rings, threads, feeding, |producer, wiring| {
         let shared = wiring.shared.clone();
         if outside {
             let output = fed(producer, wiring);
@@ -80,7 +84,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     let mut sender = None;
-    let wired = wire_behind(pipeline, rings, Threads::Workers, true, |producer, wiring| {
+    let wired = wire_behind(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
         let output = fed(producer, wiring);
         sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
         Some(output)
@@ -91,7 +95,7 @@ where
 /// A producer for values from outside.
 fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     let output = Output::new(producer, wiring.shared.clone());
-    if std::mem::needs_drop::<T>() {
+    if Feed::sweeps::<T>() {
         wiring.end("source", Box::new(Sweeper(output.clone())));
     }
     output
@@ -101,43 +105,46 @@ fn wire_behind<T: Event, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
-    outside: bool,
+    feeding: Feed,
     source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<Output<T>>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     rings.check()?;
-    let plan = pipeline.plan().with_capacity(rings.slots());
+    let plan = rings.planned(pipeline.plan());
+    rings.check_memory(&plan)?;
     let ring_bytes = plan.bytes().unwrap_or(0);
-    let most_threads = rings.most_workers() + usize::from(outside);
-    let (patience, refused) = Patience::of(rings.waiting(), most_threads);
-    let shared = Arc::new(Shared::new(patience));
+    let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
+    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable)));
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
     let end_by = source(producer, &mut wiring);
     let output = pipeline.deploy(source_edge(input), &mut wiring);
     let end_source = end_by.map(|output| Arc::new(move || output.end()) as EndSource);
-    Ok(Wired { wiring, threads, output, ring_bytes, notes: refused.into_iter().collect(), feed: None, end_source })
+    Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
 }
 
 impl<R> Wired<R> {
     /// Starts the workers; the output is read by whoever calls.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
-        let Wired { wiring, threads, output, ring_bytes, notes, feed, end_source } = self;
+        let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
         let Wiring { shared, tasklets, .. } = wiring;
         let cooperative = tasklets.iter().filter(|tasklet| tasklet.home == Home::Workers).count();
         let mut controller = if inline {
             Controller::fixed(1, "everything on the calling thread".to_owned())
         } else {
-            rings.controller(cooperative)
+            rings.controller(cooperative, cores.usable)
         };
-        notes.into_iter().for_each(|note| controller.note(note));
         let workers = controller.workers();
+        shared.patience.beside(tasklets.len() - cooperative + usize::from(feeding.has_thread()));
+        if let Some(refused) = shared.patience.placed(workers) {
+            controller.note(refused);
+        }
         let pool = Pool::new(tasklets, shared, controller, rings.pins(inline));
         let since = Instant::now();
-        let started = Started { pool, end_source, ring_bytes, inline, since };
+        let started = Started { pool, end_source, ring_bytes, cores, inline, since };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
             Threads::Inline => {
@@ -165,10 +172,10 @@ impl<A: Carried> Wired<Reader<A>> {
         state: S,
         f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
-        let Wired { mut wiring, threads, output, ring_bytes, notes, feed, end_source } = self;
+        let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let outcome = Arc::new(Mutex::new(None));
         wiring.end("sink", Box::new(Sink::new(output, state, f, rings.most(), outcome.clone())));
-        let rest = Wired { wiring, threads, output: (), ring_bytes, notes, feed, end_source };
+        let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;
         Ok(Handle { started, outcome })
     }

@@ -1,9 +1,10 @@
-use crate::rings::usable_cores;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a thread without work does before it has some again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Wait {
     /// Spins a little, yields a little, then parks until something happens. An idle run takes no processor time.
     #[default]
@@ -42,36 +43,72 @@ const NAP: Duration = Duration::from_micros(50);
 /// A yield that takes longer gave the core to somebody with work to do.
 const SLICE: Duration = Duration::from_micros(20);
 
-/// A strategy, as this run can have it.
-#[derive(Clone, Copy, Debug)]
+/// What threads do while they wait, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct BackOff {
+    /// Rounds of looking again at once. None while threads outnumber cores.
+    pub spins: u32,
+    /// Then rounds of yielding.
+    pub yields: u32,
+    /// Then sleeps of so many microseconds, with [`Wait::Sleeping`].
+    pub nap_us: u64,
+}
+
+impl BackOff {
+    pub(crate) const THIS: BackOff = BackOff { spins: SPINS, yields: YIELDS, nap_us: NAP.as_micros() as u64 };
+}
+
+/// Why so many threads do not spin, although they were asked to.
+pub(crate) fn refused(threads: usize, cores: usize) -> String {
+    format!("busy-spin refused: {threads} threads on {cores} usable cores; waiting phased")
+}
+
+/// A strategy, as this run can have it: where threads outnumber cores, nobody spins.
+#[derive(Debug)]
 pub(crate) struct Patience {
     wait: Wait,
-    spins: u32,
+    cores: usize,
+    /// Threads beside the workers.
+    others: AtomicUsize,
+    crowded: AtomicBool,
+    /// Whether it was said that spinning is refused.
+    told: AtomicBool,
 }
 
 impl Patience {
-    /// For a run of so many threads; and why, if it is not what was asked for.
-    pub(crate) fn of(wait: Wait, threads: usize) -> (Self, Option<String>) {
-        let cores = usable_cores();
-        let crowded = threads > cores;
-        let spins = if crowded || wait == Wait::Blocking { 0 } else { SPINS };
-        if crowded && wait == Wait::BusySpin {
-            let reason = format!("busy-spin refused: {threads} threads on {cores} usable cores; waiting phased");
-            return (Patience { wait: Wait::Phased, spins }, Some(reason));
-        }
-        (Patience { wait, spins }, None)
+    pub(crate) fn of(wait: Wait, cores: usize) -> Self {
+        let (crowded, told) = (AtomicBool::new(false), AtomicBool::new(false));
+        Patience { wait, cores, others: AtomicUsize::new(0), crowded, told }
+    }
+
+    /// There are so many threads beside the workers: those of a source and of stages that block.
+    pub(crate) fn beside(&self, others: usize) {
+        self.others.store(others, Ordering::Relaxed);
+    }
+
+    /// There are so many workers from now on. Why spinning is refused, if it was asked for and this is the first time.
+    pub(crate) fn placed(&self, workers: usize) -> Option<String> {
+        let threads = workers + self.others.load(Ordering::Relaxed);
+        let crowded = threads > self.cores;
+        self.crowded.store(crowded, Ordering::Relaxed);
+        let news = crowded && self.wait == Wait::BusySpin && !self.told.swap(true, Ordering::Relaxed);
+        news.then(|| refused(threads, self.cores))
     }
 
     /// Waits a little in the `round`-th round without work; false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
-        if round < self.spins || self.wait == Wait::BusySpin {
+        let crowded = self.crowded.load(Ordering::Relaxed);
+        let spins = if crowded || self.wait == Wait::Blocking { 0 } else { SPINS };
+        if round < spins || self.wait == Wait::BusySpin && !crowded {
             std::hint::spin_loop();
             return true;
         }
         match self.wait {
             Wait::Blocking => return false,
             Wait::Yielding => std::thread::yield_now(),
-            _ if round < self.spins + YIELDS => return yielded_quickly() || self.wait == Wait::Sleeping,
+            _ if round < spins + YIELDS => return yielded_quickly() || self.wait == Wait::Sleeping,
             Wait::Sleeping => std::thread::sleep(NAP),
             _ => return false,
         }

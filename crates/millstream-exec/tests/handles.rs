@@ -44,17 +44,6 @@ fn every_way_to_wait_gives_the_same_output() {
 }
 
 #[test]
-fn spinning_is_refused_where_threads_outnumber_cores_and_the_report_says_why() {
-    let rings = Rings::new().workers(1000).wait(Wait::BusySpin);
-    let report = pipeline::<u64>().run(&rings, 0..5, |_, _| ()).unwrap();
-    assert!(
-        report.decisions.iter().any(|d| d.starts_with("busy-spin refused: 1001 threads")),
-        "{:?}",
-        report.decisions
-    );
-}
-
-#[test]
 fn draining_finishes_what_was_accepted_also_while_the_source_waits() {
     let (values, source) = channel::<u64>();
     let (seen, sees) = channel();

@@ -1,4 +1,4 @@
-use super::{Outcome, failed};
+use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::Complaints;
@@ -26,7 +26,7 @@ impl Idle {
         });
         match runs.run(&idle(self.shards), never, (), |(), _: &u64| {}) {
             Ok(()) => runs.finish(),
-            Err(error) => failed(&error),
+            Err(error) => runs.fail(&error),
         }
     }
 }

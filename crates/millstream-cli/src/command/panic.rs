@@ -1,4 +1,4 @@
-use super::{Outcome, failed};
+use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::Complaints;
@@ -31,7 +31,7 @@ impl Panic {
         // No number behind the failure is ever wanted, and the model could not hold them all.
         match runs.run(&panicking(self.at, self.shards), ready(0..=self.at), (), |(), _: &u64| {}) {
             Ok(()) => runs.finish(),
-            Err(error) => failed(&error),
+            Err(error) => runs.fail(&error),
         }
     }
 }

@@ -1,31 +1,31 @@
-mod explain;
-
 use super::{Outcome, idle::idle, panic::panicking, sleep::sleep, uppercase::uppercase, wc::pipelines};
 use crate::flags::Program;
+use crate::input::Joined;
 use crate::message::{Complaints, cause};
 use crate::output::Output;
-use explain::Explanation;
 use millstream_core::{Arrow, Plan};
-use millstream_exec::Wait;
+use millstream_exec::source::Ready;
+use millstream_exec::{Explanation, Feed, Rings};
+use millstream_io::{Block, Blocks};
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::sync::mpsc::IntoIter;
 
 /// `plan`: what a program's pipeline consists of.
 #[derive(Debug)]
 pub(crate) struct PlanCommand {
     pub(crate) program: Program,
     pub(crate) json: bool,
-    pub(crate) shards: usize,
-    pub(crate) ring: usize,
     pub(crate) explain: bool,
-    /// None: as many as pay.
-    pub(crate) workers: Option<usize>,
-    pub(crate) wait: Wait,
+    pub(crate) shards: usize,
+    pub(crate) rings: Rings,
 }
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("plan");
-        let plan = self.plan().with_capacity(self.ring);
-        let explanation = self.explain.then(|| Explanation::of(&self, &plan));
+        let plan = self.rings.planned(self.plan());
+        let explanation = self.explain.then(|| self.rings.explain(&plan, self.feed()));
         let text = if self.json { json(&plan, explanation) } else { words(&plan, explanation) };
         match Output::open(&complaints) {
             Ok(mut output) => {
@@ -36,6 +36,15 @@ impl PlanCommand {
                 complaints.complain(&cause(&error));
                 Outcome::InputOrOutputFailed
             }
+        }
+    }
+
+    fn feed(&self) -> Feed {
+        match self.program {
+            Program::Wc => Feed::source::<Block, Blocks<File>>(),
+            Program::Uppercase => Feed::source::<Block, Joined>(),
+            Program::Sleep | Program::Panic => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
+            Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
         }
     }
 
@@ -62,6 +71,6 @@ fn json(plan: &Plan, explanation: Option<Explanation>) -> String {
         return serde_json::to_string_pretty(plan).expect(plain) + "\n";
     };
     let mut value = serde_json::to_value(plan).expect(plain);
-    value["explain"] = explanation.json();
+    value["explain"] = serde_json::to_value(explanation).expect(plain);
     format!("{value:#}\n")
 }

@@ -1,4 +1,4 @@
-use super::{Outcome, failed};
+use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::{Complaints, cause};
@@ -49,7 +49,7 @@ impl Sleep {
         let print = |output: &mut Output, number: &u64| output.write(format!("{number}\n").as_bytes());
         match runs.run(&sleep(self.shards), ready(1..=ITEMS), output, print) {
             Ok(_) => runs.finish(),
-            Err(error) => failed(&error),
+            Err(error) => runs.fail(&error),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::{Outcome, failed};
+use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::Joined;
@@ -36,7 +36,7 @@ impl Uppercase {
         let mut runs = Runs::new(self.run, complaints);
         match runs.run(&uppercase(self.shards), input, output, |output, bytes: &Vec<u8>| output.write(bytes)) {
             Ok(_) => runs.finish(),
-            Err(error) => failed(&error),
+            Err(error) => runs.fail(&error),
         }
     }
 }

@@ -1,7 +1,7 @@
 mod columns;
 pub(crate) mod pipelines;
 
-use super::{Outcome, failed};
+use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{message, open_unless_interrupted};
@@ -59,7 +59,7 @@ impl Wc {
                     output.write(&columns.line(counts, *name));
                 }
                 Ok(None) => {}
-                Err(error) => return failed(&error),
+                Err(error) => return runs.fail(&error),
             }
         }
         if names.len() > 1 {

@@ -15,6 +15,29 @@ fn a_panic_is_told_with_its_stage_and_number() {
     }
 }
 
+/// What was asked for is told up to the failure: the report, and the hash last.
+#[test]
+fn a_failed_run_has_its_report_and_its_hash() {
+    for deploy in ["rings", "inline", "model"] {
+        let seen = Scene::new().millstream(&format!("panic --at 100 --stats --hash --deploy {deploy}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));
+        let (failure, rest) = seen.stderr.split_once('\n').expect("several lines");
+        assert!(failure.ends_with("panicked: boom"), "{failure}");
+        let (stats, hash) = rest.trim_end().rsplit_once('\n').expect("several lines");
+        let stats: serde_json::Value = serde_json::from_str(stats).expect("JSON");
+        let run = &stats["runs"][0];
+        assert_eq!(format!("millstream: {}", run["failure"].as_str().unwrap()), failure);
+        let count = hash.rsplit_once("count ").expect("a hash").1.parse::<u64>().unwrap();
+        assert!(count <= 100, "{hash}");
+        if deploy != "model" {
+            assert_eq!((&run["ending"], &run["values"]), (&"failed".into(), &count.into()));
+            let stages = run["stages"].as_array().unwrap();
+            let third = stages.iter().find(|stage| stage["name"] == "third").expect("it was there");
+            assert!(third["moved"].as_u64().unwrap() <= 100, "{third}");
+        }
+    }
+}
+
 #[test]
 fn the_model_tells_what_it_knows() {
     let seen = Scene::new().millstream("panic --at 1000 --deploy model", Input::Nothing);

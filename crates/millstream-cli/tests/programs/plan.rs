@@ -49,7 +49,8 @@ fn explanations_say_what_and_why() {
         "usable cores:",
         "at most 6 (fixed: 9 were asked for, and there are 6 tasklets to share)",
         "6 shared by the workers, 0 with a thread of their own",
-        "5, 1792 bytes together",
+        "5, 1792 bytes together (",
+        "tunables:       rings of 16 slots, steps of at most 2048; back-off of 256 spins, 16 yields, naps of 50 us",
         "waiting:        blocking",
         "stages that block: none",
     ] {
@@ -66,10 +67,27 @@ fn explanations_say_what_and_why() {
 fn explanations_are_json_too() {
     let plan: serde_json::Value = serde_json::from_str(&plan("sleep --explain --json")).expect("JSON");
     let explain = &plan["explain"];
-    assert_eq!(explain["rings"], serde_json::json!({ "count": 5, "bytes": 640 }));
+    assert_eq!(explain["rings"]["count"], 5);
+    assert_eq!(explain["rings"]["bytes"], 640);
     assert_eq!(explain["blocking"].as_array().unwrap().len(), 4);
     assert_eq!(explain["wait"]["strategy"], "phased");
     assert!(explain["cores"]["usable"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn tunables_are_shown_as_they_are_set() {
+    let wc = plan("wc --explain --ring 64 --batch 7 --pin --memory-limit 123456 --workers 1");
+    for part in [
+        "tunables:       rings of 64 slots, steps of at most 7; back-off of",
+        "workers:        at most 1, pinned to physical cores (fixed: as asked for)",
+        "bytes together (the options allow 123456 bytes)",
+    ] {
+        assert!(wc.contains(part), "{part} in {wc}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&plan("wc --explain --json --ring 64 --batch 7")).expect("JSON");
+    let tunables = &json["explain"]["tunables"];
+    assert_eq!((&tunables["ring"], &tunables["batch"]), (&64.into(), &7.into()));
+    assert!(tunables["back_off"]["nap_us"].is_u64(), "{tunables}");
 }
 
 /// What is explained is what a run then does.

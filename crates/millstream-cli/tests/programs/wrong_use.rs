@@ -31,6 +31,22 @@ fn wrong_use_is_refused_with_a_reason() {
     }
 }
 
+/// What does not fit into memory is refused before anything runs, with what would fit.
+#[test]
+fn rings_that_do_not_fit_are_refused() {
+    let scene = Scene::new().file("text", "a b\n");
+    for deploy in ["rings", "inline"] {
+        let seen =
+            scene.millstream(&format!("wc text --ring 64 --memory-limit 7000 --deploy {deploy}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
+        let expected = "millstream: rings of 64 slots take 7168 bytes together, and the options allow 7000 bytes: rings of \
+                        at most 32 slots fit\n";
+        assert_eq!(seen.stderr, expected);
+    }
+    let seen = scene.millstream("wc text --ring 64 --memory-limit 7168", Input::Nothing);
+    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+}
+
 #[test]
 fn help_and_version_are_results() {
     for args in ["--help", "--version", "help wc", "wc --help"] {

@@ -26,6 +26,6 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, full, fills) = (Self::Out::BYTES, A::Density::FULL, input.filled());
-        plan.stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, full, fills })
+        plan.blocking_stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, full, fills })
     }
 }

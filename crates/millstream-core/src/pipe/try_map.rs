@@ -81,6 +81,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, full) = (Self::Out::BYTES, <P::Density<A::Density>>::FULL);
-        plan.stage(&input, StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() })
+        let kind = StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() };
+        if P::WAITS { plan.blocking_stage(&input, kind) } else { plan.stage(&input, kind) }
     }
 }

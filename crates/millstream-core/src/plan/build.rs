@@ -102,10 +102,19 @@ impl Describe {
 
     /// Adds a stage that reads `input`; returns what it writes.
     pub fn stage(&mut self, input: &Port, kind: StageKind) -> Port {
+        self.any_stage(input, kind, false)
+    }
+
+    /// As [`stage`](Describe::stage), for one whose closure may wait.
+    pub fn blocking_stage(&mut self, input: &Port, kind: StageKind) -> Port {
+        self.any_stage(input, kind, true)
+    }
+
+    fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool) -> Port {
         let ring = self.rings.len();
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
-        let stage =
-            Stage { name: String::new(), kind: kind.name, reads, writes: ring, tasklets, stateful: kind.stateful };
+        let StageKind { name: kind_name, stateful, .. } = kind;
+        let stage = Stage { name: String::new(), kind: kind_name, reads, writes: ring, tasklets, stateful, blocking };
         let node = self.node(kind.name, Some(stage));
         self.rings.push(Ring { writer: Some(node), slot_bytes: kind.slot_bytes, full: kind.full, capacity: None });
         self.last = Some(node);

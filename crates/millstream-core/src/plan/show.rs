@@ -7,14 +7,19 @@ impl fmt::Display for Plan {
             1 => stage.name.clone(),
             k => format!("{} x{k}", stage.name),
         };
+        let kind = |stage: &super::Stage| match stage.blocking {
+            false => stage.kind.to_owned(),
+            true => format!("{} (blocks)", stage.kind),
+        };
+        let kinds = self.stages.iter().map(|s| kind(s).len()).max().unwrap_or(0).max("source".len());
         let width = self.stages.iter().map(|s| name(s).len()).max().unwrap_or(0).max("stage".len());
-        writeln!(f, "{:width$}  {:10}  {:12}  writes", "stage", "kind", "reads")?;
-        writeln!(f, "{:width$}  {:10}  {:12}  {}", "source", "source", "-", self.ring(0))?;
+        writeln!(f, "{:width$}  {:kinds$}  {:12}  writes", "stage", "kind", "reads")?;
+        writeln!(f, "{:width$}  {:kinds$}  {:12}  {}", "source", "source", "-", self.ring(0))?;
         for stage in &self.stages {
             let (reads, writes) = (rings(&stage.reads), self.ring(stage.writes));
-            writeln!(f, "{:width$}  {:10}  {reads:12}  {writes}", name(stage), stage.kind)?;
+            writeln!(f, "{:width$}  {:kinds$}  {reads:12}  {writes}", name(stage), kind(stage))?;
         }
-        writeln!(f, "{:width$}  {:10}  {:12}  -", "sink", "sink", rings(&self.output))?;
+        writeln!(f, "{:width$}  {:kinds$}  {:12}  -", "sink", "sink", rings(&self.output))?;
         if let Some(bytes) = self.bytes() {
             writeln!(f, "rings: {bytes} bytes")?;
         }

@@ -70,7 +70,7 @@ impl Pins {
     }
 }
 
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(target_os = "linux")]
 mod system {
     use crate::machine::cpus::{physical_first, siblings};
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -100,7 +100,7 @@ mod system {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(not(target_os = "linux"))]
 mod system {
     const REASON: &str = "this system has no call for it that this library knows";
 

@@ -1,0 +1,226 @@
+//! What a run on rings would decide, and why, before there is one.
+
+use crate::machine::{Cores, MemoryLimit, usable_cores};
+use crate::wait::{BackOff, Wait, refused};
+use crate::{Rings, Source};
+use millstream_core::{Event, Plan};
+use std::fmt;
+
+/// How a run gets its values, as far as its threads and tasklets depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    thread: bool,
+    tasklet: bool,
+    words: &'static str,
+}
+
+impl Feed {
+    /// Everything is on the calling thread.
+    pub(crate) const BY_CALLER: Feed = Feed { thread: false, tasklet: true, words: "the calling thread runs it" };
+
+    /// From a source of this type.
+    #[must_use]
+    pub fn source<T: Event, X: Source<T>>() -> Self {
+        let words = match (X::WAITS, Feed::sweeps::<T>()) {
+            (false, _) => return Feed { thread: false, tasklet: true, words: "never waits, so a worker runs it" },
+            (true, false) => "may wait, so it has a thread",
+            (true, true) => "may wait, so it has a thread; a tasklet drops the values that were released",
+        };
+        Feed { thread: true, tasklet: Feed::sweeps::<T>(), words }
+    }
+
+    /// From a [`Sender`](crate::Sender) of such values.
+    #[must_use]
+    pub fn sender<T: Event>() -> Self {
+        Feed { thread: true, tasklet: Feed::sweeps::<T>(), words: "a sender, on a thread of the program's" }
+    }
+
+    /// Whether a tasklet drops values that were released while nobody sends new ones.
+    pub(crate) fn sweeps<T>() -> bool {
+        std::mem::needs_drop::<T>()
+    }
+
+    /// Whether values come from a thread that is none of the workers.
+    pub(crate) fn has_thread(self) -> bool {
+        self.thread
+    }
+}
+
+/// What a run would decide: what [`Rings::explain`] gives. Its text is what `millstream plan --explain` prints.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The cores that a run may use.
+    pub cores: Cores,
+    /// How many workers there will be.
+    pub workers: Workers,
+    /// Who runs the tasklets.
+    pub tasklets: Tasklets,
+    /// Where values come from, in words.
+    pub source: &'static str,
+    /// What the rings take.
+    pub rings: RingsMemory,
+    /// What threads do without work.
+    pub wait: Waiting,
+    /// The stages whose tasklets have a thread each.
+    pub blocking: Vec<Blocking>,
+    /// What can be tuned, as it is.
+    pub tunables: Tunables,
+}
+
+/// How many workers there will be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Workers {
+    /// At most.
+    pub most: usize,
+    /// Why.
+    pub why: String,
+}
+
+/// Who runs the tasklets, source and sink among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Tasklets {
+    /// So many share the workers.
+    pub shared: usize,
+    /// So many have a thread each.
+    pub own_thread: usize,
+}
+
+/// What the rings take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RingsMemory {
+    /// How many there are.
+    pub count: usize,
+    /// Bytes of all of them, without what values own on the heap.
+    pub bytes: usize,
+    /// A run whose rings take more is refused.
+    pub limit: Option<MemoryLimit>,
+}
+
+/// What threads do without work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Waiting {
+    /// The strategy that a run begins with.
+    pub strategy: Wait,
+    /// Why it is this one, and whether it spins.
+    pub why: String,
+}
+
+/// A stage whose tasklets have a thread each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Blocking {
+    /// Its name.
+    pub stage: String,
+    /// How many threads it has.
+    pub threads: usize,
+}
+
+/// What can be tuned, as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Tunables {
+    /// Slots of every ring: [`Rings::ring`].
+    pub ring: usize,
+    /// The most that one step moves: [`Rings::batch`].
+    pub batch: usize,
+    /// How patient a thread is before it parks: [`Rings::wait`] chooses what of it is used.
+    pub back_off: BackOff,
+    /// Whether workers are pinned: [`Rings::pin_workers`].
+    pub pinned: bool,
+}
+
+impl Rings {
+    /// What a run of this plan would decide on this machine, and why: how many workers and other threads on how many
+    /// cores, how they wait, what the rings take. Nothing is allocated, nothing is started.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Feed, Rings};
+    /// let p = pipeline::<u64>().shard(3, |p| p.map_blocking(|x| x + 1)).map(|x| x * 2);
+    /// let explanation = Rings::new().explain(&p.plan(), Feed::source::<u64, std::ops::Range<u64>>());
+    /// // The second map and the sink; any iterator may wait, so the source has a thread.
+    /// assert_eq!((explanation.tasklets.shared, explanation.tasklets.own_thread), (2, 3));
+    /// assert_eq!(explanation.source, "may wait, so it has a thread");
+    /// ```
+    #[must_use]
+    pub fn explain(&self, plan: &Plan, feed: Feed) -> Explanation {
+        let plan = self.planned(plan.clone());
+        let cores = usable_cores();
+        let (shared, own_thread) = plan.tasklets();
+        // The sink is one as well.
+        let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
+        let (most, why) = self.most_workers(tasklets.shared, cores.usable);
+        let others = own_thread + usize::from(feed.thread);
+        let wait = self.explain_wait(self.first_workers(most) + others, most + others, cores.usable);
+        let blocking = plan.stages.iter().filter(|stage| stage.blocking);
+        let bytes = plan.bytes().unwrap_or(0);
+        Explanation {
+            cores,
+            workers: Workers { most, why },
+            tasklets,
+            source: feed.words,
+            rings: RingsMemory { count: plan.rings.len(), bytes, limit: self.limit() },
+            wait,
+            blocking: blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets }).collect(),
+            tunables: self.tunables(),
+        }
+    }
+
+    /// What becomes of the wish for a strategy, with so many threads at first and at most.
+    fn explain_wait(&self, first: usize, most: usize, cores: usize) -> Waiting {
+        let wait = self.waiting();
+        let threads = if first == most { most.to_string() } else { format!("{first} to {most}") };
+        let spins = !matches!(wait, Wait::Blocking);
+        let (strategy, why) = match (first > cores, most > cores) {
+            (true, _) if wait == Wait::BusySpin => (Wait::Phased, refused(first, cores)),
+            (true, _) if spins => (wait, format!("without spinning: {threads} threads on {cores} usable cores")),
+            (false, true) if spins => (
+                wait,
+                format!(
+                    "without spinning while there are more than {cores}: {threads} threads on {cores} usable cores"
+                ),
+            ),
+            _ => (wait, format!("{threads} threads on {cores} usable cores")),
+        };
+        Waiting { strategy, why }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { cores, workers, tasklets, rings, wait, tunables, .. } = self;
+        let BackOff { spins, yields, nap_us } = tunables.back_off;
+        let limit = rings.limit.map_or("no limit is known".to_owned(), |limit| limit.to_string());
+        let pinned = if tunables.pinned { ", pinned to physical cores" } else { "" };
+        writeln!(f, "usable cores:   {} ({})", cores.usable, cores.why)?;
+        writeln!(f, "workers:        at most {}{pinned} ({})", workers.most, workers.why)?;
+        let Tasklets { shared, own_thread } = tasklets;
+        writeln!(f, "tasklets:       {shared} shared by the workers, {own_thread} with a thread of their own")?;
+        writeln!(f, "source:         {}", self.source)?;
+        writeln!(f, "rings:          {}, {} bytes together ({limit})", rings.count, rings.bytes)?;
+        writeln!(f, "waiting:        {} ({})", wait.strategy, wait.why)?;
+        writeln!(
+            f,
+            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} us",
+            tunables.ring, tunables.batch
+        )?;
+        if self.blocking.is_empty() {
+            return writeln!(f, "stages that block: none");
+        }
+        let stage =
+            |blocking: &Blocking| format!("stage that blocks: {} (own threads: {})", blocking.stage, blocking.threads);
+        self.blocking.iter().try_for_each(|blocking| writeln!(f, "{}", stage(blocking)))
+    }
+}

@@ -1,0 +1,153 @@
+//! What a run may take of the machine, and what it says of that: cores, threads, memory.
+
+use millstream_core::plan::Stage;
+use millstream_core::{Arrow, Modelled, Retry, pipeline};
+use millstream_exec::{Ending, Feed, LimitedBy, OptionsError, Report, Rings, Run, RunError, Wait, source};
+use std::ops::Range;
+use std::time::Duration;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn spinning_is_refused(report: &Report) -> Vec<&str> {
+    report.decisions.iter().filter_map(|decision| decision.strip_prefix("busy-spin refused: ")).collect()
+}
+
+#[test]
+fn spinning_is_refused_where_threads_outnumber_cores_and_the_report_says_why() {
+    let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin));
+    // With the sink there is one tasklet more than there are cores; with the source's thread, two.
+    let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
+    let report = p.run(&spin.clone().workers(1000), 0..5, |_, _| ()).unwrap();
+    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 2);
+    assert_eq!(spinning_is_refused(&report), [reason]);
+    assert_eq!(report.cores.usable, cores);
+    // Threads are what counts, not how many workers were asked for.
+    let p = pipeline::<u64>();
+    let report = p.run(&spin.clone().workers(1000), source::ready(0..5), |_, _| ()).unwrap();
+    assert_eq!(spinning_is_refused(&report).len(), usize::from(cores < 2));
+}
+
+#[test]
+fn threads_of_stages_that_block_count_as_well() {
+    let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin).workers(1));
+    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 1);
+    let blocking = pipeline::<u64>().shard(cores, |p| p.map_blocking(|x| x + 1));
+    let report = blocking.run(&spin, source::ready(0..5), |_, _| ()).unwrap();
+    assert_eq!(spinning_is_refused(&report), [&*reason]);
+    let retrying = pipeline::<u64>().shard(cores, |p| p.try_map_retry(Retry::times(1), |x| Ok::<_, String>(*x)));
+    let report = retrying.run(&spin, source::ready(0..5), |_, _| ()).unwrap();
+    assert_eq!(spinning_is_refused(&report), [&*reason]);
+}
+
+#[test]
+fn workers_that_come_later_count_as_well() {
+    let cores = cores();
+    let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
+    let run = p.start(&Rings::new().wait(Wait::BusySpin).workers(1), source::ready(0..), (), |(), _, _| ()).unwrap();
+    run.set_workers(cores + 1).unwrap();
+    run.set_workers(1).unwrap();
+    run.set_workers(cores + 1).unwrap();
+    let ((), report) = run.drain(Duration::from_secs(60)).unwrap();
+    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 1);
+    assert_eq!(spinning_is_refused(&report), [reason]);
+}
+
+/// What is explained is what a run then does.
+#[test]
+fn a_run_is_as_it_was_explained() {
+    let p = pipeline::<u64>()
+        .shard(2, |p| p.map_blocking(|x| x + 1).named("slow"))
+        .fanout(
+            |p| p.filter(|x| x % 2 == 0),
+            |p| p.try_map_retry(Retry::times(2), |x| Ok::<_, String>(*x)).named("again"),
+        )
+        .map(|(a, b)| a + b);
+    let rings = Rings::new().ring(64).workers(99);
+    let waiting =
+        (rings.explain(&p.plan(), Feed::source::<u64, Range<u64>>()), p.run(&rings, 0..9, |_, _| ()).unwrap());
+    let ready = source::ready(0..9_u64);
+    let never = (rings.explain(&p.plan(), feed_of(&ready)), p.run(&rings, ready, |_, _| ()).unwrap());
+    assert_eq!((waiting.0.tasklets.shared, never.0.tasklets.shared), (3, 4));
+    for (explained, report) in [waiting, never] {
+        let own = report.stages.iter().filter(|stage| stage.blocking).count();
+        assert_eq!(explained.tasklets.own_thread, own);
+        assert_eq!(explained.tasklets.shared, report.tasklets - own);
+        assert_eq!(explained.workers.most, report.workers);
+        assert_eq!(explained.rings.bytes, report.ring_bytes);
+        assert_eq!(explained.cores, report.cores);
+        let blocking: Vec<_> = explained.blocking.iter().map(|b| (&*b.stage, b.threads)).collect();
+        assert_eq!(blocking, [("slow", 2), ("again", 1)]);
+    }
+}
+
+fn feed_of<X: source::Source<u64>>(_: &X) -> Feed {
+    Feed::source::<u64, X>()
+}
+
+#[test]
+fn rings_beyond_the_limit_are_refused_before_anything_runs() {
+    let p = pipeline::<u64>().map(|x| (*x, *x));
+    let rings = Rings::new().ring(1024).memory_limit(24 * 1024 - 1);
+    let source = std::iter::from_fn(|| -> Option<u64> { panic!("a refused run takes no value") });
+    let refused = p.run(&rings, source, |_, _| ()).unwrap_err();
+    let RunError::Options(OptionsError::Memory { slots, bytes, limit, fit }) = refused else { panic!("{refused}") };
+    assert_eq!((slots, bytes, limit.bytes, limit.by, fit), (1024, 24 * 1024, 24 * 1024 - 1, LimitedBy::Options, 512));
+    assert_eq!(p.collect(&rings.clone().ring(512), 0..3).unwrap(), p.model(0..3));
+    assert!(p.run_inline(&rings, 0..3, (), |(), _, _| ()).is_err());
+    assert!(p.start_fed(&rings, (), |(), _, _| ()).is_err());
+    let none = p.collect(&rings.memory_limit(23), 0..3).unwrap_err();
+    assert!(none.to_string().ends_with("no ring is small enough; fewer stages, or smaller values"), "{none}");
+}
+
+/// Far more than any machine has, of which nothing is allocated.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_machines_memory_is_a_limit() {
+    let p = pipeline::<u64>().map(|x| *x);
+    for slots in [1 << 50, 1 << 62] {
+        let refused = p.collect(&Rings::new().ring(slots), 0..3).unwrap_err().to_string();
+        let by = ["and the machine has", "and the control group allows"];
+        assert!(by.iter().any(|by| refused.contains(by)), "{refused}");
+        assert!(refused.contains("rings of at most"), "{refused}");
+    }
+}
+
+#[test]
+fn a_failed_run_tells_what_it_did_up_to_there() {
+    let p = pipeline::<u64>().map(|x| 10_000 / (1000 - x)).named("divide");
+    for workers in 1..4 {
+        let rings = Rings::new().ring(16).workers(workers);
+        let run = p.start(&rings, source::ready(0..), Vec::new(), |all, _, x| all.push(*x)).unwrap();
+        let ended = run.join();
+        let state = ended.state.expect("the sink was not at fault");
+        assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 1000"));
+        assert_eq!((ended.report.ending, ended.report.values), (Ending::Failed, state.len() as u64));
+        assert_eq!(ended.report.numbers.0, state.len() as u64);
+        assert!(ended.report.stages[1].moved <= 1000);
+        assert!(state.iter().copied().eq((0..state.len() as u64).map(|x| 10_000 / (1000 - x))));
+    }
+}
+
+/// The values that a failing sink has seen are counted, and the one that it failed at is not.
+#[test]
+fn a_sink_that_fails_has_its_state_and_its_count() {
+    let sink = |n: &mut u64, number: millstream_core::SequenceNumber, _: &u64| {
+        assert!(number.0 < 77, "boom");
+        *n += 1;
+    };
+    let ended = pipeline::<u64>().map(|x| *x).start(&Rings::new(), source::ready(0..1000), 0, sink).unwrap().join();
+    assert_eq!((ended.state, ended.report.values, ended.report.numbers.0), (Some(77), 77, 77));
+    assert_eq!(ended.failure.unwrap().to_string(), "stage \"sink\", number 77: panicked: boom");
+}
+
+/// The plan knows the stages that may wait as well as the deployment does.
+#[test]
+fn plans_know_which_stages_have_threads() {
+    let p = pipeline::<u64>().map_blocking(|x| *x).map(|x| *x).try_map(|x| Ok::<_, String>(*x));
+    let report = p.run(&Rings::new(), source::ready(0..3), |_, _| ()).unwrap();
+    let planned: Vec<_> = p.plan().stages.into_iter().map(|Stage { name, blocking, .. }| (name, blocking)).collect();
+    let ran = &report.stages[1..report.stages.len() - 1];
+    assert_eq!(planned, ran.iter().map(|stage| (stage.name.clone(), stage.blocking)).collect::<Vec<_>>());
+}
