@@ -2,6 +2,7 @@
 
 use crate::benches::{self, Bench};
 use crate::progress::Progress;
+use crate::rivals::Rivals;
 use crate::setting::{Effort, Setting};
 use clap::Parser;
 use millstream::prelude::Rings;
@@ -79,7 +80,8 @@ impl Args {
         let rings = self.ring.into_iter().fold(Rings::new(), Rings::ring);
         let rings = self.batch.into_iter().fold(rings, Rings::batch);
         let progress = Progress::of(name);
-        Setting { effort: self.effort(), items: self.items, rings, rivals: self.rivals, progress }
+        let rivals = Rivals::new(self.rivals, progress);
+        Setting { effort: self.effort(), items: self.items, rings, ring: self.ring, rivals, progress }
     }
 
     pub(crate) fn runs(&self) -> PathBuf {

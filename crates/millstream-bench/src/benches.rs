@@ -1,10 +1,19 @@
 //! The benches, one a file.
 
 mod chain2;
+mod chain3;
+mod chain7;
 mod copying;
 mod filter_map;
+mod hop;
+mod oversubscribed;
 mod shard2;
+mod shard2_ordered;
+mod sleep;
+mod wake;
 mod wc;
+mod zip10;
+mod zip2;
 
 use crate::failure::Failure;
 use crate::figure::Results;
@@ -30,6 +39,16 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "copying10", about: "a map of all halves of a ten-way fan-out, on one worker", run: copying::ten },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
+    Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },
+    Bench { name: "chain3", about: "a source, two maps and a sink, on as many workers as pay", run: chain3::run },
+    Bench { name: "zip2", about: "numbers beside their parities, from one ring", run: zip2::run },
+    Bench { name: "zip10", about: "a ten-way fan-out whose sink reads all ten halves", run: zip10::read },
+    Bench { name: "zip10-write", about: "ten maps of one ring, and a sink that reads them all", run: zip10::write },
+    Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
+    Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
+    Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
+    Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
+    Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static Bench> {

@@ -10,6 +10,10 @@ pub(crate) enum Failure {
     Run(#[from] RunError),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
+    #[error("{0} came to {1} numbers, which is no answer")]
+    Answer(&'static str, usize),
+    #[error("{0}")]
+    Threads(&'static str),
     #[error("`{0}` failed: {1}")]
     Program(String, String),
 }

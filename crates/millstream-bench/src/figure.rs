@@ -10,6 +10,8 @@ pub(crate) enum Unit {
     ItemsPerSecond,
     #[serde(rename = "B/s")]
     BytesPerSecond,
+    #[serde(rename = "s")]
+    Seconds,
     #[serde(rename = "ns")]
     Nanoseconds,
     #[serde(rename = "B")]
@@ -21,6 +23,7 @@ impl fmt::Display for Unit {
         f.write_str(match self {
             Unit::ItemsPerSecond => "items/s",
             Unit::BytesPerSecond => "B/s",
+            Unit::Seconds => "s",
             Unit::Nanoseconds => "ns",
             Unit::Bytes => "B",
         })
@@ -83,13 +86,24 @@ impl fmt::Display for Ratio {
 /// All that one bench comes to.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Results {
-    /// The part of the machine, from 0 to 1, that others used while the contestants took turns.
+    /// The part of the machine, from 0 to 1, that others used while the contestants took turns; of several cases the
+    /// greatest.
     pub(crate) others: Option<f64>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) ratios: Vec<Ratio>,
 }
 
 impl Results {
+    /// The cases of one bench, one after the other.
+    pub(crate) fn joined(cases: impl IntoIterator<Item = Results>) -> Results {
+        let join = |all: Results, case: Results| Results {
+            others: case.others.into_iter().chain(all.others).reduce(f64::max),
+            figures: [all.figures, case.figures].concat(),
+            ratios: [all.ratios, case.ratios].concat(),
+        };
+        cases.into_iter().fold(Results::default(), join)
+    }
+
     pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {
         self.ratios.iter().filter(|ratio| ratio.misses())
     }

@@ -9,11 +9,12 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Where the system tells.
-    pub(crate) fn now() -> Option<Self> {
+    /// Where the system tells. What the process of this id does is not others' doing either.
+    pub(crate) fn now(rival: Option<u32>) -> Option<Self> {
         let machine = machine(&std::fs::read_to_string("/proc/stat").ok()?)?;
-        let own = own(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
-        Some(Load { own, ..machine })
+        let own = |process: &str| own(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?);
+        let rival = rival.and_then(|id| own(&id.to_string())).unwrap_or(0);
+        Some(Load { own: own("self")? + rival, ..machine })
     }
 
     /// The part of the machine, from 0 to 1, that others have used since then.

@@ -7,6 +7,7 @@ mod args;
 mod benches;
 mod failure;
 mod figure;
+mod latency;
 mod load;
 mod machine;
 mod memory;
@@ -14,10 +15,13 @@ mod memory;
 mod plot;
 mod print;
 mod progress;
+mod rivals;
 mod save;
 mod setting;
 mod text;
 mod turns;
+#[path = "../peers/rust/src/work.rs"]
+mod work;
 
 use crate::args::Args;
 use crate::failure::Failure;

@@ -14,7 +14,7 @@ pub(crate) fn lines(bench: &str, results: &Results) -> Result<(), Failure> {
 
 /// The name of each bench, and what it is.
 pub(crate) fn list(benches: &[Bench]) -> Result<(), Failure> {
-    put(benches.iter().map(|bench| format!("{:10} {}", bench.name, bench.about)))
+    put(benches.iter().map(|bench| format!("{:14} {}", bench.name, bench.about)))
 }
 
 fn figure_line(bench: &str, Figure { case, who, value, unit, .. }: &Figure) -> String {

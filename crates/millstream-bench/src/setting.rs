@@ -1,6 +1,7 @@
 //! How a bench is to be run.
 
 use crate::progress::Progress;
+use crate::rivals::Rivals;
 use millstream::prelude::Rings;
 
 /// How much patience there is.
@@ -19,7 +20,9 @@ pub(crate) struct Setting {
     pub(crate) items: Option<u64>,
     /// The library's own sizes, unless the command line says otherwise.
     pub(crate) rings: Rings,
-    pub(crate) rivals: bool,
+    /// What the command line says of rings.
+    pub(crate) ring: Option<usize>,
+    pub(crate) rivals: Rivals,
     pub(crate) progress: Progress,
 }
 
@@ -36,6 +39,15 @@ impl Setting {
     /// Rings for so many workers.
     pub(crate) fn rings(&self, workers: usize) -> Rings {
         self.rings.clone().workers(workers)
+    }
+
+    /// Rings of both sizes at which hand-overs between workers are judged, each as a case; or of the one that was asked
+    /// for.
+    pub(crate) fn ring_cases(&self) -> Vec<(&'static str, Rings)> {
+        match self.ring {
+            Some(_) => vec![("speed", self.rings.clone())],
+            None => vec![("ring4096", self.rings.clone().ring(4096)), ("ring65536", self.rings.clone().ring(65_536))],
+        }
     }
 
     /// How many items: what was asked for, or the bench's own number, less of it in a hurry.

@@ -5,18 +5,32 @@ use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::load::Load;
 use crate::setting::Setting;
 use std::fmt::Display;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Somebody who does the same work as the others.
 pub(crate) struct Contestant<'a, C> {
     who: &'static str,
     expected: C,
-    run: Box<dyn FnMut() -> Result<C, Failure> + 'a>,
+    run: Box<dyn FnMut() -> Result<(C, Duration), Failure> + 'a>,
 }
 
 impl<'a, C> Contestant<'a, C> {
     /// `run` does the work once, and must come to the `expected` checksum.
-    pub(crate) fn new(who: &'static str, expected: C, run: impl FnMut() -> Result<C, Failure> + 'a) -> Self {
+    pub(crate) fn new(who: &'static str, expected: C, mut run: impl FnMut() -> Result<C, Failure> + 'a) -> Self {
+        let timed = move || {
+            let started = Instant::now();
+            let checksum = run()?;
+            Ok((checksum, started.elapsed()))
+        };
+        Contestant { who, expected, run: Box::new(timed) }
+    }
+
+    /// As [`new`](Contestant::new), of somebody in another process, who says himself how long it took.
+    pub(crate) fn away(
+        who: &'static str,
+        expected: C,
+        run: impl FnMut() -> Result<(C, Duration), Failure> + 'a,
+    ) -> Self {
         Contestant { who, expected, run: Box::new(run) }
     }
 }
@@ -35,7 +49,7 @@ pub(crate) struct Speeds {
 pub(crate) struct Work {
     pub(crate) case: &'static str,
     pub(crate) unit: Unit,
-    /// How much is done in one go.
+    /// How much is done in one go; what is shown in seconds is one.
     pub(crate) size: u64,
     /// How often in one turn. In many short goes, what else the machine does meets everybody alike.
     pub(crate) goes: u32,
@@ -49,7 +63,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     mut contestants: Vec<Contestant<'_, C>>,
 ) -> Result<Speeds, Failure> {
     let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
-    let before = Load::now();
+    let before = Load::now(setting.rivals.id());
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         let mut seconds = vec![0.0; contestants.len()];
@@ -68,19 +82,17 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         }
     }
     setting.progress.done();
-    let others = Load::now().zip(before).map(|(now, then)| now.of_others_since(then));
+    let others = Load::now(setting.rivals.id()).zip(before).map(|(now, then)| now.of_others_since(then));
     Ok(Speeds { case, unit, of, others })
 }
 
 fn timed<C: PartialEq + Display>(contestant: &mut Contestant<'_, C>) -> Result<f64, Failure> {
-    let started = Instant::now();
-    let got = (contestant.run)()?;
-    let seconds = started.elapsed().as_secs_f64();
+    let (got, took) = (contestant.run)()?;
     if got != contestant.expected {
         let (who, expected, got) = (contestant.who, contestant.expected.to_string(), got.to_string());
         return Err(Failure::Checksum { who, expected, got });
     }
-    Ok(seconds)
+    Ok(took.as_secs_f64())
 }
 
 impl Speeds {
@@ -91,7 +103,18 @@ impl Speeds {
 
     /// The first contestant's speed over the one that is fastest in the same turn.
     pub(crate) fn ratio_as(&self, name: &'static str, whom: &[&str], bound: Option<f64>) -> Option<Ratio> {
-        let (_, ours) = self.of.first()?;
+        self.ratio_between(self.of.first()?.0, whom, name, bound)
+    }
+
+    /// The speed of `ours` over the one of `whom` that is fastest in the same turn.
+    pub(crate) fn ratio_between(
+        &self,
+        ours: &str,
+        whom: &[&str],
+        name: &'static str,
+        bound: Option<f64>,
+    ) -> Option<Ratio> {
+        let (_, ours) = self.of.iter().find(|(who, _)| *who == ours)?;
         let rivals: Vec<_> = self.of.iter().filter(|(who, _)| whom.contains(who)).collect();
         let fastest = |turn: usize| rivals.iter().map(|(_, speeds)| speeds[turn]).max_by(f64::total_cmp);
         let samples: Option<Vec<_>> =
@@ -102,7 +125,9 @@ impl Speeds {
     /// The median speeds, and these ratios.
     pub(crate) fn results(self, ratios: impl IntoIterator<Item = Option<Ratio>>) -> Results {
         let (case, unit, others) = (self.case, self.unit, self.others);
-        let figures = self.of.into_iter().map(|(who, speeds)| Figure::new(case, who, speeds, unit)).collect();
+        let shown = |speed: f64| if unit == Unit::Seconds { 1.0 / speed } else { speed };
+        let figure = |(who, speeds): (_, Vec<_>)| Figure::new(case, who, speeds.into_iter().map(shown).collect(), unit);
+        let figures = self.of.into_iter().map(figure).collect();
         Results { others, figures, ratios: ratios.into_iter().flatten().collect() }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let (file, millstream) = (file.as_path(), millstream.as_path());
     let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
     let ours = || said(Command::new(millstream).arg("wc").arg(file));
-    if !setting.rivals {
+    if !setting.rivals.wanted() {
         let contestants = vec![Contestant::new("ours", ours()?, ours)];
         return Ok(take_turns(setting, work, contestants)?.results([]));
     }

@@ -1,0 +1,71 @@
+//! What other libraries make of the work that Millstream's benches measure, each at the best setting that is known.
+//!
+//! A line `WORKLOAD WHO ITEMS SIZE` on standard input is one go; the answer is a line of numbers: for most workloads the
+//! nanoseconds it took, threads and queues and all, and the checksum.
+
+mod crossbeam;
+mod disruptor_ring;
+mod latency;
+mod rayon_chunks;
+mod rtrb_chunks;
+mod work;
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// One go.
+struct Request<'a> {
+    workload: &'a str,
+    who: &'a str,
+    items: u64,
+    /// Slots of a ring or a channel; a rival without one takes no notice.
+    size: usize,
+}
+
+fn main() -> ExitCode {
+    for line in stdin().lock().lines().map_while(Result::ok) {
+        let Some(answer) = parsed(&line).and_then(|request| answer(&request)) else {
+            eprintln!("millstream-peers: nobody here does `{line}`");
+            return ExitCode::from(2);
+        };
+        let words: Vec<_> = answer.iter().map(u64::to_string).collect();
+        let mut out = stdout().lock();
+        if writeln!(out, "{}", words.join(" ")).and_then(|()| out.flush()).is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn parsed(line: &str) -> Option<Request<'_>> {
+    let mut words = line.split(' ');
+    let (workload, who) = (words.next()?, words.next()?);
+    let (items, size) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(Request { workload, who, items, size })
+}
+
+fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
+    let Request { workload, who, items, size } = *request;
+    let checksum: Box<dyn FnOnce() -> u64> = match (workload, who) {
+        ("hop", "crossbeam-vec") => Box::new(move || crossbeam::vecs::hop(items, size)),
+        ("hop", "crossbeam") => Box::new(move || crossbeam::items::hop(items, size)),
+        ("hop", "rtrb-chunk") => Box::new(move || rtrb_chunks::hop(items, size)),
+        ("hop", "disruptor") => Box::new(move || disruptor_ring::hop(items, size)),
+        ("chain3", "crossbeam-vec") => Box::new(move || crossbeam::vecs::chain3(items, size)),
+        ("chain7", "crossbeam") => Box::new(move || crossbeam::items::chain7(items, size)),
+        ("zip2", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip2(items, size)),
+        ("zip2", "disruptor") => Box::new(move || disruptor_ring::zip2(items, size)),
+        ("zip10", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip10(items, size)),
+        ("zip10", "disruptor") => Box::new(move || disruptor_ring::zip10(items, size)),
+        ("zip10-write", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip10_write(items, size)),
+        ("zip10-write", "disruptor") => Box::new(move || disruptor_ring::zip10_write(items, size)),
+        ("shard2-ordered", "rayon") => Box::new(move || rayon_chunks::ordered(items, size)),
+        ("wake", "crossbeam") => return Some(latency::wakes(items)),
+        ("wake", "condvar") => return Some(latency::round_trips(items)),
+        _ => return None,
+    };
+    let started = Instant::now();
+    let checksum = checksum();
+    Some(vec![started.elapsed().as_nanos() as u64, checksum])
+}

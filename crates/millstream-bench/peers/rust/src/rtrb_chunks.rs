@@ -1,0 +1,45 @@
+//! rtrb: a ring of one producer and one consumer, read and written by the chunk.
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::hint::spin_loop;
+use std::thread;
+
+/// The most that is moved at once.
+const CHUNK: usize = 1024;
+
+pub(crate) fn hop(items: u64, size: usize) -> u64 {
+    let (producer, consumer) = RingBuffer::new(size);
+    thread::spawn(move || write(producer, items));
+    read(consumer, items)
+}
+
+fn write(mut producer: Producer<u64>, items: u64) {
+    let mut values = 0..items;
+    while !values.is_empty() {
+        let want = CHUNK.min((values.end - values.start) as usize);
+        let free = producer.slots().min(want);
+        match producer.write_chunk_uninit(free) {
+            Ok(chunk) if free > 0 => {
+                chunk.fill_from_iter(&mut values);
+            }
+            _ => spin_loop(),
+        }
+    }
+}
+
+fn read(mut consumer: Consumer<u64>, items: u64) -> u64 {
+    let (mut sum, mut left) = (0_u64, items as usize);
+    while left > 0 {
+        let there = consumer.slots().min(CHUNK).min(left);
+        match consumer.read_chunk(there) {
+            Ok(chunk) if there > 0 => {
+                let (head, tail) = chunk.as_slices();
+                sum = head.iter().chain(tail).fold(sum, |sum, x| sum.wrapping_add(*x));
+                chunk.commit_all();
+                left -= there;
+            }
+            _ => spin_loop(),
+        }
+    }
+    sum
+}

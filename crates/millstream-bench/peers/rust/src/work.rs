@@ -1,0 +1,69 @@
+//! What is done with the items, by Millstream and by its rivals: both compile this file.
+
+/// `chain3`: the first map.
+#[inline]
+pub(crate) fn first(x: u64) -> u64 {
+    x.wrapping_mul(3).wrapping_add(1)
+}
+
+/// `chain3`: the second map.
+#[inline]
+pub(crate) fn second(x: u64) -> u64 {
+    x ^ (x >> 7)
+}
+
+/// `zip2`: one of the branches; the other one is the number itself.
+#[inline]
+pub(crate) fn is_even(x: u64) -> bool {
+    x.is_multiple_of(2)
+}
+
+/// `zip2`: what an even number and its parity add to the sum.
+#[inline]
+pub(crate) fn if_even(x: u64, even: bool) -> u64 {
+    if even { x } else { 0 }
+}
+
+/// `zip10`: whether ten halves are this number.
+#[inline(always)]
+pub(crate) fn all_are(number: u64, halves: [u64; 10]) -> bool {
+    halves.into_iter().fold(0, |other, half| other | (half ^ number)) == 0
+}
+
+/// `zip10-write`: what branch `i` writes.
+#[inline]
+pub(crate) fn branch(i: usize, x: u64) -> u64 {
+    x ^ (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// `zip10-write`: what ten halves add to the sum.
+#[inline(always)]
+pub(crate) fn mix(halves: [u64; 10]) -> u64 {
+    second(halves.into_iter().fold(0, u64::wrapping_add))
+}
+
+/// `chain7`: what stage `i` of seven does.
+#[inline]
+pub(crate) fn stage(i: u64, x: u64) -> u64 {
+    x.wrapping_add(i) ^ (x >> 9)
+}
+
+/// `shard2-ordered`: so many rounds of xorshift.
+pub(crate) fn rounds(x: u64, rounds: u32) -> u64 {
+    let mut x = x | 1 << 63;
+    for _ in 0..rounds {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    x
+}
+
+/// `shard2-ordered`: as many rounds as take about 1.2 microseconds.
+pub(crate) const ROUNDS: u32 = 720;
+
+/// A checksum that another order would change.
+#[inline]
+pub(crate) fn joined(sum: u64, x: u64) -> u64 {
+    sum.wrapping_mul(31).wrapping_add(x)
+}

@@ -1,0 +1,71 @@
+//! How long it takes until somebody who has parked looks at what was sent to him; and how long there and back takes
+//! where both wait for each other.
+
+use crate::failure::Failure;
+use crate::figure::Results;
+use crate::latency::{Quantile, Waiter, compare};
+use crate::rivals::Task;
+use crate::setting::Setting;
+use millstream::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WAKES: [Quantile; 2] = [Quantile { case: "p50", of: 0.50 }, Quantile { case: "p99", of: 0.99 }];
+const TRIPS: [Quantile; 2] = [Quantile { case: "trip-p50", of: 0.50 }, Quantile { case: "trip-p99", of: 0.99 }];
+
+/// Long enough for a worker to have parked; the rivals' program pauses as long.
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let rings = setting.rings(1);
+    let n = setting.items(1000, 200);
+    let rival = |as_whom, who, items| setting.rivals.waiter(as_whom, Task { workload: "wake", who, items, size: 0 });
+    let mut waking = vec![Waiter::new("ours", || wakes(&rings, n))];
+    waking.extend(rival("crossbeam", "crossbeam", n));
+    let woken = compare(setting, &WAKES, waking)?;
+    let trips = n * 50;
+    let mut trying = vec![Waiter::new("ours", || round_trips(&rings, trips))];
+    trying.extend(rival("condvar", "condvar", trips));
+    Ok(Results::joined([woken, compare(setting, &TRIPS, trying)?]))
+}
+
+/// From before a send to the sink, whose worker has parked.
+fn wakes(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
+    let note = |all: &mut Vec<u64>, _, sent: &Instant| all.push(sent.elapsed().as_nanos() as u64);
+    let (sender, run) = pipeline::<Instant>().start_fed(rings, Vec::new(), note)?;
+    for _ in 0..n {
+        thread::sleep(PAUSE);
+        if sender.send(Instant::now()).is_err() {
+            break;
+        }
+    }
+    drop(sender);
+    Ok(run.wait()?.0)
+}
+
+/// From a send to the sink, which wakes the sender again.
+fn round_trips(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
+    let (arrived, caller) = (Arc::new(AtomicU64::new(0)), thread::current());
+    let answered = arrived.clone();
+    let answer = move |_: &mut (), _, trip: &u64| {
+        answered.store(*trip, Ordering::Release);
+        caller.unpark();
+    };
+    let (sender, run) = pipeline::<u64>().start_fed(rings, (), answer)?;
+    let mut trips = Vec::new();
+    for trip in 1..=n {
+        let started = Instant::now();
+        if sender.send(trip).is_err() {
+            break;
+        }
+        while arrived.load(Ordering::Acquire) < trip {
+            thread::park();
+        }
+        trips.push(started.elapsed().as_nanos() as u64);
+    }
+    drop(sender);
+    run.wait()?;
+    Ok(trips)
+}

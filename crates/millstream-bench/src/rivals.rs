@@ -1,0 +1,126 @@
+//! Rivals in other languages' or libraries' own programs: `peers/rust`, built when it is first needed and kept running
+//! as a child process.
+
+use crate::failure::Failure;
+use crate::latency::Waiter;
+use crate::progress::Progress;
+use crate::turns::Contestant;
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// The rivals, unless nobody asked for them.
+#[derive(Debug)]
+pub(crate) struct Rivals {
+    wanted: bool,
+    progress: Progress,
+    peers: RefCell<Option<Peers>>,
+}
+
+/// What a rival is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub(crate) workload: &'static str,
+    pub(crate) who: &'static str,
+    pub(crate) items: u64,
+    /// Slots of its rings or channels.
+    pub(crate) size: usize,
+}
+
+impl Rivals {
+    pub(crate) fn new(wanted: bool, progress: Progress) -> Self {
+        Rivals { wanted, progress, peers: RefCell::new(None) }
+    }
+
+    pub(crate) fn wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// The process that is running, if there is one.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.peers.borrow().as_ref().map(|peers| peers.child.id())
+    }
+
+    /// A rival as a contestant, unless nobody asked for rivals.
+    pub(crate) fn contestant(&self, who: &'static str, expected: u64, task: Task) -> Option<Contestant<'_, u64>> {
+        let run = move || match *self.ask(task)? {
+            [nanoseconds, checksum] => Ok((checksum, Duration::from_nanos(nanoseconds))),
+            ref other => Err(Failure::Answer(task.who, other.len())),
+        };
+        self.wanted.then(|| Contestant::away(who, expected, run))
+    }
+
+    /// A rival who measures his waits, unless nobody asked for rivals.
+    pub(crate) fn waiter(&self, who: &'static str, task: Task) -> Option<Waiter<'_>> {
+        self.wanted.then(|| Waiter::new(who, move || self.ask(task)))
+    }
+
+    /// What a rival answers.
+    fn ask(&self, task: Task) -> Result<Vec<u64>, Failure> {
+        let mut peers = self.peers.borrow_mut();
+        let running = match peers.take() {
+            Some(running) => running,
+            None => Peers::start(&self.progress)?,
+        };
+        peers.insert(running).ask(task)
+    }
+}
+
+/// The process. It ends when it is dropped.
+#[derive(Debug)]
+struct Peers {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/rust/Cargo.toml");
+
+impl Peers {
+    fn start(progress: &Progress) -> Result<Self, Failure> {
+        progress.say("building the rivals");
+        let program = built()?;
+        let shown = program.display().to_string();
+        let child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(Failure::io(shown.clone()))?;
+        let requests = child.stdin.take();
+        let answers = child.stdout.take().ok_or_else(|| Failure::Program(shown, "no standard output".to_owned()))?;
+        Ok(Peers { child, requests, answers: BufReader::new(answers) })
+    }
+
+    fn ask(&mut self, task: Task) -> Result<Vec<u64>, Failure> {
+        let Task { workload, who, items, size } = task;
+        let request = format!("{workload} {who} {items} {size}");
+        let cannot = || Failure::io(format!("the rivals' program, asked for `{request}`"));
+        if let Some(requests) = &mut self.requests {
+            writeln!(requests, "{request}").and_then(|()| requests.flush()).map_err(cannot())?;
+        }
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).map_err(cannot())?;
+        let numbers: Result<Vec<u64>, _> = answer.split_whitespace().map(str::parse).collect();
+        numbers.ok().filter(|numbers| !numbers.is_empty()).ok_or(Failure::Answer(who, 0))
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        // At the end of its input it ends, and then it can be waited for.
+        self.requests = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The program, built beside this one's own directory.
+fn built() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    let target = own.parent().and_then(Path::parent).map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers"));
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(&target);
+    let status = cargo.stdin(Stdio::null()).status().map_err(Failure::io(format!("{cargo:?}")))?;
+    if !status.success() {
+        return Err(Failure::Program(format!("{cargo:?}"), status.to_string()));
+    }
+    Ok(target.join("release/millstream-peers").with_extension(std::env::consts::EXE_EXTENSION))
+}
