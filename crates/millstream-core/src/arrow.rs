@@ -1,3 +1,9 @@
+mod choice;
+mod parts;
+
+pub use choice::ArrowChoice;
+pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
+
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
     Both, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, Named, Scan, Shard, Stop, Then,

@@ -1,3 +1,11 @@
+mod beside;
+mod lens;
+mod rearranged;
+
+pub use beside::{Choice, Like, OneOf, Pair, SideBySide};
+pub use lens::{Fst, Lens, Lft, Rgt, Snd};
+pub use rearranged::{Distributed, Nothing, Swapped, Twice};
+
 use crate::{Density, Full, Holed};
 use std::{fmt, marker::PhantomData};
 
@@ -27,13 +35,11 @@ pub trait Own: Flow {
     fn own(value: Self::Ref<'_>) -> Self::Owned;
 }
 
+/// What a shape is made of, without values of it.
 type Shape<T> = PhantomData<fn() -> T>;
 
 /// One ring of `T`.
 pub struct Val<T, D = Full>(Shape<(T, D)>);
-
-/// Two edges side by side, joined by number: filled where both halves are. Nothing is copied.
-pub struct Pair<A, B>(Shape<(A, B)>);
 
 /// An edge behind a filter: the same slots, some of them masked. Nothing is copied.
 pub struct Masked<F>(Shape<F>);
@@ -47,12 +53,6 @@ impl<T: Event, D: Density> Flow for Val<T, D> {
     const BYTES: usize = size_of::<D::Slot<T>>();
 }
 
-impl<A: Flow, B: Flow> Flow for Pair<A, B> {
-    type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
-    type Density = <A::Density as Density>::And<B::Density>;
-    const BYTES: usize = A::BYTES + B::BYTES;
-}
-
 impl<F: Flow> Flow for Masked<F> {
     type Ref<'a> = F::Ref<'a>;
     type Density = Holed;
@@ -61,7 +61,7 @@ impl<F: Flow> Flow for Masked<F> {
 
 impl<F: Flow, L: Lens<F>> Flow for Seen<F, L> {
     type Ref<'a> = <L::Target as Flow>::Ref<'a>;
-    type Density = L::Density;
+    type Density = L::Part<F::Density>;
     const BYTES: usize = F::BYTES;
 }
 
@@ -69,13 +69,6 @@ impl<T: Event + Clone, D: Density> Own for Val<T, D> {
     type Owned = T;
     fn own(value: &T) -> T {
         value.clone()
-    }
-}
-
-impl<A: Own, B: Own> Own for Pair<A, B> {
-    type Owned = (A::Owned, B::Owned);
-    fn own((a, b): Self::Ref<'_>) -> Self::Owned {
-        (A::own(a), B::own(b))
     }
 }
 
@@ -96,78 +89,6 @@ where
     }
 }
 
-/// Chooses a part of what a slot of `F` holds, so that a tuple in one ring and a pair of rings read the same.
-#[diagnostic::on_unimplemented(
-    message = "the values of `{F}` are not pairs, so they have no `{Self}`",
-    label = "this edge carries no pairs",
-    note = "`fanout`, or a `map` to a tuple, makes pairs"
-)]
-pub trait Lens<F: Flow>: 'static {
-    /// The shape of the part; only its references matter.
-    type Target: Flow;
-    /// The density of the part: that of `F` if every value has the part.
-    type Density: Density;
-    /// The part of one value, or nothing if this value does not have it.
-    fn focus<'a>(whole: F::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>>;
-}
-
-/// The first half of a pair.
-#[derive(Clone, Copy, Debug)]
-pub enum Fst {}
-
-/// The second half of a pair.
-#[derive(Clone, Copy, Debug)]
-pub enum Snd {}
-
-macro_rules! half {
-    ($lens:ident, $target:ident, $index:tt) => {
-        #[diagnostic::do_not_recommend]
-        impl<A: Flow, B: Flow> Lens<Pair<A, B>> for $lens {
-            type Target = $target;
-            type Density = <Pair<A, B> as Flow>::Density;
-            #[inline(always)]
-            fn focus<'a>(whole: <Pair<A, B> as Flow>::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>> {
-                Some(whole.$index)
-            }
-        }
-        #[diagnostic::do_not_recommend]
-        impl<A: Event, B: Event, D: Density> Lens<Val<(A, B), D>> for $lens {
-            type Target = Val<$target, D>;
-            type Density = D;
-            #[inline(always)]
-            fn focus<'a>(whole: <Val<(A, B), D> as Flow>::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>> {
-                Some(&whole.$index)
-            }
-        }
-        #[diagnostic::do_not_recommend]
-        impl<F: Flow> Lens<Masked<F>> for $lens
-        where
-            $lens: Lens<F>,
-        {
-            type Target = <$lens as Lens<F>>::Target;
-            type Density = Holed;
-            #[inline(always)]
-            fn focus<'a>(whole: F::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>> {
-                <$lens as Lens<F>>::focus(whole)
-            }
-        }
-        #[diagnostic::do_not_recommend]
-        impl<F: Flow, L: Lens<F>> Lens<Seen<F, L>> for $lens
-        where
-            $lens: Lens<L::Target>,
-        {
-            type Target = <$lens as Lens<L::Target>>::Target;
-            type Density = L::Density;
-            #[inline(always)]
-            fn focus<'a>(whole: <L::Target as Flow>::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>> {
-                <$lens as Lens<L::Target>>::focus(whole)
-            }
-        }
-    };
-}
-half!(Fst, A, 0);
-half!(Snd, B, 1);
-
 macro_rules! shape_debug {
     ($($shape:ident<$($parameter:ident),*>),*) => {$(
         impl<$($parameter),*> fmt::Debug for $shape<$($parameter),*> {
@@ -177,4 +98,4 @@ macro_rules! shape_debug {
         }
     )*};
 }
-shape_debug!(Val<T, D>, Pair<A, B>, Masked<F>, Seen<F, L>);
+shape_debug!(Val<T, D>, Pair<A, B>, Choice<A, B>, OneOf<A, B>, Masked<F>, Seen<F, L>);

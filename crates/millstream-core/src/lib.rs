@@ -28,11 +28,15 @@ pub mod pipe;
 pub mod plan;
 mod sequence;
 
-pub use arrow::Arrow;
+pub use arrow::{Arrow, ArrowChoice, ArrowParts, First, LeftLane, RightLane, Second};
 pub use backend::{Backend, Deploy, On};
-pub use density::{Density, Full, Holed};
+pub use density::{Density, Full, Holed, Lane};
+pub use either::Either;
 pub use failure::{Cause, Retry};
-pub use flow::{Event, Flow, Fst, Lens, Masked, Own, Pair, Seen, Snd, Val};
+pub use flow::{
+    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OneOf, Own, Pair, Rgt, Seen, SideBySide,
+    Snd, Swapped, Twice, Val,
+};
 pub use marker::{KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
 pub use pipe::{id, pipeline};

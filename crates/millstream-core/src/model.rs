@@ -5,9 +5,13 @@
 //! everybody: a deployment is right if it gives what this module gives, number by number.
 
 use crate::pipe::{
-    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Shard, Then, TryMap,
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
+    Tee, Then, TryMap,
 };
-use crate::{Arrow, Backend, Cause, Density, Deploy, Event, Fst, Lens, Masked, On, Own, Pair, Seen, Snd, Val};
+use crate::{
+    Arrow, Backend, Cause, Choice, Density, Deploy, Event, Flow, Fst, Lens, Lft, Like, Masked, On, OneOf, Own, Pair,
+    Rgt, Seen, SideBySide, Snd, Val,
+};
 use std::sync::Arc;
 
 /// The deployment that is the specification: lists, one stage after the other.
@@ -39,18 +43,25 @@ impl<T: Event, D: Density> Listed for Val<T, D> {
     }
 }
 
-impl<A: Listed, B: Listed> On<Model> for Pair<A, B> {
-    type Edge = (A::Edge, B::Edge);
-}
+macro_rules! side_by_side {
+    ($shape:ident<A, $second:ident: $bound:path>) => {
+        impl<A: Listed, $second: Listed + $bound> On<Model> for $shape<A, $second> {
+            type Edge = (A::Edge, $second::Edge);
+        }
 
-impl<A: Listed, B: Listed> Listed for Pair<A, B> {
-    fn slots(edge: &Self::Edge) -> usize {
-        A::slots(&edge.0)
-    }
-    fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
-        Some((A::at(&edge.0, n)?, B::at(&edge.1, n)?))
-    }
+        impl<A: Listed, $second: Listed + $bound> Listed for $shape<A, $second> {
+            fn slots(edge: &Self::Edge) -> usize {
+                A::slots(&edge.0)
+            }
+            fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
+                Self::join(A::at(&edge.0, n), $second::at(&edge.1, n))
+            }
+        }
+    };
 }
+side_by_side!(Pair<A, B: Flow>);
+side_by_side!(Choice<A, B: Flow>);
+side_by_side!(OneOf<A, B: Like<A>>);
 
 impl<A: Listed> On<Model> for Masked<A> {
     type Edge = (A::Edge, Arc<Vec<bool>>);
@@ -213,6 +224,46 @@ where
 {
     fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
         (self.first.deploy(seen::<A, Fst>(input.clone()), &mut ()), self.second.deploy(seen::<A, Snd>(input), &mut ()))
+    }
+}
+
+impl<A: Listed, P, Q> Deploy<Model> for Choose<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
+    Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed>,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
+        (self.left.deploy(seen::<A, Lft>(input.clone()), &mut ()), self.right.deploy(seen::<A, Rgt>(input), &mut ()))
+    }
+}
+
+impl<A: Listed, P, Q> Deploy<Model> for Merge<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
+    Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed + Like<P::Out>>,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
+        (self.left.deploy(seen::<A, Lft>(input.clone()), &mut ()), self.right.deploy(seen::<A, Rgt>(input), &mut ()))
+    }
+}
+
+impl<A: Listed, L: Lens<A>> Deploy<Model> for See<A, L> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> A::Edge {
+        input
+    }
+}
+
+impl<P: Deploy<Model>> Deploy<Model> for Tee<P>
+where
+    P::In: Listed,
+{
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::In as On<Model>>::Edge {
+        self.body.deploy(input.clone(), &mut ());
+        input
     }
 }
 

@@ -1,6 +1,7 @@
 //! The combinators, one file each: what a user wrote, as plain data.
 
 mod both;
+mod choose;
 mod delay;
 mod fanout;
 mod filter;
@@ -9,13 +10,17 @@ mod fold;
 mod id;
 mod map;
 mod map_blocking;
+mod merge;
 mod named;
 mod scan;
+mod see;
 mod shard;
+mod tee;
 mod then;
 mod try_map;
 
 pub use both::Both;
+pub use choose::Choose;
 pub use delay::Delay;
 pub use fanout::Fanout;
 pub use filter::Filter;
@@ -24,9 +29,12 @@ pub use fold::Fold;
 pub use id::{Id, id, pipeline};
 pub use map::Map;
 pub use map_blocking::MapBlocking;
+pub use merge::Merge;
 pub use named::Named;
 pub use scan::Scan;
+pub use see::{Part, See};
 pub use shard::Shard;
+pub use tee::Tee;
 pub use then::Then;
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 

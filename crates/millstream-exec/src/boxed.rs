@@ -10,6 +10,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub enum AnyPipe {}
 
+/// What is known of a boxed pipeline: that it keeps its clock and is quiet, so that it can stand in a lane of a choice.
+#[derive(Clone, Copy, Debug)]
+pub enum QuietPipe {}
+
 /// What is known of a boxed pipeline: that it keeps its clock, and is quiet and stateless, so that it can be a
 /// `shard`'s body.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,16 @@ impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B> {
     }
 }
 
+impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, QuietPipe> {
+    /// Boxes a pipeline that can stand in a lane of a choice.
+    pub fn quiet<P>(pipeline: P) -> Self
+    where
+        P: Arrow<In = A, Out = B> + KeepsClock + Quiet + Deploy<Model> + Deploy<Rings>,
+    {
+        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+    }
+}
+
 impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, PurePipe> {
     /// Boxes a pipeline that can be a `shard`'s body.
     pub fn pure<P>(pipeline: P) -> Self
@@ -89,6 +103,7 @@ impl<A, B, Known> std::fmt::Debug for BoxPipeline<A, B, Known> {
 }
 
 impl<A, B, Known> KeepsClock for BoxPipeline<A, B, Known> {}
+impl<A, B> Quiet for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, PurePipe> {}
 impl<A, B> Stateless for BoxPipeline<A, B, PurePipe> {}
 

@@ -1,5 +1,5 @@
 use crate::Rings;
-use millstream_core::{Density, Event, Lens, Masked, On, Pair, Seen, Val};
+use millstream_core::{Choice, Density, Event, Lens, Like, Masked, On, OneOf, Pair, Seen, Val};
 use millstream_ring::{Reader, Wire};
 
 /// A shape that rings carry: every shape of this project. Nothing to implement.
@@ -11,6 +11,14 @@ impl<T: Event, D: Density> On<Rings> for Val<T, D> {
 }
 
 impl<A: Wire, B: Wire> On<Rings> for Pair<A, B> {
+    type Edge = Reader<Self>;
+}
+
+impl<A: Wire, B: Wire> On<Rings> for Choice<A, B> {
+    type Edge = Reader<Self>;
+}
+
+impl<A: Wire, B: Wire + Like<A>> On<Rings> for OneOf<A, B> {
     type Edge = Reader<Self>;
 }
 

@@ -5,10 +5,12 @@ use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
 use millstream_core::pipe::{
-    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Shard, Then, TryMap,
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
+    Tee, Then, TryMap,
 };
 use millstream_core::{
-    Arrow, Cause, Deploy, Event, Flow, Fst, Full, Holed, Lens, Masked, On, Own, Pair, Seen, Snd, Val,
+    Arrow, Cause, Choice, Deploy, Event, Flow, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt,
+    Seen, Snd, Val,
 };
 use millstream_ring::Reader;
 
@@ -166,6 +168,51 @@ where
 
 fn seen<A: Carried, L: Lens<A>>(input: Reader<A>) -> <Seen<A, L> as On<Rings>>::Edge {
     input.seen::<L>()
+}
+
+impl<A: Carried, P, Q> Deploy<Rings> for Choose<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Seen<A, Lft>, Out: Carried>,
+    Q: Deploy<Rings> + Arrow<In = Seen<A, Rgt>, Out: Carried>,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Choice<P::Out, Q::Out>> {
+        let right = input.fork();
+        let left = self.left.deploy(seen::<A, Lft>(input), wiring);
+        left.beside(self.right.deploy(seen::<A, Rgt>(right), wiring))
+    }
+}
+
+impl<A: Carried, P, Q> Deploy<Rings> for Merge<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Seen<A, Lft>, Out: Carried>,
+    Q: Deploy<Rings> + Arrow<In = Seen<A, Rgt>, Out: Carried + Like<P::Out>>,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<OneOf<P::Out, Q::Out>> {
+        let right = input.fork();
+        let left = self.left.deploy(seen::<A, Lft>(input), wiring);
+        left.beside(self.right.deploy(seen::<A, Rgt>(right), wiring))
+    }
+}
+
+impl<A: Carried, L: Lens<A>> Deploy<Rings> for See<A, L> {
+    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Seen<A, L>> {
+        input.seen::<L>()
+    }
+}
+
+impl<P: Deploy<Rings>> Deploy<Rings> for Tee<P>
+where
+    P::In: Carried,
+{
+    fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
+        // A ring without readers never holds back its stage.
+        drop(self.body.deploy(input.fork(), wiring));
+        input
+    }
 }
 
 impl<P: Deploy<Rings>> Deploy<Rings> for Shard<P> {

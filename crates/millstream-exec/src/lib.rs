@@ -46,7 +46,7 @@ mod wait;
 mod wiring;
 mod worker;
 
-pub use boxed::{AnyPipe, BoxPipeline, PurePipe};
+pub use boxed::{AnyPipe, BoxPipeline, PurePipe, QuietPipe};
 pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};

@@ -1,7 +1,7 @@
 use crate::batch::{Batch, End};
 use crate::mark::{Coming, Mark};
 use crate::view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
-use millstream_core::{Full, Lens, Masked, Pair, Seen, SequenceNumber, Val};
+use millstream_core::{Full, Lens, Masked, Pair, Seen, SequenceNumber, SideBySide, Val};
 
 /// The reading end of an edge, and the next number it needs.
 ///
@@ -99,6 +99,15 @@ impl<F: Wire> Reader<F> {
     /// released already.
     #[must_use]
     pub fn zip<G: Wire>(self, other: Reader<G>) -> Reader<Pair<F, G>> {
+        self.beside(other)
+    }
+
+    /// As [`zip`](Reader::zip), for any shape of two edges side by side.
+    #[must_use]
+    pub fn beside<J, G: Wire>(self, other: Reader<G>) -> Reader<J>
+    where
+        J: Wire<View = ZipView<F, G>> + SideBySide<First = F, Second = G>,
+    {
         let position = self.position.max(other.position);
         joined(Reader::new(ZipView::new(self.view, other.view), position))
     }

@@ -18,7 +18,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A shape that rings carry: `Val`, `Pair`, `Masked` and `Seen` of such shapes. Sealed.
+/// A shape that rings carry: all shapes of this project. Sealed.
 pub trait Wire: Flow + sealed::Sealed {
     /// What reads it.
     type View: View<Self>;

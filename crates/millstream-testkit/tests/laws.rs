@@ -2,8 +2,9 @@
 //!
 //! Two pipelines are equal if they fill the same slots with the same values, END's among them, behind any source.
 
+use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
-    Both, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Scan, Shard, Snd, TryMap,
+    Both, Choose, DeadEnd, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan, Shard, Snd, Swap, TryMap,
 };
 use millstream_testkit::random::{Pipe, Value, pipes, values};
 use proptest::prelude::*;
@@ -38,6 +39,22 @@ fn second(q: &Pipe) -> Pipe {
     both(&Id, q)
 }
 
+fn choose(p: &Pipe, q: &Pipe) -> Pipe {
+    Choose(p.clone().into(), q.clone().into())
+}
+
+fn merge(p: &Pipe, q: &Pipe) -> Pipe {
+    Merge(p.clone().into(), q.clone().into())
+}
+
+fn left(p: &Pipe) -> Pipe {
+    choose(p, &Id)
+}
+
+fn right(q: &Pipe) -> Pipe {
+    choose(&Id, q)
+}
+
 /// The same tree with other stages.
 fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
     let body = |p: Box<Pipe>| Box::new(stages(*p, other));
@@ -45,6 +62,9 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Pipe::Then(p, q) => Pipe::Then(body(p), body(q)),
         Fanout(p, q) => Fanout(body(p), body(q)),
         Both(p, q) => Both(body(p), body(q)),
+        Choose(p, q) => Choose(body(p), body(q)),
+        Merge(p, q) => Merge(body(p), body(q)),
+        Pipe::Tee(p) => Pipe::Tee(body(p)),
         Shard(k, p) => Shard(k, body(p)),
         Pipe::Named(p) => Pipe::Named(body(p)),
         stage => other(stage),
@@ -58,6 +78,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
         Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
+        DeadEnd => Id,
         stage => stage,
     })
 }
@@ -168,6 +189,51 @@ proptest! {
         equal!(s, xs, both(&f, &g), then([&second(&g), &first(&f)]));
         equal!(s, xs, then([&both(&f, &g), &both(&h, &k)]), both(&then([&f, &h]), &then([&g, &k])));
         equal!(s, xs, then([&h, &fanout(&f, &g)]), fanout(&then([&h, &f]), &then([&h, &g])));
+    }
+
+    #[test]
+    fn quiet_pipelines_keep_the_choice_laws(
+        s in any_pipe(), f in quiet(), g in quiet(), h in quiet(), k in quiet(), xs in inputs(),
+    ) {
+        equal!(s, xs, left(&then([&f, &g])), then([&left(&f), &left(&g)]));
+        equal!(s, xs, right(&then([&f, &g])), then([&right(&f), &right(&g)]));
+        equal!(s, xs, choose(&f, &g), then([&left(&f), &right(&g)]));
+        equal!(s, xs, choose(&f, &g), then([&right(&g), &left(&f)]));
+        equal!(s, xs, then([&choose(&f, &g), &choose(&h, &k)]), choose(&then([&f, &h]), &then([&g, &k])));
+        equal!(s, xs, then([&choose(&f, &g), &merge(&h, &k)]), merge(&then([&f, &h]), &then([&g, &k])));
+        equal!(s, xs, merge(&f, &g), then([&choose(&f, &g), &merge(&Id, &Id)]));
+    }
+
+    /// Each lane on its own list, and the answers in the order of the input.
+    #[test]
+    fn choices_satisfy_the_list_equations(f in dense(), g in dense(), xs in inputs()) {
+        let lefts: Vec<Value> = xs.iter().filter_map(|x| x.either().left()).collect();
+        let rights: Vec<Value> = xs.iter().filter_map(|x| x.either().right()).collect();
+        let (mut lefts, mut rights) = (list(&f, &lefts).into_iter(), list(&g, &rights).into_iter());
+        let merged: Vec<Value> = xs.iter().map(|x| match x.either() {
+            Either::Left(_) => lefts.next().expect("one for each left value"),
+            Either::Right(_) => rights.next().expect("one for each right value"),
+        }).collect();
+        prop_assert_eq!(list(&merge(&f, &g), &xs), merged);
+    }
+
+    #[test]
+    fn the_small_shapes_are_maps(s in any_pipe(), xs in inputs()) {
+        equal!(s, xs, Swap, fanout(&Snd, &Fst));
+        equal!(s, xs, Pipe::Fork, fanout(&Id, &Id));
+        equal!(s, xs, then([&Swap, &Swap]), Pipe::Tuple);
+        let pairs = list(&Pipe::Distribute, &xs);
+        for (x, distributed) in xs.iter().zip(pairs) {
+            let (a, b) = x.halves();
+            let pair = b.either().map_either(|b| Value::pair(a.clone(), b), |b| Value::pair(a.clone(), b));
+            prop_assert_eq!(distributed, Value::lane(pair));
+        }
+        prop_assert_eq!(list(&then([&s, &DeadEnd]), &xs), []);
+    }
+
+    #[test]
+    fn a_tee_changes_nothing(s in any_pipe(), f in any_pipe(), xs in inputs()) {
+        equal!(s, xs, Pipe::Tee(f.into()), Id);
     }
 
     #[test]

@@ -59,6 +59,9 @@ fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
             for join in [Pipe::Then, Pipe::Fanout, Pipe::Both] {
                 trees.push(join(p.clone().into(), q.clone().into()));
             }
+            if p.is_quiet() && q.is_quiet() {
+                trees.extend([Pipe::Choose, Pipe::Merge].map(|lanes| lanes(p.clone().into(), q.clone().into())));
+            }
         }
     }
     let sharded = trees.iter().filter(|tree| tree.is_pure()).map(|tree| Pipe::Shard(3, tree.clone().into()));

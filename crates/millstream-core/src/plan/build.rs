@@ -21,6 +21,10 @@ impl Filled {
     fn and(self, other: Filled) -> Filled {
         Filled { numbers: self.numbers && other.numbers, end: self.end && other.end }
     }
+
+    fn or(self, other: Filled) -> Filled {
+        Filled { numbers: self.numbers || other.numbers, end: self.end || other.end }
+    }
 }
 
 /// The reading end of an edge while a plan is built: the rings behind it.
@@ -140,6 +144,27 @@ impl Describe {
         let filled = a.filled.and(b.filled);
         self.nodes[node].never_joins = filled == Filled { numbers: false, end: false };
         Port { rings: [a.rings, b.rings].concat(), filled }
+    }
+
+    /// Adds a combinator with two bodies of which each number's value takes one.
+    pub fn lanes(
+        &mut self,
+        kind: &'static str,
+        left: impl FnOnce(&mut Self) -> Port,
+        right: impl FnOnce(&mut Self) -> Port,
+    ) -> Port {
+        let node = self.node(kind, None);
+        let a = self.within(node, "left", left);
+        let b = self.within(node, "right", right);
+        self.last = Some(node);
+        Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat() }
+    }
+
+    /// Adds a body of which nobody reads the output.
+    pub fn aside(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
+        let node = self.node(kind, None);
+        self.within(node, "", body);
+        self.last = Some(node);
     }
 
     /// Adds `shard(k, body)`: every stage of the body is run by k times as many tasklets.

@@ -46,11 +46,12 @@ impl Pipe {
     ///
     /// # Panics
     ///
-    /// If the body of a shard is not [pure](Pipe::is_pure), or a shard has no tasklets.
+    /// If the body of a shard is not [pure](Pipe::is_pure), a lane is not [quiet](Pipe::is_quiet), or a shard has no
+    /// tasklets.
     #[must_use]
     pub fn build(&self) -> Built {
         let chain = chain(self, Kind::Whole(Whole::F));
-        let Kind::Whole(whole) = chain.output else { unreachable!("only a body of `both` sees a half") };
+        let Kind::Whole(whole) = chain.output else { unreachable!("only a body sees a half or a lane") };
         Built { pipeline: with_whole!(whole, B => Arc::new(chain.boxed::<F, B>())) }
     }
 }
@@ -68,6 +69,14 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             let joined = join::both(whole, chain(p, Kind::First(whole)), chain(q, Kind::Second(whole)));
             before.followed_by(joined)
         }
+        Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+            assert!(p.is_quiet() && q.is_quiet(), "{p} and {q} cannot be lanes");
+            let (before, whole) = join::laned(input);
+            let merge = matches!(tree, Pipe::Merge(..));
+            let joined = join::lanes(whole, chain(p, Kind::Left(whole)), chain(q, Kind::Right(whole)), merge);
+            before.followed_by(joined)
+        }
+        Pipe::Tee(p) => join::tee(input, chain(p, input)),
         Pipe::Shard(k, p) => {
             assert!(p.is_pure(), "{p} cannot be a shard's body");
             join::shard(*k, input, chain(p, input))

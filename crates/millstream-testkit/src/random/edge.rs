@@ -1,11 +1,11 @@
 //! Pipelines whose shapes only the running program knows, and the way back to pipelines of a type.
 
-use super::kind::Kind;
+use super::kind::{Kind, Whole};
 use super::shape::Shape;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
-use millstream_exec::{AnyPipe, BoxPipeline, PurePipe, Rings, Wiring};
-use std::any::Any;
+use millstream_exec::{AnyPipe, BoxPipeline, PurePipe, QuietPipe, Rings, Wiring};
+use std::any::{Any, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -49,8 +49,14 @@ impl Chain {
         Chain { steps: Vec::new(), output: kind }
     }
 
-    /// `output` must be the name of `B`, and what came out so far of `A`.
-    pub(crate) fn then<A: Shape, B: Shape>(mut self, pipeline: BoxPipeline<A, B>, output: Kind) -> Self {
+    /// `A` must be what came out so far, and `B` have a name.
+    pub(crate) fn then<A: Shape, B: Shape>(self, pipeline: BoxPipeline<A, B>) -> Self {
+        let whole = Whole::of::<B>().unwrap_or_else(|| panic!("{} has no name", type_name::<B>()));
+        self.then_as(pipeline, Kind::Whole(whole))
+    }
+
+    /// As [`then`](Chain::then); `output` must be the name of `B`.
+    pub(crate) fn then_as<A: Shape, B: Shape>(mut self, pipeline: BoxPipeline<A, B>, output: Kind) -> Self {
         self.steps.push(Arc::new(pipeline));
         self.output = output;
         self
@@ -67,6 +73,11 @@ impl Chain {
         BoxPipeline::new(Typed::<A, B, AnyPipe>(self.steps, PhantomData))
     }
 
+    /// As [`boxed`](Chain::boxed), of a chain that is quiet.
+    pub(crate) fn boxed_quiet<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, QuietPipe> {
+        BoxPipeline::quiet(Typed::<A, B, QuietPipe>(self.steps, PhantomData))
+    }
+
     /// As [`boxed`](Chain::boxed), of a chain that is stateless and quiet.
     pub(crate) fn boxed_pure<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, PurePipe> {
         BoxPipeline::pure(Typed::<A, B, PurePipe>(self.steps, PhantomData))
@@ -79,6 +90,7 @@ struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, Ends<A, B, Known>);
 type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
 impl<A, B, Known> KeepsClock for Typed<A, B, Known> {}
+impl<A, B> Quiet for Typed<A, B, QuietPipe> {}
 impl<A, B> Quiet for Typed<A, B, PurePipe> {}
 impl<A, B> Stateless for Typed<A, B, PurePipe> {}
 

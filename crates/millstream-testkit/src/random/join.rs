@@ -1,10 +1,10 @@
 //! Combinators with bodies, on edges of any shape.
 
 use super::edge::Chain;
-use super::kind::{F, H, Kind, MF, Pff, Phh, Whole, with_halved, with_kind, with_pair};
-use super::leaf::{copied, tuples};
+use super::kind::{F, H, Kind, LF, MF, Pff, Phh, Whole, with_halved, with_kind, with_laned, with_pair};
+use super::leaf::{choices, copied, tuples};
 use super::shape::Shape;
-use millstream_core::{Arrow, Fst, Lens, Seen, Snd, id};
+use millstream_core::{Arrow, ArrowChoice, ArrowParts, Fst, Lens, Lft, Rgt, Seen, Snd, id};
 use millstream_exec::BoxPipeline;
 
 /// Two bodies on the same edge.
@@ -13,7 +13,7 @@ pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
         with_pair!(pair, B, C => {
             let (first, second) = (first.boxed::<A, B>(), second.boxed::<A, C>());
             let joined = BoxPipeline::new(id::<A>().fanout(|_| first, |_| second));
-            Chain::empty(input).then(joined, Kind::Whole(pair))
+            Chain::empty(input).then(joined)
         })
     }
     let (first, second, pair) = as_pair(first, second);
@@ -30,7 +30,7 @@ pub(crate) fn both(input: Whole, first: Chain, second: Chain) -> Chain {
         with_pair!(pair, B, C => {
             let (first, second) = (first.boxed::<Seen<A, Fst>, B>(), second.boxed::<Seen<A, Snd>, C>());
             let joined = BoxPipeline::new(id::<A>().both(|_| first, |_| second));
-            Chain::empty(input).then(joined, Kind::Whole(pair))
+            Chain::empty(input).then(joined)
         })
     }
     let (first, second, pair) = as_pair(first, second);
@@ -50,19 +50,76 @@ pub(crate) fn halved(input: Kind) -> (Chain, Whole) {
     }
 }
 
+/// The edge, or a ring of choices behind it, whose slots have lanes.
+pub(crate) fn laned(input: Kind) -> (Chain, Whole) {
+    match input {
+        Kind::Whole(whole) if whole.has_lanes() => (Chain::empty(input), whole),
+        _ => {
+            let chain = choices(input);
+            let Kind::Whole(whole) = chain.output else { unreachable!("a map writes a whole ring") };
+            (chain, whole)
+        }
+    }
+}
+
+/// Two quiet bodies, each in its lane, chosen still or merged; the edge must have lanes.
+pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Chain {
+    let total = |chain: &Chain| chain.output == Kind::Whole(Whole::LF);
+    let holed = |chain: Chain| if chain.output == Kind::Whole(Whole::H) { chain } else { with_copy(chain) };
+    let totals = (total(&left), total(&right));
+    let left = if totals.0 { left } else { holed(left) };
+    let right = if totals.1 { right } else { holed(right) };
+    macro_rules! joined {
+        ($left:ident, $right:ident) => {
+            with_laned!(input, A => {
+                let left = left.boxed_quiet::<Seen<A, Lft>, $left>();
+                let right = right.boxed_quiet::<Seen<A, Rgt>, $right>();
+                let chain = Chain::empty(Kind::Whole(input));
+                if merge {
+                    let merged = BoxPipeline::new(id::<A>().merge(|_| left, |_| right));
+                    chain.then(merged)
+                } else {
+                    let chosen = BoxPipeline::new(id::<A>().choose(|_| left, |_| right));
+                    chain.then(chosen)
+                }
+            }, unreachable!("{input:?} has no lanes"))
+        };
+    }
+    match totals {
+        (true, true) => joined!(LF, LF),
+        (true, false) => joined!(LF, H),
+        (false, true) => joined!(H, LF),
+        (false, false) => joined!(H, H),
+    }
+}
+
+/// A body on the side.
+pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
+    fn on<A: Shape, B: Shape>(input: Kind, body: Chain) -> Chain {
+        let body = body.boxed::<A, B>();
+        Chain::empty(input).then_as(BoxPipeline::new(id::<A>().tee(|_| body)), input)
+    }
+    let body = as_ring(body);
+    with_kind!(input, A => match body.output {
+        Kind::Whole(Whole::F) => on::<A, F>(input, body),
+        _ => on::<A, H>(input, body),
+    })
+}
+
 /// A body run by `k` tasklets.
 pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
     fn on<A: Shape, B: Shape>(k: usize, input: Kind, body: Chain) -> Chain {
-        let (output, body) = (body.output, body.boxed_pure::<A, B>());
-        Chain::empty(input).then(BoxPipeline::new(id::<A>().shard(k, |_| body)), output)
+        let body = body.boxed_pure::<A, B>();
+        Chain::empty(input).then(BoxPipeline::new(id::<A>().shard(k, |_| body)))
     }
     let body = match body.output {
-        Kind::Whole(Whole::F | Whole::H | Whole::MF | Whole::Pff | Whole::Phh) => body,
+        Kind::Whole(Whole::F | Whole::H | Whole::LF | Whole::MF | Whole::Pff | Whole::Phh) => body,
         _ => with_copy(body),
     };
     with_kind!(input, A => match body.output {
         Kind::Whole(Whole::F) => on::<A, F>(k, input, body),
         Kind::Whole(Whole::H) => on::<A, H>(k, input, body),
+        Kind::Whole(Whole::LF) => on::<A, LF>(k, input, body),
         Kind::Whole(Whole::MF) => on::<A, MF>(k, input, body),
         Kind::Whole(Whole::Pff) => on::<A, Pff>(k, input, body),
         Kind::Whole(Whole::Phh) => on::<A, Phh>(k, input, body),
@@ -73,8 +130,7 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 /// A body with a name; its edges are copied into rings of values first.
 pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     fn on<A: Shape, B: Shape>(name: &str, input: Kind, body: Chain) -> Chain {
-        let output = body.output;
-        Chain::empty(input).then(BoxPipeline::new(body.boxed::<A, B>().named(name)), output)
+        Chain::empty(input).then(BoxPipeline::new(body.boxed::<A, B>().named(name)))
     }
     let before = as_ring(Chain::empty(input));
     let body = as_ring(body(before.output));

@@ -1,13 +1,29 @@
 //! The shapes that random pipelines have edges of: a type for each, a name for it, and the way from name to type.
 
 use super::value::Value;
-use millstream_core::{Full, Holed, Masked, Pair, Val};
+use millstream_core::{Choice, Either, Full, Holed, Lane, Masked, OneOf, Pair, Val};
+use std::any::TypeId;
 
 pub(crate) type F = Val<Value, Full>;
 pub(crate) type H = Val<Value, Holed>;
 /// Tuples in one ring.
 pub(crate) type TF = Val<(Value, Value), Full>;
 pub(crate) type TH = Val<(Value, Value), Holed>;
+/// Choices in one ring.
+pub(crate) type EF = Val<Either<Value, Value>, Full>;
+pub(crate) type EH = Val<Either<Value, Value>, Holed>;
+/// What fills a lane of a choice.
+pub(crate) type LF = Val<Value, Lane<Full>>;
+pub(crate) type LH = Val<Value, Lane<Holed>>;
+/// Two lanes side by side.
+pub(crate) type Cll = Choice<LF, LF>;
+pub(crate) type Clh = Choice<LF, H>;
+pub(crate) type Chl = Choice<H, LF>;
+pub(crate) type Chh = Choice<H, H>;
+pub(crate) type Oll = OneOf<LF, LF>;
+pub(crate) type Olh = OneOf<LF, H>;
+pub(crate) type Ohl = OneOf<H, LF>;
+pub(crate) type Ohh = OneOf<H, H>;
 pub(crate) type MF = Masked<F>;
 pub(crate) type MH = Masked<H>;
 pub(crate) type Mtf = Masked<TF>;
@@ -28,6 +44,10 @@ pub(crate) enum Kind {
     First(Whole),
     /// The second half of a whole.
     Second(Whole),
+    /// The left lane of a whole.
+    Left(Whole),
+    /// The right lane of a whole.
+    Right(Whole),
 }
 
 /// The name of a shape that a pipeline can end with.
@@ -47,22 +67,41 @@ pub(crate) enum Whole {
     Pmf,
     Phm,
     Mpff,
+    EF,
+    EH,
+    LF,
+    LH,
+    Cll,
+    Clh,
+    Chl,
+    Chh,
+    Oll,
+    Olh,
+    Ohl,
+    Ohh,
 }
 
 impl Whole {
-    /// A ring of values.
-    pub(crate) fn ring(full: bool) -> Self {
-        if full { Whole::F } else { Whole::H }
-    }
-
-    /// A ring of tuples.
-    pub(crate) fn tuples(full: bool) -> Self {
-        if full { Whole::TF } else { Whole::TH }
+    /// The name of a shape, if it has one.
+    pub(crate) fn of<Shape: 'static>() -> Option<Self> {
+        macro_rules! find {
+            ($($kind:ident)*) => {
+                [$((Whole::$kind, TypeId::of::<$kind>())),*].into_iter().find(|(_, id)| *id == TypeId::of::<Shape>())
+            };
+        }
+        let found = find!(F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh);
+        found.map(|(whole, _)| whole)
     }
 
     /// Whether its slots are pairs, so that `both` can take it apart.
     pub(crate) fn has_halves(self) -> bool {
-        !matches!(self, Whole::F | Whole::H | Whole::MF | Whole::MH)
+        use Whole::{Mpff, Mtf, Pff, Pfh, Phf, Phh, Phm, Pmf, TF, TH};
+        matches!(self, TF | TH | Mtf | Pff | Pfh | Phf | Phh | Pmf | Phm | Mpff)
+    }
+
+    /// Whether its slots are choices, so that `choose` and `merge` can take it apart.
+    pub(crate) fn has_lanes(self) -> bool {
+        matches!(self, Whole::EF | Whole::EH | Whole::Cll | Whole::Clh | Whole::Chl | Whole::Chh)
     }
 
     /// Two edges side by side; none if there is no such shape among these.
@@ -83,7 +122,7 @@ impl Whole {
 macro_rules! with_whole {
     ($whole:expr, $shape:ident => $body:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff)
+            F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh)
     };
 }
 
@@ -92,6 +131,13 @@ macro_rules! with_halved {
     ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
             TF TH Mtf Pff Pfh Phf Phh Pmf Phm Mpff; $otherwise)
+    };
+}
+
+/// Evaluates the expression with a shape that has lanes; with the second expression for another one.
+macro_rules! with_laned {
+    ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
+        $crate::random::kind::with!($whole, Whole, $shape => $body; EF EH Cll Clh Chl Chh; $otherwise)
     };
 }
 
@@ -116,6 +162,14 @@ macro_rules! with_kind {
                 type $shape = millstream_core::Seen<Halved, millstream_core::Snd>;
                 $body
             }, unreachable!("{whole:?} has no halves")),
+            $crate::random::kind::Kind::Left(whole) => $crate::random::kind::with_laned!(whole, Laned => {
+                type $shape = millstream_core::Seen<Laned, millstream_core::Lft>;
+                $body
+            }, unreachable!("{whole:?} has no lanes")),
+            $crate::random::kind::Kind::Right(whole) => $crate::random::kind::with_laned!(whole, Laned => {
+                type $shape = millstream_core::Seen<Laned, millstream_core::Rgt>;
+                $body
+            }, unreachable!("{whole:?} has no lanes")),
         }
     };
 }
@@ -145,4 +199,4 @@ macro_rules! with_pair_of {
     };
 }
 
-pub(crate) use {with, with_halved, with_kind, with_pair, with_pair_of, with_whole};
+pub(crate) use {with, with_halved, with_kind, with_laned, with_pair, with_pair_of, with_whole};

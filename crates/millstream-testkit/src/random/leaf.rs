@@ -5,7 +5,7 @@ use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
 use super::tree::{Pipe, folded, kept, mapped, scanned};
 use super::value::Value;
-use millstream_core::{Arrow, Density, Flow, Masked, id};
+use millstream_core::{Arrow, ArrowParts, Density, Either, Masked, Val, id};
 use millstream_exec::BoxPipeline;
 
 /// The stage of a tree without bodies.
@@ -17,32 +17,55 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
     }
 }
 
-/// A map to one ring of values that changes no value.
+/// A stage that changes no value, to one ring of values: full if the edge is, holed if not, in a lane too.
 pub(crate) fn copied(input: Kind) -> Chain {
-    with_kind!(input, A => {
-        let copy = BoxPipeline::new(id::<A>().map(|slot| A::value(slot)));
-        Chain::empty(input).then(copy, Kind::Whole(Whole::ring(is_full::<A>())))
-    })
+    with_kind!(input, A => written::<A, Value>(input))
 }
 
-/// A map to one ring of tuples.
+/// A stage to one ring of tuples.
 pub(crate) fn tuples(input: Kind) -> Chain {
-    with_kind!(input, A => leaf_on::<A>(&Pipe::Tuple, input))
+    with_kind!(input, A => written::<A, (Value, Value)>(input))
 }
 
-fn is_full<A: Flow>() -> bool {
-    A::Density::FULL
+/// A stage to one ring of choices.
+pub(crate) fn choices(input: Kind) -> Chain {
+    with_kind!(input, A => written::<A, Either<Value, Value>>(input))
+}
+
+/// A stage that writes elements of this type.
+fn written<A: Shape, E: Element>(input: Kind) -> Chain {
+    let chain = Chain::empty(input);
+    if A::Density::FULL {
+        chain.then(BoxPipeline::new(id::<A>().map(|slot| E::of(A::value(slot)))))
+    } else {
+        chain.then(BoxPipeline::new(id::<A>().filter_map(|slot| Some(E::of(A::value(slot))))))
+    }
 }
 
 fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
-    let (chain, same) = (Chain::empty(input), Kind::Whole(Whole::ring(is_full::<A>())));
+    let chain = Chain::empty(input);
     match *tree {
-        Pipe::Map { plus } => {
-            chain.then(BoxPipeline::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus))), same)
+        Pipe::Map { plus } => chain.then(BoxPipeline::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus)))),
+        Pipe::Tuple => written::<A, (Value, Value)>(input),
+        Pipe::Swap => {
+            let halves = id::<A>().map(|slot| A::value(slot).halves());
+            chain.then(BoxPipeline::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
-        Pipe::Tuple => {
-            let tuple = id::<A>().map(|slot| A::value(slot).halves());
-            chain.then(BoxPipeline::new(tuple), Kind::Whole(Whole::tuples(is_full::<A>())))
+        Pipe::Fork => {
+            let twice = id::<A>().map(|slot| A::value(slot)).fork();
+            chain.then(BoxPipeline::new(twice.map(|(a, b)| Value::pair(a.clone(), b.clone()))))
+        }
+        Pipe::Distribute => {
+            let pairs = id::<A>().map(|slot| A::value(slot).halves()).second(|b| b.map(Value::either));
+            let lanes = pairs.distribute().map(|lane| {
+                let pair = |(a, b): (&Value, &Value)| Value::pair(a.clone(), b.clone());
+                Value::lane(lane.map_either(pair, pair))
+            });
+            chain.then(BoxPipeline::new(lanes))
+        }
+        Pipe::DeadEnd => {
+            let nothing = id::<A>().map(|slot| A::value(slot)).dead_end();
+            chain.then(BoxPipeline::new(nothing.map(Value::clone)))
         }
         Pipe::Fail { modulus } => {
             let stage = id::<A>().map(move |slot| {
@@ -50,35 +73,43 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
                 assert!(kept(&value, modulus), "fails at {value:?}");
                 value
             });
-            chain.then(BoxPipeline::new(stage), same)
+            chain.then(BoxPipeline::new(stage))
         }
-        Pipe::Fst => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().0)), same),
-        Pipe::Snd => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().1)), same),
+        Pipe::Fst => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().0))),
+        Pipe::Snd => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().1))),
         Pipe::FilterMap { modulus, plus } => {
             let stage = id::<A>().filter_map(move |slot| {
                 let value = A::value(slot);
                 kept(&value, modulus).then(|| mapped(&value, plus))
             });
-            chain.then(BoxPipeline::new(stage), Kind::Whole(Whole::H))
+            chain.then(BoxPipeline::new(stage))
         }
         Pipe::MapBlocking { plus } => {
-            chain.then(BoxPipeline::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))), same)
+            chain.then(BoxPipeline::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
         }
         Pipe::TryMap { modulus, plus } => {
             let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
-            chain.then(BoxPipeline::new(stage), Kind::Whole(Whole::H))
+            chain.then(BoxPipeline::new(stage))
         }
         Pipe::Scan { start } => {
-            chain.then(BoxPipeline::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))), same)
+            chain.then(BoxPipeline::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
         }
         Pipe::Fold { start } => {
             let stage = id::<A>().fold(start, |state, slot| folded(state, &A::value(slot)), Value::I);
-            chain.then(BoxPipeline::new(stage), Kind::Whole(Whole::H))
+            chain.then(BoxPipeline::new(stage))
         }
-        Pipe::Delay { first } => {
-            let first = A::Owned::of(pair_of(first));
-            chain.then(BoxPipeline::new(id::<A>().delay(first)), delayed::<A>())
-        }
+        Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
+            // What it begins with is a pair, which a ring of choices cannot hold.
+            None | Some(Whole::EF | Whole::EH) => {
+                let copied = copied(input);
+                let delayed = leaf(tree, copied.output);
+                copied.followed_by(delayed)
+            }
+            Some(_) => {
+                let delay = id::<A>().delay(A::Owned::of(pair_of(first)));
+                chain.then(BoxPipeline::new(delay))
+            }
+        },
         _ => unreachable!("{tree} is not one stage"),
     }
 }
@@ -99,12 +130,6 @@ fn pair_of(i: i64) -> Value {
     Value::pair(first, second)
 }
 
-/// The shape of a delay behind `A`: a ring of what `A` owns.
-fn delayed<A: Shape>() -> Kind {
-    let ring = if A::Owned::IS_TUPLE { Whole::tuples } else { Whole::ring };
-    Kind::Whole(ring(is_full::<A>()))
-}
-
 /// A filter, behind a copy where the masked shape is none of those that random pipelines have.
 fn filter(modulus: i64, input: Kind) -> Chain {
     fn on<A: Shape>(modulus: i64) -> BoxPipeline<A, Masked<A>> {
@@ -112,10 +137,10 @@ fn filter(modulus: i64, input: Kind) -> Chain {
     }
     let chain = Chain::empty(input);
     match input {
-        Kind::Whole(Whole::F) => chain.then::<F, MF>(on(modulus), Kind::Whole(Whole::MF)),
-        Kind::Whole(Whole::H) => chain.then::<H, MH>(on(modulus), Kind::Whole(Whole::MH)),
-        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf>(on(modulus), Kind::Whole(Whole::Mtf)),
-        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff>(on(modulus), Kind::Whole(Whole::Mpff)),
+        Kind::Whole(Whole::F) => chain.then::<F, MF>(on(modulus)),
+        Kind::Whole(Whole::H) => chain.then::<H, MH>(on(modulus)),
+        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf>(on(modulus)),
+        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff>(on(modulus)),
         _ => {
             let copied = copied(input);
             let filtered = filter(modulus, copied.output);

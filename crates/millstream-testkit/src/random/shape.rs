@@ -2,18 +2,16 @@
 
 use super::value::Value;
 use millstream_core::model::Listed;
-use millstream_core::{Density, Event, Lens, Masked, Model, On, Own, Pair, Seen, Val};
+use millstream_core::{Choice, Density, Either, Event, Lens, Like, Masked, Model, On, OneOf, Own, Pair, Seen, Val};
 use millstream_exec::Carried;
 
 /// What one ring of a random pipeline holds.
 pub(crate) trait Element: Event + Clone {
-    const IS_TUPLE: bool;
     fn value(&self) -> Value;
     fn of(value: Value) -> Self;
 }
 
 impl Element for Value {
-    const IS_TUPLE: bool = false;
     fn value(&self) -> Value {
         self.clone()
     }
@@ -23,12 +21,20 @@ impl Element for Value {
 }
 
 impl Element for (Value, Value) {
-    const IS_TUPLE: bool = true;
     fn value(&self) -> Value {
         Value::pair(self.0.clone(), self.1.clone())
     }
     fn of(value: Value) -> Self {
         value.halves()
+    }
+}
+
+impl Element for Either<Value, Value> {
+    fn value(&self) -> Value {
+        Value::lane(self.clone())
+    }
+    fn of(value: Value) -> Self {
+        value.either()
     }
 }
 
@@ -49,6 +55,21 @@ where
 {
     fn value((a, b): Self::Ref<'_>) -> Value {
         Value::pair(A::value(a), B::value(b))
+    }
+}
+
+impl<A: Shape, B: Shape> Shape for Choice<A, B>
+where
+    Either<A::Owned, B::Owned>: Element,
+{
+    fn value(slot: Self::Ref<'_>) -> Value {
+        Value::lane(slot.map_either(A::value, B::value))
+    }
+}
+
+impl<A: Shape, B: Shape + Like<A>> Shape for OneOf<A, B> {
+    fn value(slot: Self::Ref<'_>) -> Value {
+        A::value(slot)
     }
 }
 

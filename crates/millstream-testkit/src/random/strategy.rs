@@ -21,7 +21,7 @@ impl Strategy for Pipes {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let size = below(runner.rng(), self.size.max(1)) + 1;
-        Ok(Shrinking::new(grow(runner.rng(), size, false)))
+        Ok(Shrinking::new(grow(runner.rng(), size, Must::Nothing)))
     }
 }
 
@@ -29,29 +29,49 @@ fn below(rng: &mut TestRng, limit: usize) -> usize {
     (rng.next_u64() % limit as u64) as usize
 }
 
-/// A tree of at most `size` nodes; a pure one on demand.
-fn grow(rng: &mut TestRng, size: usize, pure: bool) -> Pipe {
+/// What a tree must be, for where it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Must {
+    Nothing,
+    BeQuiet,
+    BePure,
+}
+
+/// A tree of at most `size` nodes.
+fn grow(rng: &mut TestRng, size: usize, must: Must) -> Pipe {
     if size == 1 {
-        return leaf(rng, pure);
+        return leaf(rng, must);
     }
     if size == 2 || below(rng, 5) == 0 {
-        return match below(rng, 3) {
-            0 => Pipe::Named(grow(rng, size - 1, pure).into()),
-            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, true).into()),
+        return match below(rng, 6) {
+            0 | 1 => Pipe::Named(grow(rng, size - 1, must).into()),
+            // In a shard the body on the side is in the shard, too; elsewhere it may be anything.
+            2 if must == Must::BePure => Pipe::Tee(grow(rng, size - 1, must).into()),
+            2 => Pipe::Tee(grow(rng, size - 1, Must::Nothing).into()),
+            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Must::BePure).into()),
         };
     }
     let first = 1 + below(rng, size - 2);
-    let (p, q) = (grow(rng, first, pure).into(), grow(rng, size - 1 - first, pure).into());
-    match below(rng, 8) {
+    let join = below(rng, 12);
+    let bodies = if join >= 8 && must == Must::Nothing { Must::BeQuiet } else { must };
+    let (p, q) = (grow(rng, first, bodies).into(), grow(rng, size - 1 - first, bodies).into());
+    match join {
         0..=3 => Pipe::Then(p, q),
         4 | 5 => Pipe::Fanout(p, q),
-        _ => Pipe::Both(p, q),
+        6 | 7 => Pipe::Both(p, q),
+        8 | 9 => Pipe::Choose(p, q),
+        _ => Pipe::Merge(p, q),
     }
 }
 
-fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
+fn leaf(rng: &mut TestRng, must: Must) -> Pipe {
     let small = below(rng, 9) as i64;
-    match below(rng, if pure { 10 } else { 14 }) {
+    let stages = match must {
+        Must::BePure => 14,
+        Must::BeQuiet => 17,
+        Must::Nothing => 18,
+    };
+    match below(rng, stages) {
         0 => Pipe::Id,
         1 => Pipe::Tuple,
         2 | 3 => Pipe::Filter { modulus: 1 + small },
@@ -61,9 +81,14 @@ fn leaf(rng: &mut TestRng, pure: bool) -> Pipe {
         7 => Pipe::Snd,
         8 => Pipe::MapBlocking { plus: small },
         9 => Pipe::TryMap { modulus: 1 + small, plus: small },
-        10 => Pipe::Fold { start: small },
-        11 => Pipe::Delay { first: small },
-        _ => Pipe::Scan { start: small },
+        10 => Pipe::Swap,
+        11 => Pipe::Fork,
+        12 => Pipe::Distribute,
+        13 if small > 0 => Pipe::Map { plus: small },
+        13 => Pipe::DeadEnd,
+        14 => Pipe::Delay { first: small },
+        15 | 16 => Pipe::Scan { start: small },
+        _ => Pipe::Fold { start: small },
     }
 }
 
@@ -137,21 +162,23 @@ mod tests {
     }
 
     #[test]
-    fn trees_have_every_combinator_and_pure_shards() {
-        fn shards_are_pure(tree: &Pipe) -> bool {
+    fn trees_have_every_combinator_and_bodies_that_fit() {
+        fn bodies_fit(tree: &Pipe) -> bool {
             match tree {
-                Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => shards_are_pure(p) && shards_are_pure(q),
-                Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && shards_are_pure(p),
-                Pipe::Named(p) => shards_are_pure(p),
+                Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => bodies_fit(p) && bodies_fit(q),
+                Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
+                Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
+                Pipe::Named(p) | Pipe::Tee(p) => bodies_fit(p),
                 _ => true,
             }
         }
         let mut runner = TestRunner::deterministic();
         let trees: Vec<Pipe> = (0..500).map(|_| pipes(20).new_tree(&mut runner).unwrap().current()).collect();
-        assert!(trees.iter().all(|tree| shards_are_pure(tree) && tree.size() <= 20));
+        assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple fst snd filter( map( filter_map( fold( delay( scan( fanout( both( shard( named(";
+        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( fold( delay( scan( fanout( both( \
+                   choose( merge( tee( shard( named(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
-        assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| shards_are_pure(&simple)));
+        assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));
     }
 }

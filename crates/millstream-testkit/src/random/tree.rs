@@ -4,7 +4,7 @@ use std::fmt;
 /// The syntax tree of a random pipeline, and in its comments what it means.
 ///
 /// Trees fit together in any way: what wants a pair gets the [halves](Value::halves) of whatever is there. Only the
-/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure).
+/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), and the lanes of a choice [quiet](Pipe::is_quiet).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Pipe {
     /// The same values, and no stage.
@@ -25,6 +25,14 @@ pub enum Pipe {
     Fst,
     /// The second of the value's halves.
     Snd,
+    /// The value's halves, exchanged.
+    Swap,
+    /// The value twice.
+    Fork,
+    /// The first half, with the [left or right value](Value::either) that the second half is: left or right.
+    Distribute,
+    /// Nothing.
+    DeadEnd,
     /// Only values whose digest the modulus, at least 1, does not divide.
     Filter {
         /// The modulus.
@@ -71,6 +79,12 @@ pub enum Pipe {
     Fanout(Box<Pipe>, Box<Pipe>),
     /// The value's halves, each through its own; a pair.
     Both(Box<Pipe>, Box<Pipe>),
+    /// Each value through one of the two, by [which it is](Value::either); left or right still. Both must be quiet.
+    Choose(Box<Pipe>, Box<Pipe>),
+    /// As [`Pipe::Choose`], which of the two forgotten.
+    Merge(Box<Pipe>, Box<Pipe>),
+    /// The same values, and the body on the side.
+    Tee(Box<Pipe>),
     /// The body, run by so many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
     /// The body, named.
@@ -108,14 +122,33 @@ impl Pipe {
             | Pipe::Tuple
             | Pipe::Fst
             | Pipe::Snd
+            | Pipe::Swap
+            | Pipe::Fork
+            | Pipe::Distribute
+            | Pipe::DeadEnd
             | Pipe::Filter { .. }
             | Pipe::FilterMap { .. }
             | Pipe::MapBlocking { .. }
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => p.is_pure() && q.is_pure(),
-            Pipe::Shard(_, p) | Pipe::Named(p) => p.is_pure(),
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+                p.is_pure() && q.is_pure()
+            }
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => p.is_pure(),
+        }
+    }
+
+    /// Whether it fills a slot only where its input is filled, and so can stand in a lane.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Pipe::Fold { .. } => false,
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+                p.is_quiet() && q.is_quiet()
+            }
+            Pipe::Shard(_, p) | Pipe::Named(p) => p.is_quiet(),
+            _ => true,
         }
     }
 
@@ -123,8 +156,10 @@ impl Pipe {
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => 1 + p.size() + q.size(),
-            Pipe::Shard(_, p) | Pipe::Named(p) => 1 + p.size(),
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+                1 + p.size() + q.size()
+            }
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => 1 + p.size(),
             _ => 1,
         }
     }
@@ -151,16 +186,16 @@ impl Pipe {
 
     fn each_leaf(&mut self, f: &mut impl FnMut(&mut Pipe)) {
         match self {
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => {
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.each_leaf(f);
                 q.each_leaf(f);
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) => p.each_leaf(f),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => p.each_leaf(f),
             leaf => f(leaf),
         }
     }
 
-    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only.
+    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only, a quiet one quiet ones.
     #[must_use]
     pub fn simpler(&self) -> Vec<Pipe> {
         let mut found = Vec::new();
@@ -176,6 +211,12 @@ impl Pipe {
             Pipe::Then(p, q) => found.extend(join(Pipe::Then, p, q)),
             Pipe::Fanout(p, q) => found.extend(join(Pipe::Fanout, p, q)),
             Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
+            Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
+            Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
+            Pipe::Tee(p) => {
+                found.extend(p.is_quiet().then(|| (**p).clone()));
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Tee(simple.into())));
+            }
             Pipe::Shard(k, p) => {
                 found.push((**p).clone());
                 found.extend((1..*k).map(|k| Pipe::Shard(k, p.clone())));
@@ -204,6 +245,10 @@ impl fmt::Display for Pipe {
             Pipe::Tuple => write!(f, "tuple"),
             Pipe::Fst => write!(f, "fst"),
             Pipe::Snd => write!(f, "snd"),
+            Pipe::Swap => write!(f, "swap"),
+            Pipe::Fork => write!(f, "fork"),
+            Pipe::Distribute => write!(f, "distribute"),
+            Pipe::DeadEnd => write!(f, "dead_end"),
             Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
             Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
             Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
@@ -215,6 +260,9 @@ impl fmt::Display for Pipe {
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),
             Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
             Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
+            Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
+            Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),
+            Pipe::Tee(p) => write!(f, "tee({p})"),
             Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
             Pipe::Named(p) => write!(f, "named({p})"),
         }

@@ -1,3 +1,4 @@
+use millstream_core::Either::{self, Left, Right};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -8,6 +9,10 @@ pub enum Value {
     I(i64),
     /// Two values.
     Pair(Box<(Value, Value)>),
+    /// A left value.
+    L(Box<Value>),
+    /// A right value.
+    R(Box<Value>),
 }
 
 impl Value {
@@ -23,16 +28,35 @@ impl Value {
         match self {
             Value::I(i) => *i,
             Value::Pair(pair) => pair.0.digest().wrapping_mul(31) ^ pair.1.digest(),
+            Value::L(value) => value.digest().wrapping_mul(3),
+            Value::R(value) => value.digest().wrapping_mul(5).wrapping_add(1),
         }
     }
 
-    /// The halves of a pair; a number makes two numbers.
+    /// The halves of a pair; the digest of anything else makes two numbers.
     #[must_use]
     pub fn halves(&self) -> (Value, Value) {
         match self {
-            Value::I(i) => (Value::I(*i), Value::I(!*i)),
             Value::Pair(pair) => (**pair).clone(),
+            other => (Value::I(other.digest()), Value::I(!other.digest())),
         }
+    }
+
+    /// The value of a left or a right one; anything else is left if its digest is even, and right if it is odd.
+    #[must_use]
+    pub fn either(&self) -> Either<Value, Value> {
+        match self {
+            Value::L(value) => Left((**value).clone()),
+            Value::R(value) => Right((**value).clone()),
+            other if other.digest() % 2 == 0 => Left(other.clone()),
+            other => Right(other.clone()),
+        }
+    }
+
+    /// A left or a right value.
+    #[must_use]
+    pub fn lane(either: Either<Value, Value>) -> Self {
+        either.either(|left| Value::L(left.into()), |right| Value::R(right.into()))
     }
 }
 
@@ -41,6 +65,8 @@ impl fmt::Debug for Value {
         match self {
             Value::I(i) => write!(f, "{i}"),
             Value::Pair(pair) => write!(f, "({:?}, {:?})", pair.0, pair.1),
+            Value::L(value) => write!(f, "L{value:?}"),
+            Value::R(value) => write!(f, "R{value:?}"),
         }
     }
 }

@@ -17,6 +17,17 @@ pub(crate) fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             let (first, second): (Vec<Slot>, Vec<Slot>) = input.iter().map(|slot| halves(slot).unzip()).unzip();
             joined(edge(p, &first), edge(q, &second))
         }
+        Pipe::Choose(p, q) => {
+            let (left, right) = in_lanes(p, q, input);
+            let left = left.into_iter().map(|slot| slot.map(|value| Value::L(Box::new(value))));
+            let right = right.into_iter().map(|slot| slot.map(|value| Value::R(Box::new(value))));
+            either(left.collect(), right.collect())
+        }
+        Pipe::Merge(p, q) => {
+            let (left, right) = in_lanes(p, q, input);
+            either(left, right)
+        }
+        Pipe::Tee(_) => input.to_vec(),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
         stage => (0..input.len()).map(|n| at(stage, &input[..=n], n + 1 == input.len())).collect(),
     }
@@ -25,6 +36,39 @@ pub(crate) fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
 /// A pair is one slot: filled where both halves are.
 fn joined(first: Vec<Slot>, second: Vec<Slot>) -> Vec<Slot> {
     first.into_iter().zip(second).map(|(a, b)| Some(Value::Pair(Box::new((a?, b?))))).collect()
+}
+
+/// What each lane gives: it sees its own values, and the other's numbers as empty.
+fn in_lanes(p: &Pipe, q: &Pipe, input: &[Slot]) -> (Vec<Slot>, Vec<Slot>) {
+    let lane = |left: bool| -> Vec<Slot> {
+        input.iter().map(|slot| slot.as_ref().filter(|value| is_left(value) == left).map(inner)).collect()
+    };
+    (edge(p, &lane(true)), edge(q, &lane(false)))
+}
+
+/// What one of the two has; they never both have something.
+fn either(left: Vec<Slot>, right: Vec<Slot>) -> Vec<Slot> {
+    let one = |(a, b): (Slot, Slot)| match (a, b) {
+        (Some(_), Some(_)) => panic!("two values for one number"),
+        (a, None) => a,
+        (None, b) => b,
+    };
+    left.into_iter().zip(right).map(one).collect()
+}
+
+fn is_left(value: &Value) -> bool {
+    match value {
+        Value::L(_) => true,
+        Value::R(_) => false,
+        other => digest(other) % 2 == 0,
+    }
+}
+
+fn inner(value: &Value) -> Value {
+    match value {
+        Value::L(value) | Value::R(value) => (**value).clone(),
+        other => other.clone(),
+    }
 }
 
 /// One stage at one number: `seen` ends with the number's own slot.
@@ -40,6 +84,13 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
         Pipe::Fst => Some(halves(here?).0),
         Pipe::Snd => Some(halves(here?).1),
+        Pipe::Swap => here.map(halves).map(|(a, b)| Value::Pair(Box::new((b, a)))),
+        Pipe::Fork => here.map(|value| Value::Pair(Box::new((value.clone(), value.clone())))),
+        Pipe::Distribute => here.map(halves).map(|(a, b)| {
+            let pair = Box::new(Value::Pair(Box::new((a, inner(&b)))));
+            if is_left(&b) { Value::L(pair) } else { Value::R(pair) }
+        }),
+        Pipe::DeadEnd => None,
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
         Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
@@ -58,8 +109,8 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
 
 fn halves(value: &Value) -> (Value, Value) {
     match value {
-        Value::I(i) => (Value::I(*i), Value::I(!*i)),
         Value::Pair(pair) => (pair.0.clone(), pair.1.clone()),
+        other => (Value::I(digest(other)), Value::I(!digest(other))),
     }
 }
 
@@ -67,5 +118,7 @@ fn digest(value: &Value) -> i64 {
     match value {
         Value::I(i) => *i,
         Value::Pair(pair) => digest(&pair.0).wrapping_mul(31) ^ digest(&pair.1),
+        Value::L(value) => digest(value).wrapping_mul(3),
+        Value::R(value) => digest(value).wrapping_mul(5).wrapping_add(1),
     }
 }

@@ -1,0 +1,36 @@
+use super::combinator;
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Choice, Flow, Lens, Lft, Rgt, Seen};
+use std::marker::PhantomData;
+
+/// The lanes of a choice, each through its own body: `+++`.
+pub struct Choose<A, P, Q> {
+    /// The body of the left lane.
+    pub left: P,
+    /// The body of the right lane.
+    pub right: Q,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Choose<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless);
+
+impl<A, P, Q> Choose<A, P, Q> {
+    pub(crate) fn new(left: P, right: Q) -> Self {
+        Choose { left, right, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, P, Q> Arrow for Choose<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Arrow<In = Seen<A, Lft>>,
+    Q: Arrow<In = Seen<A, Rgt>>,
+{
+    type In = A;
+    type Out = Choice<P::Out, Q::Out>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let right = input.clone();
+        plan.lanes("choose", |plan| self.left.describe(input, plan), |plan| self.right.describe(right, plan))
+    }
+}

@@ -1,0 +1,36 @@
+use super::combinator;
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Flow, Lens, Lft, Like, OneOf, Rgt, Seen};
+use std::marker::PhantomData;
+
+/// The lanes of a choice, each through its own body, to values of one type: `|||`.
+pub struct Merge<A, P, Q> {
+    /// The body of the left lane.
+    pub left: P,
+    /// The body of the right lane.
+    pub right: Q,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Merge<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless);
+
+impl<A, P, Q> Merge<A, P, Q> {
+    pub(crate) fn new(left: P, right: Q) -> Self {
+        Merge { left, right, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, P, Q> Arrow for Merge<A, P, Q>
+where
+    Lft: Lens<A>,
+    Rgt: Lens<A>,
+    P: Arrow<In = Seen<A, Lft>>,
+    Q: Arrow<In = Seen<A, Rgt>, Out: Like<P::Out>>,
+{
+    type In = A;
+    type Out = OneOf<P::Out, Q::Out>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let right = input.clone();
+        plan.lanes("merge", |plan| self.left.describe(input, plan), |plan| self.right.describe(right, plan))
+    }
+}

@@ -1,0 +1,36 @@
+use crate::plan::{Describe, Port};
+use crate::{Arrow, KeepsClock, Quiet, Stateless};
+
+/// A body on the side, whose output nobody reads.
+pub struct Tee<P> {
+    /// The body.
+    pub body: P,
+}
+
+impl<P> Tee<P> {
+    pub(crate) fn new(body: P) -> Self {
+        Tee { body }
+    }
+}
+
+impl<P> std::fmt::Debug for Tee<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tee")
+    }
+}
+
+// Whatever the body does, what goes on is what came in.
+impl<P> KeepsClock for Tee<P> {}
+impl<P> Quiet for Tee<P> {}
+impl<P: KeepsClock + Quiet + Stateless> Stateless for Tee<P> {}
+
+impl<P: Arrow> Arrow for Tee<P> {
+    type In = P::In;
+    type Out = P::In;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let aside = input.clone();
+        plan.aside("tee", |plan| self.body.describe(aside, plan));
+        input
+    }
+}

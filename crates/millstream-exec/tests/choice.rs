@@ -1,0 +1,73 @@
+//! Choices on rings: lanes read the same ring, and nothing is routed.
+
+use millstream_core::Either::{self, Left, Right};
+use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, Val, pipeline};
+use millstream_exec::{Pipeline, Rings, Run, source};
+
+fn split(x: &u64, modulus: u64) -> Either<u64, String> {
+    if x % modulus == 0 { Left(*x) } else { Right(format!("{x}")) }
+}
+
+/// Both lanes with stages of every kind that may stand in one.
+fn lanes(
+    modulus: u64,
+) -> impl Pipeline<
+    In = Val<u64>,
+    Out: millstream_exec::Carried + millstream_core::model::Listed + millstream_core::Own<Owned = u64>,
+> {
+    pipeline::<u64>()
+        .map(move |x| split(x, modulus))
+        .choose(|l| l.map(|x| x + 1).delay(0), |r| r.filter(|s| s.len() != 2).shard(2, |r| r.map(|s| s.len())))
+        .merge(
+            |l| {
+                l.scan(0, |sum, x| {
+                    *sum += x;
+                    *sum
+                })
+            },
+            |r| r.map(|n| *n as u64),
+        )
+}
+
+#[test]
+fn lanes_keep_every_value_at_its_number() {
+    // All to the right, all to the left, every other one, one in a thousand.
+    for (modulus, plus) in [(u64::MAX, 1), (1, 0), (2, 0), (1000, 0)] {
+        let inputs = || (0..3000_u64).map(move |x| x + plus);
+        let model = lanes(modulus).model_slots(inputs());
+        for (ring, batch, workers) in [(1, 1, 1), (1, 3, 2), (64, 8, 2), (4096, 2048, 1)] {
+            let rings = Rings::new().ring(ring).batch(batch).workers(workers);
+            assert_eq!(lanes(modulus).collect_slots(&rings, source::ready(inputs())).unwrap(), model);
+        }
+    }
+}
+
+fn is_full<P: Arrow>(_: &P) -> bool {
+    <P::Out as Flow>::Density::FULL
+}
+
+#[test]
+fn two_lanes_that_leave_nothing_out_are_full_together() {
+    let halved = || pipeline::<u64>().map(|x| split(x, 2));
+    assert!(is_full(&halved().merge(|l| l, |r| r.map(|s| s.len() as u64))));
+    assert!(is_full(&halved().merge(|l| l.delay(1).shard(1, |l| l), |r| r.map(|s| s.len() as u64))));
+    assert!(is_full(&halved().choose(|l| l, |r| r)));
+    assert!(is_full(&halved().choose(|l| l.fanout(|l| l, |l| l.map(|x| x + 1)), |r| r).choose(|l| l, |r| r)));
+    let nested = halved()
+        .merge(|l| l.map(|x| split(x, 4)).merge(|l| l, |r| r.map(|s| s.len() as u64)), |r| r.map(|s| s.len() as u64));
+    assert!(is_full(&nested));
+    assert!(!is_full(&halved().merge(|l| l.filter(|x| *x > 3), |r| r.map(|s| s.len() as u64))));
+    assert!(!is_full(&pipeline::<u64>().filter(|x| *x > 3).map(|x| split(x, 2)).choose(|l| l, |r| r)));
+    let model = nested.model_slots(0..9);
+    assert_eq!(nested.collect_slots(&Rings::new().ring(2), 0..9).unwrap(), model);
+}
+
+/// A value at END goes through its lane, as any other.
+#[test]
+fn a_choice_at_end_is_one_too() {
+    let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| split(&n, 2)).merge(|l| l.map(|x| x * 10), |r| r.map(|_| 7));
+    for (inputs, answer) in [(vec![1, 1], 20), (vec![1], 7)] {
+        assert_eq!(p.model(inputs.clone()), [answer]);
+        assert_eq!(p.collect(&Rings::new(), inputs).unwrap(), [answer]);
+    }
+}
