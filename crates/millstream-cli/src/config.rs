@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Slots of each ring unless chosen otherwise. A slot holds a block of text: 16 keep a reader and a worker apart, and
 /// keep what a run holds in memory at a few megabytes.
@@ -90,6 +91,9 @@ fn rings(tuning: &flags::Tuning) -> Rings {
     }
     if let Some(n) = tuning.batch {
         rings = rings.batch(n);
+    }
+    if let Some(ms) = tuning.step_budget {
+        rings = rings.step_budget(Duration::from_millis(ms));
     }
     if let Some(bytes) = tuning.memory_limit {
         rings = rings.memory_limit(bytes);

@@ -104,6 +104,9 @@ pub(crate) struct Tuning {
     /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says where that cannot be
     #[arg(long)]
     pub(crate) pin: bool,
+    /// Milliseconds that a stage's step may take; `--stats` names the stages that took longer [default: 100]
+    #[arg(long, value_name = "MS")]
+    pub(crate) step_budget: Option<u64>,
     /// Refuse to run if the rings take more [default: what the control group allows, or the machine's memory]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory_limit: Option<u64>,

@@ -1,6 +1,6 @@
 //! What a run did, as JSON.
 
-use millstream_exec::{Ending, Report, RunError, StageReport};
+use millstream_exec::{Ending, Overrun, Report, RunError, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
@@ -29,6 +29,7 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
         "tasklets": report.tasklets,
         "ring_bytes": report.ring_bytes,
         "seconds": report.elapsed.as_secs_f64(),
+        "overruns": report.overruns().map(|overrun| overruns(&overrun)).collect::<Vec<Value>>(),
         "decisions": report.decisions,
         "stages": report.stages.iter().map(stage).collect::<Vec<Value>>(),
     })
@@ -43,6 +44,10 @@ fn ending(ending: Ending) -> &'static str {
     }
 }
 
+fn overruns(overrun: &Overrun<'_>) -> Value {
+    json!({ "stage": overrun.stage, "steps": overrun.steps, "by": overrun.by.as_secs_f64() })
+}
+
 fn stage(stage: &StageReport) -> Value {
     json!({
         "name": stage.name,
@@ -50,6 +55,8 @@ fn stage(stage: &StageReport) -> Value {
         "left": stage.left,
         "ns_per_number": stage.ns_per_number,
         "longest_step": stage.longest_step.as_secs_f64(),
+        "budget": stage.budget.map(|budget| budget.as_secs_f64()),
+        "overruns": stage.overruns,
         "blocking": stage.blocking,
     })
 }

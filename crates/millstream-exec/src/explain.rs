@@ -5,6 +5,7 @@ use crate::wait::{BackOff, Wait, refused};
 use crate::{Rings, Source};
 use millstream_core::{Event, Plan};
 use std::fmt;
+use std::time::Duration;
 
 /// How a run gets its values, as far as its threads and tasklets depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,8 @@ pub struct Tunables {
     pub back_off: BackOff,
     /// Whether workers are pinned: [`Rings::pin_workers`].
     pub pinned: bool,
+    /// How long a step may take: [`Rings::step_budget`].
+    pub step_budget: Duration,
 }
 
 impl Rings {
@@ -213,8 +216,8 @@ impl fmt::Display for Explanation {
         writeln!(f, "waiting:        {} ({})", wait.strategy, wait.why)?;
         writeln!(
             f,
-            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} us",
-            tunables.ring, tunables.batch
+            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} us; step budget {:?}",
+            tunables.ring, tunables.batch, tunables.step_budget
         )?;
         if self.blocking.is_empty() {
             return writeln!(f, "stages that block: none");

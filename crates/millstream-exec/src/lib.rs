@@ -14,6 +14,7 @@
 //! ```
 
 mod boxed;
+mod budget;
 mod carried;
 mod deploy;
 mod error;
@@ -54,7 +55,7 @@ pub use handle::{Ended, Handle, Stopper};
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use machine::{Cores, LimitedBy, MemoryLimit};
 pub use pipeline::Pipeline;
-pub use report::{Ending, Report, StageReport};
+pub use report::{Ending, Overrun, Report, StageReport};
 pub use rings::{OptionsError, Rings};
 pub use run::Run;
 pub use sender::{SendError, Sender, TrySendError};

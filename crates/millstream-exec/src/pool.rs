@@ -3,6 +3,7 @@
 //! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
 //! cut can be moved at any time, and the tasklet goes over between two steps.
 
+use crate::budget::Budgets;
 use crate::machine::Pins;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
@@ -32,6 +33,8 @@ pub(crate) struct Pool {
     started_threads: AtomicUsize,
     pub(crate) controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
+    /// Whether every step is timed.
+    pub(crate) exact: bool,
 }
 
 /// A tasklet's place in the pool.
@@ -45,11 +48,17 @@ pub(crate) struct Seat {
     timed_moved: AtomicU64,
     timed_ns: AtomicU64,
     longest_ns: AtomicU64,
+    /// How long a step may take, unless it has a thread of its own.
+    budget: Option<Duration>,
+    overruns: AtomicU64,
 }
 
 impl Seat {
-    fn new(Named { name, tasklet, home }: Named) -> Self {
+    fn new(Named { name, tasklet, home }: Named, budgets: Option<&Budgets>) -> Self {
+        let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
         Seat {
+            budget,
+            overruns: AtomicU64::new(0),
             name,
             home,
             occupant: Mutex::new(Some(tasklet)),
@@ -95,13 +104,13 @@ impl Seat {
                 Progress::NONE
             }
         };
+        if let Some(begun) = clock {
+            let ended = Instant::now();
+            self.time(progress.moved as u64, ended.duration_since(*begun));
+            *begun = ended;
+        }
         if progress.moved > 0 {
             add(&self.moved, progress.moved as u64);
-            if let Some(begun) = clock {
-                let ended = Instant::now();
-                self.time(progress.moved as u64, ended.duration_since(*begun));
-                *begun = ended;
-            }
             // Whoever waits for what this step did need not wait for the round.
             shared.signal.notify_early();
         }
@@ -121,8 +130,15 @@ impl Seat {
 
     fn time(&self, moved: u64, took: Duration) {
         let ns = took.as_nanos() as u64;
-        add(&self.timed_moved, moved);
-        add(&self.timed_ns, ns);
+        // A step that moves nothing is no part of what a number costs; it can take long all the same, by a drop of the
+        // user's values.
+        if moved > 0 {
+            add(&self.timed_moved, moved);
+            add(&self.timed_ns, ns);
+        }
+        if self.budget.is_some_and(|budget| took > budget) {
+            add(&self.overruns, 1);
+        }
         if ns > self.longest_ns.load(Ordering::Relaxed) {
             self.longest_ns.store(ns, Ordering::Relaxed);
         }
@@ -135,13 +151,15 @@ fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl Pool {
+    /// A pool of tasklets; of one that runs on the calling thread there are no budgets.
     pub(crate) fn new(
         tasklets: Vec<Named>,
         shared: Arc<Shared>,
         controller: Controller,
         pins: Option<Pins>,
+        budgets: Option<&Budgets>,
     ) -> Arc<Self> {
-        let seats: Vec<Seat> = tasklets.into_iter().map(Seat::new).collect();
+        let seats: Vec<Seat> = tasklets.into_iter().map(|tasklet| Seat::new(tasklet, budgets)).collect();
         let cooperative: Vec<usize> = (0..seats.len()).filter(|i| seats[*i].home == Home::Workers).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
@@ -157,6 +175,7 @@ impl Pool {
             started_threads: AtomicUsize::new(0),
             controller: Mutex::new(controller),
             pins,
+            exact: budgets.is_some_and(Budgets::are_set),
         })
     }
 
@@ -297,14 +316,15 @@ impl Pool {
             let left = tasklet.as_ref().map_or(0, |tasklet| tasklet.backlog());
             seat.give_up(tasklet, &self.shared);
             let longest_step = Duration::from_nanos(seat.longest_ns.load(Ordering::Relaxed));
-            let blocking = seat.home == Home::Thread;
             StageReport {
                 name: seat.name.clone(),
                 moved: seat.moved(),
                 left,
                 ns_per_number: seat.cost(),
                 longest_step,
-                blocking,
+                budget: seat.budget,
+                overruns: seat.overruns.load(Ordering::Relaxed),
+                blocking: seat.home == Home::Thread,
             }
         };
         self.seats.iter().map(report).collect()

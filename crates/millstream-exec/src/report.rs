@@ -59,17 +59,37 @@ pub struct StageReport {
     pub left: u64,
     /// What a number cost on average, in nanoseconds, by the steps that were timed.
     pub ns_per_number: Option<f64>,
-    /// How long the longest of the steps that were timed took: those of the first rounds, of one round in sixteen, and
-    /// of those behind a round that took over a millisecond. A step of a stage that does not block should be short: other stages wait.
+    /// How long the longest of the steps that were timed took: all of them where a
+    /// [budget](crate::Rings::step_budget) was set; else those of the first rounds, of one round in sixteen, and of those
+    /// behind a round that took over a millisecond.
     pub longest_step: Duration,
+    /// How long a step might take; none if it had a thread of its own, or the calling thread did it all.
+    pub budget: Option<Duration>,
+    /// How many of the steps that were timed took longer.
+    pub overruns: u64,
     /// Whether it had a thread of its own.
     pub blocking: bool,
 }
 
+/// A stage that took longer than its [budget](crate::Rings::step_budget).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Overrun<'a> {
+    /// Its name.
+    pub stage: &'a str,
+    /// How many steps took longer.
+    pub steps: u64,
+    /// By how much the longest did.
+    pub by: Duration,
+}
+
 impl Report {
-    /// The stages that share workers and had a step longer than `budget`, and by how much.
-    pub fn overruns(&self, budget: Duration) -> impl Iterator<Item = (&str, Duration)> {
-        let shared = self.stages.iter().filter(|stage| !stage.blocking);
-        shared.filter_map(move |stage| Some((&*stage.name, stage.longest_step.checked_sub(budget)?)))
+    /// The tasklets that took longer for a step than their stage's [budget](crate::Rings::step_budget), in pipeline order.
+    pub fn overruns(&self) -> impl Iterator<Item = Overrun<'_>> {
+        self.stages.iter().filter(|stage| stage.overruns > 0).filter_map(|stage| {
+            let by = stage.longest_step.checked_sub(stage.budget?)?;
+            Some(Overrun { stage: &stage.name, steps: stage.overruns, by })
+        })
     }
 }

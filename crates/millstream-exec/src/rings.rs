@@ -1,3 +1,4 @@
+use crate::budget::Budgets;
 use crate::explain::Tunables;
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::placement::Controller;
@@ -5,6 +6,7 @@ use crate::wait::{BackOff, Wait};
 use crate::wiring::Wiring;
 use millstream_core::{Backend, Plan};
 use std::fmt;
+use std::time::Duration;
 
 /// The deployment on rings: one ring an edge, one tasklet a stage, and how many slots, items and workers.
 ///
@@ -20,6 +22,7 @@ pub struct Rings {
     wait: Wait,
     pin: bool,
     memory: Option<u64>,
+    budgets: Budgets,
 }
 
 /// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
@@ -46,6 +49,7 @@ impl Rings {
             wait: Wait::Phased,
             pin: false,
             memory: None,
+            budgets: Budgets::default(),
         }
     }
 
@@ -128,6 +132,45 @@ impl Rings {
         self
     }
 
+    /// How long a step of a stage may take; 100 ms unless it is set. A step does not block, and other stages of its
+    /// worker wait for it: [`Report::overruns`](crate::Report::overruns) names the stages with a step that took longer,
+    /// with by how much. Nothing else becomes of it. Stages with threads of their own (`map_blocking`) have no budget, nor
+    /// has anything that runs on the calling thread.
+    ///
+    /// Once a budget is set, every step is timed, which costs up to a tenth of the speed of cheap stages with small
+    /// batches. Unless it is set, steps are timed in the first rounds, in one round of sixteen, and for some rounds behind
+    /// one that took over a millisecond: a lone long step can be missed.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Rings, Run, source};
+    /// use std::time::Duration;
+    /// let p = pipeline::<u64>().map(|_| std::thread::sleep(Duration::from_millis(2))).named("slow");
+    /// let rings = Rings::new().step_budget(Duration::from_secs(60)).step_budget_of("slow", Duration::from_millis(1));
+    /// let report = p.run(&rings, source::ready(0..2), |_, _| ())?;
+    /// let overrun = report.overruns().next().unwrap();
+    /// assert_eq!(overrun.stage, "slow");
+    /// assert!(overrun.by >= Duration::from_millis(1));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn step_budget(mut self, budget: Duration) -> Self {
+        self.budgets.every(budget);
+        self
+    }
+
+    /// As [`step_budget`](Rings::step_budget), for the stage of this name in the plan; `source` and `sink` are the ends.
+    /// A name that no stage has is told in [`Report::decisions`](crate::Report::decisions).
+    #[must_use]
+    pub fn step_budget_of(mut self, stage: &str, budget: Duration) -> Self {
+        self.budgets.of_stage(stage, budget);
+        self
+    }
+
+    pub(crate) fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
     /// The limit of a run's memory, if there is one.
     pub(crate) fn limit(&self) -> Option<MemoryLimit> {
         self.memory.map(|bytes| MemoryLimit { bytes, by: LimitedBy::Options }).or_else(memory_limit)
@@ -160,7 +203,13 @@ impl Rings {
     }
 
     pub(crate) fn tunables(&self) -> Tunables {
-        Tunables { ring: self.slots, batch: self.batch, back_off: BackOff::THIS, pinned: self.pin }
+        Tunables {
+            ring: self.slots,
+            batch: self.batch,
+            back_off: BackOff::THIS,
+            pinned: self.pin,
+            step_budget: self.budgets.of_others(),
+        }
     }
 
     pub(crate) fn waiting(&self) -> Wait {

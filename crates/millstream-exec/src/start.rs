@@ -137,12 +137,17 @@ impl<R> Wired<R> {
         } else {
             rings.controller(cooperative, cores.usable)
         };
+        let names: Vec<&str> = tasklets.iter().map(|tasklet| &*tasklet.name).collect();
+        for stage in rings.budgets().without_stage(&names) {
+            controller.note(format!("no stage is named {stage:?}: its step budget has no effect"));
+        }
         let workers = controller.workers();
         shared.patience.beside(tasklets.len() - cooperative + usize::from(feeding.has_thread()));
         if let Some(refused) = shared.patience.placed(workers) {
             controller.note(refused);
         }
-        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline));
+        let budgets = (!inline).then(|| rings.budgets());
+        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets);
         let since = Instant::now();
         let started = Started { pool, end_source, ring_bytes, cores, inline, since };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());

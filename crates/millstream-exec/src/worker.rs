@@ -50,7 +50,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             version = pool.version();
             group = pool.group(worker);
         }
-        match pool.round(group.clone(), watch.times(rounds)) {
+        match pool.round(group.clone(), pool.exact || watch.times(rounds)) {
             // A tasklet that another worker is at may still have work: no reason to park.
             None => {
                 signal.notify();

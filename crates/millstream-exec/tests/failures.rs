@@ -1,7 +1,7 @@
 //! Failures that are values: the run's error, empty slots, retries.
 
 use millstream_core::{Arrow, Modelled, Retry, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError};
+use millstream_exec::{Rings, Run, RunError, source};
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,13 +75,39 @@ fn a_blocking_stage_has_a_thread_for_each_shard_and_keeps_order() {
     assert_eq!(report.1.stages.iter().filter(|stage| stage.blocking).count(), 3);
 }
 
+/// A map that waits at every hundredth number.
+fn waits(long: Duration) -> impl Fn(&u64) -> u64 + Send + Sync + 'static {
+    move |x| {
+        let (_never, waits) = std::sync::mpsc::channel::<()>();
+        let _ = waits.recv_timeout(if x % 100 == 99 { long } else { Duration::ZERO });
+        *x
+    }
+}
+
 #[test]
 fn a_step_that_takes_long_is_named() {
-    let p = pipeline::<u64>().map(|x| *x).map(|x| {
-        let (_never, waits) = std::sync::mpsc::channel::<()>();
-        let _ = waits.recv_timeout(Duration::from_millis(if *x == 5 { 30 } else { 0 }));
-    });
-    let report = p.run(&Rings::new(), 0..10, |_, _| ()).unwrap();
-    // Others may have lost the core for as long; they did not lose it because of what they do.
-    assert!(report.overruns(Duration::from_millis(20)).any(|(name, _)| name == "map-2"), "{report:?}");
+    let long = Duration::from_millis(30);
+    let p = pipeline::<u64>().map(|x| *x).map(waits(long)).named("waits").map_blocking(waits(long)).named("may");
+    let budget = Duration::from_millis(20);
+    // One number a step, far behind the rounds that are timed anyway: a budget that is set sees every step.
+    let rings = Rings::new().batch(1).step_budget(Duration::from_secs(600)).step_budget_of("waits", budget);
+    let report = p.run(&rings.step_budget_of("nosuch", budget), source::ready(0..500), |_, _| ()).unwrap();
+    let overruns: Vec<_> = report.overruns().collect();
+    assert_eq!(overruns.iter().map(|overrun| overrun.stage).collect::<Vec<_>>(), ["waits"]);
+    // It may have lost the core for as long in other steps.
+    assert!(overruns[0].steps >= 5 && overruns[0].by >= Duration::from_millis(10), "{overruns:?}");
+    let may = report.stages.iter().find(|stage| stage.name == "may").unwrap();
+    assert!(may.budget.is_none() && may.longest_step >= long, "{may:?}");
+    assert!(report.decisions.contains(&"no stage is named \"nosuch\": its step budget has no effect".to_owned()));
+}
+
+#[test]
+fn without_a_budget_a_tenth_of_a_second_is_too_long() {
+    let p = pipeline::<u64>().map(|x| *x).map(waits(Duration::from_millis(130)));
+    let report = p.run(&Rings::new(), source::ready(0..100), |_, _| ()).unwrap();
+    let overrun = report.overruns().find(|overrun| overrun.stage == "map-2").expect("it took longer");
+    assert!(overrun.by >= Duration::from_millis(30), "{overrun:?}");
+    // On the calling thread nobody else waits.
+    let (_, report) = p.run_inline(&Rings::new(), 0..100, (), |(), _, _| ()).unwrap();
+    assert_eq!(report.overruns().count(), 0);
 }

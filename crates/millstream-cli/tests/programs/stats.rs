@@ -54,6 +54,23 @@ fn pinned_workers_are_told_or_why_they_are_not() {
     assert!(decisions.contains(&told), "{decisions}");
 }
 
+/// A step takes some time, so that a budget of none is overrun by every stage.
+#[test]
+fn stages_that_overrun_their_budget_are_named() {
+    let scene = Scene::new().file("text", "a b\n");
+    let run = |flags: &str| -> Value {
+        let seen = scene.millstream(&format!("wc text --stats {flags}"), Input::Nothing);
+        serde_json::from_str::<Value>(&seen.stderr).expect("JSON on standard error")["runs"][0].clone()
+    };
+    let none = run("--step-budget 0");
+    let named: Vec<_> = none["overruns"].as_array().unwrap().iter().map(|overrun| &overrun["stage"]).collect();
+    for name in ["lines", "words", "bytes", "counts", "sink"] {
+        assert!(named.iter().any(|stage| *stage == name), "{none}");
+    }
+    assert!(none["overruns"][0]["by"].as_f64().unwrap() > 0.0 && none["overruns"][0]["steps"].is_u64(), "{none}");
+    assert_eq!(run("--step-budget 3600000")["overruns"], serde_json::json!([]));
+}
+
 #[test]
 fn stats_overwrite_nothing_else() {
     let scene = Scene::new().file("text", "a b\n").file("other.json", "{\"runs\": 7}");
