@@ -1,7 +1,9 @@
 mod choice;
+mod clock;
 mod parts;
 
 pub use choice::ArrowChoice;
+pub use clock::ClockExt;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
 
 use crate::failure::{Cause, Retry};

@@ -4,7 +4,8 @@
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to keep its clock, so it cannot stand inside a combinator that joins by number",
     label = "this body may give its outputs new numbers",
-    note = "a stage that renumbers belongs in front of the combinator or behind it",
+    note = "`flat_map`, `flatten`, `compact` and `windows_by` number their outputs afresh: they belong in front of the combinator or behind it",
+    note = "inside, make one value of each: `.map(..)` to a `Vec`; behind the combinator, `.flatten()` takes it apart",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock`"
 )]
 pub trait KeepsClock {}

@@ -14,6 +14,8 @@ use crate::{
 };
 use std::sync::Arc;
 
+mod clock;
+
 /// The deployment that is the specification: lists, one stage after the other.
 #[derive(Clone, Copy, Debug)]
 pub enum Model {}
@@ -118,6 +120,11 @@ impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::Out>> Deploy<Model> for 
     fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Q::Out as On<Model>>::Edge {
         let between = self.first.deploy(input, &mut ());
         self.second.deploy(between, &mut ())
+    }
+
+    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Q::Out as On<Model>>::Edge {
+        let between = self.first.deploy_outer(input, &mut ());
+        self.second.deploy_outer(between, &mut ())
     }
 }
 
@@ -277,6 +284,10 @@ impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
     fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
         self.body.deploy(input, &mut ())
     }
+
+    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy_outer(input, &mut ())
+    }
 }
 
 /// Running a pipeline as its model.
@@ -291,7 +302,7 @@ pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + O
 
     /// Every slot of the output, by number, empty ones and END among them.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as Own>::Owned>> {
-        let output = self.deploy(source(input), &mut ());
+        let output = self.deploy_outer(source(input), &mut ());
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::own)).collect()
     }
 }

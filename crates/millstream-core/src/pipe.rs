@@ -2,16 +2,20 @@
 
 mod both;
 mod choose;
+mod compact;
 mod delay;
 mod fanout;
 mod filter;
 mod filter_map;
+mod flat_map;
+mod flatten;
 mod fold;
 mod id;
 mod map;
 mod map_blocking;
 mod merge;
 mod named;
+mod renumber;
 mod scan;
 mod see;
 mod shard;
@@ -21,16 +25,20 @@ mod try_map;
 
 pub use both::Both;
 pub use choose::Choose;
+pub use compact::Compact;
 pub use delay::Delay;
 pub use fanout::Fanout;
 pub use filter::Filter;
 pub use filter_map::FilterMap;
+pub use flat_map::FlatMap;
+pub use flatten::Flatten;
 pub use fold::Fold;
 pub use id::{Id, id, pipeline};
 pub use map::Map;
 pub use map_blocking::MapBlocking;
 pub use merge::Merge;
 pub use named::Named;
+pub use renumber::{Expand, Renumber};
 pub use scan::Scan;
 pub use see::{Part, See};
 pub use shard::Shard;
@@ -38,14 +46,21 @@ pub use tee::Tee;
 pub use then::Then;
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 
-/// Implements `Debug` by the combinator's name, and the markers it has by itself or through its bodies.
-macro_rules! combinator {
-    ($pipe:ident<$($parameter:ident),*>: $($marker:ident)*; through $($body:ident)*: $($inherited:ident)*) => {
+/// Implements `Debug` by the name.
+macro_rules! debug {
+    ($pipe:ident<$($parameter:ident),*>) => {
         impl<$($parameter),*> std::fmt::Debug for $pipe<$($parameter),*> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(stringify!($pipe))
             }
         }
+    };
+}
+
+/// Implements `Debug` by the combinator's name, and the markers it has by itself or through its bodies.
+macro_rules! combinator {
+    ($pipe:ident<$($parameter:ident),*>: $($marker:ident)*; through $($body:ident)*: $($inherited:ident)*) => {
+        $crate::pipe::debug!($pipe<$($parameter),*>);
         $crate::pipe::combinator!(@own [$($parameter),*] $pipe $($marker)*);
         $crate::pipe::combinator!(@through [$($parameter),*] [$($body)*] $pipe $($inherited)*);
     };
@@ -68,4 +83,4 @@ macro_rules! combinator {
         impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> where $($body: $crate::$marker),* {}
     };
 }
-use combinator;
+use {combinator, debug};

@@ -54,6 +54,8 @@ pub struct Ring {
     pub full: bool,
     /// Slots, once a deployment has chosen it.
     pub capacity: Option<usize>,
+    /// Whose numbers it has: 0 is the source's clock, and every stage that renumbers starts the next.
+    pub clock: usize,
 }
 
 /// Something that a pipeline's writer will not have meant.

@@ -19,6 +19,10 @@ pub enum QuietPipe {}
 #[derive(Clone, Copy, Debug)]
 pub enum PurePipe {}
 
+/// What is known of a boxed pipeline: nothing. It may [renumber](millstream_core::ClockExt), so it cannot be a body.
+#[derive(Clone, Copy, Debug)]
+pub enum FreePipe {}
+
 /// A pipeline whose type says only what goes in and what comes out: for struct fields, vectors of pipelines, and
 /// pipelines that are built while the program runs. It costs one virtual call a deployment, and nothing per item.
 ///
@@ -39,8 +43,8 @@ pub struct BoxPipeline<A, B, Known = AnyPipe> {
 
 trait Erased<A: Carried + Listed, B: Carried + Listed>: Send + Sync {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
-    fn model_erased(&self, input: <A as On<Model>>::Edge) -> <B as On<Model>>::Edge;
-    fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B>;
+    fn model_erased(&self, input: <A as On<Model>>::Edge, outer: bool) -> <B as On<Model>>::Edge;
+    fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
 }
 
 impl<A: Carried + Listed, B: Carried + Listed, P> Erased<A, B> for P
@@ -51,12 +55,14 @@ where
         self.describe(input, plan)
     }
 
-    fn model_erased(&self, input: <A as On<Model>>::Edge) -> <B as On<Model>>::Edge {
-        Deploy::<Model>::deploy(self, input, &mut ())
+    fn model_erased(&self, input: <A as On<Model>>::Edge, outer: bool) -> <B as On<Model>>::Edge {
+        let deploy = if outer { Deploy::<Model>::deploy_outer } else { Deploy::<Model>::deploy };
+        deploy(self, input, &mut ())
     }
 
-    fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
-        Deploy::<Rings>::deploy(self, input, wiring)
+    fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B> {
+        let deploy = if outer { Deploy::<Rings>::deploy_outer } else { Deploy::<Rings>::deploy };
+        deploy(self, input, wiring)
     }
 }
 
@@ -90,6 +96,27 @@ impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, PurePipe> {
     }
 }
 
+impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, FreePipe> {
+    /// Boxes a pipeline that may renumber.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ClockExt, Modelled, Val, pipeline};
+    /// use millstream_exec::{BoxPipeline, FreePipe};
+    /// struct Job {
+    ///     words: BoxPipeline<Val<String>, Val<char>, FreePipe>,
+    /// }
+    /// let letters = |word: &String| word.chars().collect::<Vec<_>>();
+    /// let job = Job { words: BoxPipeline::free(pipeline::<String>().flat_map(letters)) };
+    /// assert_eq!(job.words.model(["ab".to_owned(), "c".to_owned()]), ['a', 'b', 'c']);
+    /// ```
+    pub fn free<P>(pipeline: P) -> Self
+    where
+        P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<Rings>,
+    {
+        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+    }
+}
+
 impl<A, B, Known> Clone for BoxPipeline<A, B, Known> {
     fn clone(&self) -> Self {
         BoxPipeline { pipeline: self.pipeline.clone(), known: PhantomData }
@@ -102,7 +129,9 @@ impl<A, B, Known> std::fmt::Debug for BoxPipeline<A, B, Known> {
     }
 }
 
-impl<A, B, Known> KeepsClock for BoxPipeline<A, B, Known> {}
+impl<A, B> KeepsClock for BoxPipeline<A, B, AnyPipe> {}
+impl<A, B> KeepsClock for BoxPipeline<A, B, QuietPipe> {}
+impl<A, B> KeepsClock for BoxPipeline<A, B, PurePipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, PurePipe> {}
 impl<A, B> Stateless for BoxPipeline<A, B, PurePipe> {}
@@ -118,12 +147,20 @@ impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Arrow for BoxPipe
 
 impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Model> for BoxPipeline<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        self.pipeline.model_erased(input)
+        self.pipeline.model_erased(input, false)
+    }
+
+    fn deploy_outer(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
+        self.pipeline.model_erased(input, true)
     }
 }
 
 impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Rings> for BoxPipeline<A, B, Known> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
-        self.pipeline.rings_erased(input, wiring)
+        self.pipeline.rings_erased(input, wiring, false)
+    }
+
+    fn deploy_outer(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
+        self.pipeline.rings_erased(input, wiring, true)
     }
 }

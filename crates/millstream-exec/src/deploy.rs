@@ -1,5 +1,7 @@
 //! Every combinator on rings: one ring an edge, one tasklet a stage.
 
+mod clock;
+
 use crate::group_stage::stateless_stage;
 use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
@@ -24,6 +26,11 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
     fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
         let between = self.first.deploy(input, wiring);
         self.second.deploy(between, wiring)
+    }
+
+    fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
+        let between = self.first.deploy_outer(input, wiring);
+        self.second.deploy_outer(between, wiring)
     }
 }
 
@@ -228,5 +235,9 @@ impl<P: Deploy<Rings>> Deploy<Rings> for Shard<P> {
 impl<P: Deploy<Rings>> Deploy<Rings> for Named<P> {
     fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
         self.body.deploy(input, wiring)
+    }
+
+    fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+        self.body.deploy_outer(input, wiring)
     }
 }

@@ -27,6 +27,7 @@ mod machine;
 mod pipeline;
 mod placement;
 mod pool;
+mod renumber_stage;
 mod report;
 mod rings;
 mod run;
@@ -47,7 +48,7 @@ mod wait;
 mod wiring;
 mod worker;
 
-pub use boxed::{AnyPipe, BoxPipeline, PurePipe, QuietPipe};
+pub use boxed::{AnyPipe, BoxPipeline, FreePipe, PurePipe, QuietPipe};
 pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};

@@ -120,7 +120,7 @@ where
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
     let end_by = source(producer, &mut wiring);
-    let output = pipeline.deploy(source_edge(input), &mut wiring);
+    let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
     let end_source = end_by.map(|output| Arc::new(move || output.end()) as EndSource);
     Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
 }

@@ -19,6 +19,6 @@ mod tree;
 mod value;
 
 pub use build::Built;
-pub use strategy::{Pipes, pipes};
+pub use strategy::{Pipes, pipes, streams};
 pub use tree::Pipe;
 pub use value::{Value, values};

@@ -1,6 +1,6 @@
 //! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
 
-use millstream_core::{Arrow, Val, pipeline};
+use millstream_core::{Arrow, ClockExt, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -48,6 +48,8 @@ fn no_item_allocates() {
     assert_none_per_item("map", pipeline::<u64>().map(|x| x + 1).map(|x| x * 2));
     let fanout = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x + 1)).map(|(x, y)| x ^ y);
     assert_none_per_item("fanout", fanout);
+    let renumbered = pipeline::<u64>().filter(|x| x % 3 != 0).compact().flat_map(|x| *x..x + 2);
+    assert_none_per_item("compact and flat_map", renumbered);
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
     let others = pipeline::<u64>()
         .filter(|x| x % 3 != 0)

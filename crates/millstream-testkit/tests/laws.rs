@@ -4,9 +4,10 @@
 
 use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
-    Both, Choose, DeadEnd, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan, Shard, Snd, Swap, TryMap,
+    Both, Choose, Compact, DeadEnd, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan, Shard, Snd,
+    Swap, TryMap,
 };
-use millstream_testkit::random::{Pipe, Value, pipes, values};
+use millstream_testkit::random::{Pipe, Value, pipes, streams, values};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -130,7 +131,7 @@ proptest! {
 
     #[test]
     fn composition_is_a_category_for_all_pipelines(
-        s in any_pipe(), f in any_pipe(), g in any_pipe(), h in any_pipe(), xs in inputs(),
+        s in streams(6), f in streams(6), g in streams(6), h in streams(6), xs in inputs(),
     ) {
         equal!(s, xs, then([&Id, &f]), f);
         equal!(s, xs, then([&f, &Id]), f);
@@ -165,6 +166,23 @@ proptest! {
     fn quiet_pipelines_do_not_see_empties(s in any_pipe(), f in quiet(), xs in inputs()) {
         let compact = list(&s, &xs);
         prop_assert_eq!(list(&then([&s, &f]), &xs), list(&f, &compact), "compact.f and f.compact of {}", f);
+        equal!(s, xs, then([&f, &Compact]), then([&Compact, &f, &Compact]));
+    }
+
+    #[test]
+    fn dense_pipelines_can_stand_behind_compact_or_before(s in any_pipe(), f in dense(), xs in inputs()) {
+        equal!(s, xs, then([&f, &Compact]), then([&Compact, &f]));
+        equal!(s, xs, then([&Compact, &Compact]), Compact);
+    }
+
+    #[test]
+    fn a_new_clock_is_full_and_composes_as_everything_does(
+        s in streams(4), f in 1..4_i64, g in 1..4_i64, h in dense(), xs in inputs(),
+    ) {
+        let (f, g) = (Pipe::FlatMap { modulus: f }, Pipe::FlatMap { modulus: g });
+        equal!(s, xs, then([&f, &then([&g, &h])]), then([&then([&f, &g]), &h]));
+        equal!(s, xs, then([&Id, &f]), then([&Compact, &f]));
+        equal!(s, xs, then([&f, &Compact]), f);
     }
 
     #[test]

@@ -27,14 +27,14 @@ pub use millstream_ring as ring;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, ArrowChoice, ArrowParts, Choice, Density, Either, Event, Flow, Full, Holed, KeepsClock, Lane, Masked,
-        Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, Val, id, pipeline,
+        Arrow, ArrowChoice, ArrowParts, Choice, ClockExt, Density, Either, Event, Flow, Full, Holed, KeepsClock, Lane,
+        Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, Val, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
     pub use millstream_exec::{
-        BoxPipeline, Ending, Handle, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run, RunError, Sender,
-        Source, Stopper, Through, ThroughExt, Wait, source,
+        BoxPipeline, Ending, FreePipe, Handle, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run, RunError,
+        Sender, Source, Stopper, Through, ThroughExt, Wait, source,
     };
 }
 

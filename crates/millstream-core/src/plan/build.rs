@@ -32,6 +32,7 @@ impl Filled {
 pub struct Port {
     rings: Vec<usize>,
     filled: Filled,
+    clock: usize,
 }
 
 impl Port {
@@ -70,6 +71,7 @@ struct Node {
 pub struct Describe {
     nodes: Vec<Node>,
     rings: Vec<Ring>,
+    clocks: usize,
     parent: Option<usize>,
     branch: &'static str,
     tasklets: usize,
@@ -85,17 +87,18 @@ impl std::fmt::Debug for Describe {
 
 impl Describe {
     pub(crate) fn new(slot_bytes: usize, full: bool) -> (Self, Port) {
-        let source = Ring { writer: None, slot_bytes, full, capacity: None };
+        let source = Ring { writer: None, slot_bytes, full, capacity: None, clock: 0 };
         let plan = Describe {
             nodes: Vec::new(),
             rings: vec![source],
+            clocks: 1,
             parent: None,
             branch: "",
             tasklets: 1,
             last: None,
             warnings: Vec::new(),
         };
-        (plan, Port { rings: vec![0], filled: Filled::NUMBERS })
+        (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
     }
 
     fn node(&mut self, kind: &'static str, stage: Option<Stage>) -> usize {
@@ -106,28 +109,35 @@ impl Describe {
 
     /// Adds a stage that reads `input`; returns what it writes.
     pub fn stage(&mut self, input: &Port, kind: StageKind) -> Port {
-        self.any_stage(input, kind, false)
+        self.any_stage(input, kind, false, input.clock)
     }
 
     /// As [`stage`](Describe::stage), for one whose closure may wait.
     pub fn blocking_stage(&mut self, input: &Port, kind: StageKind) -> Port {
-        self.any_stage(input, kind, true)
+        self.any_stage(input, kind, true, input.clock)
     }
 
-    fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool) -> Port {
+    /// As [`stage`](Describe::stage), for one that starts a new clock.
+    pub fn new_clock(&mut self, input: &Port, kind: StageKind) -> Port {
+        let clock = self.clocks;
+        self.clocks += 1;
+        self.any_stage(input, kind, false, clock)
+    }
+
+    fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {
         let ring = self.rings.len();
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
-        let StageKind { name: kind_name, stateful, .. } = kind;
+        let StageKind { name: kind_name, stateful, slot_bytes, full, .. } = kind;
         let stage = Stage { name: String::new(), kind: kind_name, reads, writes: ring, tasklets, stateful, blocking };
         let node = self.node(kind.name, Some(stage));
-        self.rings.push(Ring { writer: Some(node), slot_bytes: kind.slot_bytes, full: kind.full, capacity: None });
+        self.rings.push(Ring { writer: Some(node), slot_bytes, full, capacity: None, clock });
         self.last = Some(node);
-        Port { rings: vec![ring], filled: kind.fills }
+        Port { rings: vec![ring], filled: kind.fills, clock }
     }
 
     /// What a filter behind this edge gives: the edge's rings and the mask's.
     pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
-        Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled }
+        Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled, clock: mask.clock }
     }
 
     /// Adds a combinator with two bodies, joined by number.
@@ -143,7 +153,7 @@ impl Describe {
         self.last = Some(node);
         let filled = a.filled.and(b.filled);
         self.nodes[node].never_joins = filled == Filled { numbers: false, end: false };
-        Port { rings: [a.rings, b.rings].concat(), filled }
+        Port { rings: [a.rings, b.rings].concat(), filled, clock: a.clock }
     }
 
     /// Adds a combinator with two bodies of which each number's value takes one.
@@ -157,7 +167,7 @@ impl Describe {
         let a = self.within(node, "left", left);
         let b = self.within(node, "right", right);
         self.last = Some(node);
-        Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat() }
+        Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat(), clock: a.clock }
     }
 
     /// Adds a body of which nobody reads the output.

@@ -35,7 +35,12 @@ fn rings(indices: &[usize]) -> String {
 impl Plan {
     fn ring(&self, index: usize) -> String {
         let ring = &self.rings[index];
-        let density = if ring.full { "full" } else { "holed" };
+        let density = match (ring.full, ring.clock) {
+            (true, 0) => "full".to_owned(),
+            (false, 0) => "holed".to_owned(),
+            (true, clock) => format!("full, clock {clock}"),
+            (false, clock) => format!("holed, clock {clock}"),
+        };
         match ring.capacity {
             Some(slots) => format!("r{index} ({density}, {slots} slots of {} bytes)", ring.slot_bytes),
             None => format!("r{index} ({density}, slots of {} bytes)", ring.slot_bytes),

@@ -7,7 +7,7 @@ use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
 use millstream_core::{Arrow, Modelled, Plan};
-use millstream_exec::{BoxPipeline, RunError};
+use millstream_exec::{BoxPipeline, FreePipe, RunError};
 use std::sync::Arc;
 
 /// A random pipeline, ready to run.
@@ -23,7 +23,7 @@ trait Runs: Send + Sync {
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
 }
 
-impl<B: Shape> Runs for BoxPipeline<F, B> {
+impl<B: Shape> Runs for BoxPipeline<F, B, FreePipe> {
     fn plan(&self) -> Plan {
         Arrow::plan(self)
     }
@@ -46,13 +46,14 @@ impl Pipe {
     ///
     /// # Panics
     ///
-    /// If the body of a shard is not [pure](Pipe::is_pure), a lane is not [quiet](Pipe::is_quiet), or a shard has no
+    /// If the body of a shard is not [pure](Pipe::is_pure), a lane is not [quiet](Pipe::is_quiet), a body
+    /// [renumbers](Pipe::renumbers), or a shard has no
     /// tasklets.
     #[must_use]
     pub fn build(&self) -> Built {
         let chain = chain(self, Kind::Whole(Whole::F));
         let Kind::Whole(whole) = chain.output else { unreachable!("only a body sees a half or a lane") };
-        Built { pipeline: with_whole!(whole, B => Arc::new(chain.boxed::<F, B>())) }
+        Built { pipeline: with_whole!(whole, B => Arc::new(chain.boxed_free::<F, B>())) }
     }
 }
 
@@ -62,6 +63,9 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             let first = chain(p, input);
             let second = chain(q, first.output);
             first.followed_by(second)
+        }
+        Pipe::Fanout(p, q) | Pipe::Both(p, q) if p.renumbers() || q.renumbers() => {
+            panic!("{tree} has a body that renumbers")
         }
         Pipe::Fanout(p, q) => join::fanout(input, chain(p, input), chain(q, input)),
         Pipe::Both(p, q) => {
@@ -76,7 +80,10 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             let joined = join::lanes(whole, chain(p, Kind::Left(whole)), chain(q, Kind::Right(whole)), merge);
             before.followed_by(joined)
         }
-        Pipe::Tee(p) => join::tee(input, chain(p, input)),
+        Pipe::Tee(p) => {
+            assert!(!p.renumbers(), "{tree} has a body that renumbers");
+            join::tee(input, chain(p, input))
+        }
         Pipe::Shard(k, p) => {
             assert!(p.is_pure(), "{p} cannot be a shard's body");
             join::shard(*k, input, chain(p, input))

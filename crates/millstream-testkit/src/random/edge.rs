@@ -4,7 +4,7 @@ use super::kind::{Kind, Whole};
 use super::shape::Shape;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
-use millstream_exec::{AnyPipe, BoxPipeline, PurePipe, QuietPipe, Rings, Wiring};
+use millstream_exec::{AnyPipe, BoxPipeline, FreePipe, PurePipe, QuietPipe, Rings, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ type AnyEdge = Box<dyn Any>;
 /// A box of some type.
 trait Step: Send + Sync {
     fn describe(&self, input: Port, plan: &mut Describe) -> Port;
-    fn on_model(&self, input: AnyEdge) -> AnyEdge;
-    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring) -> AnyEdge;
+    fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge;
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge;
 }
 
 fn of_type<E: 'static>(edge: AnyEdge) -> E {
@@ -28,12 +28,14 @@ impl<A: Shape, B: Shape, Known: 'static> Step for BoxPipeline<A, B, Known> {
         Arrow::describe(self, input, plan)
     }
 
-    fn on_model(&self, input: AnyEdge) -> AnyEdge {
-        Box::new(Deploy::<Model>::deploy(self, of_type(input), &mut ()))
+    fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge {
+        let deploy = if outer { Deploy::<Model>::deploy_outer } else { Deploy::<Model>::deploy };
+        Box::new(deploy(self, of_type(input), &mut ()))
     }
 
-    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring) -> AnyEdge {
-        Box::new(Deploy::<Rings>::deploy(self, of_type(input), wiring))
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
+        let deploy = if outer { Deploy::<Rings>::deploy_outer } else { Deploy::<Rings>::deploy };
+        Box::new(deploy(self, of_type(input), wiring))
     }
 }
 
@@ -50,13 +52,17 @@ impl Chain {
     }
 
     /// `A` must be what came out so far, and `B` have a name.
-    pub(crate) fn then<A: Shape, B: Shape>(self, pipeline: BoxPipeline<A, B>) -> Self {
+    pub(crate) fn then<A: Shape, B: Shape, Known: 'static>(self, pipeline: BoxPipeline<A, B, Known>) -> Self {
         let whole = Whole::of::<B>().unwrap_or_else(|| panic!("{} has no name", type_name::<B>()));
         self.then_as(pipeline, Kind::Whole(whole))
     }
 
     /// As [`then`](Chain::then); `output` must be the name of `B`.
-    pub(crate) fn then_as<A: Shape, B: Shape>(mut self, pipeline: BoxPipeline<A, B>, output: Kind) -> Self {
+    pub(crate) fn then_as<A: Shape, B: Shape, Known: 'static>(
+        mut self,
+        pipeline: BoxPipeline<A, B, Known>,
+        output: Kind,
+    ) -> Self {
         self.steps.push(Arc::new(pipeline));
         self.output = output;
         self
@@ -71,6 +77,11 @@ impl Chain {
     /// The chain as a pipeline, boxed. `B` must be what comes out, and `A` what goes in.
     pub(crate) fn boxed<A: Shape, B: Shape>(self) -> BoxPipeline<A, B> {
         BoxPipeline::new(Typed::<A, B, AnyPipe>(self.steps, PhantomData))
+    }
+
+    /// As [`boxed`](Chain::boxed), of a chain that may renumber.
+    pub(crate) fn boxed_free<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, FreePipe> {
+        BoxPipeline::free(Typed::<A, B, FreePipe>(self.steps, PhantomData))
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that is quiet.
@@ -89,7 +100,9 @@ struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, Ends<A, B, Known>);
 
 type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
-impl<A, B, Known> KeepsClock for Typed<A, B, Known> {}
+impl<A, B> KeepsClock for Typed<A, B, AnyPipe> {}
+impl<A, B> KeepsClock for Typed<A, B, QuietPipe> {}
+impl<A, B> KeepsClock for Typed<A, B, PurePipe> {}
 impl<A, B> Quiet for Typed<A, B, QuietPipe> {}
 impl<A, B> Quiet for Typed<A, B, PurePipe> {}
 impl<A, B> Stateless for Typed<A, B, PurePipe> {}
@@ -105,12 +118,20 @@ impl<A: Shape, B: Shape, Known: 'static> Arrow for Typed<A, B, Known> {
 
 impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Typed<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge)))
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge, false)))
+    }
+
+    fn deploy_outer(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge, true)))
     }
 }
 
 impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Typed<A, B, Known> {
     fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring)))
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, false)))
+    }
+
+    fn deploy_outer(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
+        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, true)))
     }
 }

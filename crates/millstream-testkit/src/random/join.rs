@@ -130,7 +130,7 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 /// A body with a name; its edges are copied into rings of values first.
 pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     fn on<A: Shape, B: Shape>(name: &str, input: Kind, body: Chain) -> Chain {
-        Chain::empty(input).then(BoxPipeline::new(body.boxed::<A, B>().named(name)))
+        Chain::empty(input).then(BoxPipeline::free(body.boxed_free::<A, B>().named(name)))
     }
     let before = as_ring(Chain::empty(input));
     let body = as_ring(body(before.output));
@@ -139,6 +139,7 @@ pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Ch
         (Kind::Whole(Whole::F), Kind::Whole(Whole::F)) => on::<F, F>(name, input, body),
         (Kind::Whole(Whole::F), Kind::Whole(Whole::H)) => on::<F, H>(name, input, body),
         (Kind::Whole(Whole::H), Kind::Whole(Whole::H)) => on::<H, H>(name, input, body),
+        (Kind::Whole(Whole::H), Kind::Whole(Whole::F)) => on::<H, F>(name, input, body),
         other => unreachable!("a stage cannot go from and to {other:?}"),
     };
     before.followed_by(named)

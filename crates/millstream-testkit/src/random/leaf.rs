@@ -3,9 +3,9 @@
 use super::edge::Chain;
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
-use super::tree::{Pipe, folded, kept, mapped, scanned};
+use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
 use super::value::Value;
-use millstream_core::{Arrow, ArrowParts, Density, Either, Masked, Val, id};
+use millstream_core::{Arrow, ArrowParts, ClockExt, Density, Either, Full, Masked, Val, id};
 use millstream_exec::BoxPipeline;
 
 /// The stage of a tree without bodies.
@@ -110,6 +110,29 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
                 chain.then(BoxPipeline::new(delay))
             }
         },
+        _ => renumbering::<A>(tree, input),
+    }
+}
+
+fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+    let chain = Chain::empty(input);
+    match *tree {
+        Pipe::FlatMap { modulus } => {
+            let stage = id::<A>().flat_map(move |slot| expanded(&A::value(slot), modulus));
+            chain.then(BoxPipeline::free(stage))
+        }
+        Pipe::Flatten => {
+            let parts = id::<A>().map(|slot| A::value(slot).parts());
+            chain.then(BoxPipeline::free(parts.flatten()))
+        }
+        Pipe::Compact if Whole::of::<Val<A::Owned, Full>>().is_some() => {
+            chain.then(BoxPipeline::free(id::<A>().compact()))
+        }
+        Pipe::Compact => {
+            let copied = copied(input);
+            let compacted = leaf(tree, copied.output);
+            copied.followed_by(compacted)
+        }
         _ => unreachable!("{tree} is not one stage"),
     }
 }
@@ -137,10 +160,10 @@ fn filter(modulus: i64, input: Kind) -> Chain {
     }
     let chain = Chain::empty(input);
     match input {
-        Kind::Whole(Whole::F) => chain.then::<F, MF>(on(modulus)),
-        Kind::Whole(Whole::H) => chain.then::<H, MH>(on(modulus)),
-        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf>(on(modulus)),
-        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff>(on(modulus)),
+        Kind::Whole(Whole::F) => chain.then::<F, MF, _>(on(modulus)),
+        Kind::Whole(Whole::H) => chain.then::<H, MH, _>(on(modulus)),
+        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf, _>(on(modulus)),
+        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff, _>(on(modulus)),
         _ => {
             let copied = copied(input);
             let filtered = filter(modulus, copied.output);

@@ -3,16 +3,44 @@ use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
 
-/// Random pipelines of at most `size` nodes. They shrink: to a part of theirs, or to simpler stages.
+/// Random pipelines of at most `size` nodes that keep their clock, so that they can be bodies. They shrink: to a part
+/// of theirs, or to simpler stages.
 #[must_use]
 pub fn pipes(size: usize) -> Pipes {
-    Pipes { size }
+    Pipes { size, place: Place::Body }
+}
+
+/// As [`pipes`], of which some renumber on the way, and go on.
+#[must_use]
+pub fn streams(size: usize) -> Pipes {
+    Pipes { size, place: Place::Outer }
 }
 
 /// See [`pipes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Pipes {
     size: usize,
+    place: Place,
+}
+
+/// Where a tree grows, and so what can be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Behind the source: anything.
+    Outer,
+    /// In a body: what keeps its clock.
+    Body,
+    /// In a lane of a choice: what is also quiet.
+    Lane,
+    /// In a shard: what is also stateless.
+    Shard,
+}
+
+impl Place {
+    /// The place in a body that allows no more than `body`.
+    fn at_most(self, body: Self) -> Self {
+        self.max(body)
+    }
 }
 
 impl Strategy for Pipes {
@@ -21,7 +49,7 @@ impl Strategy for Pipes {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let size = below(runner.rng(), self.size.max(1)) + 1;
-        Ok(Shrinking::new(grow(runner.rng(), size, Must::Nothing)))
+        Ok(Shrinking::new(grow(runner.rng(), size, self.place)))
     }
 }
 
@@ -29,32 +57,28 @@ fn below(rng: &mut TestRng, limit: usize) -> usize {
     (rng.next_u64() % limit as u64) as usize
 }
 
-/// What a tree must be, for where it stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Must {
-    Nothing,
-    BeQuiet,
-    BePure,
-}
-
 /// A tree of at most `size` nodes.
-fn grow(rng: &mut TestRng, size: usize, must: Must) -> Pipe {
+fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
     if size == 1 {
-        return leaf(rng, must);
+        return leaf(rng, place);
     }
     if size == 2 || below(rng, 5) == 0 {
         return match below(rng, 6) {
-            0 | 1 => Pipe::Named(grow(rng, size - 1, must).into()),
+            0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
             // In a shard the body on the side is in the shard, too; elsewhere it may be anything.
-            2 if must == Must::BePure => Pipe::Tee(grow(rng, size - 1, must).into()),
-            2 => Pipe::Tee(grow(rng, size - 1, Must::Nothing).into()),
-            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Must::BePure).into()),
+            2 if place == Place::Shard => Pipe::Tee(grow(rng, size - 1, place).into()),
+            2 => Pipe::Tee(grow(rng, size - 1, Place::Body).into()),
+            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Place::Shard).into()),
         };
     }
     let first = 1 + below(rng, size - 2);
     let join = below(rng, 12);
-    let bodies = if join >= 8 && must == Must::Nothing { Must::BeQuiet } else { must };
-    let (p, q) = (grow(rng, first, bodies).into(), grow(rng, size - 1 - first, bodies).into());
+    let inside = match join {
+        0..=3 => place,
+        4..=7 => place.at_most(Place::Body),
+        _ => place.at_most(Place::Lane),
+    };
+    let (p, q) = (grow(rng, first, inside).into(), grow(rng, size - 1 - first, inside).into());
     match join {
         0..=3 => Pipe::Then(p, q),
         4 | 5 => Pipe::Fanout(p, q),
@@ -64,12 +88,19 @@ fn grow(rng: &mut TestRng, size: usize, must: Must) -> Pipe {
     }
 }
 
-fn leaf(rng: &mut TestRng, must: Must) -> Pipe {
+fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     let small = below(rng, 9) as i64;
-    let stages = match must {
-        Must::BePure => 14,
-        Must::BeQuiet => 17,
-        Must::Nothing => 18,
+    if place == Place::Outer && below(rng, 4) == 0 {
+        return match below(rng, 4) {
+            0 => Pipe::Flatten,
+            1 => Pipe::Compact,
+            _ => Pipe::FlatMap { modulus: 1 + small % 4 },
+        };
+    }
+    let stages = match place {
+        Place::Shard => 14,
+        Place::Lane => 17,
+        Place::Body | Place::Outer => 18,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -165,19 +196,23 @@ mod tests {
     fn trees_have_every_combinator_and_bodies_that_fit() {
         fn bodies_fit(tree: &Pipe) -> bool {
             match tree {
+                Pipe::Fanout(p, q) | Pipe::Both(p, q) if p.renumbers() || q.renumbers() => false,
                 Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => bodies_fit(p) && bodies_fit(q),
                 Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
-                Pipe::Named(p) | Pipe::Tee(p) => bodies_fit(p),
+                Pipe::Tee(p) => !p.renumbers() && bodies_fit(p),
+                Pipe::Named(p) => bodies_fit(p),
                 _ => true,
             }
         }
         let mut runner = TestRunner::deterministic();
-        let trees: Vec<Pipe> = (0..500).map(|_| pipes(20).new_tree(&mut runner).unwrap().current()).collect();
+        let mut grown = |pipes: Pipes| pipes.new_tree(&mut runner).unwrap().current();
+        assert!((0..500).all(|_| !grown(pipes(20)).renumbers()));
+        let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( fold( delay( scan( fanout( both( \
-                   choose( merge( tee( shard( named(";
+        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( fold( delay( scan( fanout( \
+                   both( choose( merge( tee( shard( named( flat_map( flatten compact";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));
     }

@@ -4,7 +4,8 @@ use std::fmt;
 /// The syntax tree of a random pipeline, and in its comments what it means.
 ///
 /// Trees fit together in any way: what wants a pair gets the [halves](Value::halves) of whatever is there. Only the
-/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), and the lanes of a choice [quiet](Pipe::is_quiet).
+/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), the lanes of a choice [quiet](Pipe::is_quiet), and no body
+/// may [renumber](Pipe::renumbers).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Pipe {
     /// The same values, and no stage.
@@ -67,6 +68,15 @@ pub enum Pipe {
         /// At the first value stand the halves of this number, as a pair.
         first: i64,
     },
+    /// On a new clock, as many numbers as the digest modulo `modulus`, at least 1: `digest * 31` plus 0, 1, ...
+    FlatMap {
+        /// The modulus.
+        modulus: i64,
+    },
+    /// On a new clock, the value's [parts](Value::parts).
+    Flatten,
+    /// On a new clock, the same values.
+    Compact,
     /// The same value, and a panic where the modulus, at least 1, divides its digest. Random pipelines do not have it;
     /// it is put in by [`Pipe::failing`].
     Fail {
@@ -107,6 +117,12 @@ pub(crate) fn scanned(state: &mut i64, value: &Value) -> Value {
     Value::I(*state)
 }
 
+/// What a [`Pipe::FlatMap`] does.
+pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Value> + use<> {
+    let value = value.clone();
+    (0..value.digest().rem_euclid(modulus)).map(move |plus| mapped(&value, plus))
+}
+
 /// What a [`Pipe::Fold`] does.
 pub(crate) fn folded(state: &mut i64, value: &Value) {
     *state = state.wrapping_mul(17) ^ value.digest();
@@ -132,6 +148,7 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
@@ -143,12 +160,23 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } => false,
+            Pipe::Fold { .. } | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
             Pipe::Shard(_, p) | Pipe::Named(p) => p.is_quiet(),
             _ => true,
+        }
+    }
+
+    /// Whether it numbers its outputs afresh, and so cannot be a body.
+    #[must_use]
+    pub fn renumbers(&self) -> bool {
+        match self {
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => true,
+            Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
+            Pipe::Named(p) => p.renumbers(),
+            _ => false,
         }
     }
 
@@ -231,6 +259,7 @@ impl Pipe {
             }
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
+            Pipe::FlatMap { .. } | Pipe::Flatten => found.push(Pipe::Compact),
             _ => {}
         }
         found
@@ -256,6 +285,9 @@ impl fmt::Display for Pipe {
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::Delay { first } => write!(f, "delay({first})"),
+            Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
+            Pipe::Flatten => write!(f, "flatten"),
+            Pipe::Compact => write!(f, "compact"),
             Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),
             Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),

@@ -13,6 +13,8 @@ pub enum Value {
     L(Box<Value>),
     /// A right value.
     R(Box<Value>),
+    /// Any number of values.
+    List(Vec<Value>),
 }
 
 impl Value {
@@ -30,6 +32,7 @@ impl Value {
             Value::Pair(pair) => pair.0.digest().wrapping_mul(31) ^ pair.1.digest(),
             Value::L(value) => value.digest().wrapping_mul(3),
             Value::R(value) => value.digest().wrapping_mul(5).wrapping_add(1),
+            Value::List(list) => list.iter().fold(7, |sum, value| sum.wrapping_mul(13).wrapping_add(value.digest())),
         }
     }
 
@@ -39,6 +42,16 @@ impl Value {
         match self {
             Value::Pair(pair) => (**pair).clone(),
             other => (Value::I(other.digest()), Value::I(!other.digest())),
+        }
+    }
+
+    /// What is in a list or a pair; anything else is alone.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Value> {
+        match self {
+            Value::Pair(pair) => vec![pair.0.clone(), pair.1.clone()],
+            Value::List(list) => list.clone(),
+            alone => vec![alone.clone()],
         }
     }
 
@@ -67,6 +80,7 @@ impl fmt::Debug for Value {
             Value::Pair(pair) => write!(f, "({:?}, {:?})", pair.0, pair.1),
             Value::L(value) => write!(f, "L{value:?}"),
             Value::R(value) => write!(f, "R{value:?}"),
+            Value::List(list) => write!(f, "{list:?}"),
         }
     }
 }

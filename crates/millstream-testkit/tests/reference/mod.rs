@@ -29,7 +29,28 @@ pub(crate) fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         }
         Pipe::Tee(_) => input.to_vec(),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
+        Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => {
+            let mut outputs: Vec<Slot> = Vec::new();
+            for value in input.iter().flatten() {
+                outputs.extend(expanded(tree, value).into_iter().map(Some));
+            }
+            outputs.push(None);
+            outputs
+        }
         stage => (0..input.len()).map(|n| at(stage, &input[..=n], n + 1 == input.len())).collect(),
+    }
+}
+
+/// What a renumbering stage gives for one value.
+fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
+    match (stage, value) {
+        (Pipe::FlatMap { modulus }, _) => {
+            let digest = digest(value);
+            (0..digest.rem_euclid(*modulus)).map(|i| Value::I(digest.wrapping_mul(31).wrapping_add(i))).collect()
+        }
+        (Pipe::Flatten, Value::List(list)) => list.clone(),
+        (Pipe::Flatten, Value::Pair(pair)) => vec![pair.0.clone(), pair.1.clone()],
+        _ => vec![value.clone()],
     }
 }
 
@@ -120,5 +141,12 @@ fn digest(value: &Value) -> i64 {
         Value::Pair(pair) => digest(&pair.0).wrapping_mul(31) ^ digest(&pair.1),
         Value::L(value) => digest(value).wrapping_mul(3),
         Value::R(value) => digest(value).wrapping_mul(5).wrapping_add(1),
+        Value::List(list) => {
+            let mut sum = 7_i64;
+            for value in list {
+                sum = sum.wrapping_mul(13).wrapping_add(digest(value));
+            }
+            sum
+        }
     }
 }

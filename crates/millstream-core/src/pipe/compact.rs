@@ -1,0 +1,29 @@
+use super::renumber::Expand;
+use crate::Own;
+use std::marker::PhantomData;
+
+/// The values without the empty slots between them.
+pub struct Compact<A>(PhantomData<fn() -> A>);
+
+impl<A> Compact<A> {
+    pub(crate) fn new() -> Self {
+        Compact(PhantomData)
+    }
+}
+
+impl<A: Own> Expand for Compact<A> {
+    type In = A;
+    type Item = A::Owned;
+    type Values = std::option::IntoIter<A::Owned>;
+    type State = ();
+    const NAME: &'static str = "compact";
+    const STATEFUL: bool = false;
+
+    fn start(&self) {}
+
+    #[inline]
+    fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
+        Some(A::own(value)).into_iter()
+    }
+}
+super::debug!(Compact<A>);

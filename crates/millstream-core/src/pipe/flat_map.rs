@@ -1,0 +1,37 @@
+use super::renumber::Expand;
+use crate::{Event, Flow};
+use std::marker::PhantomData;
+
+/// Any number of outputs for every value: `concatMap`, the original's `Decompose`.
+pub struct FlatMap<A, F, I> {
+    /// What gives the outputs of a value.
+    pub f: F,
+    shape: PhantomData<fn() -> (A, I)>,
+}
+
+impl<A, F, I> FlatMap<A, F, I> {
+    pub(crate) fn new(f: F) -> Self {
+        FlatMap { f, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, I> Expand for FlatMap<A, F, I>
+where
+    I: IntoIterator<Item: Event, IntoIter: Send + 'static> + 'static,
+    F: for<'a> Fn(A::Ref<'a>) -> I + Send + Sync + 'static,
+{
+    type In = A;
+    type Item = I::Item;
+    type Values = I::IntoIter;
+    type State = ();
+    const NAME: &'static str = "flat_map";
+    const STATEFUL: bool = false;
+
+    fn start(&self) {}
+
+    #[inline]
+    fn expand(&self, (): &mut (), value: A::Ref<'_>) -> I::IntoIter {
+        (self.f)(value).into_iter()
+    }
+}
+super::debug!(FlatMap<A, F, I>);

@@ -1,0 +1,53 @@
+use super::combinator;
+use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::{Arrow, Event, Flow, Val};
+use std::sync::Arc;
+
+/// What a renumbering stage makes of one value after the other: any number of outputs each.
+pub trait Expand: Send + Sync + 'static {
+    /// What it reads.
+    type In: Flow;
+    /// What it gives.
+    type Item: Event;
+    /// What it gives for one value. It is kept from one step to the next, so it borrows nothing.
+    type Values: Iterator<Item = Self::Item> + Send + 'static;
+    /// What it keeps from one value to the next.
+    type State: Send + 'static;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// Whether it keeps anything from one value to the next.
+    const STATEFUL: bool;
+    /// The state before the first value.
+    fn start(&self) -> Self::State;
+    /// The outputs of a value, END's among them.
+    fn expand(&self, state: &mut Self::State, value: <Self::In as Flow>::Ref<'_>) -> Self::Values;
+    /// The outputs behind those of the last value.
+    fn finish(&self, _: Self::State) -> Option<Self::Values> {
+        None
+    }
+}
+
+/// A new clock: the outputs of an [`Expand`], numbered afresh.
+///
+/// It has none of the markers: its output n does not stand at its input's number n.
+pub struct Renumber<E> {
+    /// What gives the outputs, shared by every deployment.
+    pub expand: Arc<E>,
+}
+combinator!(Renumber<E>: ; through :);
+
+impl<E> Renumber<E> {
+    pub(crate) fn new(expand: E) -> Self {
+        Renumber { expand: Arc::new(expand) }
+    }
+}
+
+impl<E: Expand> Arrow for Renumber<E> {
+    type In = E::In;
+    type Out = Val<E::Item>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
+        plan.new_clock(&input, StageKind { name: E::NAME, stateful: E::STATEFUL, slot_bytes, full, fills })
+    }
+}

@@ -1,0 +1,277 @@
+//! A stage that numbers its outputs afresh.
+
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::pipe::Expand;
+use millstream_core::{Full, Val};
+use millstream_ring::{Mark, Producer, Reader, Wire, ring};
+use std::sync::Arc;
+
+/// Adds a renumbering stage to the wiring.
+pub(crate) fn renumber_stage<E: Expand<In: Wire>>(
+    input: Reader<E::In>,
+    wiring: &mut Wiring,
+    expand: Arc<E>,
+) -> Reader<Val<E::Item>> {
+    let (output, reader) = ring::<E::Item, Full>(wiring.slots).expect("the options were checked");
+    let state = Some(expand.start());
+    let at = At { number: 0, busy: false };
+    let stage = RenumberStage { input, output, expand, state, values: None, at, batch: wiring.batch, marks: 0 };
+    wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+struct RenumberStage<E: Expand<In: Wire>> {
+    input: Reader<E::In>,
+    output: Producer<E::Item>,
+    expand: Arc<E>,
+    /// None once the outputs behind the last value were asked for.
+    state: Option<E::State>,
+    /// What is left of a value's outputs: it may need many steps.
+    values: Option<E::Values>,
+    at: At,
+    batch: usize,
+    marks: u64,
+}
+
+/// The input's number at which user code was called last, and whether it has come back.
+struct At {
+    number: u64,
+    busy: bool,
+}
+
+/// The outputs of some slots, one after the other.
+struct Outputs<'s, E: Expand, I> {
+    expand: &'s E,
+    state: &'s mut E::State,
+    values: &'s mut Option<E::Values>,
+    slots: I,
+    /// How many slots were taken.
+    taken: usize,
+    first: u64,
+    at: &'s mut At,
+}
+
+impl<'b, E: Expand, I: Iterator<Item = Option<<E::In as millstream_core::Flow>::Ref<'b>>>> Iterator
+    for Outputs<'_, E, I>
+{
+    type Item = E::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<E::Item> {
+        loop {
+            if let Some(values) = self.values {
+                if let Some(value) = values.next() {
+                    return Some(value);
+                }
+                *self.values = None;
+            }
+            let slot = self.slots.next()?;
+            self.at.number = self.first + self.taken as u64;
+            self.taken += 1;
+            if let Some(value) = slot {
+                *self.values = Some(self.expand.expand(self.state, value));
+            }
+        }
+    }
+}
+
+/// What a part of a step came to.
+enum Part {
+    /// So many numbers were read or written.
+    Moved(usize),
+    /// There is no room for outputs, or for marks.
+    Full,
+    /// There is nothing more of this kind to do.
+    Nothing,
+}
+
+impl<E: Expand<In: Wire>> RenumberStage<E> {
+    /// Writes at most `max` of the outputs that are left of an earlier value.
+    fn go_on(&mut self, max: usize) -> Part {
+        let Some(values) = &mut self.values else { return Part::Nothing };
+        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return Part::Full };
+        self.at.busy = true;
+        let written = claim.extend(values);
+        let all = written < claim.len();
+        if all {
+            self.values = None;
+        }
+        self.at.busy = false;
+        claim.publish();
+        // To find out that nothing is left is also something.
+        Part::Moved(written.max(usize::from(all)))
+    }
+
+    /// Takes values as long as there is room for their outputs: at most `max` slots, and as many outputs.
+    fn take(&mut self, max: usize) -> Part {
+        let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
+        let (first, output) = (batch.first().0, &mut self.output);
+        let mut room = true;
+        // Only the marks at the batch's first slot: all outputs of the slots before it are published.
+        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
+        let claim = if room { output.try_claim(max) } else { Ok(None) };
+        let (Ok(Some(mut claim)), Some(state)) = (claim, &mut self.state) else {
+            batch.truncate(0);
+            return Part::Full;
+        };
+        let (expand, values) = (&*self.expand, &mut self.values);
+        self.at.busy = true;
+        let slots = batch.iter();
+        let mut outputs = Outputs { expand, state, values, slots, taken: 0, first, at: &mut self.at };
+        let written = claim.extend(&mut outputs);
+        let taken = outputs.taken;
+        self.at.busy = false;
+        claim.publish();
+        batch.truncate(taken);
+        Part::Moved(taken.max(written))
+    }
+
+    /// Takes END, once it is there: then what it holds, and what comes behind the last value, is left to be written.
+    fn take_end(&mut self) -> Part {
+        let Some(end) = self.input.end() else { return Part::Nothing };
+        let (output, mut room) = (&mut self.output, true);
+        end.copy_marks(&mut self.marks, |mark| lay(output, mark, &mut room));
+        let Some(state) = (if room { self.state.as_mut() } else { None }) else {
+            end.keep();
+            return Part::Full;
+        };
+        self.at = At { number: end.number().0, busy: true };
+        self.values = end.value().map(|value| self.expand.expand(state, value));
+        self.at.busy = false;
+        Part::Moved(1)
+    }
+
+    /// The outputs behind those of the last value, and then END.
+    fn end(&mut self) -> Progress {
+        if let Some(state) = self.state.take() {
+            self.at.busy = true;
+            self.values = self.expand.finish(state);
+            self.at.busy = false;
+            return Progress::WORKED;
+        }
+        match self.output.try_end(None) {
+            Ok(()) => Progress::ENDED,
+            Err(_) => unreachable!("the END of a new clock has no slot"),
+        }
+    }
+}
+
+/// Lays a mark of the input at the output's next number.
+fn lay<T: millstream_core::Event>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
+    *room = output.mark(mark.id).is_ok();
+    *room
+}
+
+impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
+    fn step(&mut self) -> Progress {
+        let mut left = self.batch;
+        while left > 0 {
+            let part = match self.go_on(left) {
+                Part::Nothing => self.take(left),
+                part => part,
+            };
+            match part {
+                Part::Moved(moved) => left -= moved.min(left),
+                Part::Full | Part::Nothing => break,
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        self.output.sweep();
+        if self.values.is_some() {
+            return Progress::NONE;
+        }
+        match self.take_end() {
+            Part::Moved(moved) => Progress::moved(moved),
+            Part::Nothing if self.input.ended() => self.end(),
+            Part::Full | Part::Nothing => Progress::NONE,
+        }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at.busy.then_some(self.at.number)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{At, RenumberStage};
+    use crate::tasklet::Tasklet;
+    use millstream_core::pipe::{Expand, Renumber, Then};
+    use millstream_core::{ClockExt, Full, Val, pipeline};
+    use millstream_ring::{Producer, Reader, Wire, ring};
+
+    fn stage<P, E: Expand<In: Wire>>(
+        pipeline: &Then<P, Renumber<E>>,
+        input: Reader<E::In>,
+        slots: usize,
+    ) -> (RenumberStage<E>, Reader<Val<E::Item>>) {
+        let (output, reader) = ring::<E::Item, Full>(slots).unwrap();
+        let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
+        let state = Some(expand.start());
+        (RenumberStage { input, output, expand, state, values: None, at, batch: 3, marks: 0 }, reader)
+    }
+
+    /// Publishes the values below `upto`, with the marks 10 and 11 in front of 2, 40 in front of 4, ..., as far as
+    /// there is room for them; true at the end.
+    fn feed(producer: &mut Producer<u64>, upto: u64) -> bool {
+        let n = producer.next().0;
+        if n < upto {
+            if producer.free() > 0 {
+                let marks = if n == 2 { vec![10, 11] } else { vec![10 * n; usize::from(n.is_multiple_of(4))] };
+                marks.into_iter().for_each(|id| assert!(producer.mark(id).is_ok()));
+                let mut claim = producer.try_claim(1).unwrap().unwrap();
+                claim.write(n);
+                claim.publish();
+            }
+            return false;
+        }
+        if !producer.ended() {
+            producer.mark(99).unwrap();
+            producer.try_end(None).unwrap();
+        }
+        true
+    }
+
+    #[test]
+    fn marks_lie_in_front_of_the_outputs_of_what_came_behind_them() {
+        for slots in [1, 2, 8, 64] {
+            let (mut producer, input) = ring::<u64, Full>(slots).unwrap();
+            let twice_the_odd = pipeline::<u64>().flat_map(|x| vec![*x; if x % 2 == 1 { 2 } else { 0 }]);
+            let (mut stage, mut output) = stage(&twice_the_odd, input, slots);
+            let (mut marks, mut values) = (Vec::new(), Vec::new());
+            while !output.ended() {
+                feed(&mut producer, 8);
+                stage.step();
+                // A reader sees one of the marks at a number; all of them lie on the ring.
+                marks.extend(output.mark().filter(|mark| Some(mark) != marks.last()));
+                if let Some(batch) = output.batch(1) {
+                    values.extend(batch.iter().flatten().copied());
+                    continue;
+                }
+                drop(output.end());
+            }
+            assert_eq!(values, [1, 1, 3, 3, 5, 5, 7, 7]);
+            let seen: Vec<_> = marks.iter().map(|mark| (mark.at.0, mark.id)).collect();
+            // 0 comes to nothing: its mark lies in front of the outputs of 1. The second of two is not seen.
+            assert_eq!(seen, [(0, 0), (2, 10), (4, 40), (8, 99)], "rings of {slots}");
+        }
+    }
+
+    #[test]
+    fn a_step_is_bounded_by_the_batch() {
+        let (mut producer, input) = ring::<u64, Full>(64).unwrap();
+        let (mut stage, _output) = stage(&pipeline::<u64>().flat_map(|_| 0..), input, 64);
+        feed(&mut producer, 1);
+        for written in [3, 6, 9] {
+            assert_eq!(stage.step().moved, 3);
+            assert_eq!(stage.output.next().0, written);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! New clocks on rings.
+
+use millstream_core::{Arrow, ClockExt, Modelled, SequenceNumber, pipeline};
+use millstream_exec::{Rings, Run, RunError, ThroughExt, source};
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[test]
+fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
+    let p = pipeline::<u64>()
+        .filter(|x| x % 3 != 0)
+        .flat_map(|x| 0..x % 5)
+        .fanout(|p| p.scan(0, |n, x| std::mem::replace(n, *n + x)), |p| p.filter(|x| x % 2 == 0))
+        .compact()
+        .shard(2, |p| p.map(|(n, x)| vec![*n; *x as usize]))
+        .flatten()
+        .fold(Vec::new(), |all, x| all.push(*x), |all| all)
+        .flatten();
+    for n in [0, 1, 2, 100] {
+        let model = p.model_slots(0..n);
+        for slots in [1, 2, 8, 64] {
+            for batch in [1, 3, 100] {
+                for workers in 1..4 {
+                    let rings = Rings::new().ring(slots).batch(batch).workers(workers);
+                    assert_eq!(p.collect_slots(&rings, source::ready(0..n)).unwrap(), model);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_endless_value_is_taken_as_far_as_it_is_wanted() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    let endless = move |from: &u64| {
+        let (from, counter) = (*from, counter.clone());
+        iter::repeat_with(move || from + counter.fetch_add(1, Ordering::SeqCst) as u64)
+    };
+    let p = pipeline::<u64>().flat_map(endless).map(|x| x * 2);
+    let first: Vec<u64> = [7].into_iter().through_on(Rings::new().ring(4), p).take(100).collect();
+    assert_eq!(first, (0..100).map(|x| (x + 7) * 2).collect::<Vec<_>>());
+    assert!(asked.load(Ordering::SeqCst) <= 100 + 3 * 4, "what was taken, and two rings");
+}
+
+#[test]
+fn a_panic_is_a_failure_at_the_inputs_number() {
+    let panics_at = |at: u64| move |x: &u64| (0..10 * x).inspect(move |y| assert!(*y != at, "no {at}"));
+    // The values 0, 1, 2, ... stand at their numbers; 25 is first among the outputs of 3.
+    let p = pipeline::<u64>().map(|x| *x).flat_map(panics_at(25)).named("expand");
+    let error =
+        RunError::Stage { stage: "expand".into(), number: Some(SequenceNumber(3)), cause: "panicked: no 25".into() };
+    for slots in [1, 4, 1024] {
+        let rings = Rings::new().ring(slots).workers(2);
+        assert_eq!(p.collect(&rings, 0..).unwrap_err(), error);
+        assert_eq!(p.run_inline(&rings, 0_u64.., (), |(), _, _| ()).unwrap_err(), error);
+    }
+    let at_end = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).flat_map(|_| -> Vec<u64> { panic!("at END") });
+    let RunError::Stage { number, .. } = at_end.collect(&Rings::new(), 0..5).unwrap_err() else { panic!() };
+    assert_eq!(number, Some(SequenceNumber(5)));
+}
