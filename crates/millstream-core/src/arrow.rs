@@ -1,7 +1,9 @@
+mod asynchronous;
 mod choice;
 mod clock;
 mod parts;
 
+pub use asynchronous::AsyncExt;
 pub use choice::ArrowChoice;
 pub use clock::ClockExt;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};

@@ -46,9 +46,22 @@ pub(crate) fn fail(error: impl Cause) -> ! {
     resume_unwind(Box::new(Failure { causes }))
 }
 
+/// What some code gave, or what it panicked with.
+pub type Finished<R> = Result<R, Box<dyn Any + Send>>;
+
+/// Runs the user's code; its panic is kept.
+pub fn caught<R>(f: impl FnOnce() -> R) -> Finished<R> {
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+/// Goes on as the code did: gives its result, or unwinds with its panic, whose message was printed.
+pub(crate) fn finish<R>(finished: Finished<R>) -> R {
+    finished.unwrap_or_else(|payload| resume_unwind(payload))
+}
+
 /// What `f` gives, or nothing if it fails or panics.
 pub(crate) fn attempt<B, E>(f: impl Fn() -> Result<B, E>) -> Option<B> {
-    catch_unwind(AssertUnwindSafe(f)).ok()?.ok()
+    caught(f).ok()?.ok()
 }
 
 /// How often a failing closure is tried again, and how long it is waited for in between: twice as long every time.

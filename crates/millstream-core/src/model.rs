@@ -14,6 +14,7 @@ use crate::{
 };
 use std::sync::Arc;
 
+mod asynchronous;
 mod clock;
 
 /// The deployment that is the specification: lists, one stage after the other.

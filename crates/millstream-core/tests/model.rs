@@ -1,6 +1,8 @@
 //! The model against lists written by hand.
 
-use millstream_core::{Arrow, Density, Deploy, KeepsClock, Model, Modelled, Quiet, Stateless, Val, id, pipeline};
+use millstream_core::{
+    Arrow, AsyncExt, Density, Deploy, KeepsClock, Model, Modelled, Quiet, Stateless, Val, id, pipeline,
+};
 
 fn evens() -> impl Deploy<Model, In = Val<u64>, Out = Val<bool>> + KeepsClock + Quiet + Stateless {
     pipeline::<u64>().map(|x| x % 2 == 0)
@@ -72,4 +74,37 @@ fn functions_return_pipelines_and_one_value_runs_many_times() {
 #[should_panic(expected = "at least one tasklet")]
 fn shard_0_is_refused_when_it_is_built() {
     let _ = pipeline::<u64>().shard(0, |p| p);
+}
+
+/// A future that gives way so many times.
+async fn yielding(times: u64) {
+    for _ in 0..times {
+        let mut yielded = false;
+        std::future::poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            if std::mem::replace(&mut yielded, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+}
+
+#[test]
+fn a_future_at_every_value_and_none_at_an_empty_slot() {
+    let slow = |x: &u64| {
+        let x = *x;
+        async move {
+            yielding(5 - x).await;
+            if x == 3 { Err("three") } else { Ok(x * 10) }
+        }
+    };
+    let p = pipeline::<u64>().filter(|x| *x != 1).try_map_async_or_empty(2, slow);
+    assert_eq!(p.model_slots(0..5), [Some(0), None, Some(20), None, Some(40), None]);
+    let at_end = pipeline::<u64>().fold(0, |s, x| *s += x, |s| s).map_async(1, |s| std::future::ready(s + 1));
+    assert_eq!(at_end.model_slots(0..3), [None, None, None, Some(4)]);
+}
+
+#[test]
+#[should_panic(expected = "at least one future")]
+fn no_futures_at_a_time_are_refused_when_it_is_built() {
+    let _ = pipeline::<u64>().map_async(0, |x| std::future::ready(*x));
 }

@@ -1,5 +1,6 @@
 //! Every combinator on rings: one ring an edge, one tasklet a stage.
 
+mod asynchronous;
 mod clock;
 
 use crate::group_stage::stateless_stage;

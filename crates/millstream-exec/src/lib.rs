@@ -13,6 +13,7 @@
 //! # Ok::<(), millstream_exec::RunError>(())
 //! ```
 
+mod async_stage;
 mod boxed;
 mod budget;
 mod carried;
@@ -20,6 +21,7 @@ mod deploy;
 mod error;
 mod explain;
 mod feed;
+mod flights;
 mod group_stage;
 mod handle;
 mod iterator;
@@ -27,6 +29,7 @@ mod machine;
 mod pipeline;
 mod placement;
 mod pool;
+mod reactor;
 mod renumber_stage;
 mod report;
 mod rings;
@@ -45,6 +48,7 @@ mod stream;
 mod sync;
 mod tasklet;
 mod wait;
+mod wakes;
 mod wiring;
 mod worker;
 
@@ -66,4 +70,5 @@ pub use source::Source;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
 pub use wait::{BackOff, Wait};
+pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

@@ -3,10 +3,10 @@
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };

@@ -1,3 +1,4 @@
+use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::tasklet::Tasklet;
 use millstream_core::{Plan, plan};
@@ -13,6 +14,7 @@ pub struct Wiring {
     pub(crate) inline: bool,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
+    reactor: Option<Arc<Reactor>>,
     names: std::vec::IntoIter<plan::Stage>,
 }
 
@@ -35,12 +37,17 @@ pub(crate) enum Home {
 impl Wiring {
     pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
         let names = plan.stages.into_iter();
-        Wiring { slots, batch, width: 1, inline, shared, tasklets: Vec::new(), names }
+        Wiring { slots, batch, width: 1, inline, shared, tasklets: Vec::new(), reactor: None, names }
     }
 
     /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
     pub(crate) fn batch_at(&self, home: Home) -> usize {
         if home == Home::Thread { 1 } else { self.batch }
+    }
+
+    /// What the futures of this run find around them.
+    pub(crate) fn reactor(&mut self) -> Arc<Reactor> {
+        self.reactor.get_or_insert_with(|| Arc::new(Reactor::here())).clone()
     }
 
     /// Adds the tasklets of the next stage of the plan.

@@ -4,7 +4,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use millstream_exec::{Place, Signal};
+use millstream_exec::{Place, Signal, Wakes};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
@@ -174,5 +174,44 @@ fn a_future_that_leaves_does_not_take_the_wake_up_of_another() {
         work.publish(1);
         work.signal.leave(&mut place);
         waiter.join().unwrap();
+    });
+}
+
+/// Two that wake one future, and a stage that polls it until it has seen both: it sleeps when it is not told.
+#[test]
+fn a_stage_hears_of_every_wake_up_of_its_futures() {
+    loom::model(|| {
+        let (told, done) = (Work::new(), Arc::new([(); 2].map(|()| AtomicUsize::new(0))));
+        let telling = told.clone();
+        // As the signal of a run: something has happened, whatever it was.
+        let wakes = Wakes::new(move || telling.signal.notify());
+        let wakeable = wakes.wakeable(0);
+        let wakers = [0, 1].map(|i| {
+            let (done, waker) = (done.clone(), wakeable.waker().clone());
+            thread::spawn(move || {
+                done[i].store(1, Ordering::Release);
+                waker.wake();
+            })
+        });
+        let mut seen = 0;
+        let step = |seen: &mut usize| {
+            let mut woken = Vec::new();
+            wakes.attend(&mut woken);
+            for _ in &woken {
+                wakeable.polled();
+                *seen = done.iter().map(|done| done.load(Ordering::Acquire)).sum();
+            }
+            !wakes.leave() || !woken.is_empty()
+        };
+        while seen < 2 {
+            if step(&mut seen) {
+                continue;
+            }
+            let ticket = told.signal.announce();
+            if step(&mut seen) { told.signal.withdraw(ticket) } else { told.signal.park(ticket) }
+        }
+        for waker in wakers {
+            waker.join().unwrap();
+        }
     });
 }

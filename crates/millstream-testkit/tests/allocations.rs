@@ -1,9 +1,10 @@
 //! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
 
-use millstream_core::{Arrow, ClockExt, Val, pipeline};
+use millstream_core::{Arrow, AsyncExt, ClockExt, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
+use std::task::Poll;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -51,6 +52,8 @@ fn no_item_allocates() {
     let renumbered = pipeline::<u64>().filter(|x| x % 3 != 0).compact().flat_map(|x| *x..x + 2);
     assert_none_per_item("compact and flat_map", renumbered);
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
+    let futures = |limit: usize| pipeline::<u64>().map_async(limit, |x| std::future::ready(x + 1));
+    assert_none_per_item("map_async", futures(1).then(futures(8)).shard(2, |p| p.map_async(4, |x| yielding(*x))));
     let others = pipeline::<u64>()
         .filter(|x| x % 3 != 0)
         .scan(0, |sum, x| {
@@ -61,6 +64,15 @@ fn no_item_allocates() {
         .shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)))
         .both_halves();
     assert_none_per_item("filter, scan, delay, filter_map, both and fold", others);
+}
+
+/// A future that is woken from within, once.
+fn yielding(x: u64) -> impl Future<Output = u64> + Send {
+    let mut yielded = false;
+    std::future::poll_fn(move |cx| {
+        cx.waker().wake_by_ref();
+        if std::mem::replace(&mut yielded, true) { Poll::Ready(x) } else { Poll::Pending }
+    })
 }
 
 /// The rest of the combinators, behind any pipeline of numbers.

@@ -27,8 +27,9 @@ pub use millstream_ring as ring;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, ArrowChoice, ArrowParts, Choice, ClockExt, Density, Either, Event, Flow, Full, Holed, KeepsClock, Lane,
-        Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, Val, id, pipeline,
+        Arrow, ArrowChoice, ArrowParts, AsyncExt, Choice, ClockExt, Density, Either, Event, Flow, Full, Holed,
+        KeepsClock, Lane, Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, Val, id,
+        pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

@@ -135,6 +135,14 @@ impl Describe {
         Port { rings: vec![ring], filled: kind.fills, clock }
     }
 
+    /// As [`stage`](Describe::stage), for a stage that one tasklet runs inside `shard` as well.
+    pub fn single_stage(&mut self, input: &Port, kind: StageKind) -> Port {
+        let outside = std::mem::replace(&mut self.tasklets, 1);
+        let port = self.stage(input, kind);
+        self.tasklets = outside;
+        port
+    }
+
     /// What a filter behind this edge gives: the edge's rings and the mask's.
     pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
         Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled, clock: mask.clock }

@@ -5,8 +5,10 @@ use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
 use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
 use super::value::Value;
-use millstream_core::{Arrow, ArrowParts, ClockExt, Density, Either, Full, Masked, Val, id};
+use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, Masked, Val, id};
 use millstream_exec::BoxPipeline;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 
 /// The stage of a tree without bodies.
 pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
@@ -87,6 +89,16 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
         Pipe::MapBlocking { plus } => {
             chain.then(BoxPipeline::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
         }
+        Pipe::MapAsync { limit, plus } => {
+            let stage = id::<A>().map_async(limit, move |slot| {
+                let value = A::value(slot);
+                async move {
+                    give_way(value.digest().rem_euclid(5)).await;
+                    mapped(&value, plus)
+                }
+            });
+            chain.then(BoxPipeline::new(stage))
+        }
         Pipe::TryMap { modulus, plus } => {
             let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
             chain.then(BoxPipeline::new(stage))
@@ -135,6 +147,19 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
         }
         _ => unreachable!("{tree} is not one stage"),
     }
+}
+
+/// Pending so many times.
+async fn give_way(mut times: i64) {
+    let pending = |cx: &mut Context<'_>| {
+        if times == 0 {
+            return Poll::Ready(());
+        }
+        times -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    };
+    poll_fn(pending).await;
 }
 
 /// What a [`Pipe::TryMap`] tries.

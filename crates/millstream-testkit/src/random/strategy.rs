@@ -98,9 +98,9 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         };
     }
     let stages = match place {
-        Place::Shard => 14,
-        Place::Lane => 17,
-        Place::Body | Place::Outer => 18,
+        Place::Shard => 15,
+        Place::Lane => 18,
+        Place::Body | Place::Outer => 19,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -117,8 +117,9 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         12 => Pipe::Distribute,
         13 if small > 0 => Pipe::Map { plus: small },
         13 => Pipe::DeadEnd,
-        14 => Pipe::Delay { first: small },
-        15 | 16 => Pipe::Scan { start: small },
+        14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
+        15 => Pipe::Delay { first: small },
+        16 | 17 => Pipe::Scan { start: small },
         _ => Pipe::Fold { start: small },
     }
 }
@@ -177,7 +178,7 @@ mod tests {
     fn a_failure_shrinks_to_what_makes_it_fail() {
         let mut runner = TestRunner::deterministic();
         let mut shrunk = 0;
-        for _ in 0..200 {
+        for _ in 0..300 {
             let mut tree = pipes(20).new_tree(&mut runner).unwrap();
             if !has_scan(&tree.current()) {
                 continue;
@@ -211,7 +212,7 @@ mod tests {
         let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( fold( delay( scan( fanout( \
+        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( fold( delay( scan( fanout( \
                    both( choose( merge( tee( shard( named( flat_map( flatten compact";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

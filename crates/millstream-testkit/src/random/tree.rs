@@ -20,6 +20,14 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::Map`], by futures, so many at a time at most, at least 1; each gives way a few times before it is
+    /// done, so that they are done in any order.
+    MapAsync {
+        /// How many at a time.
+        limit: usize,
+        /// The summand.
+        plus: i64,
+    },
     /// The value's halves, as a tuple in one ring.
     Tuple,
     /// The first of the value's halves.
@@ -145,6 +153,7 @@ impl Pipe {
             | Pipe::Filter { .. }
             | Pipe::FilterMap { .. }
             | Pipe::MapBlocking { .. }
+            | Pipe::MapAsync { .. }
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
@@ -260,6 +269,10 @@ impl Pipe {
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::FlatMap { .. } | Pipe::Flatten => found.push(Pipe::Compact),
+            Pipe::MapAsync { limit, plus } => {
+                found.push(Pipe::Map { plus: *plus });
+                found.extend((1..*limit).map(|limit| Pipe::MapAsync { limit, plus: *plus }));
+            }
             _ => {}
         }
         found
@@ -271,6 +284,7 @@ impl fmt::Display for Pipe {
         match self {
             Pipe::Id => write!(f, "id"),
             Pipe::Map { plus } => write!(f, "map({plus})"),
+            Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
             Pipe::Tuple => write!(f, "tuple"),
             Pipe::Fst => write!(f, "fst"),
             Pipe::Snd => write!(f, "snd"),

@@ -101,7 +101,7 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
     let divides = |modulus: i64, value: &Value| digest(value).rem_euclid(modulus) == 0;
     match *stage {
         Pipe::Id => here.cloned(),
-        Pipe::Map { plus } | Pipe::MapBlocking { plus } => Some(mapped(here?, plus)),
+        Pipe::Map { plus } | Pipe::MapBlocking { plus } | Pipe::MapAsync { plus, .. } => Some(mapped(here?, plus)),
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
         Pipe::Fst => Some(halves(here?).0),
         Pipe::Snd => Some(halves(here?).1),

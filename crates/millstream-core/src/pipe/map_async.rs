@@ -1,0 +1,134 @@
+use super::{LeaveEmpty, Stop, combinator};
+use crate::failure::{Cause, Finished, caught, fail, finish};
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Event, Flow, Holed, Val};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::{marker::PhantomData, sync::Arc};
+
+/// A function that gives a future, at every value. What becomes of what the future gives is said by `P`.
+pub struct MapAsync<A, F, Fut, P> {
+    /// How many futures there are at once, at most; at least 1.
+    pub limit: usize,
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    /// What a result, or a panic, makes of the slot.
+    pub policy: P,
+    shape: PhantomData<fn() -> (A, Fut)>,
+}
+combinator!(MapAsync<A, F, Fut, P>: KeepsClock Quiet Stateless; through :);
+
+impl<A, F, Fut, P: Clone> Clone for MapAsync<A, F, Fut, P> {
+    fn clone(&self) -> Self {
+        MapAsync { limit: self.limit, f: self.f.clone(), policy: self.policy.clone(), shape: PhantomData }
+    }
+}
+
+/// A future's result is the value.
+#[derive(Clone, Copy, Debug)]
+pub struct AsIs;
+
+/// What becomes of a future that gave an `R` or panicked.
+pub trait Settle<R>: Clone + Send + Sync + 'static {
+    /// The output's values.
+    type Value: Event;
+    /// The density of the output, behind an input of density `D`.
+    type Density<D: Density>: Density;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// The output of one value, or an empty slot; or it ends the run.
+    fn settle(&self, result: Finished<R>) -> Option<Self::Value>;
+}
+
+impl<B: Event> Settle<B> for AsIs {
+    type Value = B;
+    type Density<D: Density> = D;
+    const NAME: &'static str = "map_async";
+
+    fn settle(&self, result: Finished<B>) -> Option<B> {
+        Some(finish(result))
+    }
+}
+
+impl<B: Event, E: Cause> Settle<Result<B, E>> for Stop {
+    type Value = B;
+    type Density<D: Density> = D;
+    const NAME: &'static str = "try_map_async";
+
+    fn settle(&self, result: Finished<Result<B, E>>) -> Option<B> {
+        Some(finish(result).unwrap_or_else(|error| fail(error)))
+    }
+}
+
+impl<B: Event, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
+    type Value = B;
+    type Density<D: Density> = Holed;
+    const NAME: &'static str = "try_map_async_or_empty";
+
+    fn settle(&self, result: Finished<Result<B, E>>) -> Option<B> {
+        result.ok()?.ok()
+    }
+}
+
+impl<A, F, Fut, P> MapAsync<A, F, Fut, P> {
+    pub(crate) fn new(limit: usize, f: F, policy: P) -> Self {
+        assert!(limit >= 1, "map_async(0, ..): at least one future must be allowed at a time");
+        MapAsync { limit, f: Arc::new(f), policy, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, Fut, P: Settle<Fut::Output>> MapAsync<A, F, Fut, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut,
+    Fut: Future,
+{
+    /// The output of one value; waits for its future on this thread.
+    pub fn wait_for(&self, value: A::Ref<'_>) -> Option<P::Value> {
+        self.policy.settle(caught(|| block_on((self.f)(value))))
+    }
+}
+
+impl<A: Flow, F, Fut, P: Settle<Fut::Output>> Arrow for MapAsync<A, F, Fut, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Send> + Send + 'static,
+{
+    type In = A;
+    type Out = Val<P::Value, P::Density<A::Density>>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Self::Out::BYTES, <P::Density<A::Density>>::FULL);
+        plan.single_stage(&input, StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() })
+    }
+}
+
+/// Waits for a future on this thread.
+fn block_on<R>(future: impl Future<Output = R>) -> R {
+    let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
+    let waker = Waker::from(unpark.clone());
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return result;
+        }
+        // A park may end for any reason, and somebody else may have taken the wake-up: the flag knows.
+        while !unpark.woken.swap(false, Ordering::Acquire) {
+            std::thread::park();
+        }
+    }
+}
+
+struct Unpark {
+    thread: Thread,
+    woken: AtomicBool,
+}
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}

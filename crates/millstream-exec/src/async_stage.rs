@@ -1,0 +1,213 @@
+//! A stage whose function gives futures: one tasklet that polls them, and publishes in order what they give.
+
+use crate::flights::Flights;
+use crate::reactor::Reactor;
+use crate::stage::EndSlot;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wakes::Wakes;
+use crate::wiring::{Home, Wiring};
+use millstream_core::pipe::{MapAsync, Settle};
+use millstream_core::{Density, Val};
+use millstream_ring::{Producer, Reader, Wire, ring};
+use std::future::Future;
+use std::sync::Arc;
+
+/// The density of the output.
+type Out<A, Fut, P> = <P as Settle<<Fut as Future>::Output>>::Density<<A as millstream_core::Flow>::Density>;
+type Value<Fut, P> = <P as Settle<<Fut as Future>::Output>>::Value;
+type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
+type Slot<A, Fut, P> = <Out<A, Fut, P> as Density>::Slot<Value<Fut, P>>;
+
+/// Adds the stage to the wiring.
+pub(crate) fn async_stage<A: Wire, F, Fut, P: Settle<Fut::Output>>(
+    map: MapAsync<A, F, Fut, P>,
+    input: Reader<A>,
+    wiring: &mut Wiring,
+) -> Reader<Output<A, Fut, P>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Send> + Send + 'static,
+{
+    let (output, reader) = ring::<Value<Fut, P>, Out<A, Fut, P>>(wiring.slots).expect("the options were checked");
+    let limit = map.limit.saturating_mul(wiring.width);
+    let shared = wiring.shared.clone();
+    let stage = AsyncStage {
+        input,
+        output,
+        flights: Flights::new(limit, Wakes::new(move || shared.signal.notify())),
+        ahead: limit.max(wiring.slots) as u64,
+        batch: wiring.batch,
+        map,
+        reactor: wiring.reactor(),
+        marks: 0,
+        end: None,
+        at_end: None,
+    };
+    wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+/// An input is released when its future is made, since that keeps nothing of it. Numbers from the output's next to the
+/// input's next are under way; most hold a future, or the result of one, and no more than `limit` do.
+struct AsyncStage<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> {
+    input: Reader<A>,
+    output: Producer<Slot<A, Fut, P>>,
+    flights: Flights<Fut>,
+    /// How many numbers the input may be ahead of the output: also where most of them are empty, its source should be
+    /// held back.
+    ahead: u64,
+    batch: usize,
+    map: MapAsync<A, F, Fut, P>,
+    reactor: Arc<Reactor>,
+    marks: u64,
+    /// END's number, once its future, if it has one, is started.
+    end: Option<u64>,
+    at_end: Option<u64>,
+}
+
+impl<A: Wire, F, Fut, P: Settle<Fut::Output>> AsyncStage<A, F, Fut, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut,
+    Fut: Future,
+{
+    /// The next number that is not started. END does not count.
+    fn started(&self) -> u64 {
+        self.end.unwrap_or_else(|| self.input.position().0)
+    }
+
+    /// Starts the futures of at most `max` numbers; returns how many numbers those were.
+    fn start(&mut self, max: usize) -> usize {
+        let room = self.ahead.saturating_sub(self.started() - self.output.next().0);
+        let max = max.min(usize::try_from(room).unwrap_or(usize::MAX));
+        if max == 0 || self.flights.full() {
+            return 0;
+        }
+        let Some(mut batch) = self.input.batch(max) else { return 0 };
+        let (output, flights, f) = (&mut self.output, &mut self.flights, &self.map.f);
+        // Nothing from here on is published, so no mark comes too late.
+        if !batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
+            batch.truncate(0);
+            return 0;
+        }
+        let _entered = self.reactor.enter();
+        let (first, mut started) = (batch.first().0, 0);
+        for value in batch.iter() {
+            if let Some(value) = value {
+                if flights.full() {
+                    break;
+                }
+                flights.start(first + started as u64, || f(value));
+            }
+            started += 1;
+        }
+        batch.truncate(started);
+        started
+    }
+
+    /// Publishes at most `max` numbers that nothing is in flight at or before; returns how many.
+    fn publish(&mut self, max: usize) -> usize {
+        let (mut next, started) = (self.output.next().0, self.started());
+        if next == started || self.flights.in_flight(next) {
+            return 0;
+        }
+        let max = max.min(usize::try_from(started - next).unwrap_or(usize::MAX));
+        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
+        let (flights, policy) = (&mut self.flights, &self.map.policy);
+        let published = claim.extend(&mut std::iter::from_fn(|| {
+            let landed = flights.land(next)?;
+            next += 1;
+            Some(Out::<A, Fut, P>::pack(landed.and_then(|result| policy.settle(result))))
+        }));
+        claim.publish();
+        published
+    }
+
+    /// Starts the future of END's value, if there is one and its turn has come; whether it did anything.
+    fn start_end(&mut self) -> bool {
+        if self.end.is_some() || self.flights.full() {
+            return false;
+        }
+        let Some(end) = self.input.end() else { return false };
+        let (output, f) = (&mut self.output, &self.map.f);
+        if !end.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
+            end.keep();
+            return false;
+        }
+        if let Some(value) = end.value() {
+            let _entered = self.reactor.enter();
+            self.flights.start(end.number().0, || f(value));
+        }
+        self.end = Some(end.number().0);
+        true
+    }
+
+    /// Publishes END once everything before it is published.
+    fn try_end(&mut self) -> Progress {
+        let Some(end) = self.end.filter(|end| *end == self.output.next().0) else { return Progress::NONE };
+        let slot = EndSlot::of::<Out<A, Fut, P>>();
+        if slot == EndSlot::Written && self.output.free() == 0 {
+            return Progress::NONE;
+        }
+        let Some(landed) = self.flights.land(end) else { return Progress::NONE };
+        self.at_end = Some(end);
+        let value = landed.and_then(|result| self.map.policy.settle(result));
+        self.at_end = None;
+        match self.output.try_end(slot.then(|| Out::<A, Fut, P>::pack(value))) {
+            Ok(()) => Progress::ENDED,
+            Err(_) => unreachable!("there was room for END"),
+        }
+    }
+
+    /// Polls, starts and publishes what there is.
+    fn move_batch(&mut self) -> Progress {
+        let mut worked = self.flights.poll_woken(|| self.reactor.enter());
+        let (mut started, mut published) = (0, 0);
+        loop {
+            let (start, publish) = (self.start(self.batch - started), self.publish(self.batch - published));
+            if start + publish == 0 {
+                break;
+            }
+            (started, published) = (started + start, published + publish);
+        }
+        if published > 0 {
+            return Progress::moved(published);
+        }
+        worked |= started > 0 || self.start_end();
+        self.output.sweep();
+        match self.try_end() {
+            Progress { moved: 0, .. } if worked => Progress::WORKED,
+            progress => progress,
+        }
+    }
+}
+
+impl<A: Wire, F, Fut, P: Settle<Fut::Output>> Tasklet for AsyncStage<A, F, Fut, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
+    Fut: Future<Output: Send> + Send,
+{
+    fn step(&mut self) -> Progress {
+        let progress = self.move_batch();
+        // Who was woken meanwhile has nobody else to tell.
+        match self.flights.leave() {
+            false if progress.moved == 0 && !progress.done => Progress::WORKED,
+            _ => progress,
+        }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+    }
+
+    /// What is in flight is not worked on, either.
+    fn backlog(&self) -> u64 {
+        self.input.backlog() + self.started().saturating_sub(self.output.next().0)
+    }
+}
+
+/// The futures in flight find around them what they found when they were polled.
+impl<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> Drop for AsyncStage<A, F, Fut, P> {
+    fn drop(&mut self) {
+        self.flights.clear(|| self.reactor.enter());
+    }
+}

@@ -1,0 +1,48 @@
+use std::sync::OnceLock;
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime, RuntimeFlavor};
+
+/// A tokio runtime: its timers, its sockets, its `spawn`. The futures themselves are polled by workers.
+#[derive(Debug)]
+pub(crate) struct Reactor {
+    /// That in which the run was started.
+    current: Option<Handle>,
+    /// The run's own, from its first future on.
+    own: OnceLock<Runtime>,
+}
+
+impl Reactor {
+    /// The runtime around the caller; or one of its own, where a caller who waits for the run would keep that one from
+    /// going on.
+    pub(crate) fn here() -> Self {
+        let current = Handle::try_current().ok().filter(|current| {
+            current.runtime_flavor() != RuntimeFlavor::CurrentThread && current.metrics().num_workers() > 1
+        });
+        Reactor { current, own: OnceLock::new() }
+    }
+
+    /// # Panics
+    ///
+    /// If a runtime cannot be started.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        match &self.current {
+            Some(current) => current.enter(),
+            None => self.own.get_or_init(started).enter(),
+        }
+    }
+}
+
+/// One thread for timers and sockets, and what futures spawn.
+fn started() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("millstream-tokio").enable_all();
+    builder.build().unwrap_or_else(|error| panic!("tokio's runtime cannot be started: {error}"))
+}
+
+impl Drop for Reactor {
+    /// Does not wait for what futures have spawned: nobody may in an async task.
+    fn drop(&mut self) {
+        if let Some(own) = self.own.take() {
+            own.shutdown_background();
+        }
+    }
+}
