@@ -1,7 +1,7 @@
 //! Which worker runs what: contiguous groups of stages with balanced load, and as many workers as pay.
 //!
 //! The load of a stage is measured: the numbers it moved times what a number costs. How many workers pay is tried out:
-//! one more is kept where more numbers move in the same time, and one fewer where as many do.
+//! more are kept where more numbers move in the same time, and fewer where as many do.
 
 use crate::pool::Pool;
 use std::sync::{Arc, PoisonError};
@@ -9,19 +9,17 @@ use std::time::{Duration, Instant};
 
 /// How long a placement is watched before it is judged.
 const WINDOW: Duration = Duration::from_millis(10);
-/// One more worker must move at least so much more.
+/// More workers must move at least so much more.
 const GAIN: f64 = 1.10;
-/// One fewer worker is enough if it moves at least so much.
+/// Fewer workers are enough if they move at least so much.
 const ENOUGH: f64 = 0.97;
 /// The longest time between two trials.
 const SELDOM: Duration = Duration::from_secs(2);
 
 /// Decides how many workers there are.
 pub(crate) struct Controller {
-    /// Set by the user: then it is not changed by measurement.
-    fixed: bool,
-    /// The most there can be.
-    most: usize,
+    /// How many workers there can be: if only one number, that is not changed by measurement.
+    choices: Choices,
     workers: usize,
     trial: Option<Trial>,
     window: Option<(Instant, u64)>,
@@ -35,6 +33,37 @@ pub(crate) struct Controller {
     cuts: Vec<usize>,
 }
 
+/// How many workers may be tried.
+#[derive(Clone, Copy, Debug)]
+enum Choices {
+    Only,
+    /// From 1 up to so many.
+    UpTo(usize),
+    /// Either of two: a worker a core, and more than that.
+    Either {
+        cores: usize,
+        asked: usize,
+    },
+}
+
+impl Choices {
+    fn more(self, workers: usize) -> Option<usize> {
+        match self {
+            Choices::UpTo(most) if workers < most => Some(workers + 1),
+            Choices::Either { cores, asked } if workers == cores => Some(asked),
+            _ => None,
+        }
+    }
+
+    fn fewer(self, workers: usize) -> Option<usize> {
+        match self {
+            Choices::UpTo(_) if workers > 1 => Some(workers - 1),
+            Choices::Either { cores, asked } if workers == asked => Some(cores),
+            _ => None,
+        }
+    }
+}
+
 struct Trial {
     workers_before: usize,
     rate_before: f64,
@@ -43,19 +72,25 @@ struct Trial {
 impl Controller {
     /// A number of workers that stays as it is.
     pub(crate) fn fixed(workers: usize, decision: String) -> Self {
-        Controller::new(true, workers, workers, decision)
+        Controller::new(Choices::Only, workers, decision)
+    }
+
+    /// More workers than cores: they were asked for, and are kept unless a worker a core moves as much. Where no stage
+    /// waits, they only take turns.
+    pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
+        Controller { upwards: false, ..Controller::new(Choices::Either { cores, asked }, asked, decision) }
     }
 
     /// Begins with one worker and finds out whether more pay, up to `most`.
     pub(crate) fn automatic(most: usize, decision: String) -> Self {
-        Controller::new(false, 1, most, decision)
+        let choices = if most == 1 { Choices::Only } else { Choices::UpTo(most) };
+        Controller::new(choices, 1, decision)
     }
 
-    fn new(fixed: bool, workers: usize, most: usize, decision: String) -> Self {
+    fn new(choices: Choices, workers: usize, decision: String) -> Self {
         let decisions = vec![decision];
         Controller {
-            fixed,
-            most,
+            choices,
             workers,
             trial: None,
             window: None,
@@ -84,7 +119,7 @@ impl Controller {
 
     /// From now on so many workers, by the user's wish.
     pub(crate) fn set(&mut self, workers: usize) {
-        self.fixed = true;
+        self.choices = Choices::Only;
         self.trial = None;
         self.window = None;
         self.workers = workers;
@@ -104,7 +139,7 @@ impl Controller {
         }
         self.window = Some((now, moved));
         let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
-        if self.fixed || self.most == 1 {
+        if matches!(self.choices, Choices::Only) {
             self.patience = (self.patience * 2).min(SELDOM);
             return true;
         }
@@ -117,14 +152,10 @@ impl Controller {
 
     fn try_out(&mut self, rate_before: f64) {
         let workers_before = self.workers;
-        let (more, fewer) = (self.workers < self.most, self.workers > 1);
-        match self.upwards {
-            true if more => self.workers += 1,
-            false if fewer => self.workers -= 1,
-            true if fewer => self.workers -= 1,
-            false if more => self.workers += 1,
-            _ => return,
-        }
+        let (more, fewer) = (self.choices.more(workers_before), self.choices.fewer(workers_before));
+        let next = if self.upwards { more.or(fewer) } else { fewer.or(more) };
+        let Some(next) = next else { return };
+        self.workers = next;
         self.trial = Some(Trial { workers_before, rate_before });
     }
 
@@ -237,8 +268,7 @@ mod tests {
     }
 
     /// Plays a run in which so many workers move so many numbers a window.
-    fn settle(most: usize, moves: impl Fn(usize) -> u64) -> usize {
-        let mut controller = Controller::automatic(most, String::new());
+    fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
         let (mut now, mut moved) = (Instant::now(), 0);
         for _ in 0..10_000 {
             controller.review(now, moved);
@@ -250,9 +280,19 @@ mod tests {
 
     #[test]
     fn workers_are_added_as_long_as_they_pay() {
-        assert_eq!(settle(4, |workers| workers as u64 * 1000), 4);
-        assert_eq!(settle(4, |workers| workers.min(2) as u64 * 1000), 2);
-        assert_eq!(settle(4, |workers| 1000 / workers as u64), 1);
-        assert_eq!(settle(1, |_| 1000), 1);
+        let automatic = |most| Controller::automatic(most, String::new());
+        assert_eq!(settle(automatic(4), |workers| workers as u64 * 1000), 4);
+        assert_eq!(settle(automatic(4), |workers| workers.min(2) as u64 * 1000), 2);
+        assert_eq!(settle(automatic(4), |workers| 1000 / workers as u64), 1);
+        assert_eq!(settle(automatic(1), |_| 1000), 1);
+    }
+
+    #[test]
+    fn more_workers_than_cores_are_kept_only_where_they_move_more() {
+        let crowded = || Controller::crowded(16, 2, String::new());
+        assert_eq!(crowded().workers(), 16);
+        assert_eq!(settle(crowded(), |workers| workers as u64 * 1000), 16);
+        assert_eq!(settle(crowded(), |workers| workers.min(2) as u64 * 1000), 2);
+        assert_eq!(settle(Controller::fixed(16, String::new()), |workers| 1000 / workers as u64), 16);
     }
 }

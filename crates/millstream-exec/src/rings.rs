@@ -68,7 +68,9 @@ impl Rings {
         self
     }
 
-    /// How many threads run the tasklets: at least 1. There are never more than tasklets.
+    /// How many threads run the tasklets: at least 1. There are never more than tasklets. If they are more than the cores
+    /// that this process may use, it is tried out whether a worker a core moves as much, and then the others sleep: they
+    /// only take turns, unless closures wait.
     ///
     /// Unless it is set, a run begins with one worker and tries whether more pay, up to one for each core that this
     /// process may use ([`Report::decisions`](crate::Report::decisions) says what came out): a chain of cheap stages is
@@ -261,6 +263,11 @@ impl Rings {
     pub(crate) fn controller(&self, tasklets: usize, cores: usize) -> Controller {
         let (most, _) = self.most_workers(tasklets, cores);
         match self.workers {
+            Some(_) if most > cores => {
+                let decision =
+                    format!("{most} workers, as asked for; {cores}, one a usable core, if they move as much");
+                Controller::crowded(most, cores, decision)
+            }
             Some(_) => Controller::fixed(most, format!("{most} workers, as asked for")),
             None => {
                 let decision = format!("1 worker to begin with; more if they pay, up to {cores} usable cores");
