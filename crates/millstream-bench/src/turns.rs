@@ -35,6 +35,15 @@ impl<'a, C> Contestant<'a, C> {
     }
 }
 
+/// Whom a best one is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Against<'a> {
+    pub(crate) who: &'static str,
+    /// The fastest of these in each turn.
+    pub(crate) of: &'a [&'static str],
+    pub(crate) bound: Option<f64>,
+}
+
 /// The speed of each contestant in each turn.
 #[derive(Debug)]
 pub(crate) struct Speeds {
@@ -103,23 +112,41 @@ impl Speeds {
 
     /// The first contestant's speed over the one that is fastest in the same turn.
     pub(crate) fn ratio_as(&self, name: &'static str, whom: &[&str], bound: Option<f64>) -> Option<Ratio> {
-        self.ratio_between(self.of.first()?.0, whom, name, bound)
+        self.ratio_between(&[self.of.first()?.0], whom, name, bound)
     }
 
-    /// The speed of `ours` over the one of `whom` that is fastest in the same turn.
+    /// The fastest of `ours` over the fastest of `whom` in the same turn.
     pub(crate) fn ratio_between(
         &self,
-        ours: &str,
+        ours: &[&str],
         whom: &[&str],
         name: &'static str,
         bound: Option<f64>,
     ) -> Option<Ratio> {
-        let (_, ours) = self.of.iter().find(|(who, _)| *who == ours)?;
-        let rivals: Vec<_> = self.of.iter().filter(|(who, _)| whom.contains(who)).collect();
-        let fastest = |turn: usize| rivals.iter().map(|(_, speeds)| speeds[turn]).max_by(f64::total_cmp);
-        let samples: Option<Vec<_>> =
-            ours.iter().enumerate().map(|(turn, speed)| Some(speed / fastest(turn)?)).collect();
-        Some(Ratio::new(self.case, name, samples?, bound))
+        let pairs = self.fastest(ours)?.into_iter().zip(self.fastest(whom)?);
+        Some(Ratio::new(self.case, name, pairs.map(|(ours, theirs)| ours / theirs).collect(), bound))
+    }
+
+    /// The speed of the fastest of these in each turn; none if none of them took part.
+    fn fastest(&self, whom: &[&str]) -> Option<Vec<f64>> {
+        let taking_part = self.of.iter().filter(|(who, _)| whom.contains(who)).map(|(_, speeds)| speeds.clone());
+        taking_part.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
+    }
+
+    /// The fastest of `ours` in each turn, as a case of its own, against the fastest of some others at a time.
+    pub(crate) fn best(&self, case: &'static str, ours: &[&str], against: &[Against<'_>]) -> Results {
+        let figure = self.fastest(ours).map(|speeds| Figure::new(case, "ours", speeds, self.unit));
+        let ratio = |Against { who, of, bound }: &Against<'_>| {
+            self.ratio_between(ours, of, who, *bound).map(|ratio| Ratio { case, ..ratio })
+        };
+        let ratios = against.iter().filter_map(ratio).collect();
+        Results { others: self.others, figures: figure.into_iter().collect(), ratios }
+    }
+
+    /// The median speeds of everybody but these.
+    pub(crate) fn without(mut self, whom: &[&str]) -> Results {
+        self.of.retain(|(who, _)| !whom.contains(who));
+        self.results([])
     }
 
     /// The median speeds, and these ratios.
@@ -145,6 +172,7 @@ mod tests {
     fn ratios_are_made_turn_by_turn() {
         assert_eq!(speeds().ratio("a", None).unwrap().samples, [0.5, 4.0]);
         assert_eq!(speeds().ratio_as("best", &["a", "b"], None).unwrap().samples, [0.5, 2.0]);
+        assert_eq!(speeds().ratio_between(&["a", "b"], &["ours"], "best", None).unwrap().samples, [2.0, 0.5]);
         assert!(speeds().ratio("nobody", None).is_none());
     }
 

@@ -1,45 +1,60 @@
-//! Numbers from a source on one worker to a sink on another; and two threads with somebody else's ring or channel
-//! between them, each at the ring size that suits it best.
+//! Numbers from a source on one pinned worker to a sink on another; and two pinned threads with somebody else's ring or
+//! channel between them.
+//!
+//! Lines go from one core to another at a speed that depends most of all on how many slots there are between the two.
+//! So everybody with a ring takes part with several sizes, and in case `speed` the best of ours meets the best of theirs;
+//! the other cases are of one of our sizes each.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::rivals::Task;
 use crate::setting::Setting;
-use crate::turns::{Contestant, Work, take_turns};
+use crate::turns::{Against, Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{ThreadId, current};
 
+const OURS: [&str; 3] = ["ours-4096", "ours-65536", "ours-262144"];
+const CASES: [&str; 3] = ["ring4096", "ring65536", "ring262144"];
+const SLOTS: [usize; 3] = [4096, 65_536, 262_144];
+
+const RTRB: [&str; 4] = ["rtrb-chunk-1024", "rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-262144"];
+const DISRUPTOR: [&str; 4] = ["disruptor-1024", "disruptor-8192", "disruptor-65536", "disruptor-262144"];
+const RIVALS_SLOTS: [usize; 4] = [1024, 8192, 65_536, 262_144];
+
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(50_000_000, 10_000_000);
-    let cases: Result<Vec<_>, _> =
-        setting.ring_cases().into_iter().map(|(case, rings)| at(setting, case, &rings.workers(2), n)).collect();
-    cases.map(Results::joined)
-}
-
-const RTRB: [(&str, usize); 3] = [("rtrb-chunk-1024", 1024), ("rtrb-chunk-8192", 8192), ("rtrb-chunk-65536", 65_536)];
-const DISRUPTOR: [(&str, usize); 3] = [("disruptor-1024", 1024), ("disruptor-8192", 8192), ("disruptor-65536", 65_536)];
-
-fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Results, Failure> {
     let expected = (0..n).fold(0, u64::wrapping_add);
     let rival = |as_whom: &'static str, who, size| {
         setting.rivals.contestant(as_whom, expected, Task { workload: "hop", who, items: n, size })
     };
-    let mut contestants = vec![Contestant::new("ours", expected, || ours(rings, n))];
+    let rings = setting.rings(2).pin_workers(true);
+    let of_ring = |(name, slots): (&&'static str, usize)| {
+        let rings = rings.clone().ring(setting.ring.unwrap_or(slots));
+        Contestant::new(name, expected, move || ours(&rings, n))
+    };
+    let mut contestants: Vec<_> = OURS.iter().zip(SLOTS).map(of_ring).collect();
     contestants.extend(rival("crossbeam-vec1024", "crossbeam-vec", 64));
     contestants.extend(rival("crossbeam", "crossbeam", 1024));
-    contestants.extend(RTRB.iter().filter_map(|(name, size)| rival(name, "rtrb-chunk", *size)));
-    contestants.extend(DISRUPTOR.iter().filter_map(|(name, size)| rival(name, "disruptor", *size)));
-    let work = Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 };
+    contestants.extend(RTRB.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "rtrb-chunk", size)));
+    contestants.extend(DISRUPTOR.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "disruptor", size)));
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratios = [
-        speeds.ratio("crossbeam-vec1024", Some(0.7)),
-        speeds.ratio_as("rtrb-chunk", &RTRB.map(|(name, _)| name), Some(1.8)),
-        speeds.ratio_as("disruptor", &DISRUPTOR.map(|(name, _)| name), Some(1.8)),
-        speeds.ratio("crossbeam", None),
-    ];
-    Ok(speeds.results(ratios))
+    let against = |bounds: [Option<f64>; 3]| {
+        [
+            Against { who: "crossbeam-vec1024", of: &["crossbeam-vec1024"], bound: bounds[0] },
+            Against { who: "rtrb-chunk", of: &RTRB, bound: bounds[1] },
+            Against { who: "disruptor", of: &DISRUPTOR, bound: bounds[2] },
+            Against { who: "crossbeam", of: &["crossbeam"], bound: None },
+        ]
+    };
+    let mut cases = vec![speeds.best("speed", &OURS, &against([Some(0.7), Some(1.8), Some(1.8)]))];
+    for (case, ours) in CASES.into_iter().zip(OURS) {
+        cases.push(speeds.best(case, &[ours], &against([Some(0.7), None, None])));
+    }
+    cases.push(speeds.without(&OURS));
+    Ok(Results::joined(cases))
 }
 
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
@@ -49,10 +64,11 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
         let _ = &sink;
         *sum = sum.wrapping_add(*x);
     };
-    let (sum, _) = pipeline::<u64>().run_with(rings, source::ready(numbers), 0, add)?;
+    let (sum, report) = pipeline::<u64>().run_with(rings, source::ready(numbers), 0, add)?;
+    let pinned = matches!(report.pinned[..], [Some(first), Some(second)] if first != second) || report.cores.usable < 2;
     match (source_at.thread(), sink_at.thread()) {
-        (Some(source), Some(sink)) if source != sink => Ok(sum),
-        _ => Err(Failure::Threads("the source and the sink did not run on two threads")),
+        (Some(source), Some(sink)) if source != sink && pinned => Ok(sum),
+        _ => Err(Failure::Threads("the source and the sink did not run on two threads on a core each")),
     }
 }
 

@@ -56,7 +56,7 @@ fn at(setting: &Setting, Set { case, items, nap, bounds }: Set) -> Result<Result
     let [rings, sharded] = bounds;
     let ratios = [
         speeds.ratio("model", rings),
-        speeds.ratio_between("ours-sharded", &["model"], "model-sharded", sharded),
+        speeds.ratio_between(&["ours-sharded"], &["model"], "model-sharded", sharded),
         speeds.ratio("inline", None),
     ];
     Ok(speeds.results(ratios))

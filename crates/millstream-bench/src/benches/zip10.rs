@@ -43,12 +43,17 @@ struct Compared {
 pub(crate) fn read(setting: &Setting) -> Result<Results, Failure> {
     let ours = |rings: &Rings, n| {
         let p = pipeline::<u64>().fanout(ways!(|p, _i| p; 0 1 2 3 4), ways!(|p, _i| p; 5 6 7 8 9));
-        let sink = p.run_with(rings, source::ready(0..n), 0, |same: &mut u64, SequenceNumber(number), output| {
-            *same += u64::from(work::all_are(number, halves!(output)));
+        let seen = work::Seen::default();
+        let sink = p.run_with(rings, source::ready(0..n), seen, |seen, SequenceNumber(number), output| {
+            seen.look(number, halves!(output));
         });
-        Ok(sink?.0)
+        Ok(sink?.0.checksum())
     };
-    let fused = |n| (0..n).fold(0, |same, x| same + u64::from(work::all_are(x, [black_box(x); 10])));
+    let fused = |n| {
+        let mut seen = work::Seen::default();
+        (0..n).for_each(|x| seen.look(x, [black_box(x); 10]));
+        seen.checksum()
+    };
     run(setting, &Compared { workload: "zip10", bound: 8.0, ours, fused })
 }
 

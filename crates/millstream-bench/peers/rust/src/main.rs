@@ -3,6 +3,7 @@
 //! A line `WORKLOAD WHO ITEMS SIZE` on standard input is one go; the answer is a line of numbers: for most workloads the
 //! nanoseconds it took, threads and queues and all, and the checksum.
 
+mod cores;
 mod crossbeam;
 mod disruptor_ring;
 mod latency;

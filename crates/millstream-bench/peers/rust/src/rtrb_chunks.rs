@@ -1,16 +1,17 @@
 //! rtrb: a ring of one producer and one consumer, read and written by the chunk.
 
+use crate::cores::{on_core, start_on_core};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::hint::spin_loop;
-use std::thread;
 
 /// The most that is moved at once.
 const CHUNK: usize = 1024;
 
 pub(crate) fn hop(items: u64, size: usize) -> u64 {
     let (producer, consumer) = RingBuffer::new(size);
-    thread::spawn(move || write(producer, items));
-    read(consumer, items)
+    let writer = start_on_core(0, move || write(producer, items));
+    let sum = on_core(1, move || read(consumer, items));
+    writer.join().map_or(0, |()| sum)
 }
 
 fn write(mut producer: Producer<u64>, items: u64) {

@@ -24,10 +24,26 @@ pub(crate) fn if_even(x: u64, even: bool) -> u64 {
     if even { x } else { 0 }
 }
 
-/// `zip10`: whether ten halves are this number.
-#[inline(always)]
-pub(crate) fn all_are(number: u64, halves: [u64; 10]) -> bool {
-    halves.into_iter().fold(0, |other, half| other | (half ^ number)) == 0
+/// `zip10`: how many numbers were seen, and in which bits any of their halves was another number than the one that it
+/// should be.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    numbers: u64,
+    wrong: u64,
+}
+
+impl Seen {
+    /// Looks at all ten halves of a number. No branch, so that the compiler can look at several numbers at a time.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, number: u64, halves: [u64; 10]) {
+        self.numbers += 1;
+        self.wrong = halves.into_iter().fold(self.wrong, |wrong, half| wrong | (half ^ number));
+    }
+
+    /// How many numbers were seen, if all was as it should be.
+    pub(crate) fn checksum(self) -> u64 {
+        if self.wrong == 0 { self.numbers } else { u64::MAX }
+    }
 }
 
 /// `zip10-write`: what branch `i` writes.

@@ -1,13 +1,14 @@
 //! One item a message.
 
+use crate::cores::{on_core, start_on_core};
 use crate::work;
 use crossbeam_channel::{Receiver, bounded};
 use std::thread;
 
 pub(crate) fn hop(items: u64, capacity: usize) -> u64 {
     let (sender, receiver) = bounded(capacity);
-    thread::spawn(move || (0..items).try_for_each(|x| sender.send(x)));
-    receiver.into_iter().fold(0, u64::wrapping_add)
+    start_on_core(0, move || (0..items).try_for_each(|x| sender.send(x)));
+    on_core(1, move || receiver.into_iter().fold(0, u64::wrapping_add))
 }
 
 /// Seven stages between a source and a sink: nine threads.

@@ -1,12 +1,15 @@
 //! `Vec`s of many items, so that one hand-over serves them all. A map changes its `Vec` in place.
 
 use super::chunks;
+use crate::cores::{on_core, start_on_core};
 use crate::work;
 use crossbeam_channel::{Receiver, bounded};
 use std::thread;
 
 pub(crate) fn hop(items: u64, capacity: usize) -> u64 {
-    summed(source(items, capacity))
+    let (sender, receiver) = bounded(capacity);
+    start_on_core(0, move || chunks(items).try_for_each(|chunk| sender.send(chunk)));
+    on_core(1, move || summed(receiver))
 }
 
 pub(crate) fn chain3(items: u64, capacity: usize) -> u64 {

@@ -19,16 +19,15 @@ pub(crate) fn zip2(items: u64, capacity: usize) -> u64 {
     items.fold(0, |sum, (x, even)| sum.wrapping_add(work::if_even(x, even)))
 }
 
-/// Ten branches that pass their numbers on; how many numbers are the same in all of them, and the next one.
+/// Ten branches that pass their numbers on.
 pub(crate) fn zip10(items: u64, capacity: usize) -> u64 {
     let branches = branches(items, capacity);
-    let mut next = 0;
-    let mut same = 0;
+    let (mut next, mut seen) = (0, work::Seen::default());
     rows(&branches, |halves| {
-        same += u64::from(work::all_are(next, halves));
+        seen.look(next, halves);
         next += 1;
     });
-    same
+    seen.checksum()
 }
 
 /// Ten maps; the sum of what the ten halves come to.
