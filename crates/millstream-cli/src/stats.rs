@@ -52,6 +52,8 @@ fn stage(stage: &StageReport) -> Value {
     json!({
         "name": stage.name,
         "moved": stage.moved,
+        "steps": stage.steps,
+        "mean_batch": stage.mean_batch(),
         "left": stage.left,
         "ns_per_number": stage.ns_per_number,
         "longest_step": stage.longest_step.as_secs_f64(),

@@ -43,8 +43,10 @@ pub(crate) struct Seat {
     home: Home,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     done: AtomicBool,
-    /// Numbers moved. Only whoever holds the lock stores it, and so with the next two.
+    /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
     moved: AtomicU64,
+    /// Steps in which something moved.
+    steps: AtomicU64,
     timed_moved: AtomicU64,
     timed_ns: AtomicU64,
     longest_ns: AtomicU64,
@@ -64,6 +66,7 @@ impl Seat {
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
             moved: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
             timed_moved: AtomicU64::new(0),
             timed_ns: AtomicU64::new(0),
             longest_ns: AtomicU64::new(0),
@@ -111,6 +114,7 @@ impl Seat {
         }
         if progress.moved > 0 {
             add(&self.moved, progress.moved as u64);
+            add(&self.steps, 1);
             // Whoever waits for what this step did need not wait for the round.
             shared.signal.notify_early();
         }
@@ -319,6 +323,7 @@ impl Pool {
             StageReport {
                 name: seat.name.clone(),
                 moved: seat.moved(),
+                steps: seat.steps.load(Ordering::Relaxed),
                 left,
                 ns_per_number: seat.cost(),
                 longest_step,

@@ -55,6 +55,8 @@ pub struct StageReport {
     pub name: String,
     /// Numbers it moved. END counts, apart from a shard's.
     pub moved: u64,
+    /// The steps in which it moved them.
+    pub steps: u64,
     /// Numbers of its input that it has not worked on.
     pub left: u64,
     /// What a number cost on average, in nanoseconds, by the steps that were timed.
@@ -69,6 +71,15 @@ pub struct StageReport {
     pub overruns: u64,
     /// Whether it had a thread of its own.
     pub blocking: bool,
+}
+
+impl StageReport {
+    /// How many numbers it moved at once, on average; 0 if it moved none. The most is what
+    /// [`batch`](crate::Rings::batch) says, and END, which a source moves with its last values.
+    #[must_use]
+    pub fn mean_batch(&self) -> f64 {
+        if self.steps == 0 { 0.0 } else { self.moved as f64 / self.steps as f64 }
+    }
 }
 
 /// A stage that took longer than its [budget](crate::Rings::step_budget).

@@ -89,6 +89,18 @@ fn a_report_counts() {
 }
 
 #[test]
+fn a_report_shows_the_batches() {
+    let p = pipeline::<u64>().map(|x| x + 1);
+    for (batch, steps) in [(1, 1000), (100, 10), (300, 4)] {
+        let report = p.run(&Rings::new().workers(1).batch(batch), source::ready(0..1000), |_, _| ()).unwrap();
+        // And one for END.
+        let map = &report.stages[1];
+        assert_eq!((map.moved, map.steps), (1001, steps + 1));
+        assert_eq!(map.mean_batch(), 1001.0 / (steps + 1) as f64);
+    }
+}
+
+#[test]
 fn options_that_cannot_be_are_refused() {
     let refused = |rings: Rings| pipeline::<u64>().collect(&rings, 0..5).unwrap_err().to_string();
     assert!(refused(Rings::new().ring(3)).contains("power of two"));

@@ -1,5 +1,5 @@
-//! A source, two cheap maps and a sink: on as many workers as pay, on one, on two, in one loop, and on a thread each with
-//! channels of `Vec`s between them.
+//! A source, two cheap maps and a sink: on as many workers as pay, on one, on two, on one without batches, in one loop, and
+//! on a thread each with channels of `Vec`s between them.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -12,9 +12,23 @@ use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(200_000_000, 50_000_000);
-    let cases: Result<Vec<_>, _> =
-        setting.ring_cases().into_iter().map(|(case, rings)| at(setting, case, &rings, n)).collect();
-    cases.map(Results::joined)
+    let cases = setting.ring_cases().into_iter().map(|(case, rings)| at(setting, case, &rings, n));
+    let cases = cases.chain([batches(setting, n / 20)]);
+    cases.collect::<Result<Vec<_>, _>>().map(Results::joined)
+}
+
+/// One worker that moves whole batches, and one that moves one number at a time.
+fn batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
+    let expected = fused(n);
+    let (whole, single) = (setting.rings(1), setting.rings(1).batch(1));
+    let contestants = vec![
+        Contestant::new("ours", expected, || ours(&whole, n)),
+        Contestant::new("batch-1", expected, || ours(&single, n)),
+    ];
+    let work = Work { case: "batch", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
+    let speeds = take_turns(setting, work, contestants)?;
+    let ratio = speeds.ratio("batch-1", None);
+    Ok(speeds.results([ratio]))
 }
 
 fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Results, Failure> {

@@ -29,6 +29,7 @@ fn stats_tell_what_the_run_did() {
     for stage in &stages[1..] {
         assert_eq!((&stage["moved"], &stage["left"], &stage["blocking"]), (&2.into(), &0.into(), &false.into()));
         assert!(stage["longest_step"].is_f64() && stage["ns_per_number"].is_f64(), "{stage}");
+        assert!(stage["mean_batch"].as_f64().unwrap() * stage["steps"].as_f64().unwrap() == 2.0, "{stage}");
     }
 }
 
