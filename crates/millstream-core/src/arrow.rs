@@ -2,11 +2,13 @@ mod asynchronous;
 mod choice;
 mod clock;
 mod parts;
+mod streams;
 
 pub use asynchronous::AsyncExt;
 pub use choice::ArrowChoice;
 pub use clock::ClockExt;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
+pub use streams::StreamsExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{

@@ -22,7 +22,7 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
 
     /// As [`deploy`](Deploy::deploy), at the outer level: what comes in is the source's stream or what is left of it,
     /// and not the input of a body. Only there can a stage end the stream before its source does
-    /// (`take`).
+    /// ([`take`](crate::StreamsExt::take)).
     ///
     /// Whoever starts a pipeline calls this. A combinator deploys its bodies by `deploy`; one that only puts pipelines
     /// one behind the other hands the level on.

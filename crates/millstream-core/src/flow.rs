@@ -33,6 +33,13 @@ pub trait Own: Flow {
     type Owned: Event;
     /// Clones a value out of its slot.
     fn own(value: Self::Ref<'_>) -> Self::Owned;
+    /// Whether a slot holds this value. Clones it where the shape cannot compare it in its slot.
+    fn is(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
+    where
+        Self::Owned: PartialEq,
+    {
+        *owned == Self::own(value)
+    }
 }
 
 /// What a shape is made of, without values of it.
@@ -70,12 +77,26 @@ impl<T: Event + Clone, D: Density> Own for Val<T, D> {
     fn own(value: &T) -> T {
         value.clone()
     }
+    #[inline]
+    fn is(owned: &T, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        owned == value
+    }
 }
 
 impl<F: Own> Own for Masked<F> {
     type Owned = F::Owned;
     fn own(value: Self::Ref<'_>) -> Self::Owned {
         F::own(value)
+    }
+    #[inline]
+    fn is(owned: &F::Owned, value: Self::Ref<'_>) -> bool
+    where
+        F::Owned: PartialEq,
+    {
+        F::is(owned, value)
     }
 }
 
@@ -86,6 +107,13 @@ where
     type Owned = <L::Target as Own>::Owned;
     fn own(value: Self::Ref<'_>) -> Self::Owned {
         <L::Target as Own>::own(value)
+    }
+    #[inline]
+    fn is(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
+    where
+        Self::Owned: PartialEq,
+    {
+        <L::Target as Own>::is(owned, value)
     }
 }
 

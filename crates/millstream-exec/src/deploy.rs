@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod clock;
+mod streams;
 
 use crate::group_stage::stateless_stage;
 use crate::stage::{EndSlot, stage};
@@ -217,8 +218,10 @@ where
     P::In: Carried,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
+        let outside = std::mem::replace(&mut wiring.aside, true);
         // A ring without readers never holds back its stage.
         drop(self.body.deploy(input.fork(), wiring));
+        wiring.aside = outside;
         input
     }
 }

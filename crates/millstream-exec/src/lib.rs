@@ -17,6 +17,7 @@ mod async_stage;
 mod boxed;
 mod budget;
 mod carried;
+mod cut_stage;
 mod deploy;
 mod error;
 mod explain;

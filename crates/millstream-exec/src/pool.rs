@@ -41,6 +41,9 @@ pub(crate) struct Pool {
 pub(crate) struct Seat {
     pub(crate) name: String,
     home: Home,
+    /// Whether nobody waits for what it does: it stands in a `tee`.
+    aside: bool,
+    index: usize,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     done: AtomicBool,
     /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
@@ -56,13 +59,15 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    fn new(Named { name, tasklet, home }: Named, budgets: Option<&Budgets>) -> Self {
+    fn new(index: usize, Named { name, tasklet, home, aside }: Named, budgets: Option<&Budgets>) -> Self {
         let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
         Seat {
             budget,
             overruns: AtomicU64::new(0),
             name,
             home,
+            aside,
+            index,
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
             moved: AtomicU64::new(0),
@@ -87,6 +92,27 @@ impl Seat {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the stream has ended behind this seat.
+    fn cancelled(&self, shared: &Shared) -> bool {
+        self.index < shared.cancelled()
+    }
+
+    /// Gives a cancelled tasklet up, unless somebody else is at it. One that stands aside first does what there is to
+    /// do.
+    fn cancel(&self, shared: &Shared, alone: bool) -> Option<Progress> {
+        let mut occupant = match self.occupant.try_lock() {
+            Ok(occupant) => occupant,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let busy = self.aside && !(alone && occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0));
+        if busy {
+            return Some(Progress::NONE);
+        }
+        self.give_up(occupant.take(), shared);
+        Some(Progress::DONE)
+    }
+
     /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
     /// then when it has ended.
     fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
@@ -102,6 +128,8 @@ impl Seat {
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
         let progress = match catch_unwind(AssertUnwindSafe(|| tasklet.step())) {
             Ok(progress) => progress,
+            // Behind the end of the stream.
+            Err(_) if self.cancelled(shared) && !self.aside => Progress::DONE,
             Err(payload) => {
                 shared.fail(&self.name, tasklet.failed_at(), payload.as_ref());
                 Progress::NONE
@@ -163,7 +191,8 @@ impl Pool {
         pins: Option<Pins>,
         budgets: Option<&Budgets>,
     ) -> Arc<Self> {
-        let seats: Vec<Seat> = tasklets.into_iter().map(|tasklet| Seat::new(tasklet, budgets)).collect();
+        let seats = tasklets.into_iter().enumerate().map(|(index, tasklet)| Seat::new(index, tasklet, budgets));
+        let seats: Vec<Seat> = seats.collect();
         let cooperative: Vec<usize> = (0..seats.len()).filter(|i| seats[*i].home == Home::Workers).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
@@ -286,12 +315,19 @@ impl Pool {
     /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
     /// at it.
     pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
+        let before = &self.seats[..seat];
         let seat = &self.seats[seat];
         if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
             return Some(0);
         }
-        let progress = seat.step(&self.shared, clock)?;
-        if progress.done && !seat.done.swap(true, Ordering::Relaxed) {
+        let progress = match seat.cancelled(&self.shared) {
+            true => match seat.cancel(&self.shared, before.iter().all(|seat| seat.done.load(Ordering::Acquire)))? {
+                Progress::NONE => seat.step(&self.shared, clock)?,
+                cancelled => cancelled,
+            },
+            false => seat.step(&self.shared, clock)?,
+        };
+        if progress.done && !seat.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))

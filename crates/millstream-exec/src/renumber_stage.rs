@@ -195,7 +195,8 @@ impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
     }
 
     fn backlog(&self) -> u64 {
-        self.input.backlog()
+        // What is left of a value is as good as one that waits.
+        self.input.backlog() + u64::from(self.values.is_some())
     }
 }
 

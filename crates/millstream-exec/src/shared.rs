@@ -5,7 +5,7 @@ use crate::{RunError, Signal};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::message;
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) struct Shared {
@@ -16,6 +16,8 @@ pub(crate) struct Shared {
     pub(crate) patience: Patience,
     stopped: AtomicBool,
     draining: AtomicBool,
+    /// Nobody wants what the tasklets before this seat do.
+    cancelled: AtomicUsize,
     failure: Mutex<Option<RunError>>,
 }
 
@@ -27,6 +29,7 @@ impl Shared {
             patience,
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            cancelled: AtomicUsize::new(0),
             failure: Mutex::new(None),
         }
     }
@@ -49,6 +52,17 @@ impl Shared {
     /// Sources take no further values. Whoever says so notifies.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// How many seats, from the first on, are cancelled.
+    pub(crate) fn cancelled(&self) -> usize {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Nobody wants any more what these first tasklets do. The run goes on.
+    pub(crate) fn cancel(&self, seats: usize) {
+        self.cancelled.fetch_max(seats, Ordering::Relaxed);
+        self.signal.notify();
     }
 
     /// Ends the run because user code of this stage panicked.

@@ -40,6 +40,34 @@ impl EndSlot {
     }
 }
 
+/// Publishes END once the input's is there, if there is room for what it may hold: `slot` of the input's. Meanwhile
+/// `at_end` is its number.
+pub(crate) fn take_end<A: Wire, S: Event>(
+    input: &mut Reader<A>,
+    output: &mut Producer<S>,
+    marks: &mut u64,
+    at_end: &mut Option<u64>,
+    end_slot: EndSlot,
+    slot: impl FnOnce(Option<A::Ref<'_>>) -> S,
+) -> Progress {
+    // What user code says of END must not be asked twice.
+    if end_slot == EndSlot::Written && output.free() == 0 {
+        return Progress::NONE;
+    }
+    let Some(end) = input.end() else { return Progress::NONE };
+    if !end.copy_marks(marks, |mark| output.copy_mark(mark).is_ok()) {
+        end.keep();
+        return Progress::NONE;
+    }
+    *at_end = Some(end.number().0);
+    let last = end_slot.then(|| slot(end.value()));
+    *at_end = None;
+    match output.try_end(last) {
+        Ok(()) => Progress::ENDED,
+        Err(_) => unreachable!("there was room for END"),
+    }
+}
+
 struct Stage<A: Wire, B: Event, D: Density, F> {
     input: Reader<A>,
     output: Producer<D::Slot<B>>,
@@ -72,27 +100,6 @@ where
         claim.publish();
         batch.len()
     }
-
-    /// Publishes END once the input's is there.
-    fn try_end(&mut self) -> Progress {
-        // What user code says of END must not be asked twice.
-        if self.end == EndSlot::Written && self.output.free() == 0 {
-            return Progress::NONE;
-        }
-        let Some(end) = self.input.end() else { return Progress::NONE };
-        let output = &mut self.output;
-        if !end.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
-            end.keep();
-            return Progress::NONE;
-        }
-        self.at_end = Some(end.number().0);
-        let last = self.end.then(|| D::pack((self.f)(end.value(), true)));
-        self.at_end = None;
-        match self.output.try_end(last) {
-            Ok(()) => Progress::ENDED,
-            Err(_) => unreachable!("there was room for END"),
-        }
-    }
 }
 
 impl<A: Wire, B: Event, D: Density, F> Tasklet for Stage<A, B, D, F>
@@ -111,7 +118,10 @@ where
             return Progress::moved(self.batch - left);
         }
         self.output.sweep();
-        self.try_end()
+        let f = &mut self.f;
+        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
+            D::pack(f(value, true))
+        })
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -1,3 +1,4 @@
+use crate::handle::EndSource;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::tasklet::Tasklet;
@@ -10,8 +11,12 @@ pub struct Wiring {
     pub(crate) batch: usize,
     /// How many tasklets run each stage that is deployed now: more than one inside `shard`.
     pub(crate) width: usize,
+    /// Whether what is deployed now stands aside: in a `tee`.
+    pub(crate) aside: bool,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
+    /// Ends the stream of a source that is not a tasklet.
+    pub(crate) end_source: Option<EndSource>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     reactor: Option<Arc<Reactor>>,
@@ -23,6 +28,7 @@ pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
+    pub(crate) aside: bool,
 }
 
 /// Who runs a tasklet.
@@ -37,7 +43,8 @@ pub(crate) enum Home {
 impl Wiring {
     pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
         let names = plan.stages.into_iter();
-        Wiring { slots, batch, width: 1, inline, shared, tasklets: Vec::new(), reactor: None, names }
+        let (end_source, tasklets, reactor) = (None, Vec::new(), None);
+        Wiring { slots, batch, width: 1, aside: false, inline, end_source, shared, tasklets, reactor, names }
     }
 
     /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
@@ -54,12 +61,13 @@ impl Wiring {
     pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
         let name = self.names.next().map_or_else(|| "unplanned".to_owned(), |stage| stage.name);
         let home = if self.inline { Home::Workers } else { home };
-        self.tasklets.extend(tasklets.into_iter().map(|tasklet| Named { name: name.clone(), tasklet, home }));
+        let aside = self.aside;
+        self.tasklets.extend(tasklets.into_iter().map(|tasklet| Named { name: name.clone(), tasklet, home, aside }));
     }
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
-        self.tasklets.push(Named { name: name.to_owned(), tasklet, home: Home::Workers });
+        self.tasklets.push(Named { name: name.to_owned(), tasklet, home: Home::Workers, aside: false });
     }
 }
 

@@ -164,3 +164,32 @@ fn readers_of_both_shapes_see_one_ring() {
     assert_eq!(holed.end().unwrap().value(), Some(&9));
     assert_eq!(whole.end().unwrap().value(), None, "the END of a full edge is empty");
 }
+
+#[test]
+fn a_mask_that_ends_first_ends_the_edge() {
+    let (mut values, input) = ring::<String, Holed>(2).unwrap();
+    let (mut mask, masks) = ring::<bool, Full>(2).unwrap();
+    let mut edge = input.masked(masks);
+    publish(&mut values, [Some("a".to_owned())]);
+    publish(&mut mask, [true]);
+    mask.try_end(None).unwrap();
+    let batch = edge.batch(9).unwrap();
+    assert_eq!(batch.iter().collect::<Vec<_>>(), [Some(&"a".to_owned())]);
+    drop(batch);
+    assert!(edge.batch(1).is_none(), "number 1 is END, though there is nothing on the other ring");
+    assert_eq!(edge.end().map(|end| (end.number().0, end.value().is_none())), Some((1, true)));
+    assert!(edge.ended());
+    publish(&mut values, [Some("b".to_owned()), Some("c".to_owned())]);
+    assert!(edge.batch(1).is_none() && edge.end().is_none());
+}
+
+#[test]
+fn a_mask_whose_end_has_a_slot_waits_for_the_other_rings_end() {
+    let (mut values, input) = ring::<u64, Holed>(2).unwrap();
+    let (mut mask, masks) = ring::<bool, Full>(2).unwrap();
+    let mut edge = input.masked(masks);
+    mask.try_end(Some(true)).unwrap();
+    assert!(edge.end().is_none());
+    values.try_end(Some(Some(7))).unwrap();
+    assert_eq!(edge.end().and_then(|end| end.value().copied()), Some(7));
+}

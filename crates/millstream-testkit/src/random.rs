@@ -15,10 +15,12 @@ mod kind;
 mod leaf;
 mod shape;
 mod strategy;
+mod stream;
 mod tree;
 mod value;
 
 pub use build::Built;
 pub use strategy::{Pipes, pipes, streams};
+pub use stream::Stream;
 pub use tree::Pipe;
 pub use value::{Value, values};

@@ -1,6 +1,6 @@
 //! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
 
-use millstream_core::{Arrow, AsyncExt, ClockExt, Val, pipeline};
+use millstream_core::{Arrow, AsyncExt, ClockExt, StreamsExt, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -51,6 +51,9 @@ fn no_item_allocates() {
     assert_none_per_item("fanout", fanout);
     let renumbered = pipeline::<u64>().filter(|x| x % 3 != 0).compact().flat_map(|x| *x..x + 2);
     assert_none_per_item("compact and flat_map", renumbered);
+    let streams = pipeline::<u64>().inspect(|_| ()).map_m(|x| x / 2).dedup().enumerate().map(|(n, x)| n.0 ^ x);
+    let streams = streams.pairwise().map(|(x, y)| x ^ y).skip(9).skip_while(|x| *x == 1).take_while(|_| true);
+    assert_none_per_item("inspect, map_m, dedup, enumerate, pairwise, skip and take_while", streams.take(usize::MAX));
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
     let futures = |limit: usize| pipeline::<u64>().map_async(limit, |x| std::future::ready(x + 1));
     assert_none_per_item("map_async", futures(1).then(futures(8)).shard(2, |p| p.map_async(4, |x| yielding(*x))));

@@ -7,7 +7,7 @@ use millstream_testkit::random::Pipe::{
     Both, Choose, Compact, DeadEnd, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan, Shard, Snd,
     Swap, TryMap,
 };
-use millstream_testkit::random::{Pipe, Value, pipes, streams, values};
+use millstream_testkit::random::{Pipe, Stream, Value, pipes, streams, values};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -72,14 +72,25 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
     }
 }
 
+/// Without what speaks where it is not spoken to; and without what depends on where it stands: `take` ends only the
+/// outer level, and a number counts the empty slots before it.
 fn without_folds(pipe: Pipe) -> Pipe {
-    stages(pipe, &|stage| if let Fold { start } = stage { Scan { start } } else { stage })
+    stages(pipe, &|stage| match stage {
+        Fold { start } => Scan { start },
+        Pipe::Stream(Stream::Chunks(n)) => Pipe::Stream(Stream::Windows(n)),
+        Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
+        Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
+        Pipe::Stream(Stream::Enumerate) => Pipe::Stream(Stream::Inspect),
+        stage => stage,
+    })
 }
 
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
         Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
         DeadEnd => Id,
+        Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,
+        Pipe::Stream(_) => Pipe::Stream(Stream::MapM(7)),
         stage => stage,
     })
 }
@@ -87,6 +98,8 @@ fn without_empties(pipe: Pipe) -> Pipe {
 fn without_states(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
         Scan { start: plus } | Delay { first: plus } => Map { plus },
+        Pipe::Stream(Stream::Skip(_) | Stream::SkipWhile(_)) => Filter { modulus: 3 },
+        Pipe::Stream(_) => Map { plus: 5 },
         stage => stage,
     })
 }

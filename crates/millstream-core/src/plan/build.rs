@@ -124,6 +124,12 @@ impl Describe {
         self.any_stage(input, kind, false, clock)
     }
 
+    /// As [`stage`](Describe::stage), for one that can end the stream if it stands at the outer level: it writes what
+    /// is left of its input's clock, which is another one.
+    pub fn ending_stage(&mut self, input: &Port, kind: StageKind) -> Port {
+        if self.parent.is_none() { self.new_clock(input, kind) } else { self.stage(input, kind) }
+    }
+
     fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {
         let ring = self.rings.len();
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
@@ -146,6 +152,11 @@ impl Describe {
     /// What a filter behind this edge gives: the edge's rings and the mask's.
     pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
         Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled, clock: mask.clock }
+    }
+
+    /// Two edges side by side, filled where the first one is.
+    pub fn beside(&mut self, first: &Port, second: &Port) -> Port {
+        Port { rings: [&first.rings[..], &second.rings[..]].concat(), ..*first }
     }
 
     /// Adds a combinator with two bodies, joined by number.

@@ -29,6 +29,11 @@ impl<S: Event> Leaf<S> {
         unsafe { slice.get(0) }
     }
 
+    /// Whether number `n` is END, and has no slot. The cursor behind `n` must have been acquired.
+    pub(crate) fn ends_without_slot(&self, n: u64) -> bool {
+        self.shared.end() == n && !self.shared.end_has_slot()
+    }
+
     /// END's slot, if it has one.
     ///
     /// # Safety

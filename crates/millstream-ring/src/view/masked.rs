@@ -43,7 +43,10 @@ impl<F: Wire> Wire for Masked<F> {
 impl<F: Wire> View<Masked<F>> for MaskedView<F> {
     #[inline(always)]
     fn cursor(&self) -> u64 {
-        self.inner.cursor().min(self.mask().cursor())
+        let (inner, mask) = (self.inner.cursor(), self.mask().cursor());
+        // A mask can end before the other ring, if its END has no slot: then that is the edge's END, whatever stands
+        // there on the other ring.
+        if inner + 1 == mask && self.mask.ends_without_slot(inner) { mask } else { inner.min(mask) }
     }
 
     #[inline(always)]
@@ -66,7 +69,8 @@ impl<F: Wire> View<Masked<F>> for MaskedView<F> {
     }
 
     unsafe fn at_end<'a>(&self, end: u64) -> Option<<Masked<F> as Flow>::Ref<'a>> {
-        // SAFETY: the caller's contract, which `cursor` makes true of both rings.
+        // SAFETY: the caller's contract, which `cursor` makes true of the mask, and of the other ring unless the mask has
+        // ended before it: then END has no slot here.
         let kept = unsafe { self.mask.end_slot(end) }?;
         if *kept {
             // SAFETY: as above.

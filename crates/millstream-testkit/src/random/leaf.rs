@@ -3,6 +3,7 @@
 use super::edge::Chain;
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
+use super::stream::stream;
 use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
 use super::value::Value;
 use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, Masked, Val, id};
@@ -15,6 +16,7 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
     match *tree {
         Pipe::Id => Chain::empty(input),
         Pipe::Filter { modulus } => filter(modulus, input),
+        Pipe::Stream(stage) => stream(stage, input),
         _ => with_kind!(input, A => leaf_on::<A>(tree, input)),
     }
 }

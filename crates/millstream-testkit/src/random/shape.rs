@@ -6,7 +6,7 @@ use millstream_core::{Choice, Density, Either, Event, Lens, Like, Masked, Model,
 use millstream_exec::Carried;
 
 /// What one ring of a random pipeline holds.
-pub(crate) trait Element: Event + Clone {
+pub(crate) trait Element: Event + Clone + PartialEq {
     fn value(&self) -> Value;
     fn of(value: Value) -> Self;
 }

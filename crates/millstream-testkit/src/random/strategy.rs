@@ -1,3 +1,4 @@
+use super::stream::Stream;
 use super::tree::Pipe;
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
@@ -99,8 +100,8 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     }
     let stages = match place {
         Place::Shard => 15,
-        Place::Lane => 18,
-        Place::Body | Place::Outer => 19,
+        Place::Lane => 23,
+        Place::Body | Place::Outer => 25,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -120,7 +121,28 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
         15 => Pipe::Delay { first: small },
         16 | 17 => Pipe::Scan { start: small },
+        18..=22 => Pipe::Stream(stream(rng, 10)),
+        23 => Pipe::Stream(stream(rng, 11)),
         _ => Pipe::Fold { start: small },
+    }
+}
+
+/// The last one is not quiet.
+fn stream(rng: &mut TestRng, stages: usize) -> Stream {
+    let small = below(rng, 6);
+    let modulus = 1 + small as i64;
+    match below(rng, stages) {
+        0 => Stream::Take(3 * small),
+        1 => Stream::TakeWhile(3 + 7 * modulus),
+        2 => Stream::Skip(small),
+        3 => Stream::SkipWhile(modulus),
+        4 => Stream::Dedup(modulus),
+        5 => Stream::Windows(1 + small),
+        6 => Stream::Pairwise,
+        7 => Stream::Enumerate,
+        8 => Stream::Inspect,
+        9 => Stream::MapM(modulus),
+        _ => Stream::Chunks(1 + small),
     }
 }
 
@@ -178,7 +200,7 @@ mod tests {
     fn a_failure_shrinks_to_what_makes_it_fail() {
         let mut runner = TestRunner::deterministic();
         let mut shrunk = 0;
-        for _ in 0..300 {
+        for _ in 0..400 {
             let mut tree = pipes(20).new_tree(&mut runner).unwrap();
             if !has_scan(&tree.current()) {
                 continue;
@@ -212,8 +234,9 @@ mod tests {
         let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( fold( delay( scan( fanout( \
-                   both( choose( merge( tee( shard( named( flat_map( flatten compact";
+        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( fold( delay( \
+                   scan( fanout( both( choose( merge( tee( shard( named( flat_map( flatten compact take( take_while( \
+                   skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));
     }

@@ -1,3 +1,4 @@
+use super::stream::Stream;
 use super::value::Value;
 use std::fmt;
 
@@ -76,6 +77,8 @@ pub enum Pipe {
         /// At the first value stand the halves of this number, as a pair.
         first: i64,
     },
+    /// A stage that keeps a state and its clock.
+    Stream(Stream),
     /// On a new clock, as many numbers as the digest modulo `modulus`, at least 1: `digest * 31` plus 0, 1, ...
     FlatMap {
         /// The modulus.
@@ -157,7 +160,7 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
+            Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
@@ -170,6 +173,7 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
+            Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
@@ -185,6 +189,17 @@ impl Pipe {
             Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
             Pipe::Named(p) => p.renumbers(),
+            _ => false,
+        }
+    }
+
+    /// Whether it can end the stream before its source does, if it stands at the outer level.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        match self {
+            Pipe::Stream(stage) => stage.ends(),
+            Pipe::Then(p, q) => p.ends() || q.ends(),
+            Pipe::Named(p) => p.ends(),
             _ => false,
         }
     }
@@ -299,6 +314,7 @@ impl fmt::Display for Pipe {
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::Delay { first } => write!(f, "delay({first})"),
+            Pipe::Stream(stage) => write!(f, "{stage}"),
             Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
             Pipe::Flatten => write!(f, "flatten"),
             Pipe::Compact => write!(f, "compact"),

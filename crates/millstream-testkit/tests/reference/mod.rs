@@ -3,12 +3,31 @@
 //! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
 //! and is given the whole prefix anew at every number: nothing here has a state.
 
+mod stream;
+
 use millstream_testkit::random::{Pipe, Value};
 
 pub(crate) type Slot = Option<Value>;
 
 /// Every slot of the output, from every slot of the input, END the last of both.
-pub(crate) fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
+pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
+    match tree {
+        Pipe::Then(p, q) => outer(q, &outer(p, input)),
+        Pipe::Named(p) => outer(p, input),
+        Pipe::Stream(stage) => {
+            let end = (0..input.len()).find(|n| stream::ends(*stage, input, *n)).unwrap_or(input.len() - 1);
+            let mut slots = edge(tree, input);
+            // In front of the source's END it is another one, and empty.
+            slots[end..].iter_mut().filter(|_| end + 1 < input.len()).for_each(|slot| *slot = None);
+            slots.truncate(end + 1);
+            slots
+        }
+        _ => edge(tree, input),
+    }
+}
+
+/// As [`outer`], of a body.
+fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => edge(q, &edge(p, input)),
         Pipe::Fanout(p, q) => joined(edge(p, input), edge(q, input)),
@@ -124,6 +143,7 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             Some(before.unwrap_or_else(|| Value::Pair(Box::new(halves(&Value::I(first))))))
         }
         Pipe::Fold { start } => is_end.then(|| Value::I(digests().fold(start, |state, d| state.wrapping_mul(17) ^ d))),
+        Pipe::Stream(stage) => stream::at(stage, seen, is_end),
         _ => unreachable!("{stage} is not one stage"),
     }
 }

@@ -1,0 +1,147 @@
+//! What one does with streams: each from the values up to its slot, with what was needed of them.
+
+use super::{Listed, Model, column};
+use crate::pipe::{
+    Before, Beside, Chunks, Dedup, Inspect, MapM, Number, Sift, Skip, SkipWhile, Stateful, Take, TakeWhile, Windows,
+};
+use crate::{Deploy, Event, Own, SequenceNumber};
+use std::sync::Arc;
+
+type Mask = Arc<Vec<bool>>;
+type Slots<T> = Arc<Vec<Option<T>>>;
+
+/// An edge of which only what `keep` says stays.
+fn masked<A: Listed>(input: A::Edge, mut keep: impl FnMut(A::Ref<'_>) -> bool) -> (A::Edge, Mask) {
+    let mask = (0..A::slots(&input)).map(|n| A::at(&input, n).is_some_and(&mut keep)).collect();
+    (input, Arc::new(mask))
+}
+
+/// An edge that ends at number `end`, with an empty END; as it is where that is not before its own.
+fn cut<E>((edge, mask): (E, Mask), end: Option<usize>) -> (E, Mask) {
+    match end {
+        Some(end) if end + 1 < mask.len() => (edge, Arc::new(mask[..end].iter().copied().chain([false]).collect())),
+        _ => (edge, mask),
+    }
+}
+
+impl<A: Listed> Deploy<Model> for Sift<Take<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let mut taken = 0..self.sieve.n;
+        masked::<A>(input, |_| taken.next().is_some())
+    }
+
+    fn deploy_outer(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let (edge, mask) = self.deploy(input, &mut ());
+        let taken: Vec<usize> = (0..mask.len()).filter(|n| mask[*n]).collect();
+        let end = if taken.len() == self.sieve.n { Some(taken.last().map_or(0, |last| last + 1)) } else { None };
+        cut((edge, mask), end)
+    }
+}
+
+impl<A: Listed, F> Deploy<Model> for Sift<TakeWhile<A, F>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let mut refused = false;
+        masked::<A>(input, |a| {
+            refused = refused || !(self.sieve.wanted)(a);
+            !refused
+        })
+    }
+
+    fn deploy_outer(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let (edge, mask) = self.deploy(input, &mut ());
+        let refused = (0..mask.len()).find(|n| A::at(&edge, *n).is_some() && !mask[*n]);
+        cut((edge, mask), refused)
+    }
+}
+
+impl<A: Listed> Deploy<Model> for Sift<Skip<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let mut skipped = 0..self.sieve.n;
+        masked::<A>(input, |_| skipped.next().is_none())
+    }
+}
+
+impl<A: Listed, F> Deploy<Model> for Sift<SkipWhile<A, F>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let mut wanted = false;
+        masked::<A>(input, |a| {
+            wanted = wanted || !(self.sieve.unwanted)(a);
+            wanted
+        })
+    }
+}
+
+impl<A: Listed + Own<Owned: Clone + PartialEq>> Deploy<Model> for Sift<Dedup<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+        let mut before = None;
+        masked::<A>(input, |a| {
+            let now = Some(A::own(a));
+            let differs = before != now;
+            before = now;
+            differs
+        })
+    }
+}
+
+impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Chunks<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<Vec<A::Owned>> {
+        let mut chunk = Vec::new();
+        column::<A, _>(&input, |a, end| {
+            let complete = a.is_some() && chunk.len() + 1 == self.machine.n;
+            chunk.extend(a.map(A::own));
+            (complete || end && !chunk.is_empty()).then(|| chunk.split_off(0))
+        })
+    }
+}
+
+impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Windows<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<Vec<A::Owned>> {
+        let mut all = Vec::new();
+        column::<A, _>(&input, |a, _| {
+            all.push(A::own(a?));
+            all.len().checked_sub(self.machine.n).map(|first| all[first..].to_vec())
+        })
+    }
+}
+
+impl<A: Listed, F, B: Event> Deploy<Model> for Stateful<MapM<A, F, B>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<B> {
+        column::<A, B>(&input, |a, _| Some((self.machine.f)(a?)))
+    }
+}
+
+impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Beside<Before<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (Slots<A::Owned>, A::Edge) {
+        let mut last = None;
+        (column::<A, _>(&input, |a, _| last.replace(A::own(a?))), input)
+    }
+}
+
+impl<A: Listed> Deploy<Model> for Beside<Number<A>> {
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (Slots<SequenceNumber>, A::Edge) {
+        let number = |n: usize| A::at(&input, n).map(|_| SequenceNumber(n as u64));
+        (Arc::new((0..A::slots(&input)).map(number).collect()), input)
+    }
+}
+
+impl<A: Listed, F> Deploy<Model> for Inspect<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Slots<()>) {
+        let seen = column::<A, ()>(&input, |a, _| {
+            (self.f)(a?);
+            Some(())
+        });
+        (input, seen)
+    }
+}

@@ -1,0 +1,45 @@
+use super::machine::Machine;
+use crate::plan::Filled;
+use crate::{Holed, Own};
+use std::marker::PhantomData;
+
+/// So many values as one: the original's `Recompose`.
+pub struct Chunks<A> {
+    /// How many.
+    pub n: usize,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A> Chunks<A> {
+    pub(crate) fn new(n: usize) -> Self {
+        assert!(n >= 1, "chunks(0): a chunk needs at least one value");
+        Chunks { n, shape: PhantomData }
+    }
+}
+
+impl<A: Own<Owned: Clone>> Machine for Chunks<A> {
+    type In = A;
+    type Out = Vec<A::Owned>;
+    type Density = Holed;
+    type State = Vec<A::Owned>;
+    const NAME: &'static str = "chunks";
+
+    fn start(&self) -> Vec<A::Owned> {
+        Vec::new()
+    }
+
+    #[inline]
+    fn step(&self, chunk: &mut Vec<A::Owned>, slot: Option<A::Ref<'_>>, end: bool) -> Option<Vec<A::Owned>> {
+        chunk.extend(slot.map(A::own));
+        if chunk.len() == self.n {
+            // The next one will be as long.
+            return Some(std::mem::replace(chunk, Vec::with_capacity(self.n)));
+        }
+        (end && !chunk.is_empty()).then(|| std::mem::take(chunk))
+    }
+
+    fn fills(input: Filled) -> Filled {
+        Filled { end: true, ..input }
+    }
+}
+super::debug!(Chunks<A>);

@@ -1,0 +1,33 @@
+use super::sieve::Sieve;
+use crate::Own;
+use std::marker::PhantomData;
+
+/// The values that differ from the one before.
+pub struct Dedup<A>(PhantomData<fn() -> A>);
+
+impl<A> Dedup<A> {
+    pub(crate) fn new() -> Self {
+        Dedup(PhantomData)
+    }
+}
+
+impl<A: Own<Owned: Clone + PartialEq>> Sieve for Dedup<A> {
+    type In = A;
+    /// The last value that stayed.
+    type State = Option<A::Owned>;
+    const NAME: &'static str = "dedup";
+
+    fn start(&self) -> Option<A::Owned> {
+        None
+    }
+
+    #[inline]
+    fn keeps(&self, last: &mut Option<A::Owned>, value: A::Ref<'_>) -> bool {
+        let differs = last.as_ref().is_none_or(|last| !A::is(last, value));
+        if differs {
+            last.replace(A::own(value));
+        }
+        differs
+    }
+}
+super::debug!(Dedup<A>);

@@ -1,0 +1,35 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Flow, Fst, Pair, Seen, Val};
+use std::{marker::PhantomData, sync::Arc};
+
+/// The same edge, and a function that sees every value before the next stages do.
+pub struct Inspect<A, F> {
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Inspect<A, F>: KeepsClock Quiet; through :);
+
+impl<A, F> Inspect<A, F> {
+    pub(crate) fn new(f: F) -> Self {
+        Inspect { f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+/// An edge beside a ring that says only how far its values were seen.
+pub type Inspected<A> = Seen<Pair<A, Val<(), <A as Flow>::Density>>, Fst>;
+
+impl<A: Flow, F> Arrow for Inspect<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Inspected<A>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full, fills) = (Val::<(), A::Density>::BYTES, A::Density::FULL, input.filled());
+        let seen = plan.stage(&input, StageKind { name: "inspect", stateful: true, slot_bytes, full, fills });
+        plan.beside(&input, &seen)
+    }
+}

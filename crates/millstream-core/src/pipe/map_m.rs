@@ -1,0 +1,37 @@
+use super::machine::Machine;
+use crate::{Event, Flow, Quiet};
+use std::marker::PhantomData;
+
+/// A function with effects at every value, called in the order of the numbers: `mapM`.
+pub struct MapM<A, F, B> {
+    /// The function.
+    pub f: F,
+    shape: PhantomData<fn() -> (A, B)>,
+}
+
+impl<A, F, B> MapM<A, F, B> {
+    pub(crate) fn new(f: F) -> Self {
+        MapM { f, shape: PhantomData }
+    }
+}
+
+impl<A, F, B> Quiet for MapM<A, F, B> {}
+
+impl<A: Flow, F, B: Event> Machine for MapM<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = B;
+    type Density = A::Density;
+    type State = ();
+    const NAME: &'static str = "map_m";
+
+    fn start(&self) {}
+
+    #[inline]
+    fn step(&self, (): &mut (), slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
+        slot.map(|value| (self.f)(value))
+    }
+}
+super::debug!(MapM<A, F, B>);

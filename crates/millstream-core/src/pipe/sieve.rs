@@ -1,0 +1,49 @@
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Flow, Masked};
+use std::sync::Arc;
+
+/// A filter with a state.
+pub trait Sieve: Send + Sync + 'static {
+    /// What it reads.
+    type In: Flow;
+    /// What it keeps from one value to the next.
+    type State: Send + Clone + 'static;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// Whether it can ever be [over](Sieve::over).
+    const ENDS: bool = false;
+    /// The state before the first value.
+    fn start(&self) -> Self::State;
+    /// Whether a value stays.
+    fn keeps(&self, state: &mut Self::State, value: <Self::In as Flow>::Ref<'_>) -> bool;
+    /// Whether no value will stay any more: at the outer level the stream ends here.
+    fn over(&self, _: &Self::State) -> bool {
+        false
+    }
+}
+
+/// The same slots, some of them masked, by a [`Sieve`]. No value is copied: only a mask of one byte a number is written.
+pub struct Sift<K> {
+    /// The sieve, shared by every deployment.
+    pub sieve: Arc<K>,
+}
+combinator!(Sift<K>: KeepsClock Quiet; through :);
+
+impl<K> Sift<K> {
+    pub(crate) fn new(sieve: K) -> Self {
+        Sift { sieve: Arc::new(sieve) }
+    }
+}
+
+impl<K: Sieve> Arrow for Sift<K> {
+    type In = K::In;
+    type Out = Masked<K::In>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (size_of::<bool>(), <K::In as Flow>::Density::FULL);
+        let kind = StageKind { name: K::NAME, stateful: true, slot_bytes, full, fills: input.filled() };
+        let mask = if K::ENDS { plan.ending_stage(&input, kind) } else { plan.stage(&input, kind) };
+        plan.masked(&input, &mask)
+    }
+}

@@ -1,0 +1,35 @@
+use super::sieve::Sieve;
+use crate::Flow;
+use std::marker::PhantomData;
+
+/// All but the first values.
+pub struct Skip<A> {
+    /// How many are left out.
+    pub n: usize,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A> Skip<A> {
+    pub(crate) fn new(n: usize) -> Self {
+        Skip { n, shape: PhantomData }
+    }
+}
+
+impl<A: Flow> Sieve for Skip<A> {
+    type In = A;
+    /// How many are still to be left out.
+    type State = usize;
+    const NAME: &'static str = "skip";
+
+    fn start(&self) -> usize {
+        self.n
+    }
+
+    #[inline]
+    fn keeps(&self, left: &mut usize, _: A::Ref<'_>) -> bool {
+        let skipped = *left > 0;
+        *left -= usize::from(skipped);
+        !skipped
+    }
+}
+super::debug!(Skip<A>);

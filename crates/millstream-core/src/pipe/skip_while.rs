@@ -1,0 +1,37 @@
+use super::sieve::Sieve;
+use crate::Flow;
+use std::marker::PhantomData;
+
+/// The values from the first one on that is wanted.
+pub struct SkipWhile<A, F> {
+    /// What is not wanted at the beginning.
+    pub unwanted: F,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A, F> SkipWhile<A, F> {
+    pub(crate) fn new(unwanted: F) -> Self {
+        SkipWhile { unwanted, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F> Sieve for SkipWhile<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    type In = A;
+    /// Whether a value was wanted.
+    type State = bool;
+    const NAME: &'static str = "skip_while";
+
+    fn start(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn keeps(&self, begun: &mut bool, value: A::Ref<'_>) -> bool {
+        *begun = *begun || !(self.unwanted)(value);
+        *begun
+    }
+}
+super::debug!(SkipWhile<A, F>);

@@ -1,0 +1,41 @@
+use super::sieve::Sieve;
+use crate::Flow;
+use std::marker::PhantomData;
+
+/// The first values.
+pub struct Take<A> {
+    /// How many.
+    pub n: usize,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A> Take<A> {
+    pub(crate) fn new(n: usize) -> Self {
+        Take { n, shape: PhantomData }
+    }
+}
+
+impl<A: Flow> Sieve for Take<A> {
+    type In = A;
+    /// How many are still wanted.
+    type State = usize;
+    const NAME: &'static str = "take";
+    const ENDS: bool = true;
+
+    fn start(&self) -> usize {
+        self.n
+    }
+
+    #[inline]
+    fn keeps(&self, left: &mut usize, _: A::Ref<'_>) -> bool {
+        let wanted = *left > 0;
+        *left -= usize::from(wanted);
+        wanted
+    }
+
+    #[inline]
+    fn over(&self, left: &usize) -> bool {
+        *left == 0
+    }
+}
+super::debug!(Take<A>);

@@ -1,0 +1,43 @@
+use super::sieve::Sieve;
+use crate::Flow;
+use std::marker::PhantomData;
+
+/// The values before the first one that is refused.
+pub struct TakeWhile<A, F> {
+    /// What refuses a value.
+    pub wanted: F,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A, F> TakeWhile<A, F> {
+    pub(crate) fn new(wanted: F) -> Self {
+        TakeWhile { wanted, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F> Sieve for TakeWhile<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    type In = A;
+    /// Whether a value was refused.
+    type State = bool;
+    const NAME: &'static str = "take_while";
+    const ENDS: bool = true;
+
+    fn start(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn keeps(&self, over: &mut bool, value: A::Ref<'_>) -> bool {
+        *over = *over || !(self.wanted)(value);
+        !*over
+    }
+
+    #[inline]
+    fn over(&self, over: &bool) -> bool {
+        *over
+    }
+}
+super::debug!(TakeWhile<A, F>);

@@ -1,0 +1,47 @@
+use super::machine::Machine;
+use crate::{Holed, Own, Quiet};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+/// At every value the last so many.
+pub struct Windows<A> {
+    /// How many.
+    pub n: usize,
+    shape: PhantomData<fn() -> A>,
+}
+
+impl<A> Windows<A> {
+    pub(crate) fn new(n: usize) -> Self {
+        assert!(n >= 1, "windows(0): a window needs at least one value");
+        Windows { n, shape: PhantomData }
+    }
+}
+
+impl<A> Quiet for Windows<A> {}
+
+impl<A: Own<Owned: Clone>> Machine for Windows<A> {
+    type In = A;
+    type Out = Vec<A::Owned>;
+    type Density = Holed;
+    /// The last values, the oldest in front.
+    type State = VecDeque<A::Owned>;
+    const NAME: &'static str = "windows";
+
+    fn start(&self) -> VecDeque<A::Owned> {
+        VecDeque::new()
+    }
+
+    #[inline]
+    fn step(&self, last: &mut VecDeque<A::Owned>, slot: Option<A::Ref<'_>>, _: bool) -> Option<Vec<A::Owned>> {
+        let value = A::own(slot?);
+        if last.len() == self.n {
+            last.pop_front();
+        }
+        last.push_back(value);
+        (last.len() == self.n).then(|| {
+            let (older, newer) = last.as_slices();
+            [older, newer].concat()
+        })
+    }
+}
+super::debug!(Windows<A>);

@@ -1,0 +1,123 @@
+//! A filter with a state that can end the stream before its source does.
+
+use crate::handle::EndSource;
+use crate::shared::Shared;
+use crate::stage::{EndSlot, take_end};
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::pipe::Sieve;
+use millstream_core::{Flow, Full, Val};
+use millstream_ring::{Producer, Reader, Wire, ring};
+use std::sync::Arc;
+
+/// Adds a stage that writes a sieve's mask to the wiring. Where the sieve is over the mask ends, and whatever stands in
+/// front is cancelled.
+pub(crate) fn cut_stage<K: Sieve<In: Wire>>(
+    input: Reader<K::In>,
+    wiring: &mut Wiring,
+    sieve: Arc<K>,
+) -> Reader<Val<bool>> {
+    let (output, reader) = ring::<bool, Full>(wiring.slots).expect("the options were checked");
+    let (state, end) = (sieve.start(), EndSlot::of::<<K::In as Flow>::Density>());
+    let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
+    let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
+    let stage = CutStage { input, output, sieve, state, cancel, batch: wiring.batch, end, marks: 0, at_end: None };
+    wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+/// What to cancel: all tasklets that come before this one, and the source.
+struct Cancel {
+    before: usize,
+    shared: Arc<Shared>,
+    end_source: Option<EndSource>,
+}
+
+impl Cancel {
+    fn cancel(&self) {
+        if let Some(end_source) = &self.end_source {
+            end_source();
+        }
+        self.shared.cancel(self.before);
+    }
+}
+
+struct CutStage<K: Sieve<In: Wire>> {
+    input: Reader<K::In>,
+    output: Producer<bool>,
+    sieve: Arc<K>,
+    state: K::State,
+    cancel: Cancel,
+    batch: usize,
+    end: EndSlot,
+    marks: u64,
+    at_end: Option<u64>,
+}
+
+impl<K: Sieve<In: Wire>> CutStage<K> {
+    /// As in any other stage, up to where the sieve is over.
+    #[inline]
+    fn move_batch(&mut self, max: usize) -> usize {
+        let Some(mut batch) = self.input.batch(max) else { return 0 };
+        let output = &mut self.output;
+        let copied = batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok());
+        let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
+        let Ok(Some(mut claim)) = claim else {
+            batch.truncate(0);
+            return 0;
+        };
+        let (sieve, state) = (&*self.sieve, &mut self.state);
+        let mut slots = batch.iter();
+        let mut mask = std::iter::from_fn(|| {
+            if sieve.over(state) {
+                return None;
+            }
+            let kept = slots.next()?.is_some_and(|value| sieve.keeps(state, value));
+            // A value that is not wanted and ends it all stands where END will be.
+            (kept || !sieve.over(state)).then_some(kept)
+        });
+        let written = claim.extend(&mut mask);
+        claim.publish();
+        batch.truncate(written);
+        written
+    }
+
+    /// Ends the stream behind the `moved` last numbers.
+    fn cut(&mut self, moved: usize) -> Progress {
+        match self.output.try_end(None) {
+            Ok(()) => self.cancel.cancel(),
+            Err(_) => unreachable!("an END without a slot needs no room"),
+        }
+        Progress { moved: moved + 1, ..Progress::DONE }
+    }
+}
+
+impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
+    fn step(&mut self) -> Progress {
+        let mut left = self.batch;
+        while left > 0 {
+            match self.move_batch(left) {
+                0 => break,
+                moved => left -= moved,
+            }
+        }
+        if self.sieve.over(&self.state) {
+            return self.cut(self.batch - left);
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        let (sieve, state) = (&*self.sieve, &mut self.state);
+        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
+            value.is_some_and(|value| sieve.keeps(state, value))
+        })
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
+    }
+}

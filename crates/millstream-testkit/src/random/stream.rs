@@ -1,0 +1,142 @@
+//! Stages that keep a state and their clock.
+
+use super::edge::Chain;
+use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
+use super::leaf::copied;
+use super::shape::{Element, Shape};
+use super::tree::{kept, mapped};
+use super::value::Value;
+use millstream_core::{Arrow, Masked, StreamsExt, id};
+use millstream_exec::BoxPipeline;
+use std::fmt;
+
+/// The stages of [`StreamsExt`]; none of them is stateless.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// The first values: at the outer level the stream ends behind them, in a body the rest is empty.
+    Take(usize),
+    /// As [`Stream::Take`], the values before the first one whose digest the modulus, at least 1, divides.
+    TakeWhile(i64),
+    /// All but the first values.
+    Skip(usize),
+    /// The values from the first one on whose digest the modulus, at least 1, divides.
+    SkipWhile(i64),
+    /// The digest modulo this number, at least 1, where it is not the one before.
+    Dedup(i64),
+    /// At every so many, at least 1, their list; at END what is left.
+    Chunks(usize),
+    /// At every value the list of the last so many, at least 1, once there are as many.
+    Windows(usize),
+    /// The value before, and the value.
+    Pairwise,
+    /// The number, and the value.
+    Enumerate,
+    /// The same values.
+    Inspect,
+    /// The number `digest * 31` plus this one.
+    MapM(i64),
+}
+
+impl Stream {
+    /// Whether it fills a slot only where its input is filled.
+    #[must_use]
+    pub fn is_quiet(self) -> bool {
+        !matches!(self, Stream::Chunks(_))
+    }
+
+    /// Whether it can end the stream at the outer level.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Stream::Take(_) | Stream::TakeWhile(_))
+    }
+}
+
+pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
+    match stage {
+        Stream::Take(_) | Stream::TakeWhile(_) | Stream::Skip(_) | Stream::SkipWhile(_) => sifted(stage, input),
+        Stream::Dedup(modulus) => {
+            let rest = with_kind!(input, A => rest::<A>(modulus, input));
+            let differing = sifted(stage, rest.output);
+            rest.followed_by(differing)
+        }
+        _ => with_kind!(input, A => stateful::<A>(stage, input)),
+    }
+}
+
+fn rest<A: Shape>(modulus: i64, input: Kind) -> Chain {
+    let rest = id::<A>().map(move |slot| Value::I(A::value(slot).digest().rem_euclid(modulus)));
+    Chain::empty(input).then(BoxPipeline::new(rest))
+}
+
+fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
+    fn list<E: Element>(list: &[E]) -> Value {
+        Value::List(list.iter().map(E::value).collect())
+    }
+    let chain = Chain::empty(input);
+    match stage {
+        Stream::Chunks(n) => chain.then(BoxPipeline::new(id::<A>().chunks(n).map(|values| list(values)))),
+        Stream::Windows(n) => chain.then(BoxPipeline::new(id::<A>().windows(n).map(|values| list(values)))),
+        Stream::Pairwise => {
+            let pairs = id::<A>().pairwise().map(|(before, now)| Value::pair(before.value(), A::value(now)));
+            chain.then(BoxPipeline::new(pairs))
+        }
+        Stream::Enumerate => {
+            let numbered = id::<A>().enumerate();
+            let pairs = numbered.map(|(number, value)| Value::pair(Value::I(number.0 as i64), A::value(value)));
+            chain.then(BoxPipeline::new(pairs))
+        }
+        Stream::Inspect => chain.then(BoxPipeline::new(id::<A>().inspect(|_| ()).map(|slot| A::value(slot)))),
+        Stream::MapM(plus) => chain.then(BoxPipeline::new(id::<A>().map_m(move |slot| mapped(&A::value(slot), plus)))),
+        _ => unreachable!("{stage} is a sieve"),
+    }
+}
+
+/// A sieve, behind a copy where the masked shape is none of those that random pipelines have.
+fn sifted(stage: Stream, input: Kind) -> Chain {
+    fn on<A: Shape>(stage: Stream) -> BoxPipeline<A, Masked<A>> {
+        let id = id::<A>();
+        match stage {
+            Stream::Take(n) => BoxPipeline::new(id.take(n)),
+            Stream::TakeWhile(modulus) => BoxPipeline::new(id.take_while(move |slot| kept(&A::value(slot), modulus))),
+            Stream::Skip(n) => BoxPipeline::new(id.skip(n)),
+            Stream::SkipWhile(modulus) => BoxPipeline::new(id.skip_while(move |slot| kept(&A::value(slot), modulus))),
+            _ => BoxPipeline::new(id.dedup()),
+        }
+    }
+    let chain = Chain::empty(input);
+    match input {
+        Kind::Whole(Whole::F) => chain.then::<F, MF, _>(on(stage)),
+        Kind::Whole(Whole::H) => chain.then::<H, MH, _>(on(stage)),
+        Kind::Whole(Whole::TF) => chain.then::<TF, Mtf, _>(on(stage)),
+        Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff, _>(on(stage)),
+        _ => {
+            let copied = copied(input);
+            let sifted = sifted(stage, copied.output);
+            copied.followed_by(sifted)
+        }
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stream::Take(n) => write!(f, "take({n})"),
+            Stream::TakeWhile(modulus) => write!(f, "take_while({modulus})"),
+            Stream::Skip(n) => write!(f, "skip({n})"),
+            Stream::SkipWhile(modulus) => write!(f, "skip_while({modulus})"),
+            Stream::Dedup(modulus) => write!(f, "dedup({modulus})"),
+            Stream::Chunks(n) => write!(f, "chunks({n})"),
+            Stream::Windows(n) => write!(f, "windows({n})"),
+            Stream::Pairwise => write!(f, "pairwise"),
+            Stream::Enumerate => write!(f, "enumerate"),
+            Stream::Inspect => write!(f, "inspect"),
+            Stream::MapM(plus) => write!(f, "map_m({plus})"),
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
