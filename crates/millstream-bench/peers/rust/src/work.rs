@@ -24,8 +24,7 @@ pub(crate) fn if_even(x: u64, even: bool) -> u64 {
     if even { x } else { 0 }
 }
 
-/// `zip10`: how many numbers were seen, and in which bits any of their halves was another number than the one that it
-/// should be.
+/// `zip10`: how many numbers were seen, and in which bits the sum of ten halves was ever another than ten times the number.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     numbers: u64,
@@ -37,7 +36,7 @@ impl Seen {
     #[inline(always)]
     pub(crate) fn look(&mut self, number: u64, halves: [u64; 10]) {
         self.numbers += 1;
-        self.wrong = halves.into_iter().fold(self.wrong, |wrong, half| wrong | (half ^ number));
+        self.wrong |= halves.into_iter().fold(0, u64::wrapping_add) ^ number.wrapping_mul(10);
     }
 
     /// How many numbers were seen, if all was as it should be.
