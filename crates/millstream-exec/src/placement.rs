@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// How long a placement is watched before it is judged.
 const WINDOW: Duration = Duration::from_millis(10);
+/// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it.
+const GLANCE: Duration = Duration::from_millis(2);
+const HOPELESS: f64 = 0.6;
 /// More workers must move at least so much more.
 const GAIN: f64 = 1.10;
 /// Fewer workers are enough if they move at least so much.
@@ -132,13 +135,16 @@ impl Controller {
             self.window = Some((now, moved));
             return false;
         };
-        let wanted = if self.trial.is_some() { WINDOW } else { self.patience };
         let lasted = now.duration_since(since);
-        if lasted < wanted {
+        let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
+        let over = match &self.trial {
+            None => lasted >= self.patience,
+            Some(trial) => lasted >= WINDOW || lasted >= GLANCE && rate < trial.rate_before * HOPELESS,
+        };
+        if !over {
             return false;
         }
         self.window = Some((now, moved));
-        let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
         if matches!(self.choices, Choices::Only) {
             self.patience = (self.patience * 2).min(SELDOM);
             return true;
@@ -251,7 +257,7 @@ fn fill_groups(loads: &[f64], limit: f64, mut cut: impl FnMut(usize)) {
 #[cfg(test)]
 mod tests {
     use super::{Controller, WINDOW, cut};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn groups_are_contiguous_and_balanced() {
@@ -285,6 +291,20 @@ mod tests {
         assert_eq!(settle(automatic(4), |workers| workers.min(2) as u64 * 1000), 2);
         assert_eq!(settle(automatic(4), |workers| 1000 / workers as u64), 1);
         assert_eq!(settle(automatic(1), |_| 1000), 1);
+    }
+
+    #[test]
+    fn a_hopeless_trial_is_short() {
+        let mut controller = Controller::automatic(2, String::new());
+        let millisecond = Duration::from_millis(1);
+        let (mut now, mut moved, mut tried) = (Instant::now(), 0, 0);
+        for _ in 0..25 {
+            controller.review(now, moved);
+            now += millisecond;
+            moved += if controller.workers() == 1 { 1000 } else { 500 };
+            tried += controller.workers() - 1;
+        }
+        assert_eq!((controller.workers(), tried), (1, 2));
     }
 
     #[test]
