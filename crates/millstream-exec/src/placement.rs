@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long a placement is watched before it is judged.
 const WINDOW: Duration = Duration::from_millis(10);
-/// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it.
+/// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it. And
+/// so early one begins where more workers were asked for than there are cores.
 const GLANCE: Duration = Duration::from_millis(2);
 const HOPELESS: f64 = 0.6;
 /// More workers must move at least so much more.
@@ -81,7 +82,8 @@ impl Controller {
     /// More workers than cores: they were asked for, and are kept unless a worker a core moves as much. Where no stage
     /// waits, they only take turns.
     pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
-        Controller { upwards: false, ..Controller::new(Choices::Either { cores, asked }, asked, decision) }
+        let choices = Choices::Either { cores, asked };
+        Controller { upwards: false, patience: GLANCE, ..Controller::new(choices, asked, decision) }
     }
 
     /// Begins with one worker and finds out whether more pay, up to `most`.

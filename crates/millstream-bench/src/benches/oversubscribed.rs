@@ -9,7 +9,7 @@ use crate::work;
 use millstream::prelude::*;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(50_000_000, 10_000_000);
+    let n = setting.items(200_000_000, 50_000_000);
     let expected = (0..n).fold(0, |sum: u64, x| sum.wrapping_add((0..14).fold(x, |x, i| work::stage(i, x))));
     let (many, few) = (setting.rings(16), setting.rings(2));
     let contestants = vec![
