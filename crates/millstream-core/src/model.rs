@@ -17,6 +17,7 @@ use std::sync::Arc;
 mod asynchronous;
 mod clock;
 mod streams;
+mod windows;
 
 /// The deployment that is the specification: lists, one stage after the other.
 #[derive(Clone, Copy, Debug)]

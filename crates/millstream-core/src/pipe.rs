@@ -36,6 +36,7 @@ mod tee;
 mod then;
 mod try_map;
 mod windows;
+mod windows_by;
 
 pub use both::Both;
 pub use choose::Choose;
@@ -73,6 +74,8 @@ pub use tee::Tee;
 pub use then::Then;
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 pub use windows::Windows;
+pub(crate) use windows_by::WindowShape;
+pub use windows_by::{Late, OpenWindows, TimeWindow, Window, WindowsBy};
 
 /// Implements `Debug` by the name.
 macro_rules! debug {

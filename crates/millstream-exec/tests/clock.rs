@@ -1,6 +1,6 @@
 //! New clocks on rings.
 
-use millstream_core::{Arrow, ClockExt, Modelled, SequenceNumber, pipeline};
+use millstream_core::{Arrow, ClockExt, Late, Modelled, SequenceNumber, Window, pipeline};
 use millstream_exec::{Rings, Run, RunError, ThroughExt, source};
 use std::iter;
 use std::sync::Arc;
@@ -59,4 +59,35 @@ fn a_panic_is_a_failure_at_the_inputs_number() {
     let at_end = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).flat_map(|_| -> Vec<u64> { panic!("at END") });
     let RunError::Stage { number, .. } = at_end.collect(&Rings::new(), 0..5).unwrap_err() else { panic!() };
     assert_eq!(number, Some(SequenceNumber(5)));
+}
+
+/// Random times, more or less in order, against the model, which is written in another way.
+#[test]
+fn windows_of_event_time_are_the_models() {
+    let mut seed = 7_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut late = 0;
+    for round in 0..400_u64 {
+        let shape = match round % 3 {
+            0 => Window::tumbling(1 + random(9)),
+            1 => Window::sliding(6 + random(9), 1 + random(6)),
+            _ => Window::session(1 + random(7)),
+        };
+        let window = shape.lateness(random(12)).late(if random(2) == 0 { Late::Drop } else { Late::Keep });
+        let spread = 1 + random(25);
+        let times: Vec<u64> = (0..random(60)).map(|n| 2 * n + random(spread)).collect();
+        let p = pipeline::<u64>().filter(|time| time % 7 != 6).windows_by(window, |time| *time);
+        let model = p.model_slots(times.clone());
+        late += model.iter().flatten().map(|window| window.late.len() + window.dropped as usize).sum::<usize>();
+        let rings = Rings::new().ring(1 << random(5)).batch(1 + random(9) as usize).workers(1 + random(2) as usize);
+        assert_eq!(p.collect_slots(&rings, source::ready(times.clone())).unwrap(), model, "{window:?} of {times:?}");
+    }
+    assert!(late > 100, "some values are late");
+    let p = pipeline::<u64>().windows_by(Window::tumbling(10).late(Late::Fail), |time| *time);
+    let error = p.collect(&Rings::new(), [3, 12, 4].into_iter()).unwrap_err().to_string();
+    let told = "a value of time 4 is late: its windows have closed, since there was one of time 12";
+    assert_eq!(error, format!("stage \"windows_by-1\", number 2: {told}"));
 }

@@ -28,8 +28,8 @@ pub use millstream_ring as ring;
 pub mod prelude {
     pub use millstream_core::{
         Arrow, ArrowChoice, ArrowParts, AsyncExt, Choice, ClockExt, Density, Either, Event, Flow, Full, Holed,
-        KeepsClock, Lane, Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless,
-        StreamsExt, Val, id, pipeline,
+        KeepsClock, Lane, Late, Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless,
+        StreamsExt, TimeWindow, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

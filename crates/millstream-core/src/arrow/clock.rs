@@ -1,4 +1,4 @@
-use crate::pipe::{Compact, FlatMap, Flatten, Renumber, Then};
+use crate::pipe::{Compact, FlatMap, Flatten, Renumber, Then, Window, WindowsBy};
 use crate::{Arrow, Event, Flow, Own};
 
 /// Stages that number their outputs afresh.
@@ -61,6 +61,33 @@ pub trait ClockExt: Arrow {
         Self::Out: Own,
     {
         Then::new(self, Renumber::new(Compact::new()))
+    }
+
+    /// Windows of event time: every value goes into the windows that its `time` lies in, and each window is given once
+    /// it has closed, those that close at one value in the order of their starts. What is open at END is given there.
+    /// [`Window`] says which windows, how long they wait for values that come late, and what becomes of those that
+    /// come too late.
+    ///
+    /// A window is in memory until it closes: all its values, each in every sliding window that it lies in. A clone of
+    /// each is made for that, and windows that nothing lies in take none.
+    ///
+    /// The idea is from Google's Dataflow model (Akidau et al., 2015), with the watermark taken from the values alone,
+    /// so that every run has the same windows.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ClockExt, Modelled, Window, pipeline};
+    /// let sums = pipeline::<(u64, u64)>()
+    ///     .windows_by(Window::tumbling(10).lateness(2), |(time, _)| *time)
+    ///     .map(|window| (window.start, window.values.iter().map(|(_, x)| x).sum::<u64>()));
+    /// // The value of time 9 comes behind one of time 11, and the window up to 10 still waits for it.
+    /// assert_eq!(sums.model([(1, 1), (11, 2), (9, 4), (12, 8)]), [(0, 5), (10, 10)]);
+    /// ```
+    fn windows_by<F>(self, window: Window, time: F) -> Then<Self, Renumber<WindowsBy<Self::Out, F>>>
+    where
+        Self::Out: Own<Owned: Clone>,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> u64 + Send + Sync + 'static,
+    {
+        Then::new(self, Renumber::new(WindowsBy::new(window, time)))
     }
 }
 

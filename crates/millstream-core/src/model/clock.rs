@@ -5,10 +5,10 @@ use crate::pipe::{Compact, FlatMap, Flatten, Renumber};
 use crate::{Deploy, Event, Own};
 use std::sync::Arc;
 
-type Slots<T> = Arc<Vec<Option<T>>>;
+pub(super) type Slots<T> = Arc<Vec<Option<T>>>;
 
 /// The values of an edge, END's the last.
-fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
+pub(super) fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
     (0..A::slots(edge)).filter_map(|n| A::at(edge, n))
 }
 

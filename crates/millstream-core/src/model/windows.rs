@@ -1,0 +1,68 @@
+//! Windows of event time.
+
+use super::clock::{Slots, values};
+use super::{Listed, Model, source};
+use crate::pipe::{Late, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
+use crate::{Deploy, Own};
+
+/// One value after the other: it goes into the windows that it lies in and that are open; a window that the greatest
+/// time has left behind is given.
+impl<A: Listed + Own<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<TimeWindow<A::Owned>> {
+        let Window { shape, lateness, late } = self.expand.window;
+        let empty = |start: u64, end: u64| TimeWindow { start, end, values: vec![], late: vec![], dropped: 0 };
+        let (mut open, mut closed) = (Vec::<TimeWindow<(usize, A::Owned)>>::new(), vec![]);
+        let (mut watermark, mut kept, mut dropped) = (0, vec![], 0);
+        for (n, value) in values::<A>(&input).enumerate() {
+            let (time, value) = ((self.expand.time)(value), A::own(value));
+            let mut lies_in: Vec<TimeWindow<_>> = match shape {
+                WindowShape::Sliding { size, every } => {
+                    let starts = (0..=time / every).rev().map(|k| k * every).take_while(|start| time - start < size);
+                    starts.map(|start| empty(start, start + size)).collect()
+                }
+                WindowShape::Session { gap } => vec![empty(time, time + gap)],
+            };
+            for window in &mut lies_in {
+                window.values.push((n, value.clone()));
+                let same = |other: &TimeWindow<_>| match shape {
+                    WindowShape::Sliding { .. } => other.start == window.start,
+                    WindowShape::Session { .. } => other.start < window.end && window.start < other.end,
+                };
+                let (joined, apart): (Vec<_>, Vec<_>) = open.into_iter().partition(same);
+                open = apart;
+                for other in joined {
+                    (window.start, window.end) = (window.start.min(other.start), window.end.max(other.end));
+                    window.values.extend(other.values);
+                }
+            }
+            lies_in.retain(|window| window.end > watermark);
+            match late {
+                _ if !lies_in.is_empty() => open.extend(lies_in),
+                Late::Keep => kept.push(value),
+                Late::Drop => dropped += 1,
+                Late::Fail => panic!("a value of time {time} is late"),
+            }
+            watermark = watermark.max(time.saturating_sub(lateness));
+            let (over, still): (Vec<_>, Vec<_>) = open.into_iter().partition(|window| window.end <= watermark);
+            open = still;
+            closed.extend(in_order(over, &mut kept, &mut dropped));
+        }
+        closed.extend(in_order(open, &mut kept, &mut dropped));
+        source(closed)
+    }
+}
+
+/// Windows by their start, their values as they came; the first one tells of those that were late.
+fn in_order<T>(mut windows: Vec<TimeWindow<(usize, T)>>, late: &mut Vec<T>, dropped: &mut u64) -> Vec<TimeWindow<T>> {
+    windows.sort_by_key(|window| window.start);
+    let given = windows.into_iter().map(|mut window| {
+        window.values.sort_by_key(|(n, _)| *n);
+        let values = window.values.into_iter().map(|(_, value)| value).collect();
+        let (late, dropped) = (std::mem::take(late), std::mem::take(dropped));
+        TimeWindow { start: window.start, end: window.end, values, late, dropped }
+    });
+    given.collect()
+}

@@ -1,0 +1,71 @@
+//! Windows of event time in the model, against lists written by hand.
+
+use millstream_core::{ClockExt, Late, Modelled, TimeWindow, Window, pipeline};
+
+/// Start, end and values of the windows of these times, and what was late in front of each.
+type Given = Vec<(u64, u64, Vec<u64>, Vec<u64>, u64)>;
+
+fn windows(window: Window, times: &[u64]) -> Given {
+    let p = pipeline::<u64>().windows_by(window, |time| *time);
+    let short = |w: TimeWindow<u64>| (w.start, w.end, w.values, w.late, w.dropped);
+    p.model(times.iter().copied()).into_iter().map(short).collect()
+}
+
+fn in_time(window: Window, times: &[u64]) -> Vec<(u64, u64, Vec<u64>)> {
+    let given = windows(window, times).into_iter();
+    given
+        .map(|(start, end, values, late, dropped)| {
+            assert!(late.is_empty() && dropped == 0);
+            (start, end, values)
+        })
+        .collect()
+}
+
+#[test]
+fn tumbling_windows_lie_side_by_side_and_empty_ones_are_not_given() {
+    let times = [0, 9, 5, 10, 35, 36];
+    let expected = [(0, 10, vec![0, 9, 5]), (10, 20, vec![10]), (30, 40, vec![35, 36])];
+    assert_eq!(in_time(Window::tumbling(10), &times), expected);
+    assert_eq!(in_time(Window::tumbling(10), &[]), []);
+}
+
+#[test]
+fn sliding_windows_overlap_and_several_close_at_one_value() {
+    let expected = [(0, 4, vec![1, 3]), (2, 6, vec![3]), (8, 12, vec![9]), (6, 10, vec![9])];
+    let mut given = in_time(Window::sliding(4, 2), &[1, 3, 9]);
+    assert_eq!(given[2..], [(6, 10, vec![9]), (8, 12, vec![9])]);
+    given.swap(2, 3);
+    assert_eq!(given, expected);
+}
+
+#[test]
+fn sessions_are_joined_by_what_comes_between_and_keep_the_order_of_arrival() {
+    assert_eq!(in_time(Window::session(5), &[1, 3, 8, 20]), [(1, 8, vec![1, 3]), (8, 13, vec![8]), (20, 25, vec![20])]);
+    let window = Window::session(5).lateness(10);
+    assert_eq!(in_time(window, &[1, 8, 4, 20]), [(1, 13, vec![1, 8, 4]), (20, 25, vec![20])]);
+}
+
+#[test]
+fn late_values_are_dropped_and_counted_or_kept_by_the_next_window() {
+    let times = [3, 12, 4, 5, 23, 13, 30];
+    let drop = windows(Window::tumbling(10), &times);
+    let of =
+        |start: u64, values: &[u64], late: &[u64], dropped| (start, start + 10, values.into(), late.into(), dropped);
+    assert_eq!(drop, [of(0, &[3], &[], 0), of(10, &[12], &[], 2), of(20, &[23], &[], 1), of(30, &[30], &[], 0)]);
+    let keep = windows(Window::tumbling(10).late(Late::Keep), &times);
+    assert_eq!(keep, [of(0, &[3], &[], 0), of(10, &[12], &[4, 5], 0), of(20, &[23], &[13], 0), of(30, &[30], &[], 0)]);
+    let patient = windows(Window::tumbling(10).lateness(5), &times);
+    assert_eq!(patient[0], of(0, &[3, 4, 5], &[], 0), "12 is less than 5 behind the end");
+}
+
+#[test]
+#[should_panic(expected = "late")]
+fn late_values_can_be_failures() {
+    windows(Window::tumbling(10).late(Late::Fail), &[3, 12, 4]);
+}
+
+#[test]
+#[should_panic(expected = "at most size")]
+fn windows_with_times_between_them_are_refused() {
+    let _ = Window::sliding(2, 3);
+}
