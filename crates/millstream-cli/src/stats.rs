@@ -30,6 +30,7 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
         "ring_bytes": report.ring_bytes,
         "seconds": report.elapsed.as_secs_f64(),
         "overruns": report.overruns().map(|overrun| overruns(&overrun)).collect::<Vec<Value>>(),
+        "rates": report.rates,
         "decisions": report.decisions,
         "stages": report.stages.iter().map(stage).collect::<Vec<Value>>(),
     })

@@ -36,7 +36,7 @@ struct Cancel {
 impl Cancel {
     fn cancel(&self) {
         if let Some(end_source) = &self.end_source {
-            end_source();
+            end_source.end();
         }
         self.shared.cancel(self.before);
     }

@@ -1,5 +1,6 @@
 //! Values from outside: by the thread of a source that may wait, or by a [`Sender`](crate::Sender).
 
+use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::Event;
@@ -75,16 +76,6 @@ impl<T: Event> Output<T> {
         }
     }
 
-    /// Ends the stream here, if it has not ended.
-    pub(crate) fn end(&self) {
-        self.guarded(|producer| {
-            if !producer.ended() {
-                // Without a slot, END needs no room.
-                let _ = producer.try_end(None);
-            }
-        });
-    }
-
     /// Whether the stream has ended.
     pub(crate) fn ended(&self) -> bool {
         self.lock().ended()
@@ -96,6 +87,21 @@ impl<T: Event> Output<T> {
 
     fn next(&self) -> u64 {
         self.lock().next().0
+    }
+}
+
+impl<T: Event> Outside for Output<T> {
+    fn end(&self) {
+        self.guarded(|producer| {
+            if !producer.ended() {
+                // Without a slot, END needs no room.
+                let _ = producer.try_end(None);
+            }
+        });
+    }
+
+    fn accepted(&self) -> u64 {
+        self.next()
     }
 }
 

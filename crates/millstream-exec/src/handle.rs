@@ -1,7 +1,7 @@
 use crate::machine::{Cores, Pins};
 use crate::placement::set_workers;
 use crate::pool::Pool;
-use crate::report::Ending;
+use crate::report::{Ending, StageReport};
 use crate::sink::Outcome;
 use crate::{Report, RunError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +24,17 @@ pub(crate) struct Started {
     pub(crate) since: Instant,
 }
 
-/// Ends a stream that comes from outside.
-pub(crate) type EndSource = Arc<dyn Fn() + Send + Sync>;
+/// A stream that comes from outside: from a source's own thread, or from a sender.
+pub(crate) trait Outside: Send + Sync {
+    /// Ends it where it is.
+    fn end(&self);
+
+    /// How many numbers were accepted, END among them.
+    fn accepted(&self) -> u64;
+}
+
+/// What a run knows of its stream from outside.
+pub(crate) type EndSource = Arc<dyn Outside>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
@@ -58,8 +67,8 @@ fn drain(pool: &Pool, end_source: Option<&EndSource>) {
         return;
     }
     pool.shared.drain();
-    if let Some(end) = end_source {
-        end();
+    if let Some(source) = end_source {
+        source.end();
     }
     pool.shared.signal.notify();
 }
@@ -110,7 +119,11 @@ impl Started {
     /// Waits for the workers, gives every tasklet up, and tells what was done, also where the run failed.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
         self.pool.join();
-        let stages = self.pool.clear();
+        let mut stages = self.pool.clear();
+        let tasklets = stages.len();
+        if let Some(source) = &self.end_source {
+            StageReport::put_source(&mut stages, source.accepted());
+        }
         let failure = self.pool.shared.failure();
         let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
         let pins = self.pool.pins.as_ref();
@@ -121,10 +134,11 @@ impl Started {
             workers: if self.inline { 0 } else { controller.workers() },
             cores: self.cores.clone(),
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
-            tasklets: stages.len(),
+            tasklets,
             ring_bytes: self.ring_bytes,
             elapsed: self.since.elapsed(),
             stages,
+            rates: controller.rates(),
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
         };
         (report, failure)

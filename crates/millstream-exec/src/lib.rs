@@ -61,7 +61,7 @@ pub use handle::{Ended, Handle, Stopper};
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use machine::{Cores, LimitedBy, MemoryLimit};
 pub use pipeline::Pipeline;
-pub use report::{Ending, Overrun, Report, StageReport};
+pub use report::{Ending, Overrun, Rate, Report, StageReport};
 pub use rings::{OptionsError, Rings};
 pub use run::Run;
 pub use sender::{SendError, Sender, TrySendError};

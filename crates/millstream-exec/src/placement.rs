@@ -4,6 +4,7 @@
 //! more are kept where more numbers move in the same time, and fewer where as many do.
 
 use crate::pool::Pool;
+use crate::report::Rate;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub(crate) struct Controller {
     /// Whether one more is tried next, or one fewer.
     upwards: bool,
     decisions: Vec<String>,
+    /// Numbers a second when there were so many workers last.
+    rates: Vec<Option<f64>>,
     /// Room for what `place` computes.
     loads: Vec<f64>,
     cuts: Vec<usize>,
@@ -94,6 +97,7 @@ impl Controller {
 
     fn new(choices: Choices, workers: usize, decision: String) -> Self {
         let decisions = vec![decision];
+        let most = if let Choices::UpTo(most) = choices { most } else { workers };
         Controller {
             choices,
             workers,
@@ -102,6 +106,7 @@ impl Controller {
             patience: WINDOW,
             upwards: true,
             decisions,
+            rates: vec![None; most + 1],
             loads: Vec::new(),
             cuts: Vec::new(),
         }
@@ -122,12 +127,18 @@ impl Controller {
         self.decisions.clone()
     }
 
+    pub(crate) fn rates(&self) -> Vec<Rate> {
+        let rate = |(workers, rate): (usize, &Option<f64>)| Some(Rate { workers, numbers_per_second: (*rate)? });
+        self.rates.iter().enumerate().filter_map(rate).collect()
+    }
+
     /// From now on so many workers, by the user's wish.
     pub(crate) fn set(&mut self, workers: usize) {
         self.choices = Choices::Only;
         self.trial = None;
         self.window = None;
         self.workers = workers;
+        self.rates.resize(self.rates.len().max(workers + 1), None);
         self.note(format!("{workers} workers, as asked for while running"));
     }
 
@@ -147,6 +158,9 @@ impl Controller {
             return false;
         }
         self.window = Some((now, moved));
+        if rate > 0.0 {
+            self.rates[self.workers] = Some(rate);
+        }
         if matches!(self.choices, Choices::Only) {
             self.patience = (self.patience * 2).min(SELDOM);
             return true;
@@ -258,7 +272,7 @@ fn fill_groups(loads: &[f64], limit: f64, mut cut: impl FnMut(usize)) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Controller, WINDOW, cut};
+    use super::{Choices, Controller, WINDOW, cut};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -278,11 +292,17 @@ mod tests {
     /// Plays a run in which so many workers move so many numbers a window.
     fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
         let (mut now, mut moved) = (Instant::now(), 0);
+        let compares = !matches!(controller.choices, Choices::Only);
         for _ in 0..10_000 {
             controller.review(now, moved);
             now += WINDOW;
             moved += moves(controller.workers());
         }
+        // What was compared can be told: the rates of fewer workers and of more.
+        let told: Vec<_> = controller.rates().iter().map(|rate| (rate.workers, rate.numbers_per_second)).collect();
+        let expected =
+            |(workers, rate): &(usize, f64)| (rate * WINDOW.as_secs_f64() - moves(*workers) as f64).abs() < 1.0;
+        assert!(told.len() >= 1 + usize::from(compares) && told.iter().all(expected), "{told:?}");
         controller.trial.map_or(controller.workers, |trial| trial.workers_before)
     }
 

@@ -26,8 +26,10 @@ pub struct Report {
     pub ring_bytes: usize,
     /// From the first step to the last.
     pub elapsed: Duration,
-    /// What every tasklet did, in pipeline order.
+    /// What every tasklet did, in pipeline order, the source first, also where it is none.
     pub stages: Vec<StageReport>,
+    /// How fast it was with each number of workers, when that was measured last.
+    pub rates: Vec<Rate>,
     /// How many workers there were and why, in the order in which it was decided.
     pub decisions: Vec<String>,
 }
@@ -46,6 +48,17 @@ pub enum Ending {
     Failed,
 }
 
+/// How fast a run was with so many workers: what placement compares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Rate {
+    /// How many workers there were.
+    pub workers: usize,
+    /// Numbers that all stages together moved in a second.
+    pub numbers_per_second: f64,
+}
+
 /// What one tasklet did.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -53,7 +66,8 @@ pub enum Ending {
 pub struct StageReport {
     /// Its stage's name in the plan; `source` and `sink` are the ends.
     pub name: String,
-    /// Numbers it moved. END counts, apart from a shard's.
+    /// Numbers it moved: as many came in as went out, since a stage fills its number's slot or leaves it empty. Of a
+    /// source, those that were accepted; of a sink, those that it saw. END counts, apart from a shard's.
     pub moved: u64,
     /// The steps in which it moved them.
     pub steps: u64,
@@ -79,6 +93,25 @@ impl StageReport {
     #[must_use]
     pub fn mean_batch(&self) -> f64 {
         if self.steps == 0 { 0.0 } else { self.moved as f64 / self.steps as f64 }
+    }
+
+    /// Puts what came from outside in front: if a tasklet drops the values of the source, it moves none itself.
+    pub(crate) fn put_source(stages: &mut Vec<StageReport>, accepted: u64) {
+        let source = StageReport {
+            name: "source".to_owned(),
+            moved: accepted,
+            steps: accepted,
+            left: 0,
+            ns_per_number: None,
+            longest_step: Duration::ZERO,
+            budget: None,
+            overruns: 0,
+            blocking: true,
+        };
+        match stages.first_mut() {
+            Some(sweeper) if sweeper.name == "source" => *sweeper = source,
+            _ => stages.insert(0, source),
+        }
     }
 }
 

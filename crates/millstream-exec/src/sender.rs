@@ -1,4 +1,5 @@
 use crate::feed::{Offer, Output};
+use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::{Room, Sending};
 use millstream_core::Event;

@@ -119,7 +119,7 @@ where
     let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable)));
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
-    let end_source = source(producer, &mut wiring).map(|output| Arc::new(move || output.end()) as EndSource);
+    let end_source = source(producer, &mut wiring).map(|output| Arc::new(output) as EndSource);
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
     Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })

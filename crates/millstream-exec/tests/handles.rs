@@ -98,6 +98,27 @@ fn a_run_that_is_stopped_says_what_it_left() {
     assert_eq!(report.stages[0].moved - values, sum_left, "{report:?}");
 }
 
+/// In, out, left, at every stage, whoever the source is: a worker, a thread of its own, a sender.
+#[test]
+fn reports_count_from_the_source_to_the_sink() {
+    let p = pipeline::<u64>().map(|x| x + 1).filter(|x| x % 2 == 0);
+    let (sender, fed) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    (0..10).for_each(|x| sender.send(x).unwrap());
+    drop(sender);
+    let waiting = p.start(&Rings::new(), 0..10, (), |(), _, _| ()).unwrap();
+    let ready = p.start(&Rings::new(), source::ready(0..10), (), |(), _, _| ()).unwrap();
+    for run in [fed, waiting, ready] {
+        let ((), report) = run.wait().unwrap();
+        let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved, stage.left)).collect();
+        assert_eq!(stages, [("source", 11, 0), ("map-1", 11, 0), ("filter-1", 11, 0), ("sink", 11, 0)]);
+    }
+    // Values that need dropping have a tasklet for it, which is not told twice.
+    let p = pipeline::<String>().map(String::len);
+    let report = p.run(&Rings::new(), (0..10).map(|x| x.to_string()), |_, _| ()).unwrap();
+    assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [11; 3]);
+    assert_eq!(report.tasklets, 3);
+}
+
 #[test]
 fn dropping_a_handle_stops_the_run() {
     let p = pipeline::<u64>().map(|x| x + 1);

@@ -139,6 +139,8 @@ impl Seen {
         }
         // Nobody has more behind him than the stage before him has done, and END.
         let first = report.stages.iter().find(|stage| stage.name == "map-1").expect("it is a stage");
+        let source = &report.stages[0];
+        assert!(source.name == "source" && first.moved <= source.moved, "{report:?}");
         assert!(report.numbers.0 <= first.moved && report.values <= report.numbers.0 + 1, "{report:?}");
     }
 }
