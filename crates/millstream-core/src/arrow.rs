@@ -12,8 +12,8 @@ pub use streams::StreamsExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
-    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, Named, Scan, Shard, Stop, Then,
-    TryMap, id,
+    Both, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, Named, Scan, Shard,
+    Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, Stateless};
@@ -103,6 +103,43 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     {
         Then::new(self, TryMap::new(f, LeaveEmpty))
+    }
+
+    /// `f` at every value; where it gives an error or panics, the slot is left empty, and `dead` is told: of the stage,
+    /// the number, the input and the error. The stage has this name.
+    ///
+    /// `dead` is called once for each failure of a run, in the order of their numbers, also where `f` is sharded. It may
+    /// wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. So failures that
+    /// nobody takes hold up the run, and its end; a bounded channel whose receiver is dropped does not. Where `dead`
+    /// panics, the run fails. The model tells of failures in the same order. Where a stage behind this one ends the stream,
+    /// as an outer `take` does, failures behind that end may be told of or not.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, DeadLetter, Modelled, pipeline};
+    /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
+    /// let tell = move |letter: DeadLetter<'_, &'static str, _>| {
+    ///     let DeadLetter { stage, number, input, fault } = letter;
+    ///     // Whoever listens no more does not want them.
+    ///     let _ = dead.send(format!("{stage} {number} {input:?}: {fault}"));
+    /// };
+    /// let parse = pipeline::<&str>().try_map_or_dead_letter("parse", |s| s.parse::<u64>(), tell);
+    /// assert_eq!(parse.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
+    /// assert_eq!(letters.try_iter().collect::<Vec<_>>(), [r#"parse 1 "x": invalid digit found in string"#]);
+    /// ```
+    fn try_map_or_dead_letter<B, E, F, G>(
+        self,
+        name: impl Into<String>,
+        f: F,
+        dead: G,
+    ) -> Then<Self, TryMapOrDeadLetter<Self::Out, F, B, E, G>>
+    where
+        Self::Out: Own,
+        B: Event,
+        E: Cause + Event,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as Own>::Owned, E>) + Send + Sync + 'static,
+    {
+        Then::new(self, TryMapOrDeadLetter::new(name.into(), f, dead))
     }
 
     /// `f` at every value; where it gives an error it is tried again, and in the end the run ends with the last one. A

@@ -39,6 +39,6 @@ pub use flow::{
 };
 pub use marker::{KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
-pub use pipe::{Late, TimeWindow, Window, id, pipeline};
+pub use pipe::{DeadLetter, Fault, Late, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;
 pub use sequence::SequenceNumber;

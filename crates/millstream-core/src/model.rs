@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 mod asynchronous;
 mod clock;
+mod dead_letter;
 mod streams;
 mod windows;
 

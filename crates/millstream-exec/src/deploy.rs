@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod clock;
+mod dead_letter;
 mod streams;
 
 use crate::group_stage::stateless_stage;

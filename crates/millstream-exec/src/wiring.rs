@@ -69,6 +69,12 @@ impl Wiring {
     pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
         self.tasklets.push(Named { name: name.to_owned(), tasklet, home: Home::Workers, aside: false });
     }
+
+    /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
+    pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
+        let home = if self.inline { Home::Workers } else { Home::Thread };
+        self.tasklets.push(Named { name, tasklet, home, aside: true });
+    }
 }
 
 impl std::fmt::Debug for Wiring {

@@ -5,7 +5,7 @@ use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, Val, pipeline
 use millstream_exec::{Pipeline, Rings, Run, source};
 
 fn split(x: &u64, modulus: u64) -> Either<u64, String> {
-    if x % modulus == 0 { Left(*x) } else { Right(format!("{x}")) }
+    if x.is_multiple_of(modulus) { Left(*x) } else { Right(format!("{x}")) }
 }
 
 /// Both lanes with stages of every kind that may stand in one.

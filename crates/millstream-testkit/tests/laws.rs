@@ -4,8 +4,8 @@
 
 use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
-    Both, Choose, Compact, DeadEnd, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan, Shard, Snd,
-    Swap, TryMap,
+    Both, Choose, Compact, DeadEnd, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Fst, Id, Map, Merge, Scan,
+    Shard, Snd, Swap, TryMap,
 };
 use millstream_testkit::random::{Pipe, Stream, Value, pipes, streams, values};
 use proptest::prelude::*;
@@ -87,7 +87,9 @@ fn without_folds(pipe: Pipe) -> Pipe {
 
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
-        Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
+        Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } | DeadLetter { plus, .. } => {
+            Map { plus }
+        }
         DeadEnd => Id,
         Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,
         Pipe::Stream(_) => Pipe::Stream(Stream::MapM(7)),

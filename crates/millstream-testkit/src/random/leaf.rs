@@ -105,6 +105,12 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
             chain.then(BoxPipeline::new(stage))
         }
+        Pipe::DeadLetter { modulus, plus } => {
+            let judge = move |slot: A::Ref<'_>| tried(&A::value(slot), modulus, plus);
+            // Clones the values of the lane into a ring, for whatever comes behind.
+            let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
+            chain.then(BoxPipeline::new(stage))
+        }
         Pipe::Scan { start } => {
             chain.then(BoxPipeline::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
         }

@@ -99,9 +99,9 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         };
     }
     let stages = match place {
-        Place::Shard => 15,
-        Place::Lane => 23,
-        Place::Body | Place::Outer => 25,
+        Place::Shard => 16,
+        Place::Lane => 24,
+        Place::Body | Place::Outer => 26,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -119,10 +119,11 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         13 if small > 0 => Pipe::Map { plus: small },
         13 => Pipe::DeadEnd,
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
-        15 => Pipe::Delay { first: small },
-        16 | 17 => Pipe::Scan { start: small },
-        18..=22 => Pipe::Stream(stream(rng, 10)),
-        23 => Pipe::Stream(stream(rng, 11)),
+        15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },
+        16 => Pipe::Delay { first: small },
+        17 | 18 => Pipe::Scan { start: small },
+        19..=23 => Pipe::Stream(stream(rng, 10)),
+        24 => Pipe::Stream(stream(rng, 11)),
         _ => Pipe::Fold { start: small },
     }
 }
@@ -234,7 +235,7 @@ mod tests {
         let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( fold( delay( \
+        let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
                    scan( fanout( both( choose( merge( tee( shard( named( flat_map( flatten compact take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));

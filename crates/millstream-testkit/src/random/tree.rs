@@ -62,6 +62,13 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::TryMap`], whose failures somebody is told of.
+    DeadLetter {
+        /// The modulus.
+        modulus: i64,
+        /// The summand.
+        plus: i64,
+    },
     /// The state, a number, becomes `state * 31 + digest`, and that is the output.
     Scan {
         /// The state before the first value.
@@ -157,6 +164,7 @@ impl Pipe {
             | Pipe::FilterMap { .. }
             | Pipe::MapBlocking { .. }
             | Pipe::MapAsync { .. }
+            | Pipe::DeadLetter { .. }
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
@@ -282,6 +290,7 @@ impl Pipe {
                 found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
             }
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
+            Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::FlatMap { .. } | Pipe::Flatten => found.push(Pipe::Compact),
             Pipe::MapAsync { limit, plus } => {
@@ -299,6 +308,7 @@ impl fmt::Display for Pipe {
         match self {
             Pipe::Id => write!(f, "id"),
             Pipe::Map { plus } => write!(f, "map({plus})"),
+            Pipe::DeadLetter { modulus, plus } => write!(f, "dead_letter({modulus}, {plus})"),
             Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
             Pipe::Tuple => write!(f, "tuple"),
             Pipe::Fst => write!(f, "fst"),

@@ -132,7 +132,7 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         }),
         Pipe::DeadEnd => None,
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
-        Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } => {
+        Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } | Pipe::DeadLetter { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
         }
         Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),

@@ -1,0 +1,22 @@
+//! Failures that leave a slot empty and are told of, in the order of their numbers.
+
+use super::{Listed, Model, column};
+use crate::pipe::{DeadLetter, Judged, TryMapOrDeadLetter};
+use crate::{Cause, Deploy, Event, Own};
+use std::sync::Arc;
+
+impl<A: Listed + Own, F, B: Event, E: Cause + Event, G> Deploy<Model> for TryMapOrDeadLetter<A, F, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<Judged<A, B, E>>>> {
+        let judged = column::<A, Judged<A, B, E>>(&input, |a, _| Some(self.judge(a?)));
+        for (number, slot) in (0_u64..).zip(judged.iter()) {
+            if let Some(dead) = slot.as_ref().and_then(|judged| judged.as_ref().left()) {
+                self.deliver(number.into(), dead);
+            }
+        }
+        judged
+    }
+}

@@ -1,0 +1,120 @@
+use super::combinator;
+use crate::failure::{Cause, caught, message};
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Either, Event, Flow, Own, Rgt, Seen, SequenceNumber, Val};
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+/// A function that can fail, at every value, and where its failures go.
+///
+/// There is one ring behind it, and in each of its slots a failure or a value: what goes on is the value's lane, and
+/// whoever gets the failures reads the other lane of the same ring.
+pub struct TryMapOrDeadLetter<A, F, B, E, G> {
+    /// The stage's name, which is told with every failure.
+    pub name: String,
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    /// What gets the failures.
+    pub dead: Arc<G>,
+    shape: Shape<A, B, E>,
+}
+combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Stateless; through :);
+
+type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+
+/// Why there is no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault<E> {
+    /// The function gave this error.
+    Error(E),
+    /// The function panicked with this message.
+    Panic(String),
+}
+
+impl<E: fmt::Display> fmt::Display for Fault<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Error(error) => error.fmt(f),
+            Fault::Panic(message) => message.fmt(f),
+        }
+    }
+}
+
+/// A value that has failed, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dead<I, E> {
+    /// What the function was given.
+    pub input: I,
+    /// What came of it.
+    pub fault: Fault<E>,
+}
+
+/// A failure on its way out: see [`Arrow::try_map_or_dead_letter`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct DeadLetter<'a, I, E> {
+    /// The stage's name.
+    pub stage: &'a str,
+    /// The number at which the output is empty.
+    pub number: SequenceNumber,
+    /// What the function was given.
+    pub input: &'a I,
+    /// Why it failed.
+    pub fault: &'a Fault<E>,
+}
+
+/// A failure in its slot: boxed, since it is rare, and a slot should not be larger for it.
+pub type Boxed<A, E> = Box<Dead<<A as Own>::Owned, E>>;
+
+/// What one slot of the stage's ring holds.
+pub type Judged<A, B, E> = Either<Boxed<A, E>, B>;
+
+/// The lane of the values.
+pub type Living<A, B, E> = Seen<Val<Judged<A, B, E>, <A as Flow>::Density>, Rgt>;
+
+impl<A, F, B, E, G> Clone for TryMapOrDeadLetter<A, F, B, E, G> {
+    fn clone(&self) -> Self {
+        let (name, f, dead) = (self.name.clone(), self.f.clone(), self.dead.clone());
+        TryMapOrDeadLetter { name, f, dead, shape: PhantomData }
+    }
+}
+
+impl<A, F, B, E, G> TryMapOrDeadLetter<A, F, B, E, G> {
+    pub(crate) fn new(name: String, f: F, dead: G) -> Self {
+        TryMapOrDeadLetter { name, f: Arc::new(f), dead: Arc::new(dead), shape: PhantomData }
+    }
+}
+
+impl<A: Own, F, B: Event, E: Cause + Event, G> TryMapOrDeadLetter<A, F, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
+{
+    /// What one value becomes.
+    pub fn judge(&self, value: A::Ref<'_>) -> Judged<A, B, E> {
+        let fault = match caught(|| (self.f)(value)) {
+            Ok(Ok(output)) => return Either::Right(output),
+            Ok(Err(error)) => Fault::Error(error),
+            Err(payload) => Fault::Panic(message(payload.as_ref())),
+        };
+        Either::Left(Box::new(Dead { input: A::own(value), fault }))
+    }
+
+    /// Tells of a failure.
+    pub fn deliver(&self, number: SequenceNumber, Dead { input, fault }: &Dead<A::Owned, E>) {
+        (self.dead)(DeadLetter { stage: &self.name, number, input, fault });
+    }
+}
+
+impl<A: Own, F, B: Event, E: Cause + Event, G> Arrow for TryMapOrDeadLetter<A, F, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Living<A, B, E>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full, fills) = (Self::Out::BYTES, A::Density::FULL, input.filled());
+        let kind = StageKind { name: "try_map_or_dead_letter", stateful: false, slot_bytes, full, fills };
+        plan.named(&self.name, |plan| plan.stage(&input, kind))
+    }
+}

@@ -1,0 +1,32 @@
+//! Failures by a lane of their own.
+
+use crate::group_stage::stateless_stage;
+use crate::sink::Sink;
+use crate::stage::EndSlot;
+use crate::wiring::Home;
+use crate::{Carried, Rings, Wiring};
+use millstream_core::pipe::{Boxed, DeadLetter, Judged, Living, TryMapOrDeadLetter};
+use millstream_core::{Cause, Deploy, Event, Lft, Own, Rgt};
+use millstream_ring::Reader;
+
+impl<A: Carried + Own, F, B: Event, E: Cause + Event, G> Deploy<Rings> for TryMapOrDeadLetter<A, F, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
+        let (judge, end) = (self.clone(), EndSlot::of::<A::Density>());
+        let judged =
+            stateless_stage::<A, Judged<A, B, E>, A::Density>(input, wiring, end, Home::Workers, move |value| {
+                value.map(|value| judge.judge(value))
+            });
+        // A reader of its own, so that the ring holds the stage back while failures wait; and a thread of its own,
+        // since it may.
+        let (dead, deliver) = (judged.fork().seen::<Lft>(), self.clone());
+        let batch = wiring.batch_at(Home::Thread);
+        let tell = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
+        let sink = Sink::new(dead, (), tell, batch, Default::default());
+        wiring.side_sink(format!("{}.dead-letters", self.name), Box::new(sink));
+        judged.seen::<Rgt>()
+    }
+}

@@ -1,0 +1,117 @@
+//! Failures that leave the run, each with its stage, its number and its input, while the others go on.
+
+use millstream_core::{Arrow, DeadLetter, Deploy, Fault, Flow, Full, Lane, Modelled, Val, pipeline};
+use millstream_exec::{Pipeline, Rings, Run, source};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+
+/// What was told: number, input, why.
+type Told = Vec<(u64, u64, String)>;
+
+/// Every third value is an error and every seventh a panic.
+fn judged(x: &u64) -> Result<u64, String> {
+    match (x % 3, x % 7) {
+        (0, _) => Err(format!("{x} by three")),
+        (_, 0) => std::panic::resume_unwind(Box::new("by seven")),
+        _ => Ok(x * 10),
+    }
+}
+
+fn sharded(told: &Arc<Mutex<Told>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Full>>> {
+    let told = told.clone();
+    let tell = move |letter: DeadLetter<'_, u64, String>| {
+        assert_eq!(letter.stage, "judge");
+        let why = letter.fault.to_string();
+        told.lock().unwrap().push((letter.number.0, *letter.input, why));
+    };
+    pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.try_map_or_dead_letter("judge", judged, tell)).map(|x| *x)
+}
+
+#[test]
+fn failures_leave_by_number_in_order_and_the_others_go_on() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let p = sharded(&told);
+    let model = p.model_slots(0..100);
+    let expected = std::mem::take(&mut *told.lock().unwrap());
+    assert_eq!(
+        expected[..3],
+        [(2, 3, "3 by three".to_owned()), (5, 6, "6 by three".to_owned()), (6, 7, "panicked: by seven".to_owned())]
+    );
+    assert_eq!(model.iter().flatten().count() + expected.len(), 100);
+    for slots in [1, 8, 1024] {
+        for workers in 1..4 {
+            let rings = Rings::new().ring(slots).workers(workers);
+            assert_eq!(p.collect_slots(&rings, source::ready(0..100)).unwrap(), model);
+            assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected, "{slots} slots, {workers} workers");
+        }
+    }
+    let (n, _) = p.run_inline(&Rings::new(), 0..100, 0, |n, _, _| *n += 1).unwrap();
+    assert_eq!((n, std::mem::take(&mut *told.lock().unwrap())), (100 - expected.len(), expected));
+}
+
+/// A pipeline whose values all fail, and what they are told to; the source tells what it was asked for.
+fn all_dead(
+    dead: SyncSender<u64>,
+) -> (impl Deploy<Rings, In = Val<u64>, Out: millstream_exec::Carried>, Receiver<u64>, impl Iterator<Item = u64> + Send)
+{
+    let p = pipeline::<u64>().try_map_or_dead_letter(
+        "all",
+        |_| Err::<u64, _>("dead"),
+        move |letter| dead.send(letter.number.0).unwrap_or(()),
+    );
+    let (pulled, pulls) = channel();
+    (p, pulls, (0..10_000).inspect(move |x| pulled.send(*x).unwrap_or(())))
+}
+
+#[test]
+fn a_reader_of_failures_that_is_slow_holds_back_the_source_until_it_is_gone() {
+    let (dead, letters) = sync_channel(1);
+    let (p, pulls, values) = all_dead(dead);
+    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(values), (), |(), _, _| ()).unwrap();
+    assert_eq!(letters.recv(), Ok(0));
+    assert_eq!(letters.recv(), Ok(1));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let pulled = pulls.try_iter().count();
+    // Two rings, and what was taken out of them: two letters here, one in the channel, one at its door.
+    assert!(pulled <= 8 + 8 + 4, "{pulled}");
+    drop(letters);
+    assert_eq!(run.wait().unwrap().1.numbers.0, 10_000);
+}
+
+#[test]
+fn a_reader_of_failures_that_fails_ends_the_run() {
+    let tell = |letter: DeadLetter<'_, u64, String>| {
+        assert!(letter.number.0 < 8, "no more");
+    };
+    let p = pipeline::<u64>().try_map_or_dead_letter("judge", judged, tell);
+    let error = p.run(&Rings::new().workers(2), 0.., |_, _| ()).unwrap_err();
+    assert_eq!(error.to_string(), r#"stage "judge.dead-letters", number 9: panicked: no more"#);
+}
+
+#[test]
+fn ends_value_can_be_a_dead_letter_and_the_plan_knows_the_stage() {
+    let (dead, letters) = sync_channel(10);
+    let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).try_map_or_dead_letter(
+        "answer",
+        |n| if *n == 45 { Err("wrong") } else { Ok(*n) },
+        move |letter| {
+            let DeadLetter { stage, number, input, fault } = letter;
+            dead.send((stage.to_owned(), number.0, *input, fault.clone())).unwrap();
+        },
+    );
+    assert_eq!(p.plan().stages[1].name, "answer");
+    assert_eq!(p.collect(&Rings::new(), 0..9).unwrap(), [36]);
+    assert_eq!(p.collect_slots(&Rings::new(), 0..10).unwrap(), p.model_slots(0..10));
+    let letter = ("answer".to_owned(), 10, 45, Fault::Error("wrong"));
+    assert_eq!(letters.try_iter().collect::<Vec<_>>(), [letter.clone(), letter], "one of the run, one of the model");
+}
+
+/// A type that can be named by its shape.
+#[test]
+fn a_failure_takes_no_room_in_the_ring() {
+    fn slot_bytes<A: Flow>(_: &impl Arrow<Out = A>) -> usize {
+        A::BYTES
+    }
+    let p = pipeline::<[u64; 8]>().try_map_or_dead_letter("small", |_| Err::<u64, _>("dead"), |_| ());
+    assert_eq!(slot_bytes(&p), 16);
+}
