@@ -10,7 +10,7 @@ use crate::pipe::{
 };
 use crate::{
     Arrow, Backend, Cause, Choice, Density, Deploy, Event, Flow, Fst, Lens, Lft, Like, Masked, On, OneOf, Own, Pair,
-    Rgt, Seen, SideBySide, Snd, Val,
+    Rgt, Seen, SequenceNumber, SideBySide, Snd, Val,
 };
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ mod streams;
 mod windows;
 
 /// The deployment that is the specification: lists, one stage after the other.
-#[derive(Clone, Copy, Debug)]
-pub enum Model {}
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Model;
 
 impl Backend for Model {
     type Wiring = ();
@@ -308,6 +308,22 @@ pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + O
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as Own>::Owned>> {
         let output = self.deploy_outer(source(input), &mut ());
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::own)).collect()
+    }
+
+    /// Gives `sink` every value of the output with its number, END's among them, in order; returns END's number.
+    fn model_each(
+        &self,
+        input: impl IntoIterator<Item = T>,
+        mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Flow>::Ref<'a>),
+    ) -> SequenceNumber {
+        let output = self.deploy_outer(source(input), &mut ());
+        let slots = Self::Out::slots(&output);
+        for (n, number) in (0..slots).zip(0..) {
+            if let Some(value) = Self::Out::at(&output, n) {
+                sink(SequenceNumber(number), value);
+            }
+        }
+        SequenceNumber(slots as u64 - 1)
     }
 }
 

@@ -38,20 +38,28 @@ pub(crate) type EndSource = Arc<dyn Outside>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
-pub struct Stopper {
-    pool: Arc<Pool>,
-    end_source: Option<EndSource>,
+pub struct Stopper(Arc<dyn Stops>);
+
+/// What a run is ended by from outside.
+pub(crate) trait Stops: Send + Sync {
+    /// No further values are taken from the source.
+    fn drain(&self);
+    fn stop(&self);
 }
 
 impl Stopper {
+    pub(crate) fn of(run: Arc<dyn Stops>) -> Self {
+        Stopper(run)
+    }
+
     /// Asks the run to end its source where it is, and to finish everything that was accepted.
     pub fn drain(&self) {
-        drain(&self.pool, self.end_source.as_ref());
+        self.0.drain();
     }
 
     /// Asks every stage to stop at its next batch.
     pub fn stop_now(&self) {
-        stop(&self.pool);
+        self.0.stop();
     }
 }
 
@@ -61,36 +69,48 @@ impl std::fmt::Debug for Stopper {
     }
 }
 
-/// No further values are taken from the source.
-fn drain(pool: &Pool, end_source: Option<&EndSource>) {
-    if pool.finished() {
-        return;
-    }
-    pool.shared.drain();
-    if let Some(source) = end_source {
-        source.end();
-    }
-    pool.shared.signal.notify();
+/// Ends a run on rings.
+#[derive(Clone)]
+struct Ends {
+    pool: Arc<Pool>,
+    end_source: Option<EndSource>,
 }
 
-fn stop(pool: &Pool) {
-    if !pool.finished() {
-        pool.shared.stop();
+impl Stops for Ends {
+    fn drain(&self) {
+        if self.pool.finished() {
+            return;
+        }
+        self.pool.shared.drain();
+        if let Some(source) = &self.end_source {
+            source.end();
+        }
+        self.pool.shared.signal.notify();
+    }
+
+    fn stop(&self) {
+        if !self.pool.finished() {
+            self.pool.shared.stop();
+        }
     }
 }
 
 impl Started {
+    fn ends(&self) -> Ends {
+        Ends { pool: self.pool.clone(), end_source: self.end_source.clone() }
+    }
+
     fn drain(&self) {
-        drain(&self.pool, self.end_source.as_ref());
+        self.ends().drain();
     }
 
     fn stop(&self) {
-        stop(&self.pool);
+        self.ends().stop();
     }
 
     /// What others can end the run by.
     fn stopper(&self) -> Stopper {
-        Stopper { pool: self.pool.clone(), end_source: self.end_source.clone() }
+        Stopper::of(Arc::new(self.ends()))
     }
 
     /// How the run ended, whoever asked for it.

@@ -15,3 +15,11 @@ use millstream_core::{Arrow, Deploy, Model};
 /// Implemented for every combinator; nothing to implement.
 pub trait Pipeline: Arrow + Deploy<Model> + Deploy<Rings> {}
 impl<P: Arrow + Deploy<Model> + Deploy<Rings>> Pipeline for P {}
+
+/// A [`Pipeline`] that [`Queues`](crate::Queues) run as well: one whose values are `Clone`.
+///
+/// Nothing to implement.
+#[cfg(feature = "queues")]
+pub trait Everywhere: Pipeline + Deploy<crate::Queues> {}
+#[cfg(feature = "queues")]
+impl<P: Pipeline + Deploy<crate::Queues>> Everywhere for P {}

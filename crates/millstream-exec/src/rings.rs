@@ -288,6 +288,8 @@ pub enum OptionsError {
     Ring(usize),
     /// A batch of nothing.
     Batch,
+    /// A queue of no slots.
+    Queue,
     /// No workers.
     Workers,
     /// Rings that take more memory than there is.
@@ -308,6 +310,7 @@ impl fmt::Display for OptionsError {
         match self {
             OptionsError::Ring(slots) => millstream_ring::CapacityError { slots: *slots }.fmt(f),
             OptionsError::Batch => f.write_str("a batch of 0: a step must be able to move at least 1"),
+            OptionsError::Queue => f.write_str("queues of 0 slots: a queue must be able to hold at least 1"),
             OptionsError::Workers => f.write_str("0 workers: somebody has to run the stages"),
             OptionsError::Memory { slots, bytes, limit, fit } => {
                 write!(f, "rings of {slots} slots take {bytes} bytes together, and {limit}: ")?;

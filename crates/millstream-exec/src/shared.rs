@@ -18,7 +18,25 @@ pub(crate) struct Shared {
     draining: AtomicBool,
     /// Nobody wants what the tasklets before this seat do.
     cancelled: AtomicUsize,
-    failure: Mutex<Option<RunError>>,
+    failure: LeastFailure,
+}
+
+/// Why a run failed. Of several failures the one at the least number is kept: the same one, as far as can be, in every
+/// run.
+#[derive(Default)]
+pub(crate) struct LeastFailure(Mutex<Option<RunError>>);
+
+impl LeastFailure {
+    pub(crate) fn keep(&self, failure: RunError) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_none_or(|kept| failure.rank() < kept.rank()) {
+            *kept = Some(failure);
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<RunError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Shared {
@@ -30,7 +48,7 @@ impl Shared {
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
-            failure: Mutex::new(None),
+            failure: LeastFailure::default(),
         }
     }
 
@@ -71,19 +89,14 @@ impl Shared {
         self.fail_with(RunError::Stage { stage: stage.to_owned(), number, cause: message(payload) });
     }
 
-    /// Ends the run. Of several failures the one at the least number is kept: the same one, as far as can be, in
-    /// every run.
+    /// Ends the run.
     pub(crate) fn fail_with(&self, failure: RunError) {
-        let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|kept| failure.rank() < kept.rank()) {
-            *kept = Some(failure);
-        }
-        drop(kept);
+        self.failure.keep(failure);
         self.stop();
     }
 
     pub(crate) fn failure(&self) -> Option<RunError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.get()
     }
 
     /// Waits until `ready` gives something, or the run is stopped: then none.

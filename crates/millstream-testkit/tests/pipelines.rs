@@ -2,6 +2,7 @@
 
 mod reference;
 
+use millstream_exec::Queues;
 use millstream_testkit::random::{Pipe, Stream, Value, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments};
 use proptest::prelude::*;
@@ -28,6 +29,19 @@ proptest! {
             if let Err(difference) = pipeline.check(&inputs, deployment) {
                 return Err(TestCaseError::fail(format!("{tree}, {deployment:?}: {difference}")));
             }
+        }
+    }
+
+    #[test]
+    fn a_random_pipeline_on_queues_is_its_model(
+        tree in streams(16).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
+        inputs in values(200),
+        capacity in 1..=64_usize,
+        ready in any::<bool>(),
+    ) {
+        let queues = Queues::new().capacity(capacity);
+        if let Err(difference) = tree.build().check_on_queues(&inputs, queues, ready) {
+            return Err(TestCaseError::fail(format!("{tree}, {queues:?}, ready {ready}: {difference}")));
         }
     }
 
@@ -77,5 +91,7 @@ fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
             let outcome = tree.build().check(&inputs, deployment);
             assert_eq!(outcome, Ok(()), "{tree}, {deployment:?}");
         }
+        let outcome = tree.build().check_on_queues(&inputs, Queues::new().capacity(1), false);
+        assert_eq!(outcome, Ok(()), "{tree} on queues");
     }
 }

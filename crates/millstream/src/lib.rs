@@ -28,15 +28,17 @@ pub use millstream_ring as ring;
 pub mod prelude {
     pub use millstream_core::{
         Arrow, ArrowChoice, ArrowParts, AsyncExt, Choice, ClockExt, DeadLetter, Density, Either, Event, Flow, Full,
-        Holed, KeepsClock, Lane, Late, Masked, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber,
+        Holed, KeepsClock, Lane, Late, Masked, Model, Modelled, OneOf, Own, Pair, Plan, Quiet, Retry, SequenceNumber,
         Stateless, StreamsExt, TimeWindow, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
     pub use millstream_exec::{
-        BoxPipeline, Ending, FreePipe, Handle, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run, RunError,
-        Sender, Source, Stopper, Through, ThroughExt, Wait, source,
+        BoxPipeline, Ending, FreePipe, Handle, Inline, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run,
+        RunError, Runner, Sender, Source, Stopper, Through, ThroughExt, Wait, source,
     };
+    #[cfg(feature = "queues")]
+    pub use millstream_exec::{Everywhere, Queues, QueuesHandle};
 }
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-use super::edge::Chain;
+use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
 use super::shape::{Element, Shape};
 use super::tree::Pipe;
@@ -7,7 +7,7 @@ use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
 use millstream_core::{Arrow, Modelled, Plan};
-use millstream_exec::{BoxPipeline, FreePipe, RunError};
+use millstream_exec::{FreePipe, Queues, RunError, Runner, source};
 use std::sync::Arc;
 
 /// A random pipeline, ready to run.
@@ -21,9 +21,10 @@ trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
+    fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError>;
 }
 
-impl<B: Shape> Runs for BoxPipeline<F, B, FreePipe> {
+impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
     fn plan(&self) -> Plan {
         Arrow::plan(self)
     }
@@ -34,6 +35,12 @@ impl<B: Shape> Runs for BoxPipeline<F, B, FreePipe> {
 
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         deployment.collect_slots(self, inputs).map(values::<B>)
+    }
+
+    fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError> {
+        let slots =
+            if ready { queues.collect_slots(self, source::ready(inputs)) } else { queues.collect_slots(self, inputs) };
+        slots.map(values::<B>)
     }
 }
 
@@ -124,6 +131,17 @@ impl Built {
         let model = self.model_slots(inputs.to_vec());
         let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
         compare(model, move || pipeline.collect_slots(inputs, deployment))
+    }
+
+    /// Compares the deployment on queues with the model: with a source that is always ready, or with one that may wait.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn check_on_queues(&self, inputs: &[Value], queues: Queues, ready: bool) -> Result<(), Difference> {
+        let model = self.model_slots(inputs.to_vec());
+        let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
+        compare(model, move || pipeline.collect_on_queues(inputs, queues, ready))
     }
 }
 

@@ -4,7 +4,7 @@ use super::kind::{Kind, Whole};
 use super::shape::Shape;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
-use millstream_exec::{AnyPipe, BoxPipeline, FreePipe, PurePipe, QuietPipe, Rings, Wiring};
+use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, Rings, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,20 +12,21 @@ use std::sync::Arc;
 /// The edge of some deployment, of some shape.
 type AnyEdge = Box<dyn Any>;
 
-/// A box of some type.
+/// A pipeline between some shapes, wherever it runs.
 trait Step: Send + Sync {
-    fn describe(&self, input: Port, plan: &mut Describe) -> Port;
+    fn describe_step(&self, input: Port, plan: &mut Describe) -> Port;
     fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge;
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge;
+    fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge;
 }
 
 fn of_type<E: 'static>(edge: AnyEdge) -> E {
     *edge.downcast().expect("the chain's kinds fit together")
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Step for BoxPipeline<A, B, Known> {
-    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        Arrow::describe(self, input, plan)
+impl<P: Everywhere + Arrow<In: Shape, Out: Shape>> Step for P {
+    fn describe_step(&self, input: Port, plan: &mut Describe) -> Port {
+        self.describe(input, plan)
     }
 
     fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge {
@@ -36,6 +37,38 @@ impl<A: Shape, B: Shape, Known: 'static> Step for BoxPipeline<A, B, Known> {
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
         let deploy = if outer { Deploy::<Rings>::deploy_outer } else { Deploy::<Rings>::deploy };
         Box::new(deploy(self, of_type(input), wiring))
+    }
+
+    fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge {
+        let deploy = if outer { Deploy::<Queues>::deploy_outer } else { Deploy::<Queues>::deploy };
+        Box::new(deploy(self, of_type(input), wiring))
+    }
+}
+
+/// Pipelines one after the other, of which the types of the ends are known, and what is known of all: a
+/// [`BoxPipeline`](millstream_exec::BoxPipeline) for every deployment, queues among them.
+pub(crate) struct Boxed<A, B, Known = AnyPipe> {
+    steps: Vec<Arc<dyn Step>>,
+    ends: Ends<A, B, Known>,
+}
+
+type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
+
+impl<A: Shape, B: Shape, Known> Boxed<A, B, Known> {
+    fn of(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
+        Boxed { steps: vec![Arc::new(pipeline)], ends: PhantomData }
+    }
+}
+
+impl<A: Shape, B: Shape> Boxed<A, B> {
+    pub(crate) fn new(pipeline: impl Everywhere + Arrow<In = A, Out = B> + KeepsClock) -> Self {
+        Self::of(pipeline)
+    }
+}
+
+impl<A: Shape, B: Shape> Boxed<A, B, FreePipe> {
+    pub(crate) fn free(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
+        Self::of(pipeline)
     }
 }
 
@@ -52,7 +85,7 @@ impl Chain {
     }
 
     /// `A` must be what came out so far, and `B` have a name.
-    pub(crate) fn then<A: Shape, B: Shape, Known: 'static>(self, pipeline: BoxPipeline<A, B, Known>) -> Self {
+    pub(crate) fn then<A: Shape, B: Shape, Known: 'static>(self, pipeline: Boxed<A, B, Known>) -> Self {
         let whole = Whole::of::<B>().unwrap_or_else(|| panic!("{} has no name", type_name::<B>()));
         self.then_as(pipeline, Kind::Whole(whole))
     }
@@ -60,10 +93,10 @@ impl Chain {
     /// As [`then`](Chain::then); `output` must be the name of `B`.
     pub(crate) fn then_as<A: Shape, B: Shape, Known: 'static>(
         mut self,
-        pipeline: BoxPipeline<A, B, Known>,
+        pipeline: Boxed<A, B, Known>,
         output: Kind,
     ) -> Self {
-        self.steps.push(Arc::new(pipeline));
+        self.steps.extend(pipeline.steps);
         self.output = output;
         self
     }
@@ -75,63 +108,68 @@ impl Chain {
     }
 
     /// The chain as a pipeline, boxed. `B` must be what comes out, and `A` what goes in.
-    pub(crate) fn boxed<A: Shape, B: Shape>(self) -> BoxPipeline<A, B> {
-        BoxPipeline::new(Typed::<A, B, AnyPipe>(self.steps, PhantomData))
+    pub(crate) fn boxed<A: Shape, B: Shape>(self) -> Boxed<A, B> {
+        Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that may renumber.
-    pub(crate) fn boxed_free<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, FreePipe> {
-        BoxPipeline::free(Typed::<A, B, FreePipe>(self.steps, PhantomData))
+    pub(crate) fn boxed_free<A: Shape, B: Shape>(self) -> Boxed<A, B, FreePipe> {
+        Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that is quiet.
-    pub(crate) fn boxed_quiet<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, QuietPipe> {
-        BoxPipeline::quiet(Typed::<A, B, QuietPipe>(self.steps, PhantomData))
+    pub(crate) fn boxed_quiet<A: Shape, B: Shape>(self) -> Boxed<A, B, QuietPipe> {
+        Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that is stateless and quiet.
-    pub(crate) fn boxed_pure<A: Shape, B: Shape>(self) -> BoxPipeline<A, B, PurePipe> {
-        BoxPipeline::pure(Typed::<A, B, PurePipe>(self.steps, PhantomData))
+    pub(crate) fn boxed_pure<A: Shape, B: Shape>(self) -> Boxed<A, B, PurePipe> {
+        Boxed { steps: self.steps, ends: PhantomData }
     }
 }
 
-/// A chain of which the types of the ends are known.
-struct Typed<A, B, Known>(Vec<Arc<dyn Step>>, Ends<A, B, Known>);
+impl<A, B> KeepsClock for Boxed<A, B, AnyPipe> {}
+impl<A, B> KeepsClock for Boxed<A, B, QuietPipe> {}
+impl<A, B> KeepsClock for Boxed<A, B, PurePipe> {}
+impl<A, B> Quiet for Boxed<A, B, QuietPipe> {}
+impl<A, B> Quiet for Boxed<A, B, PurePipe> {}
+impl<A, B> Stateless for Boxed<A, B, PurePipe> {}
 
-type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
-
-impl<A, B> KeepsClock for Typed<A, B, AnyPipe> {}
-impl<A, B> KeepsClock for Typed<A, B, QuietPipe> {}
-impl<A, B> KeepsClock for Typed<A, B, PurePipe> {}
-impl<A, B> Quiet for Typed<A, B, QuietPipe> {}
-impl<A, B> Quiet for Typed<A, B, PurePipe> {}
-impl<A, B> Stateless for Typed<A, B, PurePipe> {}
-
-impl<A: Shape, B: Shape, Known: 'static> Arrow for Typed<A, B, Known> {
+impl<A: Shape, B: Shape, Known: 'static> Arrow for Boxed<A, B, Known> {
     type In = A;
     type Out = B;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        self.0.iter().fold(input, |port, step| step.describe(port, plan))
+        self.steps.iter().fold(input, |port, step| step.describe_step(port, plan))
     }
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Typed<A, B, Known> {
+impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge, false)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, false)))
     }
 
     fn deploy_outer(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_model(edge, true)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, true)))
     }
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Typed<A, B, Known> {
+impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, false)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, false)))
     }
 
     fn deploy_outer(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
-        of_type(self.0.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, true)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, true)))
+    }
+}
+
+impl<A: Shape, B: Shape, Known: 'static> Deploy<Queues> for Boxed<A, B, Known> {
+    fn deploy(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_queues(edge, wiring, false)))
+    }
+
+    fn deploy_outer(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_queues(edge, wiring, true)))
     }
 }

@@ -1,18 +1,17 @@
 //! Combinators with bodies, on edges of any shape.
 
-use super::edge::Chain;
+use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, LF, MF, Pff, Phh, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
 use super::shape::Shape;
 use millstream_core::{Arrow, ArrowChoice, ArrowParts, Fst, Lens, Lft, Rgt, Seen, Snd, id};
-use millstream_exec::BoxPipeline;
 
 /// Two bodies on the same edge.
 pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
     fn on<A: Shape>(input: Kind, first: Chain, second: Chain, pair: Whole) -> Chain {
         with_pair!(pair, B, C => {
             let (first, second) = (first.boxed::<A, B>(), second.boxed::<A, C>());
-            let joined = BoxPipeline::new(id::<A>().fanout(|_| first, |_| second));
+            let joined = Boxed::new(id::<A>().fanout(|_| first, |_| second));
             Chain::empty(input).then(joined)
         })
     }
@@ -29,7 +28,7 @@ pub(crate) fn both(input: Whole, first: Chain, second: Chain) -> Chain {
     {
         with_pair!(pair, B, C => {
             let (first, second) = (first.boxed::<Seen<A, Fst>, B>(), second.boxed::<Seen<A, Snd>, C>());
-            let joined = BoxPipeline::new(id::<A>().both(|_| first, |_| second));
+            let joined = Boxed::new(id::<A>().both(|_| first, |_| second));
             Chain::empty(input).then(joined)
         })
     }
@@ -76,10 +75,10 @@ pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Cha
                 let right = right.boxed_quiet::<Seen<A, Rgt>, $right>();
                 let chain = Chain::empty(Kind::Whole(input));
                 if merge {
-                    let merged = BoxPipeline::new(id::<A>().merge(|_| left, |_| right));
+                    let merged = Boxed::new(id::<A>().merge(|_| left, |_| right));
                     chain.then(merged)
                 } else {
-                    let chosen = BoxPipeline::new(id::<A>().choose(|_| left, |_| right));
+                    let chosen = Boxed::new(id::<A>().choose(|_| left, |_| right));
                     chain.then(chosen)
                 }
             }, unreachable!("{input:?} has no lanes"))
@@ -97,7 +96,7 @@ pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Cha
 pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
     fn on<A: Shape, B: Shape>(input: Kind, body: Chain) -> Chain {
         let body = body.boxed::<A, B>();
-        Chain::empty(input).then_as(BoxPipeline::new(id::<A>().tee(|_| body)), input)
+        Chain::empty(input).then_as(Boxed::new(id::<A>().tee(|_| body)), input)
     }
     let body = as_ring(body);
     with_kind!(input, A => match body.output {
@@ -110,7 +109,7 @@ pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
 pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
     fn on<A: Shape, B: Shape>(k: usize, input: Kind, body: Chain) -> Chain {
         let body = body.boxed_pure::<A, B>();
-        Chain::empty(input).then(BoxPipeline::new(id::<A>().shard(k, |_| body)))
+        Chain::empty(input).then(Boxed::new(id::<A>().shard(k, |_| body)))
     }
     let body = match body.output {
         Kind::Whole(Whole::F | Whole::H | Whole::LF | Whole::MF | Whole::Pff | Whole::Phh) => body,
@@ -130,7 +129,7 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 /// A body with a name; its edges are copied into rings of values first.
 pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     fn on<A: Shape, B: Shape>(name: &str, input: Kind, body: Chain) -> Chain {
-        Chain::empty(input).then(BoxPipeline::free(body.boxed_free::<A, B>().named(name)))
+        Chain::empty(input).then(Boxed::free(body.boxed_free::<A, B>().named(name)))
     }
     let before = as_ring(Chain::empty(input));
     let body = as_ring(body(before.output));

@@ -1,13 +1,12 @@
 //! One stage, on an edge of any shape.
 
-use super::edge::Chain;
+use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
 use super::stream::stream;
 use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
 use super::value::Value;
 use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, Masked, Val, id};
-use millstream_exec::BoxPipeline;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
@@ -40,24 +39,24 @@ pub(crate) fn choices(input: Kind) -> Chain {
 fn written<A: Shape, E: Element>(input: Kind) -> Chain {
     let chain = Chain::empty(input);
     if A::Density::FULL {
-        chain.then(BoxPipeline::new(id::<A>().map(|slot| E::of(A::value(slot)))))
+        chain.then(Boxed::new(id::<A>().map(|slot| E::of(A::value(slot)))))
     } else {
-        chain.then(BoxPipeline::new(id::<A>().filter_map(|slot| Some(E::of(A::value(slot))))))
+        chain.then(Boxed::new(id::<A>().filter_map(|slot| Some(E::of(A::value(slot))))))
     }
 }
 
 fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
-        Pipe::Map { plus } => chain.then(BoxPipeline::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus)))),
+        Pipe::Map { plus } => chain.then(Boxed::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus)))),
         Pipe::Tuple => written::<A, (Value, Value)>(input),
         Pipe::Swap => {
             let halves = id::<A>().map(|slot| A::value(slot).halves());
-            chain.then(BoxPipeline::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
+            chain.then(Boxed::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();
-            chain.then(BoxPipeline::new(twice.map(|(a, b)| Value::pair(a.clone(), b.clone()))))
+            chain.then(Boxed::new(twice.map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
         Pipe::Distribute => {
             let pairs = id::<A>().map(|slot| A::value(slot).halves()).second(|b| b.map(Value::either));
@@ -65,11 +64,11 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
                 let pair = |(a, b): (&Value, &Value)| Value::pair(a.clone(), b.clone());
                 Value::lane(lane.map_either(pair, pair))
             });
-            chain.then(BoxPipeline::new(lanes))
+            chain.then(Boxed::new(lanes))
         }
         Pipe::DeadEnd => {
             let nothing = id::<A>().map(|slot| A::value(slot)).dead_end();
-            chain.then(BoxPipeline::new(nothing.map(Value::clone)))
+            chain.then(Boxed::new(nothing.map(Value::clone)))
         }
         Pipe::Fail { modulus } => {
             let stage = id::<A>().map(move |slot| {
@@ -77,19 +76,19 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
                 assert!(kept(&value, modulus), "fails at {value:?}");
                 value
             });
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
-        Pipe::Fst => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().0))),
-        Pipe::Snd => chain.then(BoxPipeline::new(id::<A>().map(|slot| A::value(slot).halves().1))),
+        Pipe::Fst => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().0))),
+        Pipe::Snd => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().1))),
         Pipe::FilterMap { modulus, plus } => {
             let stage = id::<A>().filter_map(move |slot| {
                 let value = A::value(slot);
                 kept(&value, modulus).then(|| mapped(&value, plus))
             });
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
         Pipe::MapBlocking { plus } => {
-            chain.then(BoxPipeline::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
+            chain.then(Boxed::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
         }
         Pipe::MapAsync { limit, plus } => {
             let stage = id::<A>().map_async(limit, move |slot| {
@@ -99,24 +98,24 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
                     mapped(&value, plus)
                 }
             });
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
         Pipe::TryMap { modulus, plus } => {
             let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
         Pipe::DeadLetter { modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| tried(&A::value(slot), modulus, plus);
             // Clones the values of the lane into a ring, for whatever comes behind.
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
         Pipe::Scan { start } => {
-            chain.then(BoxPipeline::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
+            chain.then(Boxed::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
         }
         Pipe::Fold { start } => {
             let stage = id::<A>().fold(start, |state, slot| folded(state, &A::value(slot)), Value::I);
-            chain.then(BoxPipeline::new(stage))
+            chain.then(Boxed::new(stage))
         }
         Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
             // What it begins with is a pair, which a ring of choices cannot hold.
@@ -127,7 +126,7 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             }
             Some(_) => {
                 let delay = id::<A>().delay(A::Owned::of(pair_of(first)));
-                chain.then(BoxPipeline::new(delay))
+                chain.then(Boxed::new(delay))
             }
         },
         _ => renumbering::<A>(tree, input),
@@ -139,15 +138,13 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     match *tree {
         Pipe::FlatMap { modulus } => {
             let stage = id::<A>().flat_map(move |slot| expanded(&A::value(slot), modulus));
-            chain.then(BoxPipeline::free(stage))
+            chain.then(Boxed::free(stage))
         }
         Pipe::Flatten => {
             let parts = id::<A>().map(|slot| A::value(slot).parts());
-            chain.then(BoxPipeline::free(parts.flatten()))
+            chain.then(Boxed::free(parts.flatten()))
         }
-        Pipe::Compact if Whole::of::<Val<A::Owned, Full>>().is_some() => {
-            chain.then(BoxPipeline::free(id::<A>().compact()))
-        }
+        Pipe::Compact if Whole::of::<Val<A::Owned, Full>>().is_some() => chain.then(Boxed::free(id::<A>().compact())),
         Pipe::Compact => {
             let copied = copied(input);
             let compacted = leaf(tree, copied.output);
@@ -188,8 +185,8 @@ fn pair_of(i: i64) -> Value {
 
 /// A filter, behind a copy where the masked shape is none of those that random pipelines have.
 fn filter(modulus: i64, input: Kind) -> Chain {
-    fn on<A: Shape>(modulus: i64) -> BoxPipeline<A, Masked<A>> {
-        BoxPipeline::new(id::<A>().filter(move |slot| kept(&A::value(slot), modulus)))
+    fn on<A: Shape>(modulus: i64) -> Boxed<A, Masked<A>> {
+        Boxed::new(id::<A>().filter(move |slot| kept(&A::value(slot), modulus)))
     }
     let chain = Chain::empty(input);
     match input {

@@ -3,7 +3,7 @@
 use super::value::Value;
 use millstream_core::model::Listed;
 use millstream_core::{Choice, Density, Either, Event, Lens, Like, Masked, Model, On, OneOf, Own, Pair, Seen, Val};
-use millstream_exec::Carried;
+use millstream_exec::{Carried, Queued};
 
 /// What one ring of a random pipeline holds.
 pub(crate) trait Element: Event + Clone + PartialEq {
@@ -39,7 +39,7 @@ impl Element for Either<Value, Value> {
 }
 
 /// A shape of an edge whose slots are values, in one way or another.
-pub(crate) trait Shape: Carried + Listed + On<Model, Edge: 'static> + Own<Owned: Element> {
+pub(crate) trait Shape: Carried + Queued + Listed + On<Model, Edge: 'static> + Own<Owned: Element> {
     fn value(slot: Self::Ref<'_>) -> Value;
 }
 

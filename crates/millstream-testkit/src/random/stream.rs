@@ -1,13 +1,12 @@
 //! Stages that keep a state and their clock.
 
-use super::edge::Chain;
+use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::leaf::copied;
 use super::shape::{Element, Shape};
 use super::tree::{kept, mapped};
 use super::value::Value;
 use millstream_core::{Arrow, Masked, StreamsExt, id};
-use millstream_exec::BoxPipeline;
 use std::fmt;
 
 /// The stages of [`StreamsExt`]; none of them is stateless.
@@ -65,7 +64,7 @@ pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
 
 fn rest<A: Shape>(modulus: i64, input: Kind) -> Chain {
     let rest = id::<A>().map(move |slot| Value::I(A::value(slot).digest().rem_euclid(modulus)));
-    Chain::empty(input).then(BoxPipeline::new(rest))
+    Chain::empty(input).then(Boxed::new(rest))
 }
 
 fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
@@ -74,33 +73,33 @@ fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
     }
     let chain = Chain::empty(input);
     match stage {
-        Stream::Chunks(n) => chain.then(BoxPipeline::new(id::<A>().chunks(n).map(|values| list(values)))),
-        Stream::Windows(n) => chain.then(BoxPipeline::new(id::<A>().windows(n).map(|values| list(values)))),
+        Stream::Chunks(n) => chain.then(Boxed::new(id::<A>().chunks(n).map(|values| list(values)))),
+        Stream::Windows(n) => chain.then(Boxed::new(id::<A>().windows(n).map(|values| list(values)))),
         Stream::Pairwise => {
             let pairs = id::<A>().pairwise().map(|(before, now)| Value::pair(before.value(), A::value(now)));
-            chain.then(BoxPipeline::new(pairs))
+            chain.then(Boxed::new(pairs))
         }
         Stream::Enumerate => {
             let numbered = id::<A>().enumerate();
             let pairs = numbered.map(|(number, value)| Value::pair(Value::I(number.0 as i64), A::value(value)));
-            chain.then(BoxPipeline::new(pairs))
+            chain.then(Boxed::new(pairs))
         }
-        Stream::Inspect => chain.then(BoxPipeline::new(id::<A>().inspect(|_| ()).map(|slot| A::value(slot)))),
-        Stream::MapM(plus) => chain.then(BoxPipeline::new(id::<A>().map_m(move |slot| mapped(&A::value(slot), plus)))),
+        Stream::Inspect => chain.then(Boxed::new(id::<A>().inspect(|_| ()).map(|slot| A::value(slot)))),
+        Stream::MapM(plus) => chain.then(Boxed::new(id::<A>().map_m(move |slot| mapped(&A::value(slot), plus)))),
         _ => unreachable!("{stage} is a sieve"),
     }
 }
 
 /// A sieve, behind a copy where the masked shape is none of those that random pipelines have.
 fn sifted(stage: Stream, input: Kind) -> Chain {
-    fn on<A: Shape>(stage: Stream) -> BoxPipeline<A, Masked<A>> {
+    fn on<A: Shape>(stage: Stream) -> Boxed<A, Masked<A>> {
         let id = id::<A>();
         match stage {
-            Stream::Take(n) => BoxPipeline::new(id.take(n)),
-            Stream::TakeWhile(modulus) => BoxPipeline::new(id.take_while(move |slot| kept(&A::value(slot), modulus))),
-            Stream::Skip(n) => BoxPipeline::new(id.skip(n)),
-            Stream::SkipWhile(modulus) => BoxPipeline::new(id.skip_while(move |slot| kept(&A::value(slot), modulus))),
-            _ => BoxPipeline::new(id.dedup()),
+            Stream::Take(n) => Boxed::new(id.take(n)),
+            Stream::TakeWhile(modulus) => Boxed::new(id.take_while(move |slot| kept(&A::value(slot), modulus))),
+            Stream::Skip(n) => Boxed::new(id.skip(n)),
+            Stream::SkipWhile(modulus) => Boxed::new(id.skip_while(move |slot| kept(&A::value(slot), modulus))),
+            _ => Boxed::new(id.dedup()),
         }
     }
     let chain = Chain::empty(input);

@@ -212,6 +212,19 @@ impl Pipe {
         }
     }
 
+    /// How often the stage that is run by the most tasklets is: what shards inside shards multiply to.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match self {
+            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+                p.width().max(q.width())
+            }
+            Pipe::Shard(k, p) => k * p.width(),
+            Pipe::Named(p) | Pipe::Tee(p) => p.width(),
+            _ => 1,
+        }
+    }
+
     /// How many nodes it has.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -1,0 +1,152 @@
+//! The deployment that the ring buffers came after, kept as the honest baseline: one thread a stage, a bounded queue
+//! between two of them, and threads that copy, zip, route and deal wherever an edge forks or joins.
+
+mod control;
+mod copy;
+mod deploy;
+mod handle;
+mod message;
+mod route;
+mod shape;
+mod sink;
+mod source;
+mod stage;
+mod swap;
+mod wiring;
+
+pub use handle::QueuesHandle;
+pub use message::Queue;
+pub use shape::{Lend, Queued};
+pub use wiring::QueuesWiring;
+
+use crate::handle::EndSource;
+use crate::rings::DEFAULT_SLOTS;
+use crate::{OptionsError, RunError, Source};
+use control::Control;
+use handle::Ends;
+use millstream_core::{Arrow, Backend, Deploy, Event, Flow, SequenceNumber, Val};
+use sink::Sink;
+use source::{Ready, Tap};
+use std::sync::{Arc, Mutex};
+
+/// The deployment on bounded queues: what a careful programmer builds by hand from threads and channels.
+///
+/// Every stage has a thread, and a bounded queue before it. A fan-out has a thread that copies every value and one that
+/// joins what comes back; `both` one that splits and one that joins; a choice a router, a queue of tags by which the
+/// order is known again, and a collector; `shard(k, body)` deploys its body k times, with a thread that deals the numbers
+/// in turn and one that gathers them in turn. A lens, such as `fst`, has one that clones the part. So values must be
+/// `Clone`; only here, and the pipeline itself does not say so ([`Queued`]).
+///
+/// The output is the model's, number by number, as on [`Rings`](crate::Rings).
+///
+/// ```
+/// use millstream_core::{Arrow, Modelled, pipeline};
+/// use millstream_exec::{Queues, Runner};
+/// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
+/// assert_eq!(Queues::new().collect(&p, 1..=5)?, p.model(1..=5));
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+///
+/// Memory: every queue has its slots from the start. The idea is the first parallel deployment of S. A. Nielsen's
+/// "Parallel stream processing with zero-copy fan-out and sharding"; its queues are `TBQueue`s of 65536 slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    slots: usize,
+}
+
+impl Backend for Queues {
+    type Wiring = QueuesWiring;
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Queues {
+    /// Queues of 4096 slots, as many as rings have.
+    #[must_use]
+    pub fn new() -> Self {
+        Queues { slots: DEFAULT_SLOTS }
+    }
+
+    /// Slots of every queue: at least 1.
+    #[must_use]
+    pub fn capacity(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Starts the pipeline, and goes on at once: `sink` gets every value of the output with its number, END's among
+    /// them, in order, and the state, on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// If a queue would have no slots, or a thread could not be started. What else goes wrong, the handle tells: a panic
+    /// in user code ends the run with the stage's name, the number and the message.
+    pub fn start<T, P, S>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<QueuesHandle<S>, RunError>
+    where
+        T: Event + Clone,
+        P: Deploy<Queues> + Arrow<In = Val<T>, Out: Queued>,
+        S: Send + 'static,
+    {
+        if self.slots == 0 {
+            return Err(OptionsError::Queue.into());
+        }
+        let control = Arc::new(Control::default());
+        let mut wiring = QueuesWiring::new(self.slots, pipeline.plan());
+        let (outlet, input) = wiring.queue::<T>();
+        let feed = feed(source, outlet, &control, &mut wiring);
+        let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
+        let outcome = Arc::new(Mutex::new(None));
+        wiring.thread("sink", Sink::<P::Out, S, _>::new(output, state, sink, outcome.clone()));
+        let source = feed.as_ref().map(|feed| feed.source.clone());
+        let QueuesWiring { threads, bytes, .. } = wiring;
+        let handle = QueuesHandle::start(Ends { control, source }, threads, bytes, outcome)?;
+        if let Some(feed) = feed {
+            feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
+        }
+        Ok(handle)
+    }
+}
+
+/// A source that may wait, not started yet.
+struct Feed {
+    start: Box<dyn FnOnce() -> std::io::Result<()>>,
+    source: EndSource,
+}
+
+impl Feed {
+    fn start(self) -> std::io::Result<()> {
+        (self.start)()
+    }
+}
+
+/// Adds the thread of a source that is always ready; one that may wait has a thread beside the run.
+fn feed<T: Event, X: Source<T>>(
+    source: X,
+    outlet: message::Outlet<T>,
+    control: &Arc<Control>,
+    wiring: &mut QueuesWiring,
+) -> Option<Feed> {
+    let values = source.values();
+    if !X::WAITS {
+        wiring.thread("source", Ready { values, outlet, control: control.clone() });
+        return None;
+    }
+    let tap = Tap::new(outlet, control.clone());
+    let source = tap.clone();
+    Some(Feed { start: Box::new(move || tap.feed(values)), source })
+}
+
+/// The edge of a source.
+fn source_edge<T: Event + Clone>(input: Queue<T>) -> <Val<T> as millstream_core::On<Queues>>::Edge {
+    input
+}

@@ -1,0 +1,55 @@
+//! What a fan-out needs here: a thread that copies, and one that zips.
+
+use super::control::Desk;
+use super::message::Queue;
+use super::wiring::QueuesWiring;
+use millstream_core::Event;
+
+/// Adds a thread that gives every value to both readers: to the first a copy.
+pub(crate) fn copied<T: Event + Clone>(input: Queue<T>, wiring: &mut QueuesWiring) -> (Queue<T>, Queue<T>) {
+    split("copier", input, wiring, |value| (value.clone(), value))
+}
+
+/// Adds a thread that gives each reader its part of every value.
+pub(crate) fn split<T: Event, A: Event, B: Event>(
+    name: &str,
+    input: Queue<T>,
+    wiring: &mut QueuesWiring,
+    mut parts: impl FnMut(Option<T>) -> (Option<A>, Option<B>) + Send + 'static,
+) -> (Queue<A>, Queue<B>) {
+    let ((first, one), (second, other)) = (wiring.queue(), wiring.queue());
+    wiring.helper(name, input, move |input: &mut Queue<T>, desk: &Desk| {
+        while let Some(message) = input.take(desk) {
+            let at = message.at();
+            let (a, b) = parts(message.into_value());
+            if !(first.put(at, a) && second.put(at, b)) {
+                return;
+            }
+        }
+    });
+    (one, other)
+}
+
+/// Adds a thread that joins two queues by number: filled where both are.
+pub(crate) fn zipped<A: Event, B: Event>(
+    first: Queue<A>,
+    mut second: Queue<B>,
+    wiring: &mut QueuesWiring,
+) -> Queue<(A, B)> {
+    let (outlet, output) = wiring.queue();
+    wiring.helper("zipper", first, move |first: &mut Queue<A>, desk: &Desk| {
+        while let (Some(a), Some(b)) = (first.take(desk), second.take(desk)) {
+            let at = a.at();
+            debug_assert_eq!(at, b.at(), "the bodies of a fan-out keep their clock");
+            if !outlet.put(at, a.into_value().zip(b.into_value())) {
+                return;
+            }
+        }
+    });
+    output
+}
+
+/// Adds a thread that throws everything away, so that what stands before it is worked off.
+pub(crate) fn drained<T: Event>(input: Queue<T>, wiring: &mut QueuesWiring) {
+    wiring.helper("drain", input, |input: &mut Queue<T>, desk: &Desk| while input.take(desk).is_some() {});
+}

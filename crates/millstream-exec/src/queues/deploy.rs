@@ -1,0 +1,271 @@
+//! Every combinator on queues: one thread a stage, and helpers where an edge forks or joins.
+
+mod asynchronous;
+mod clock;
+mod dead_letter;
+mod streams;
+
+use super::copy::{copied, drained, split, zipped};
+use super::message::Queue;
+use super::route::{Lanes, collected, routed};
+use super::shape::{Lend, Queued};
+use super::stage::{owning_helper, owning_stage, stage};
+use super::swap::{dealt, gathered};
+use super::wiring::QueuesWiring;
+use crate::Queues;
+use millstream_core::Either::{self, Left, Right};
+use millstream_core::pipe::{
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
+    Tee, Then, TryMap,
+};
+use millstream_core::{Arrow, Cause, Deploy, Event, Fst, Lens, Lft, Like, On, Own, Rgt, Seen, Snd};
+
+/// A queue of what a shape owns.
+type Owning<A> = Queue<<A as Own>::Owned>;
+
+impl<A: Queued> Deploy<Queues> for Id<A> {
+    fn deploy(&self, input: Owning<A>, _: &mut QueuesWiring) -> Owning<A> {
+        input
+    }
+}
+
+impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::Out>> Deploy<Queues> for Then<P, Q> {
+    fn deploy(&self, input: <P::In as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <Q::Out as On<Queues>>::Edge {
+        let between = self.first.deploy(input, wiring);
+        self.second.deploy(between, wiring)
+    }
+
+    fn deploy_outer(
+        &self,
+        input: <P::In as On<Queues>>::Edge,
+        wiring: &mut QueuesWiring,
+    ) -> <Q::Out as On<Queues>>::Edge {
+        let between = self.first.deploy_outer(input, wiring);
+        self.second.deploy_outer(between, wiring)
+    }
+}
+
+impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for Map<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let f = self.f.clone();
+        stage::<A, B>(input, wiring, move |value, _| value.map(|value| f(value)))
+    }
+}
+
+impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for MapBlocking<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let f = self.f.clone();
+        stage::<A, B>(input, wiring, move |value, _| value.map(|value| f(value)))
+    }
+}
+
+impl<A: Queued, F, B: Event + Clone, E: Cause, P: Policy> Deploy<Queues> for TryMap<A, F, B, E, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let (f, policy) = (self.f.clone(), self.policy.clone());
+        stage::<A, B>(input, wiring, move |value, _| {
+            let value = value?;
+            policy.judge(|| f(value), std::thread::sleep)
+        })
+    }
+}
+
+impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for FilterMap<A, F, B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let f = self.f.clone();
+        stage::<A, B>(input, wiring, move |value, _| value.and_then(|value| f(value)))
+    }
+}
+
+impl<A: Queued, F> Deploy<Queues> for Filter<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<A> {
+        let keep = self.keep.clone();
+        owning_stage(input, wiring, move |value, _| value.filter(|value| keep(A::lend(value))))
+    }
+}
+
+impl<A: Queued, S: Event + Clone, F, B: Event + Clone> Deploy<Queues> for Scan<A, S, F, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let (f, mut state) = (self.f.clone(), self.state.clone());
+        stage::<A, B>(input, wiring, move |value, _| value.map(|value| f(&mut state, value)))
+    }
+}
+
+impl<A: Queued, S: Event + Clone, F, G, B: Event + Clone> Deploy<Queues> for Fold<A, S, F, G, B>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    G: Fn(S) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
+        let mut state = initial.clone();
+        stage::<A, B>(input, wiring, move |value, at| {
+            if let Some(value) = value {
+                f(&mut state, value);
+            }
+            at.end.then(|| finish(std::mem::replace(&mut state, initial.clone())))
+        })
+    }
+}
+
+impl<A: Queued + Own<Owned: Clone>> Deploy<Queues> for Delay<A> {
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<A> {
+        let mut before = self.first.clone();
+        owning_stage(input, wiring, move |value, _| value.map(|value| std::mem::replace(&mut before, value)))
+    }
+}
+
+impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::In>> Deploy<Queues> for Fanout<P, Q>
+where
+    P::In: Queued + Own<Owned: Clone>,
+    P::Out: Queued,
+    Q::Out: Queued,
+{
+    fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
+        let (first, second) = copied(input, wiring);
+        let first = self.first.deploy(first, wiring);
+        let second = self.second.deploy(second, wiring);
+        zipped(first, second, wiring)
+    }
+}
+
+impl<A: Queued, P, Q> Deploy<Queues> for Both<A, P, Q>
+where
+    Fst: Lens<A, Target: Lend>,
+    Snd: Lens<A, Target: Lend>,
+    P: Deploy<Queues> + Arrow<In = Seen<A, Fst>, Out: Queued>,
+    Q: Deploy<Queues> + Arrow<In = Seen<A, Snd>, Out: Queued>,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
+        let halves = |pair: Option<A::Owned>| (part::<A, Fst>(pair.as_ref()), part::<A, Snd>(pair.as_ref()));
+        let (first, second) = split("splitter", input, wiring, halves);
+        let first = self.first.deploy(seen::<A, Fst>(first), wiring);
+        let second = self.second.deploy(seen::<A, Snd>(second), wiring);
+        zipped(first, second, wiring)
+    }
+}
+
+/// What a lens shows of a value, cloned out of it.
+fn part<A: Queued, L: Lens<A, Target: Lend>>(whole: Option<&A::Owned>) -> Option<<L::Target as Own>::Owned> {
+    L::focus(A::lend(whole?)).map(<L::Target as Own>::own)
+}
+
+fn seen<A: Queued, L: Lens<A, Target: Lend>>(
+    input: Queue<<L::Target as Own>::Owned>,
+) -> <Seen<A, L> as On<Queues>>::Edge {
+    input
+}
+
+impl<A: Queued, P, Q> Deploy<Queues> for Choose<A, P, Q>
+where
+    Lft: Lens<A, Target: Lend>,
+    Rgt: Lens<A, Target: Lend>,
+    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
+    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued>,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
+        let lanes = through(input, &self.left, &self.right, wiring);
+        collected(lanes, wiring, |value| value)
+    }
+}
+
+impl<A: Queued, P, Q> Deploy<Queues> for Merge<A, P, Q>
+where
+    Lft: Lens<A, Target: Lend>,
+    Rgt: Lens<A, Target: Lend>,
+    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
+    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued + Like<P::Out> + Own<Owned = <P::Out as Own>::Owned>>,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
+        let lanes = through(input, &self.left, &self.right, wiring);
+        collected(lanes, wiring, Either::into_inner)
+    }
+}
+
+/// The two bodies of a choice, behind a router.
+fn through<A, P, Q>(
+    input: Owning<A>,
+    left: &P,
+    right: &Q,
+    wiring: &mut QueuesWiring,
+) -> Lanes<<P::Out as Own>::Owned, <Q::Out as Own>::Owned>
+where
+    A: Queued,
+    Lft: Lens<A, Target: Lend>,
+    Rgt: Lens<A, Target: Lend>,
+    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
+    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued>,
+{
+    let lanes = routed(input, wiring, |value| {
+        let left = part::<A, Lft>(Some(&value)).map(Left);
+        left.or_else(|| part::<A, Rgt>(Some(&value)).map(Right))
+    });
+    let left = left.deploy(seen::<A, Lft>(lanes.left), wiring);
+    let right = right.deploy(seen::<A, Rgt>(lanes.right), wiring);
+    Lanes { left, right, tags: lanes.tags }
+}
+
+impl<A: Queued, L: Lens<A, Target: Lend>> Deploy<Queues> for See<A, L> {
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<<L::Target as Own>::Owned> {
+        owning_helper("lens", input, wiring, |value, _| part::<A, L>(value.as_ref()))
+    }
+}
+
+impl<P: Deploy<Queues>> Deploy<Queues> for Tee<P>
+where
+    P::In: Queued + Own<Owned: Clone>,
+    P::Out: Queued,
+{
+    fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::In> {
+        let (aside, on) = copied(input, wiring);
+        let unread = self.body.deploy(aside, wiring);
+        drained(unread, wiring);
+        on
+    }
+}
+
+impl<P: Deploy<Queues>> Deploy<Queues> for Shard<P>
+where
+    P::In: Queued,
+    P::Out: Queued,
+{
+    fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
+        let mut hands = dealt(input, self.k, wiring).into_iter();
+        let copies = wiring.copies(self.k, |wiring| {
+            let hand = hands.next().expect("as many as were dealt");
+            self.body.deploy(hand, wiring)
+        });
+        gathered(copies, wiring)
+    }
+}
+
+impl<P: Deploy<Queues>> Deploy<Queues> for Named<P> {
+    fn deploy(&self, input: <P::In as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <P::Out as On<Queues>>::Edge {
+        self.body.deploy(input, wiring)
+    }
+
+    fn deploy_outer(
+        &self,
+        input: <P::In as On<Queues>>::Edge,
+        wiring: &mut QueuesWiring,
+    ) -> <P::Out as On<Queues>>::Edge {
+        self.body.deploy_outer(input, wiring)
+    }
+}

@@ -1,0 +1,197 @@
+use super::control::{Control, Desk};
+use super::wiring::Thread;
+use crate::handle::{EndSource, Stops};
+use crate::machine::usable_cores;
+use crate::report::StageReport;
+use crate::sink::Outcome;
+use crate::{Ended, Report, RunError, Stopper};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A pipeline that is running on [`Queues`](crate::Queues). Dropping it stops the run.
+pub struct QueuesHandle<S> {
+    ends: Arc<Ends>,
+    threads: Vec<JoinHandle<StageReport>>,
+    queue_bytes: usize,
+    since: Instant,
+    outcome: Arc<Mutex<Option<Outcome<S>>>>,
+}
+
+/// How a run is ended from outside.
+pub(crate) struct Ends {
+    pub(crate) control: Arc<Control>,
+    /// A source that waits.
+    pub(crate) source: Option<EndSource>,
+}
+
+impl Ends {
+    fn close(&self) {
+        if let Some(source) = &self.source {
+            source.end();
+        }
+    }
+}
+
+impl Stops for Ends {
+    fn drain(&self) {
+        if !self.control.finished() {
+            self.control.drain();
+            self.close();
+        }
+    }
+
+    fn stop(&self) {
+        if !self.control.finished() {
+            self.control.stop();
+            self.close();
+        }
+    }
+}
+
+impl<S> QueuesHandle<S> {
+    /// Starts all threads, or none.
+    pub(crate) fn start(
+        ends: Ends,
+        works: Vec<Thread>,
+        queue_bytes: usize,
+        outcome: Arc<Mutex<Option<Outcome<S>>>>,
+    ) -> Result<Self, RunError> {
+        let since = Instant::now();
+        let mut handle = QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, since, outcome };
+        for work in works {
+            let control = handle.ends.control.clone();
+            control.started();
+            let started = Builder::new().name(format!("millstream-{}", work.name)).spawn({
+                let control = control.clone();
+                move || run(work, &control)
+            });
+            match started {
+                Ok(thread) => handle.threads.push(thread),
+                Err(error) => {
+                    control.finished_one();
+                    return Err(RunError::Spawn(error.to_string()));
+                }
+            }
+        }
+        Ok(handle)
+    }
+
+    /// Waits for the end of the stream; gives the sink's state and what the run did.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed.
+    pub fn wait(self) -> Result<(S, Report), RunError> {
+        self.join().ok()
+    }
+
+    /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
+    /// `most` it stops instead.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed.
+    pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
+        self.ends.drain();
+        self.ends.control.wait_until_finished(most);
+        self.stop_now()
+    }
+
+    /// Stops every stage at its next slot; the report says what was left. A closure that runs is waited for.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink failed before.
+    pub fn stop_now(self) -> Result<(S, Report), RunError> {
+        self.ends.stop();
+        self.wait()
+    }
+
+    /// What drains or stops the run from another thread while this one waits.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper::of(self.ends.clone())
+    }
+
+    /// Whether everything is done.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.ends.control.finished()
+    }
+
+    /// Waits for the end, and gives what there is then, also if the run failed: the sink's state and the report up to
+    /// there.
+    #[must_use]
+    pub fn join(mut self) -> Ended<S> {
+        let mut stages = self.join_threads();
+        let threads = stages.len();
+        if let Some(source) = &self.ends.source {
+            StageReport::put_source(&mut stages, source.accepted());
+        }
+        let control = &self.ends.control;
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (state, numbers, values) = match outcome {
+            Some(Outcome { state, numbers, values }) => (Some(state), numbers, values),
+            None => (None, 0.into(), 0),
+        };
+        let report = Report {
+            ending: control.ending(),
+            numbers,
+            values,
+            workers: threads,
+            cores: usable_cores(),
+            pinned: Vec::new(),
+            tasklets: threads,
+            rates: Vec::new(),
+            ring_bytes: self.queue_bytes,
+            elapsed: self.since.elapsed(),
+            decisions: vec![format!("{threads} threads: one for each stage, and those that copy, zip and route")],
+            stages,
+        };
+        Ended { state, report, failure: control.failure() }
+    }
+
+    fn join_threads(&mut self) -> Vec<StageReport> {
+        self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect()
+    }
+}
+
+impl<S> Drop for QueuesHandle<S> {
+    fn drop(&mut self) {
+        self.ends.stop();
+        self.join_threads();
+    }
+}
+
+impl<S> std::fmt::Debug for QueuesHandle<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueuesHandle").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+/// All that one thread does.
+fn run(Thread { name, mut work }: Thread, control: &Arc<Control>) -> StageReport {
+    let desk = Desk::new(control.clone());
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work.run(&desk))) {
+        control.fail(&name, desk.number(), payload.as_ref());
+    }
+    let left = work.left() as u64;
+    // What lies in its queues is the user's, and so is how that is dropped.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
+        control.fail(&name, None, payload.as_ref());
+    }
+    control.finished_one();
+    StageReport {
+        name,
+        moved: desk.moved(),
+        steps: desk.moved(),
+        left,
+        ns_per_number: None,
+        longest_step: Duration::ZERO,
+        budget: None,
+        overruns: 0,
+        blocking: true,
+    }
+}

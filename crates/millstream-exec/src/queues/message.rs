@@ -1,0 +1,112 @@
+use super::control::Desk;
+use crossbeam_channel::{Receiver, Sender};
+
+/// One slot on its way through a queue. It knows its number: what a lane of a choice does not get is not sent to it.
+pub(crate) struct Message<T>(Kind<T>);
+
+/// As flat as can be, since every slot of every queue has one.
+enum Kind<T> {
+    Value(u64, T),
+    Empty(u64),
+    EndValue(u64, T),
+    End(u64),
+}
+
+/// Where a slot stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) number: u64,
+    /// Whether it is END.
+    pub(crate) end: bool,
+}
+
+impl<T> Message<T> {
+    pub(crate) fn new(at: At, value: Option<T>) -> Self {
+        Message(match (at.end, value) {
+            (false, Some(value)) => Kind::Value(at.number, value),
+            (false, None) => Kind::Empty(at.number),
+            (true, Some(value)) => Kind::EndValue(at.number, value),
+            (true, None) => Kind::End(at.number),
+        })
+    }
+
+    pub(crate) fn at(&self) -> At {
+        let (number, end) = match &self.0 {
+            Kind::Value(number, _) | Kind::Empty(number) => (*number, false),
+            Kind::EndValue(number, _) | Kind::End(number) => (*number, true),
+        };
+        At { number, end }
+    }
+
+    pub(crate) fn into_value(self) -> Option<T> {
+        match self.0 {
+            Kind::Value(_, value) | Kind::EndValue(_, value) => Some(value),
+            Kind::Empty(_) | Kind::End(_) => None,
+        }
+    }
+}
+
+/// The reading end of a queue: an edge of the deployment on [`Queues`](crate::Queues).
+#[derive(Debug)]
+pub struct Queue<T> {
+    receiver: Receiver<Message<T>>,
+    /// The number behind the last one that came.
+    next: u64,
+    ended: bool,
+}
+
+impl<T> std::fmt::Debug for Message<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.at().fmt(f)
+    }
+}
+
+impl<T> Queue<T> {
+    /// The next slot, once it is there; none behind END, and none in a run that was stopped.
+    ///
+    /// A queue whose writer has gone away without END has ended as well: so ends the stream of a source that waits for a
+    /// value while the run is drained.
+    pub(crate) fn take(&mut self, desk: &Desk) -> Option<Message<T>> {
+        if self.ended || desk.stopped() {
+            desk.rests();
+            return None;
+        }
+        let message = match self.receiver.recv() {
+            Ok(message) => message,
+            // A stage that fails says so before its queues go.
+            Err(_) if desk.stopped() => return None,
+            Err(_) => Message::new(At { number: self.next, end: true }, None),
+        };
+        let At { number, end } = message.at();
+        (self.next, self.ended) = (number + 1, end);
+        desk.works_on(number);
+        Some(message)
+    }
+
+    /// How many slots lie in it.
+    pub(crate) fn len(&self) -> usize {
+        self.receiver.len()
+    }
+}
+
+/// The writing end of a queue.
+pub(crate) struct Outlet<T>(Sender<Message<T>>);
+
+impl<T> Outlet<T> {
+    /// Puts a slot in as soon as there is room; false if nobody will read it.
+    #[must_use]
+    pub(crate) fn put(&self, at: At, value: Option<T>) -> bool {
+        self.0.send(Message::new(at, value)).is_ok()
+    }
+}
+
+/// A queue of so many slots.
+pub(crate) fn queue<T>(slots: usize) -> (Outlet<T>, Queue<T>) {
+    let (sender, receiver) = crossbeam_channel::bounded(slots);
+    (Outlet(sender), Queue { receiver, next: 0, ended: false })
+}
+
+/// Bytes of a queue: beside every message lies the stamp by which the channel knows whose turn it is.
+pub(crate) fn queue_bytes<T>(slots: usize) -> usize {
+    slots * (size_of::<Message<T>>() + size_of::<usize>())
+}

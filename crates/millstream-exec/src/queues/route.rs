@@ -1,0 +1,76 @@
+//! What a choice needs here: a thread that sends every value to its lane and notes which it was, and one that collects
+//! by these notes.
+
+use super::control::Desk;
+use super::message::Queue;
+use super::wiring::QueuesWiring;
+use millstream_core::Either::{self, Left, Right};
+use millstream_core::Event;
+
+/// Which lane a value took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tag {
+    Left,
+    Right,
+}
+
+/// The lanes of a choice, and the tags by which their order is known again.
+pub(crate) struct Lanes<A, B> {
+    pub(crate) left: Queue<A>,
+    pub(crate) right: Queue<B>,
+    pub(crate) tags: Queue<Tag>,
+}
+
+/// Adds a thread that sends each value to its lane, END to both, and a tag for every slot. The lanes see values only.
+pub(crate) fn routed<T: Event, A: Event, B: Event>(
+    input: Queue<T>,
+    wiring: &mut QueuesWiring,
+    lane: impl Fn(T) -> Option<Either<A, B>> + Send + 'static,
+) -> Lanes<A, B> {
+    let ((to_left, left), (to_right, right), (note, tags)) = (wiring.queue(), wiring.queue(), wiring.queue());
+    wiring.helper("router", input, move |input: &mut Queue<T>, desk: &Desk| {
+        while let Some(message) = input.take(desk) {
+            let at = message.at();
+            let value = message.into_value().and_then(&lane);
+            let tag = value.as_ref().map(|value| if value.is_left() { Tag::Left } else { Tag::Right });
+            let routed = match value {
+                Some(Left(a)) => to_left.put(at, Some(a)) && (!at.end || to_right.put(at, None)),
+                Some(Right(b)) => to_right.put(at, Some(b)) && (!at.end || to_left.put(at, None)),
+                None => !at.end || to_left.put(at, None) && to_right.put(at, None),
+            };
+            if !(routed && note.put(at, tag)) {
+                return;
+            }
+        }
+    });
+    Lanes { left, right, tags }
+}
+
+/// Adds a thread that takes what the lanes give in the order of the tags.
+pub(crate) fn collected<A: Event, B: Event, U: Event>(
+    lanes: Lanes<A, B>,
+    wiring: &mut QueuesWiring,
+    join: impl Fn(Either<A, B>) -> U + Send + 'static,
+) -> Queue<U> {
+    let Lanes { mut left, mut right, tags } = lanes;
+    let (outlet, output) = wiring.queue();
+    wiring.helper("collector", tags, move |tags: &mut Queue<Tag>, desk: &Desk| {
+        while let Some(message) = tags.take(desk) {
+            let at = message.at();
+            let tag = message.into_value();
+            let (mut a, mut b) = (None, None);
+            if at.end || matches!(tag, Some(Tag::Left)) {
+                let Some(message) = left.take(desk) else { return };
+                a = message.into_value();
+            }
+            if at.end || matches!(tag, Some(Tag::Right)) {
+                let Some(message) = right.take(desk) else { return };
+                b = message.into_value();
+            }
+            if !outlet.put(at, a.map(Left).or(b.map(Right)).map(&join)) {
+                return;
+            }
+        }
+    });
+    output
+}

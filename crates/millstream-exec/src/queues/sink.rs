@@ -1,0 +1,56 @@
+use super::control::Desk;
+use super::message::Queue;
+use super::shape::Queued;
+use super::wiring::Work;
+use crate::sink::Outcome;
+use millstream_core::{Own, SequenceNumber};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The end of a run: user code that sees every value, with its number.
+pub(crate) struct Sink<A: Queued, S, F> {
+    input: Queue<<A as Own>::Owned>,
+    state: Option<S>,
+    f: F,
+    /// The number that it has come to.
+    next: u64,
+    values: u64,
+    outcome: Arc<Mutex<Option<Outcome<S>>>>,
+}
+
+impl<A: Queued, S, F> Sink<A, S, F> {
+    pub(crate) fn new(input: Queue<A::Owned>, state: S, f: F, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
+        Sink { input, state: Some(state), f, next: 0, values: 0, outcome }
+    }
+}
+
+impl<A: Queued, S: Send, F> Work for Sink<A, S, F>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, A::Ref<'a>) + Send,
+{
+    fn run(&mut self, desk: &Desk) {
+        let Some(state) = self.state.as_mut() else { return };
+        while let Some(message) = self.input.take(desk) {
+            let at = message.at();
+            self.next = at.number;
+            if let Some(value) = message.into_value() {
+                (self.f)(state, SequenceNumber(at.number), A::lend(&value));
+                self.values += 1;
+            }
+            self.next = at.number + u64::from(!at.end);
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.input.len()
+    }
+}
+
+/// However it ended, it leaves its state to whoever waits for it.
+impl<A: Queued, S, F> Drop for Sink<A, S, F> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            let outcome = Outcome { state, numbers: SequenceNumber(self.next), values: self.values };
+            *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the values of a run on queues come from: a thread that puts them into the first queue.
+
+use super::control::{Control, Desk};
+use super::message::{At, Outlet};
+use super::wiring::Work;
+use crate::handle::Outside;
+use millstream_core::Event;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// A source that never waits: it looks by itself whether more is wanted.
+pub(crate) struct Ready<T, I> {
+    pub(crate) values: I,
+    pub(crate) outlet: Outlet<T>,
+    pub(crate) control: Arc<Control>,
+}
+
+impl<T: Event, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
+    fn run(&mut self, desk: &Desk) {
+        let mut number = 0;
+        while !desk.stopped() {
+            desk.works_on(number);
+            let value = if self.control.draining() { None } else { self.values.next() };
+            let end = value.is_none();
+            if !self.outlet.put(At { number, end }, value) || end {
+                break;
+            }
+            number += 1;
+        }
+        desk.rests();
+    }
+
+    fn left(&self) -> usize {
+        0
+    }
+}
+
+/// The first queue of a source that may wait for its next value, for ever perhaps: whoever drains or stops the run closes
+/// it, and nobody waits for the source.
+pub(crate) struct Tap<T> {
+    outlet: Mutex<Option<Outlet<T>>>,
+    accepted: AtomicU64,
+    control: Arc<Control>,
+}
+
+impl<T: Event> Tap<T> {
+    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>) -> Arc<Self> {
+        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Outlet<T>>> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A queue without a writer has ended: END is that.
+    fn cut(&self, outlet: &mut Option<Outlet<T>>) {
+        if outlet.take().is_some() {
+            self.accepted.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Puts a value; false if the run takes no more.
+    fn put(&self, number: u64, value: Option<T>) -> bool {
+        let at = At { number, end: value.is_none() };
+        let mut outlet = self.lock();
+        let put = outlet.as_ref().is_some_and(|outlet| outlet.put(at, value));
+        self.accepted.fetch_add(u64::from(put), Ordering::Relaxed);
+        if at.end {
+            *outlet = None;
+        }
+        drop(outlet);
+        fence(Ordering::SeqCst);
+        put && !at.end && !self.control.draining() && !self.control.stopped()
+    }
+
+    /// Starts the thread of the source. It is not joined: it may sit in an iterator that never comes back.
+    pub(crate) fn feed(self: Arc<Self>, values: impl Iterator<Item = T> + Send + 'static) -> std::io::Result<()> {
+        let builder = std::thread::Builder::new().name("millstream-source".to_owned());
+        builder.spawn(move || self.feed_all(values)).map(drop)
+    }
+
+    fn feed_all(&self, mut values: impl Iterator<Item = T>) {
+        let mut number = 0;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            while self.put(number, values.next()) {
+                number += 1;
+            }
+        }));
+        let mut outlet = self.lock();
+        if let (Err(payload), true) = (outcome, outlet.is_some()) {
+            // What comes after the end is not part of the run.
+            self.control.fail("source", Some(number), payload.as_ref());
+            *outlet = None;
+        }
+        self.cut(&mut outlet);
+    }
+}
+
+impl<T: Event> Outside for Tap<T> {
+    /// Ends the stream, once the run takes no further values, without waiting: if the source is just putting a value, it
+    /// does so itself afterwards.
+    fn end(&self) {
+        // Behind the flags that say so, and before the look at the lock; the source unlocks, and then looks at the flags.
+        // With a fence on both sides, one of the two sees what the other one did.
+        fence(Ordering::SeqCst);
+        match self.outlet.try_lock() {
+            Ok(mut outlet) => self.cut(&mut outlet),
+            Err(TryLockError::Poisoned(outlet)) => self.cut(&mut outlet.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+}

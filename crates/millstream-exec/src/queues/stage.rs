@@ -1,0 +1,120 @@
+//! Stages: one thread each, from one queue to another.
+
+use super::control::Desk;
+use super::message::{At, Queue};
+use super::shape::{Lend, Queued};
+use super::wiring::QueuesWiring;
+use millstream_core::pipe::{Expand, Sieve};
+use millstream_core::{Event, Own};
+use std::sync::Arc;
+
+/// Adds a stage: `f` of every slot, and of END, in order.
+pub(crate) fn stage<A: Queued, B: Event>(
+    input: Queue<A::Owned>,
+    wiring: &mut QueuesWiring,
+    mut f: impl for<'a> FnMut(Option<A::Ref<'a>>, At) -> Option<B> + Send + 'static,
+) -> Queue<B> {
+    owning_stage(input, wiring, move |value, at| f(value.as_ref().map(A::lend), at))
+}
+
+/// As [`stage`], of a function that gets the value itself.
+pub(crate) fn owning_stage<T: Event, U: Event>(
+    input: Queue<T>,
+    wiring: &mut QueuesWiring,
+    f: impl FnMut(Option<T>, At) -> Option<U> + Send + 'static,
+) -> Queue<U> {
+    let (work, output) = mapped(wiring, f);
+    wiring.stage(input, work);
+    output
+}
+
+/// As [`owning_stage`], of a thread that is not in the plan.
+pub(crate) fn owning_helper<T: Event, U: Event>(
+    name: &str,
+    input: Queue<T>,
+    wiring: &mut QueuesWiring,
+    f: impl FnMut(Option<T>, At) -> Option<U> + Send + 'static,
+) -> Queue<U> {
+    let (work, output) = mapped(wiring, f);
+    wiring.helper(name, input, work);
+    output
+}
+
+fn mapped<T: Event, U: Event>(
+    wiring: &mut QueuesWiring,
+    mut f: impl FnMut(Option<T>, At) -> Option<U> + Send + 'static,
+) -> (impl FnMut(&mut Queue<T>, &Desk) + Send + 'static, Queue<U>) {
+    let (outlet, output) = wiring.queue();
+    let work = move |input: &mut Queue<T>, desk: &Desk| {
+        while let Some(message) = input.take(desk) {
+            let at = message.at();
+            if !outlet.put(at, f(message.into_value(), at)) {
+                return;
+            }
+        }
+    };
+    (work, output)
+}
+
+/// Adds a stage that numbers its outputs afresh.
+pub(crate) fn renumber_stage<E: Expand<In: Queued>>(
+    input: Queue<<E::In as Own>::Owned>,
+    wiring: &mut QueuesWiring,
+    expand: Arc<E>,
+) -> Queue<E::Item> {
+    let (outlet, output) = wiring.queue();
+    let (mut state, mut number) = (Some(expand.start()), 0);
+    wiring.stage(input, move |input, desk| {
+        let mut put = |values: E::Values| {
+            values.into_iter().all(|value| {
+                let at = At { number, end: false };
+                number += 1;
+                !desk.stopped() && outlet.put(at, Some(value))
+            })
+        };
+        while let Some(message) = input.take(desk) {
+            let end = message.at().end;
+            let Some(kept) = &mut state else { return };
+            let value = message.into_value();
+            if value.is_some_and(|value| !put(expand.expand(kept, E::In::lend(&value)))) {
+                return;
+            }
+            if end && state.take().and_then(|state| expand.finish(state)).is_some_and(|values| !put(values)) {
+                return;
+            }
+        }
+        if state.is_none() {
+            // Whether anybody reads END or not, this is the end.
+            let _ = outlet.put(At { number, end: true }, None);
+        }
+    });
+    output
+}
+
+/// Adds a stage that keeps what a sieve keeps, and ends the stream where it is over: then nobody reads what stands before
+/// it, which so ends as well.
+pub(crate) fn cut_stage<K: Sieve<In: Queued>>(
+    input: Queue<<K::In as Own>::Owned>,
+    wiring: &mut QueuesWiring,
+    sieve: Arc<K>,
+) -> Queue<<K::In as Own>::Owned> {
+    let (outlet, output) = wiring.queue();
+    let (mut state, mut next) = (sieve.start(), 0);
+    wiring.stage(input, move |input, desk| {
+        while !sieve.over(&state) {
+            let Some(message) = input.take(desk) else { return };
+            let at = message.at();
+            next = at.number;
+            let kept = message.into_value().filter(|value| sieve.keeps(&mut state, K::In::lend(value)));
+            // A value that is not wanted and ends it all stands where END will be.
+            if at.end || kept.is_some() || !sieve.over(&state) {
+                if !outlet.put(at, kept) || at.end {
+                    return;
+                }
+                next += 1;
+            }
+        }
+        let _ = outlet.put(At { number: next, end: true }, None);
+    });
+    output
+}

@@ -1,0 +1,49 @@
+//! What a shard needs here: a thread that deals the numbers round robin, and one that collects what came of them in the
+//! same turn. The original swaps two queues back and forth; this is the same for any number of them.
+
+use super::control::Desk;
+use super::message::{At, Queue};
+use super::wiring::QueuesWiring;
+use millstream_core::Event;
+
+/// Adds a thread that deals slots in turn, and END to everybody: its value to whose turn it is.
+pub(crate) fn dealt<T: Event>(input: Queue<T>, k: usize, wiring: &mut QueuesWiring) -> Vec<Queue<T>> {
+    let (hands, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue()).unzip();
+    let mut turn = 0;
+    wiring.helper("dealer", input, move |input: &mut Queue<T>, desk: &Desk| {
+        while let Some(message) = input.take(desk) {
+            let at = message.at();
+            if !hands[turn].put(at, message.into_value()) {
+                return;
+            }
+            let mut others = hands.iter().enumerate().filter(|(hand, _)| at.end && *hand != turn);
+            if !others.all(|(_, hand)| hand.put(at, None)) {
+                return;
+            }
+            turn = (turn + 1) % k;
+        }
+    });
+    queues
+}
+
+/// Adds a thread that takes slots in turn.
+pub(crate) fn gathered<T: Event>(queues: Vec<Queue<T>>, wiring: &mut QueuesWiring) -> Queue<T> {
+    let (outlet, output) = wiring.queue();
+    let mut queues = queues.into_iter();
+    let first = queues.next().expect("a shard has a tasklet");
+    let (mut others, mut turn) = (queues.collect::<Vec<_>>(), 0);
+    wiring.helper("gatherer", first, move |first: &mut Queue<T>, desk: &Desk| {
+        let k = others.len() + 1;
+        loop {
+            let queue = if turn == 0 { &mut *first } else { &mut others[turn - 1] };
+            let Some(message) = queue.take(desk) else { return };
+            let At { end, .. } = message.at();
+            // What is in the others is END as well, without a value: END's was dealt to whose turn it is.
+            if !outlet.put(message.at(), message.into_value()) || end {
+                return;
+            }
+            turn = (turn + 1) % k;
+        }
+    });
+    output
+}

@@ -1,0 +1,106 @@
+use super::control::Desk;
+use super::message::{Outlet, Queue, queue, queue_bytes};
+use crate::reactor::Reactor;
+use millstream_core::{Plan, plan};
+use std::sync::Arc;
+
+/// What threads are added to while a pipeline is deployed on queues, in pipeline order.
+pub struct QueuesWiring {
+    slots: usize,
+    names: Vec<plan::Stage>,
+    /// How many stages of the plan have their threads.
+    named: usize,
+    pub(crate) bytes: usize,
+    pub(crate) threads: Vec<Thread>,
+    reactor: Option<Arc<Reactor>>,
+}
+
+/// What one thread does, and in whose name.
+pub(crate) struct Thread {
+    pub(crate) name: String,
+    pub(crate) work: Box<dyn Work>,
+}
+
+/// The work of one thread, from its first slot to its last. It has its queues by itself, so that they outlive a panic:
+/// whoever reads them must not take a failure for the end of the stream.
+pub(crate) trait Work: Send {
+    /// Works until the stream ends, the run is stopped, or nobody reads what comes out.
+    fn run(&mut self, desk: &Desk);
+    /// How many slots lie before it.
+    fn left(&self) -> usize;
+}
+
+/// Work on what comes through a queue.
+struct Worked<T, F> {
+    input: Queue<T>,
+    work: F,
+}
+
+impl<T: Send, F: FnMut(&mut Queue<T>, &Desk) + Send> Work for Worked<T, F> {
+    fn run(&mut self, desk: &Desk) {
+        (self.work)(&mut self.input, desk);
+    }
+
+    fn left(&self) -> usize {
+        self.input.len()
+    }
+}
+
+impl QueuesWiring {
+    pub(crate) fn new(slots: usize, plan: Plan) -> Self {
+        QueuesWiring { slots, names: plan.stages, named: 0, bytes: 0, threads: Vec::new(), reactor: None }
+    }
+
+    /// What the futures of this run find around them.
+    pub(crate) fn reactor(&mut self) -> Arc<Reactor> {
+        self.reactor.get_or_insert_with(|| Arc::new(Reactor::here())).clone()
+    }
+
+    /// A new queue.
+    pub(crate) fn queue<T>(&mut self) -> (Outlet<T>, Queue<T>) {
+        self.bytes += queue_bytes::<T>(self.slots);
+        queue(self.slots)
+    }
+
+    /// Adds the thread of the next stage of the plan.
+    pub(crate) fn stage<T: Send + 'static>(
+        &mut self,
+        input: Queue<T>,
+        work: impl FnMut(&mut Queue<T>, &Desk) + Send + 'static,
+    ) {
+        let name = self.names.get(self.named).map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
+        self.named += 1;
+        self.helper(&name, input, work);
+    }
+
+    /// Adds a thread that is not a stage of the plan.
+    pub(crate) fn helper<T: Send + 'static>(
+        &mut self,
+        name: &str,
+        input: Queue<T>,
+        work: impl FnMut(&mut Queue<T>, &Desk) + Send + 'static,
+    ) {
+        self.thread(name, Worked { input, work });
+    }
+
+    pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
+        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work) });
+    }
+
+    /// What `deploy` gives, as often as told, each time for the same stages of the plan.
+    pub(crate) fn copies<R>(&mut self, k: usize, mut deploy: impl FnMut(&mut Self) -> R) -> Vec<R> {
+        let first = self.named;
+        let copy = |_| {
+            self.named = first;
+            deploy(self)
+        };
+        (0..k).map(copy).collect()
+    }
+}
+
+impl std::fmt::Debug for QueuesWiring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.threads.iter().map(|thread| &thread.name).collect();
+        f.debug_struct("QueuesWiring").field("threads", &names).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+use crate::{Carried, Inline, Rings, Run, RunError, Source};
+use millstream_core::model::Listed;
+use millstream_core::{Arrow, Deploy, Event, Flow, Model, Modelled, Own, SequenceNumber, Val, failure};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A deployment with its options, and what it asks of a pipeline: one way to run the same value anywhere.
+///
+/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run a pipeline whose shapes they carry; the
+/// output is the same. Code that does not care where a pipeline runs takes any of them:
+///
+/// ```
+/// use millstream_core::{Arrow, Full, Model, Val, pipeline};
+/// use millstream_exec::{Inline, Pipeline, Rings, RunError, Runner};
+///
+/// fn total<P, R>(on: &R, pipeline: &P) -> Result<u64, RunError>
+/// where
+///     P: Arrow<In = Val<u64>, Out = Val<u64, Full>>,
+///     R: Runner<u64, P>,
+/// {
+///     Ok(on.run(pipeline, 1..=4, 0, |sum, _, x| *sum += x)?.0)
+/// }
+///
+/// let squares = pipeline::<u64>().map(|x| x * x);
+/// assert_eq!(total(&Model, &squares)?, 30);
+/// assert_eq!(total(&Inline::default(), &squares)?, 30);
+/// assert_eq!(total(&Rings::new(), &squares)?, 30);
+/// # Ok::<(), RunError>(())
+/// ```
+pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
+    /// Runs the pipeline to its end: `sink` gets every value of the output with its number, END's among them, in order,
+    /// and the state. Gives the state back, and END's number.
+    ///
+    /// # Errors
+    ///
+    /// If a closure of the pipeline, the source or the sink panics or fails; if the options do not fit together. The model
+    /// knows neither the stage nor the number of a failure.
+    fn run<S: Send + 'static>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, SequenceNumber), RunError>;
+
+    /// Every value of the output, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Runner::run).
+    fn collect(&self, pipeline: &P, source: impl Source<T>) -> Result<Vec<<P::Out as Own>::Owned>, RunError>
+    where
+        P::Out: Own,
+    {
+        let push = |all: &mut Vec<_>, _, value: <P::Out as Flow>::Ref<'_>| all.push(P::Out::own(value));
+        self.run(pipeline, source, Vec::new(), push).map(|(all, _)| all)
+    }
+
+    /// Every slot of the output, by number, empty ones and END among them.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Runner::run).
+    fn collect_slots(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+    ) -> Result<Vec<Option<<P::Out as Own>::Owned>>, RunError>
+    where
+        P::Out: Own,
+    {
+        let put = |all: &mut Vec<_>, SequenceNumber(number), value: <P::Out as Flow>::Ref<'_>| {
+            all.resize_with(number as usize, || None);
+            all.push(Some(P::Out::own(value)));
+        };
+        let (mut all, end) = self.run(pipeline, source, Vec::new(), put)?;
+        all.resize_with(end.0 as usize + 1, || None);
+        Ok(all)
+    }
+}
+
+impl<T: Event, P: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own>> Runner<T, P> for Model {
+    fn run<S: Send + 'static>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        mut state: S,
+        mut sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, SequenceNumber), RunError> {
+        let values = source.values();
+        let run = AssertUnwindSafe(|| pipeline.model_each(values, |number, value| sink(&mut state, number, value)));
+        match catch_unwind(run) {
+            Ok(end) => Ok((state, end)),
+            Err(payload) => {
+                let cause = failure::message(payload.as_ref());
+                Err(RunError::Stage { stage: "model".to_owned(), number: None, cause })
+            }
+        }
+    }
+}
+
+impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Rings {
+    fn run<S: Send + 'static>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, SequenceNumber), RunError> {
+        pipeline.run_with(self, source, state, sink).map(|(state, report)| (state, report.numbers))
+    }
+}
+
+impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Inline {
+    fn run<S: Send + 'static>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, SequenceNumber), RunError> {
+        pipeline.run_inline(self.rings(), source, state, sink).map(|(state, report)| (state, report.numbers))
+    }
+}
+
+#[cfg(feature = "queues")]
+impl<T: Event + Clone, P: Deploy<crate::Queues> + Arrow<In = Val<T>, Out: crate::Queued>> Runner<T, P>
+    for crate::Queues
+{
+    fn run<S: Send + 'static>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(S, SequenceNumber), RunError> {
+        let (state, report) = self.start(pipeline, source, state, sink)?.wait()?;
+        Ok((state, report.numbers))
+    }
+}

@@ -1,0 +1,260 @@
+//! The deployment on queues.
+#![cfg(feature = "queues")]
+
+use millstream_core::{Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, pipeline};
+use millstream_exec::{Ending, Queues, RunError, Runner, source};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The names of the threads of a run over a few values.
+fn threads<P>(pipeline: &P) -> Vec<String>
+where
+    P: millstream_core::Deploy<Queues> + Arrow<In = millstream_core::Val<u64>, Out: millstream_exec::Queued>,
+{
+    let handle = Queues::new().start(pipeline, source::ready(0..5), (), |(), _, _| ()).unwrap();
+    let (_, report) = handle.wait().unwrap();
+    report.stages.into_iter().map(|stage| stage.name).collect()
+}
+
+#[test]
+fn a_chain_has_one_thread_a_stage() {
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let note = |seen: &Arc<Mutex<HashSet<_>>>| {
+        let seen = seen.clone();
+        move |x: &u64| {
+            seen.lock().unwrap().insert(thread::current().id());
+            x + 1
+        }
+    };
+    let p = pipeline::<u64>().map(note(&seen)).map_blocking(note(&seen)).map(note(&seen)).then(millstream_core::id());
+    assert_eq!(threads(&p), ["source", "map-1", "map_blocking-1", "map-2", "sink"]);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+    assert_eq!(Queues::new().collect(&p, 0..4).unwrap(), [3, 4, 5, 6]);
+}
+
+#[test]
+fn a_fan_out_has_a_copier_and_a_zipper() {
+    let p = pipeline::<u64>().fanout(|p| p.map(|x| x + 1), |p| p.map(|x| x * 2));
+    let names = threads(&p);
+    assert_eq!(names.len(), 6);
+    assert_eq!([&*names[1], &*names[4]], ["copier", "zipper"]);
+    let (_, report) = Queues::new().start(&p, source::ready(0..50), (), |(), _, _| ()).unwrap().wait().unwrap();
+    let moved: Vec<u64> = report.stages.iter().map(|stage| stage.moved).collect();
+    assert_eq!(moved, [51; 6]);
+    assert_eq!(Queues::new().collect_slots(&p, 0..50).unwrap(), p.model_slots(0..50));
+}
+
+#[test]
+fn the_articles_example() {
+    let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
+    let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
+    assert_eq!(Queues::new().collect(&p, 1..=5).unwrap(), expected);
+}
+
+#[test]
+fn halves_and_lanes_come_back_in_order() {
+    let both = pipeline::<u64>().map(|x| (*x, x.to_string())).both(
+        |p| {
+            p.scan(0, |sum, x| {
+                *sum += x;
+                *sum
+            })
+        },
+        |p| p.filter(|s| s.len() == 1),
+    );
+    let lanes = || pipeline::<u64>().map(|x| if x % 3 == 0 { Either::Left(*x) } else { Either::Right(x.to_string()) });
+    let chosen = lanes().choose(
+        |p| {
+            p.scan(0, |n, _| {
+                *n += 1;
+                *n
+            })
+        },
+        |p| p.map(|s| s.len()),
+    );
+    let merged = lanes().merge(|p| p.map(|x| x.to_string()), |p| p.filter_map(|s| (s != "5").then(|| s.clone())));
+    let only_left = pipeline::<u64>().map(|x| Either::<u64, u64>::Left(*x)).merge(|p| p.map(|x| *x), |p| p.map(|x| *x));
+    for capacity in [1, 2, 64] {
+        let queues = Queues::new().capacity(capacity);
+        assert_eq!(queues.collect_slots(&both, 0..30).unwrap(), both.model_slots(0..30));
+        assert_eq!(queues.collect_slots(&chosen, 0..30).unwrap(), chosen.model_slots(0..30));
+        assert_eq!(queues.collect_slots(&merged, 0..30).unwrap(), merged.model_slots(0..30));
+        assert_eq!(queues.collect_slots(&only_left, 0..30).unwrap(), only_left.model_slots(0..30));
+    }
+}
+
+#[test]
+fn a_shard_deals_in_turn_and_gathers_in_turn() {
+    for k in 1..=5 {
+        let p = pipeline::<u64>().shard(k, |p| p.map(|x| x + 1).filter(|x| x % 4 != 0)).scan(0, |n, x| {
+            *n = *n * 31 + x;
+            *n
+        });
+        for length in [0, 1, 2, 7, 8] {
+            let slots = Queues::new().capacity(1).collect_slots(&p, 0..length).unwrap();
+            assert_eq!(slots, p.model_slots(0..length), "{k} copies, {length} values");
+        }
+    }
+}
+
+#[test]
+fn fewer_outputs_than_inputs_are_no_reason_to_wait() {
+    let p = pipeline::<u64>().filter(|_| false).filter_map(|x| (x % 2 == 0).then_some(*x));
+    assert_eq!(Queues::new().capacity(2).collect_slots(&p, 0..100).unwrap(), vec![None; 101]);
+    let count = pipeline::<u64>().fold(0_u64, |n, _| *n += 1, |n| n);
+    assert_eq!(Queues::new().capacity(2).collect(&count, 0..100).unwrap(), [100]);
+    assert_eq!(Queues::new().collect(&count, 0..0).unwrap(), [0]);
+}
+
+#[test]
+fn a_new_clock_and_a_body_on_the_side() {
+    let seen = Arc::new(AtomicU64::new(0));
+    let aside = seen.clone();
+    let p = pipeline::<u64>()
+        .tee(move |p| p.map(move |x| aside.fetch_add(*x, Ordering::Relaxed)))
+        .flat_map(|x| 0..*x % 4)
+        .filter(|x| *x > 0)
+        .compact();
+    let queues = Queues::new().capacity(1);
+    assert_eq!(queues.collect_slots(&p, 0..20).unwrap(), p.model_slots(0..20));
+    assert_eq!(seen.load(Ordering::Relaxed), 2 * 190);
+}
+
+/// A sink that stands still holds everybody back: what the source gives is what lies in the queues and in hands.
+#[test]
+fn queues_are_bounded() {
+    let given = Arc::new(AtomicU64::new(0));
+    let counted = given.clone();
+    let endless = (0..).inspect(move |_: &u64| {
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    let (blocked, release) = mpsc::channel::<()>();
+    let (reached, sink_reached) = mpsc::channel();
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x + 1);
+    let sink = move |(): &mut (), _, _: &u64| {
+        let _ = reached.send(());
+        let _ = release.recv();
+    };
+    let handle = Queues::new().capacity(4).start(&p, source::ready(endless), (), sink).unwrap();
+    sink_reached.recv().unwrap();
+    // Three queues of 4, and one value in the hands of the source, the stages and the sink.
+    let mut before = 0;
+    let most = 3 * 4 + 4;
+    for _ in 0..100 {
+        thread::sleep(Duration::from_millis(1));
+        before = given.load(Ordering::SeqCst);
+        assert!(before <= most, "{before} values were taken");
+    }
+    assert!(before > 0);
+    let stopper = handle.stopper();
+    stopper.stop_now();
+    drop(blocked);
+    let (_, report) = handle.wait().unwrap();
+    assert_eq!(report.ending, Ending::Stopped);
+    assert!(given.load(Ordering::SeqCst) <= most);
+}
+
+#[test]
+fn a_failure_has_its_stage_and_its_number_and_ends_all_threads() {
+    for (shards, capacity) in [(1, 1), (1, 64), (3, 2)] {
+        let p = pipeline::<u64>().map(|x| x + 1).named("before").fanout(
+            |p| p,
+            move |p| {
+                p.shard(shards, |p| {
+                    p.map(|x| {
+                        assert!(*x != 8, "eight");
+                        *x
+                    })
+                    .named("delicate")
+                })
+            },
+        );
+        let p = p.fold(0, |n: &mut u64, _| *n += 1, |n| n);
+        let handle = Queues::new().capacity(capacity).start(&p, source::ready(0..), 0, |n, _, x| *n = *x).unwrap();
+        let ended = handle.join();
+        assert_eq!(ended.failure.as_ref().unwrap().to_string(), "stage \"delicate\", number 7: panicked: eight");
+        // The fold must not take a failure for the end.
+        assert_eq!((ended.state, ended.report.values), (Some(0), 0));
+        assert_eq!(ended.report.ending, Ending::Failed);
+    }
+}
+
+#[test]
+fn failures_in_lanes_sources_and_sinks_have_their_numbers() {
+    let lanes = pipeline::<u64>()
+        .map(|x| if x % 2 == 0 { Either::Left(*x) } else { Either::Right(*x) })
+        .merge(|p| p.map(|x| *x), |p| p.try_map(|x| if *x == 5 { Err("five") } else { Ok(*x) }).named("odd"));
+    let at = |error: RunError| error.to_string();
+    let error = Queues::new().capacity(2).collect(&lanes, 0..9).unwrap_err();
+    assert_eq!(at(error), "stage \"odd\", number 5: five");
+    let p = pipeline::<u64>().map(|x| *x);
+    let source = || (0..9_u64).inspect(|x| assert!(*x != 4, "four"));
+    assert_eq!(at(Queues::new().collect(&p, source()).unwrap_err()), "stage \"source\", number 4: panicked: four");
+    let error = Queues::new().collect(&p, source::ready(source())).unwrap_err();
+    assert_eq!(at(error), "stage \"source\", number 4: panicked: four");
+    let sunk = Queues::new().run(&p, 0..9, (), |(), _, x| assert!(*x != 3, "three"));
+    assert_eq!(at(sunk.unwrap_err()), "stage \"sink\", number 3: panicked: three");
+}
+
+/// A source that waits for ever is drained all the same, and what it has given comes out.
+#[test]
+fn a_run_is_drained_while_its_source_waits() {
+    let (send, receive) = mpsc::channel::<u64>();
+    for x in 0..10 {
+        send.send(x).unwrap();
+    }
+    let (reached, sink_reached) = mpsc::channel();
+    let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).tee(|p| p);
+    let tell = pipeline::<u64>()
+        .map(move |x| {
+            let _ = reached.send(*x);
+            *x
+        })
+        .then(p);
+    let handle = Queues::new().start(&tell, receive, Vec::new(), |all, _, x: &u64| all.push(*x)).unwrap();
+    while sink_reached.recv().unwrap() != 9 {}
+    let (all, report) = handle.drain(Duration::from_secs(60)).unwrap();
+    assert_eq!((all, report.ending, report.numbers.0), (vec![45], Ending::Drained, 10));
+    assert_eq!((&*report.stages[0].name, report.stages[0].moved), ("source", 11));
+    drop(send);
+}
+
+#[test]
+fn a_run_is_stopped_while_its_source_waits() {
+    let (send, receive) = mpsc::channel::<u64>();
+    let p = pipeline::<u64>().map(|x| *x);
+    let handle = Queues::new().start(&p, receive, (), |(), _, _| ()).unwrap();
+    assert!(!handle.is_finished());
+    assert_eq!(handle.stop_now().unwrap().1.ending, Ending::Stopped);
+    let dropped = Queues::new().start(&p, std::iter::repeat(1), (), |(), _, _| ()).unwrap();
+    drop(dropped);
+    drop(send);
+}
+
+#[test]
+fn no_queue_has_no_slots() {
+    let error = Queues::new().capacity(0).collect(&pipeline::<u64>(), 0..1).unwrap_err();
+    assert_eq!(error.to_string(), "queues of 0 slots: a queue must be able to hold at least 1");
+}
+
+/// A failure leaves by a queue of its own, with its number, and the others go on.
+#[test]
+fn failures_are_told_of_and_leave_their_slots_empty() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let judge = |x: &u64| if x % 3 == 0 { Err(format!("{x} by three")) } else { Ok(*x) };
+    let note = move |letter: millstream_core::DeadLetter<'_, u64, String>| {
+        tell.lock().unwrap().push((letter.number.0, *letter.input, letter.fault.to_string()));
+    };
+    let p = pipeline::<u64>().map(|x| x + 1).try_map_or_dead_letter("judge", judge, note).map(|x| x * 2);
+    let model = p.model_slots(0..50);
+    let expected = std::mem::take(&mut *told.lock().unwrap());
+    assert_eq!((expected.len(), &expected[0]), (16, &(2, 3, "3 by three".to_owned())));
+    for capacity in [1, 64] {
+        assert_eq!(Queues::new().capacity(capacity).collect_slots(&p, 0..50).unwrap(), model);
+        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected);
+    }
+}
