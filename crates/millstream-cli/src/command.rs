@@ -1,17 +1,22 @@
 //! What the command can do, one program a file.
 
+mod copying;
+mod hidden_clock;
 mod idle;
 mod panic;
 mod plan;
 mod sleep;
 mod uppercase;
+mod verify;
 mod wc;
 
+pub(crate) use copying::{Copying, Fanout};
 pub(crate) use idle::Idle;
 pub(crate) use panic::Panic;
 pub(crate) use plan::PlanCommand;
 pub(crate) use sleep::Sleep;
 pub(crate) use uppercase::Uppercase;
+pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
 
 use std::process::{self, ExitCode};
@@ -24,6 +29,8 @@ pub(crate) enum Command {
     Sleep(Sleep),
     Panic(Panic),
     Idle(Idle),
+    Copying(Copying),
+    Verify(Verify),
     Plan(PlanCommand),
 }
 
@@ -35,6 +42,8 @@ impl Command {
             Command::Sleep(sleep) => sleep.run(),
             Command::Panic(panic) => panic.run(),
             Command::Idle(idle) => idle.run(),
+            Command::Copying(copying) => copying.run(),
+            Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
         }
     }
@@ -51,6 +60,8 @@ pub(crate) enum Outcome {
     WrongUse,
     /// The pipeline failed; standard error says where.
     PipelineFailed,
+    /// What should be the same is not; standard error says where.
+    CheckFailed,
     /// This signal came; what was accepted before it was processed.
     Interrupted(u8),
 }
@@ -67,6 +78,7 @@ impl Outcome {
             Outcome::InputOrOutputFailed => 1,
             Outcome::WrongUse => 2,
             Outcome::PipelineFailed => 3,
+            Outcome::CheckFailed => 4,
             // What a shell says of a program that a signal has ended.
             Outcome::Interrupted(signal) => 128 + signal,
         }

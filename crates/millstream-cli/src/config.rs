@@ -1,10 +1,10 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
-use crate::command::{Command, Idle, Panic, PlanCommand, Sleep, Uppercase, Wc};
-use crate::flags::{self, Deploy};
+use crate::command::{Command, Copying, Idle, Panic, PlanCommand, Sleep, Uppercase, Verify, Wc};
+use crate::flags::{self, Deploy, Program};
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
-use millstream_exec::{Rings, Wait};
+use millstream_exec::{Queues, Rings, Wait};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -15,20 +15,25 @@ use std::time::Duration;
 /// keep what a run holds in memory at a few megabytes.
 const RING: usize = 16;
 
+/// The same where a slot holds a number.
+const NUMBERS: usize = 4096;
+
 /// How one pipeline is to be run, and what is to be told about it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunConfig {
     pub(crate) place: Place,
     pub(crate) rings: Rings,
+    pub(crate) queues: Queues,
     pub(crate) stats: Option<StatsTo>,
     pub(crate) hash: bool,
 }
 
-/// The deployments of this version.
+/// The deployments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Model,
     Inline,
+    Queues,
     Rings,
 }
 
@@ -62,6 +67,13 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Idle(Idle { shards, run: run(flags.run)? }))
         }
+        flags::Command::Copying(flags) => {
+            let mut tuned = flags.run;
+            // A slot holds a number here, and no block.
+            tuned.tuning.ring.get_or_insert(NUMBERS);
+            Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, run: run(tuned)? }))
+        }
+        flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,
             json: flags.json,
@@ -72,16 +84,26 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     }
 }
 
+fn verify(flags: flags::Verify) -> Result<Verify, String> {
+    let reads = matches!(flags.program, Program::Wc | Program::Uppercase);
+    if !reads && !flags.files.is_empty() {
+        return Err("this program reads no files: it is verified on numbers of its own".into());
+    }
+    let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
+    Ok(Verify { program: flags.program, files })
+}
+
 fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let place = match flags.deploy {
         Deploy::Model => Place::Model,
         Deploy::Inline => Place::Inline,
         Deploy::Rings => Place::Rings,
-        Deploy::Queues => return Err("--deploy queues: this version has no queue deployment yet".into()),
+        Deploy::Queues => Place::Queues,
     };
     let rings = rings(&flags.tuning);
+    let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
-    Ok(RunConfig { place, rings, stats, hash: flags.hash })
+    Ok(RunConfig { place, rings, queues, stats, hash: flags.hash })
 }
 
 fn rings(tuning: &flags::Tuning) -> Rings {

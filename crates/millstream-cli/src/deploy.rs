@@ -8,7 +8,7 @@ use crate::message::{Complaints, cause, quoted, say};
 use crate::{panics, stats};
 use millstream_core::model::Listed;
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
-use millstream_exec::{Ended, Handle, Run, RunError, Source};
+use millstream_exec::{Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -89,9 +89,9 @@ impl Runs {
         sink: impl Fn(&mut S, &B) + Send + 'static,
     ) -> Result<S, Failed>
     where
-        P: Modelled<T> + Run<T> + Arrow<In = Val<T>, Out = O>,
-        T: Event,
-        O: Listed + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
+        P: Everywhere + Arrow<In = Val<T>, Out = O>,
+        T: Event + Clone,
+        O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
         B: Event + Hashed,
         S: Send + 'static,
     {
@@ -111,9 +111,16 @@ impl Runs {
                 let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
                 self.ended("inline", ended)
             }
+            Place::Queues => {
+                let handle = self.config.queues.start(pipeline, input, state, sink).map_err(Failed::Run)?;
+                self.interrupts.attend(handle.stopper());
+                let ended = handle.join();
+                self.interrupts.leave();
+                self.ended("queues", ended)
+            }
             Place::Rings => {
-                let mut handle = pipeline.start(&self.config.rings, input, state, sink).map_err(Failed::Run)?;
-                self.interrupts.attend(&mut handle);
+                let handle = pipeline.start(&self.config.rings, input, state, sink).map_err(Failed::Run)?;
+                self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
                 self.ended("rings", ended)
@@ -142,7 +149,7 @@ impl Runs {
         sink: impl Fn(&mut S, SequenceNumber, &B),
     ) -> (Option<S>, Option<Failed>)
     where
-        P: Modelled<T> + Run<T> + Arrow<In = Val<T>, Out = O>,
+        P: Modelled<T> + Arrow<In = Val<T>, Out = O>,
         T: Event,
         O: Listed + Own<Owned = B>,
     {

@@ -1,5 +1,6 @@
 //! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
 
+use crate::command::Fanout;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -24,6 +25,10 @@ pub(crate) enum Command {
     Panic(Panic),
     /// A pipeline whose source never gives a value: what waiting costs
     Idle(Idle),
+    /// Numbers that fan out two to twenty ways, and a map that reads all halves: what copying costs, and what none does
+    Copying(Copying),
+    /// Run one input through a program on every deployment, with several sizes, and compare every edge
+    Verify(Verify),
     /// Show the stages and rings of a program's pipeline, without running it
     Plan(Plan),
 }
@@ -59,6 +64,29 @@ pub(crate) struct Panic {
 pub(crate) struct Idle {
     #[command(flatten)]
     pub(crate) run: Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Copying {
+    /// How many ways
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub(crate) fanout: Fanout,
+    /// How many numbers
+    #[arg(long, value_name = "N", default_value_t = 5_000_000)]
+    pub(crate) items: u64,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+/// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the stage
+/// and the number, and exits with 4
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Whose pipeline
+    pub(crate) program: Program,
+    /// What it reads, if it reads files; `-` and no file at all mean standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<OsString>,
 }
 
 /// How a pipeline is run. None of these changes what comes out.
@@ -156,6 +184,9 @@ pub(crate) enum Program {
     Sleep,
     Panic,
     Idle,
+    Copying,
+    /// Numbers with the time added to them: not the same twice, and so refused by `verify`
+    HiddenClock,
 }
 
 /// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0.

@@ -3,7 +3,7 @@ use std::fmt;
 
 /// FNV-1a with 64 bits, over every filled output slot in order: the eight bytes of its number, lowest first, then its
 /// bytes. Equal hashes and counts mean equal outputs at equal numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hash {
     state: u64,
     slots: u64,
@@ -21,6 +21,15 @@ impl Hash {
         for byte in number.0.to_le_bytes().iter().chain(bytes) {
             self.state = (self.state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+
+    pub(crate) fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// How many slots it has seen.
+    pub(crate) fn slots(&self) -> u64 {
+        self.slots
     }
 }
 

@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: the first drains what runs, the second stops it now.
 
 use crate::command::Outcome;
-use millstream_exec::{Handle, Source};
+use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -26,13 +26,7 @@ struct Inner {
 struct State {
     /// The first signal; its number is what the exit code tells.
     first: Option<u8>,
-    running: Option<Ends>,
-}
-
-/// How to end what runs.
-struct Ends {
-    drain: Box<dyn Fn() + Send>,
-    stop_now: Box<dyn Fn() + Send>,
+    running: Option<Stopper>,
 }
 
 impl Interrupts {
@@ -53,14 +47,14 @@ impl Interrupts {
         let Some(first) = state.first else {
             state.first = u8::try_from(signal).ok();
             if let Some(running) = &state.running {
-                (running.drain)();
+                running.drain();
             }
             drop(state);
             self.0.came.notify_all();
             return;
         };
         if let Some(running) = &state.running {
-            (running.stop_now)();
+            running.stop_now();
         }
         drop(state);
         // The process ends by itself meanwhile, unless something hangs that nobody can stop.
@@ -106,14 +100,12 @@ impl Interrupts {
     }
 
     /// From now on signals end this run; one that has come already does so at once.
-    pub(crate) fn attend<S>(&self, handle: &mut Handle<S>) {
-        let (drain, stop) = (handle.stopper(), handle.stopper());
-        let ends = Ends { drain: Box::new(move || drain.drain()), stop_now: Box::new(move || stop.stop_now()) };
+    pub(crate) fn attend(&self, run: Stopper) {
         let mut state = self.lock();
         if state.first.is_some() {
-            (ends.drain)();
+            run.drain();
         }
-        state.running = Some(ends);
+        state.running = Some(run);
     }
 
     /// Nothing runs any more.

@@ -3,7 +3,7 @@ use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::Complaints;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::Pipeline;
+use millstream_exec::Everywhere;
 
 /// `idle`: a run in which nothing happens until a signal comes.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Idle {
     pub(crate) run: RunConfig,
 }
 
-pub(crate) fn idle(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+pub(crate) fn idle(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| *x).named("idle"))
 }
 

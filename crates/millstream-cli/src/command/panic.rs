@@ -3,7 +3,7 @@ use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::Complaints;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::Pipeline;
+use millstream_exec::Everywhere;
 use millstream_exec::source::ready;
 
 /// `panic`: a stage that fails at a number.
@@ -15,7 +15,7 @@ pub(crate) struct Panic {
 }
 
 /// Three maps, of which the third does not like a number.
-pub(crate) fn panicking(at: u64, shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+pub(crate) fn panicking(at: u64, shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     let third = move |x: &u64| {
         assert!(*x != at, "boom");
         *x

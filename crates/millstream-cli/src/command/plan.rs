@@ -1,4 +1,7 @@
-use super::{Outcome, idle::idle, panic::panicking, sleep::sleep, uppercase::uppercase, wc::pipelines};
+use super::copying::{five, summed};
+use super::hidden_clock::stamped;
+use super::sleep::{NAP, sleep};
+use super::{Outcome, idle::idle, panic::panicking, uppercase::uppercase, wc::pipelines};
 use crate::flags::Program;
 use crate::input::Joined;
 use crate::message::{Complaints, cause};
@@ -8,7 +11,7 @@ use millstream_exec::source::Ready;
 use millstream_exec::{Explanation, Feed, Rings};
 use millstream_io::{Block, Blocks};
 use std::fs::File;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::IntoIter;
 
 /// `plan`: what a program's pipeline consists of.
@@ -43,7 +46,8 @@ impl PlanCommand {
         match self.program {
             Program::Wc => Feed::source::<Block, Blocks<File>>(),
             Program::Uppercase => Feed::source::<Block, Joined>(),
-            Program::Sleep | Program::Panic => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
+            Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
+            Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
             Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
         }
     }
@@ -53,9 +57,11 @@ impl PlanCommand {
             (Program::Wc, 1) => pipelines::whole().plan(),
             (Program::Wc, shards) => pipelines::sharded(shards).plan(),
             (Program::Uppercase, shards) => uppercase(shards).plan(),
-            (Program::Sleep, shards) => sleep(shards).plan(),
+            (Program::Sleep, shards) => sleep(shards, NAP).plan(),
             // The stages are the same wherever it fails.
             (Program::Panic, shards) => panicking(0, shards).plan(),
+            (Program::Copying, _) => summed(five()).plan(),
+            (Program::HiddenClock, shards) => stamped(shards).plan(),
             (Program::Idle, shards) => idle(shards).plan(),
         }
     }

@@ -4,7 +4,7 @@ use crate::deploy::Runs;
 use crate::message::{Complaints, cause};
 use crate::output::Output;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::Pipeline;
+use millstream_exec::Everywhere;
 use millstream_exec::source::ready;
 use std::thread;
 use std::time::Duration;
@@ -17,22 +17,22 @@ pub(crate) struct Sleep {
 }
 
 const ITEMS: u64 = 5;
-const NAP: Duration = Duration::from_millis(250);
+pub(crate) const NAP: Duration = Duration::from_millis(250);
 
-fn slept<B>(value: B) -> B {
-    thread::sleep(NAP);
+fn slept<B>(nap: Duration, value: B) -> B {
+    thread::sleep(nap);
     value
 }
 
 /// A sleep, two of them side by side, and one more.
-pub(crate) fn sleep(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+pub(crate) fn sleep(shards: usize, nap: Duration) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>()
-        .shard(shards, |p| p.map_blocking(|x: &u64| slept(*x)).named("first"))
+        .shard(shards, move |p| p.map_blocking(move |x: &u64| slept(nap, *x)).named("first"))
         .fanout(
-            move |p| p.shard(shards, |p| p.map_blocking(|x: &u64| slept(*x)).named("left")),
-            move |p| p.shard(shards, |p| p.map_blocking(|x: &u64| slept(x * x)).named("right")),
+            move |p| p.shard(shards, move |p| p.map_blocking(move |x: &u64| slept(nap, *x)).named("left")),
+            move |p| p.shard(shards, move |p| p.map_blocking(move |x: &u64| slept(nap, x * x)).named("right")),
         )
-        .shard(shards, |p| p.map_blocking(|(x, square): (&u64, &u64)| slept(x + square)).named("last"))
+        .shard(shards, move |p| p.map_blocking(move |(x, square): (&u64, &u64)| slept(nap, x + square)).named("last"))
 }
 
 impl Sleep {
@@ -47,7 +47,7 @@ impl Sleep {
         };
         let mut runs = Runs::new(self.run, complaints);
         let print = |output: &mut Output, number: &u64| output.write(format!("{number}\n").as_bytes());
-        match runs.run(&sleep(self.shards), ready(1..=ITEMS), output, print) {
+        match runs.run(&sleep(self.shards, NAP), ready(1..=ITEMS), output, print) {
             Ok(_) => runs.finish(),
             Err(error) => runs.fail(&error),
         }

@@ -5,7 +5,7 @@ use crate::input::Joined;
 use crate::message::{Complaints, cause};
 use crate::output::Output;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::Pipeline;
+use millstream_exec::Everywhere;
 use millstream_io::Block;
 use std::ffi::OsString;
 
@@ -18,7 +18,7 @@ pub(crate) struct Uppercase {
 }
 
 /// Each block with a to z as A to Z. No other byte changes, whatever its encoding.
-pub(crate) fn uppercase(shards: usize) -> impl Pipeline<In = Val<Block>, Out = Val<Vec<u8>>> {
+pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val<Vec<u8>>> {
     pipeline::<Block>().shard(shards, |p| p.map(|block: &Block| block.to_ascii_uppercase()).named("uppercase"))
 }
 

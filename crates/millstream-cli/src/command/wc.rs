@@ -9,7 +9,7 @@ use crate::message::{Complaints, cause};
 use crate::output::Output;
 use columns::Columns;
 use millstream_core::{Holed, Val};
-use millstream_exec::Pipeline;
+use millstream_exec::Everywhere;
 use millstream_io::{Block, Blocks};
 use pipelines::Counts;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ impl Wc {
         }
     }
 
-    fn run_through<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(self, pipeline: &P) -> Outcome {
+    fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(self, pipeline: &P) -> Outcome {
         let complaints = Complaints::of("wc");
         let mut output = match Output::open(&complaints) {
             Ok(output) => output,
@@ -70,7 +70,7 @@ impl Wc {
 }
 
 /// The counts of one input as far as it can be read; none if it cannot be opened, or not before a signal comes.
-fn count<P: Pipeline<In = Val<Block>, Out = Val<Counts, Holed>>>(
+fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
     pipeline: &P,
     runs: &mut Runs,
     complaints: &Complaints,

@@ -11,6 +11,8 @@ fn ways() -> Vec<String> {
     for shards in 1..=4 {
         ways.push(format!("--deploy model --shards {shards}"));
         ways.push(format!("--deploy inline --ring 2 --shards {shards}"));
+        ways.push(format!("--deploy queues --shards {shards}"));
+        ways.push(format!("--deploy queues --ring 1 --shards {shards}"));
         for workers in 1..=3 {
             for sizes in ["", "--ring 1", "--batch 1", "--ring 64 --batch 3"] {
                 ways.push(format!("--deploy rings --workers {workers} --shards {shards} {sizes}"));

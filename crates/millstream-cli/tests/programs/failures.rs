@@ -5,9 +5,16 @@ use crate::scene::{Input, Scene};
 #[test]
 fn a_panic_is_told_with_its_stage_and_number() {
     for at in [0, 1, 15, 16, 5_000] {
-        for way in
-            ["", "--deploy inline", "--workers 3", "--shards 3 --workers 2", "--ring 1", "--wait blocking --batch 1"]
-        {
+        for way in [
+            "",
+            "--deploy inline",
+            "--workers 3",
+            "--shards 3 --workers 2",
+            "--deploy queues",
+            "--deploy queues --ring 1 --shards 2",
+            "--ring 1",
+            "--wait blocking --batch 1",
+        ] {
             let seen = Scene::new().millstream(&format!("panic --at {at} {way}"), Input::Nothing);
             assert_eq!(seen.stderr, format!("millstream: stage \"third\", number {at}: panicked: boom\n"), "{way}");
             assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)), "{way}");
@@ -18,7 +25,7 @@ fn a_panic_is_told_with_its_stage_and_number() {
 /// What was asked for is told up to the failure: the report, and the hash last.
 #[test]
 fn a_failed_run_has_its_report_and_its_hash() {
-    for deploy in ["rings", "inline", "model"] {
+    for deploy in ["rings", "queues", "inline", "model"] {
         let seen = Scene::new().millstream(&format!("panic --at 100 --stats --hash --deploy {deploy}"), Input::Nothing);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));
         let (failure, rest) = seen.stderr.split_once('\n').expect("several lines");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
+mod copying;
 mod deployments;
 mod failures;
 mod full;
@@ -12,5 +13,6 @@ mod sleep;
 mod stats;
 mod streams;
 mod uppercase;
+mod verify;
 mod wc;
 mod wrong_use;

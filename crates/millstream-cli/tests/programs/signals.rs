@@ -69,7 +69,9 @@ fn first_line(child: &mut Child) -> String {
 #[test]
 fn an_endless_pipe_is_counted_up_to_the_signal() {
     for (signal, code) in WAYS {
-        for args in ["wc", "wc --shards 2", "wc --workers 2", "wc --wait blocking", "wc --deploy inline"] {
+        for args in
+            ["wc", "wc --shards 2", "wc --workers 2", "wc --wait blocking", "wc --deploy inline", "wc --deploy queues"]
+        {
             let mut child = start(args);
             let mut stdin = child.stdin.take().unwrap();
             // More than a pipe holds, so that some of it has been read.
@@ -91,7 +93,7 @@ fn a_read_that_brings_nothing_does_not_hold_it_up() {
         return;
     }
     for (signal, code) in WAYS {
-        for args in ["wc", "wc --shards 3 --workers 2", "wc --ring 1"] {
+        for args in ["wc", "wc --shards 3 --workers 2", "wc --ring 1", "wc --deploy queues"] {
             let mut child = start(args);
             // Stays open.
             let stdin = child.stdin.take().unwrap();

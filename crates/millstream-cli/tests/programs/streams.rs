@@ -39,9 +39,14 @@ fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
 
 #[test]
 fn a_line_comes_out_before_the_next_goes_in() {
-    for args in
-        ["uppercase", "uppercase --shards 2", "uppercase --deploy inline", "uppercase --ring 1", "uppercase --batch 64"]
-    {
+    for args in [
+        "uppercase",
+        "uppercase --shards 2",
+        "uppercase --deploy inline",
+        "uppercase --deploy queues",
+        "uppercase --ring 1",
+        "uppercase --batch 64",
+    ] {
         let scene = Scene::new();
         let mut child = start(&scene, args);
         let mut stdin = child.stdin.take().unwrap();
@@ -58,9 +63,13 @@ fn a_line_comes_out_before_the_next_goes_in() {
 #[test]
 fn a_reader_who_has_seen_enough_ends_it_quietly() {
     let scene = Scene::new().file("big", prose(10_000_000));
-    for args in
-        ["uppercase big", "uppercase --shards 2 big", "uppercase --deploy inline big", "uppercase --deploy model big"]
-    {
+    for args in [
+        "uppercase big",
+        "uppercase --shards 2 big",
+        "uppercase --deploy inline big",
+        "uppercase --deploy queues big",
+        "uppercase --deploy model big",
+    ] {
         let mut child = start(&scene, args);
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

@@ -16,7 +16,6 @@ fn wrong_use_is_refused_with_a_reason() {
         ("uppercase --batch 0", "at least 1"),
         ("uppercase --shards 0", "at least 1"),
         ("uppercase --deploy nowhere", "nowhere"),
-        ("uppercase --deploy queues", "no queue deployment yet"),
         ("wc --wait nosuch", "nosuch"),
         ("panic", "--at"),
         ("panic --at -1", "-1"),

@@ -1,0 +1,70 @@
+//! `verify`: every edge, the same everywhere, or the stage and the number that are not.
+
+use crate::scene::{Input, Scene, prose};
+
+/// The edges, their hashes and counts.
+fn lines(text: &str) -> Vec<(&str, &str, u64)> {
+    let line = |line: &'_ str| -> Option<(usize, usize)> { Some((line.find(' ')?, line.rfind(' ')?)) };
+    text.lines()
+        .map(|text| {
+            let (first, last) = line(text).expect("EDGE HASH COUNT");
+            (&text[..first], &text[first + 1..last], text[last + 1..].parse().expect("a count"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_program_is_the_same_everywhere() {
+    let scene = Scene::new().file("text", prose(300_000));
+    let edges = [
+        ("wc text", &["parts", "lines", "words", "bytes", "counts"][..]),
+        ("uppercase text", &["uppercase"]),
+        ("sleep", &["last"]),
+        ("panic", &["third"]),
+        ("idle", &["idle"]),
+        ("copying", &["mix", "sum"]),
+    ];
+    for (program, expected) in edges {
+        let seen = scene.millstream(&format!("verify {program}"), Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "{program}");
+        let text = seen.text();
+        let seen = lines(&text);
+        assert_eq!(seen.iter().map(|line| line.0).collect::<Vec<_>>(), expected, "{program}");
+        assert!(seen.iter().all(|(_, hash, count)| hash.len() == 16 && *count > 0), "{program}: {text}");
+    }
+}
+
+/// The hash of the last edge is what `--hash` says of a run.
+#[test]
+fn the_last_hash_is_that_of_a_run() {
+    let scene = Scene::new().file("text", prose(300_000));
+    for program in ["wc text", "uppercase text"] {
+        let text = scene.millstream(&format!("verify {program}"), Input::Nothing).text();
+        let (_, hash, count) = *lines(&text).last().unwrap();
+        let run = scene.millstream(&format!("{program} --hash"), Input::Nothing);
+        assert_eq!(run.stderr, format!("hash {hash} count {count}\n"), "{program}");
+    }
+    let piped = scene.millstream("verify uppercase", Input::File("text")).text();
+    assert_eq!(piped, scene.millstream("verify uppercase text", Input::Nothing).text());
+}
+
+#[test]
+fn a_hidden_clock_is_found_with_its_stage_and_number() {
+    let seen = Scene::new().millstream("verify hidden-clock", Input::Nothing);
+    assert_eq!(seen.code, Some(4));
+    let text = seen.text();
+    assert_eq!(lines(&text).iter().map(|line| line.0).collect::<Vec<_>>(), ["square"]);
+    assert_eq!(
+        seen.stderr,
+        "millstream: stage \"stamp\", number 0: --deploy model and --deploy inline --ring 1 --batch 1 do not give the same\n"
+    );
+}
+
+#[test]
+fn an_input_that_fails_is_told() {
+    let seen = Scene::new().millstream("verify wc nosuch", Input::Nothing);
+    assert_eq!(seen.code, Some(1));
+    assert!(seen.stderr.contains("nosuch"), "{}", seen.stderr);
+    let seen = Scene::new().millstream("verify sleep nosuch", Input::Nothing);
+    assert_eq!(seen.code, Some(2));
+}
