@@ -4,6 +4,7 @@ mod chain2;
 mod chain3;
 mod chain7;
 mod copying;
+mod copying_queues;
 mod filter_map;
 mod hop;
 mod oversubscribed;
@@ -37,6 +38,11 @@ pub(crate) const ALL: &[Bench] = &[
     },
     Bench { name: "copying5", about: "a map of all halves of a five-way fan-out, on one worker", run: copying::five },
     Bench { name: "copying10", about: "a map of all halves of a ten-way fan-out, on one worker", run: copying::ten },
+    Bench {
+        name: "copying",
+        about: "one stream that fans out two to twenty ways, on rings and on our own queues",
+        run: copying_queues::run,
+    },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
     Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },

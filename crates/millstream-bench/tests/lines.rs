@@ -11,11 +11,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "chain2",
     "filter-map",
     "copying5",
     "copying10",
+    "copying",
     "shard2",
     "wc",
     "hop",

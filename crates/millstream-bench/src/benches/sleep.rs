@@ -46,6 +46,9 @@ fn at(setting: &Setting, Set { case, items, nap, bounds }: Set) -> Result<Result
     let mut contestants = vec![
         Contestant::new("ours", expected, || on_rings(1, rings, items, nap)),
         Contestant::new("ours-sharded", expected, || on_rings(2, rings, items, nap)),
+        Contestant::new("queues", expected, || on_queues(&slept(1, nap), items)),
+        Contestant::new("queues-sharded", expected, || on_queues(&slept(2, nap), items)),
+        Contestant::new("queues-one-stage", expected, || on_queues(&in_one_stage(nap), items)),
         Contestant::new("model", expected, || Ok(slept(1, nap).model(1..=items).into_iter().fold(0, work::joined))),
     ];
     if bounds[0].is_none() {
@@ -63,7 +66,7 @@ fn at(setting: &Setting, Set { case, items, nap, bounds }: Set) -> Result<Result
 }
 
 /// A sleep, two of them side by side, and one more: x + x * x.
-fn slept(shards: usize, nap: Duration) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn slept(shards: usize, nap: Duration) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>()
         .shard(shards, move |p| p.map_blocking(move |x: &u64| after(nap, *x)))
         .fanout(
@@ -73,6 +76,15 @@ fn slept(shards: usize, nap: Duration) -> impl Pipeline<In = Val<u64>, Out = Val
         .shard(shards, move |p| p.map_blocking(move |(x, square): (&u64, &u64)| after(nap, x + square)))
 }
 
+/// All four sleeps in one stage.
+fn in_one_stage(nap: Duration) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>().map_blocking(move |x: &u64| {
+        let x = after(nap, *x);
+        let (x, square) = (after(nap, x), after(nap, x * x));
+        after(nap, x + square)
+    })
+}
+
 fn after(nap: Duration, x: u64) -> u64 {
     thread::sleep(nap);
     x
@@ -80,6 +92,10 @@ fn after(nap: Duration, x: u64) -> u64 {
 
 fn on_rings(shards: usize, rings: &Rings, items: u64, nap: Duration) -> Result<u64, Failure> {
     Ok(slept(shards, nap).run_with(rings, source::ready(1..=items), 0, join)?.0)
+}
+
+fn on_queues(pipeline: &impl Everywhere<In = Val<u64>, Out = Val<u64>>, items: u64) -> Result<u64, Failure> {
+    Ok(Queues::new().run(pipeline, source::ready(1..=items), 0, join)?.0)
 }
 
 fn inline(rings: &Rings, items: u64, nap: Duration) -> Result<u64, Failure> {
