@@ -1,7 +1,7 @@
 //! The deployment on queues.
 #![cfg(feature = "queues")]
 
-use millstream_core::{Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, pipeline};
+use millstream_core::{Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, StreamsExt, pipeline};
 use millstream_exec::{Ending, Queues, RunError, Runner, source};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -256,5 +256,29 @@ fn failures_are_told_of_and_leave_their_slots_empty() {
     for capacity in [1, 64] {
         assert_eq!(Queues::new().capacity(capacity).collect_slots(&p, 0..50).unwrap(), model);
         assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected);
+    }
+}
+
+/// A lane's stage gets the lane's values only, and still knows their numbers.
+#[test]
+fn numbers_in_a_lane_are_those_of_the_stream() {
+    let p = pipeline::<u64>()
+        .map(|x| if x % 3 == 0 { Either::Left(*x) } else { Either::Right(*x) })
+        .merge(|p| p.enumerate().map(|(n, x)| (n.0, *x)), |p| p.enumerate().map(|(n, x)| (n.0, *x)));
+    assert_eq!(Queues::new().collect(&p, 0..20).unwrap(), (0..20).map(|x| (x, x)).collect::<Vec<_>>());
+}
+
+/// What stands before it ends as well, an endless source among it, and the stream has the model's length.
+#[test]
+fn what_is_taken_of_an_endless_source_ends() {
+    for capacity in [1, 64] {
+        let queues = Queues::new().capacity(capacity);
+        let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 2)).take(7);
+        assert_eq!(queues.collect_slots(&p, 0..).unwrap(), p.model_slots(0..100));
+        assert_eq!(queues.collect_slots(&p, source::ready(0..)).unwrap(), p.model_slots(0..100));
+        let odd = pipeline::<u64>().filter(|x| x % 2 == 1).take_while(|x| *x < 8);
+        assert_eq!(queues.collect_slots(&odd, 0..).unwrap(), odd.model_slots(0..100));
+        let none = pipeline::<u64>().take(0).fold(0, |n: &mut u64, _| *n += 1, |n| n);
+        assert_eq!(queues.collect_slots(&none, 0..).unwrap(), [Some(0)]);
     }
 }

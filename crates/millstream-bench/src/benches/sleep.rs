@@ -3,6 +3,7 @@
 //!
 //! Whoever has one thread sleeps four times an item. On rings every sleep is a stage with a thread of its own, and in
 //! two shards with two, so that the items come out as fast as one sleep, or half of one, takes.
+//! Queues do the same with their threads, and in one stage, which has one, they sleep as the model does.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

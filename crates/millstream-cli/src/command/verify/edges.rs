@@ -18,8 +18,10 @@ use std::time::Duration;
 /// The output of a stage.
 pub(crate) struct Edge {
     pub(crate) name: String,
-    trace: Box<dyn Fn(&Way) -> Result<Trace, RunError>>,
+    trace: Box<Run>,
 }
+
+type Run = dyn Fn(&Way) -> Result<Trace, RunError>;
 
 impl Edge {
     /// The output of a pipeline, named after its last stage, on this input.
