@@ -1,12 +1,14 @@
 mod asynchronous;
 mod choice;
 mod clock;
+mod feedback;
 mod parts;
 mod streams;
 
 pub use asynchronous::AsyncExt;
 pub use choice::ArrowChoice;
 pub use clock::ClockExt;
+pub use feedback::ArrowLoop;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
 pub use streams::StreamsExt;
 

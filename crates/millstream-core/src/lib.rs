@@ -28,7 +28,9 @@ pub mod pipe;
 pub mod plan;
 mod sequence;
 
-pub use arrow::{Arrow, ArrowChoice, ArrowParts, AsyncExt, ClockExt, First, LeftLane, RightLane, Second, StreamsExt};
+pub use arrow::{
+    Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, ClockExt, First, LeftLane, RightLane, Second, StreamsExt,
+};
 pub use backend::{Backend, Deploy, On};
 pub use density::{Density, Full, Holed, Lane};
 pub use either::Either;

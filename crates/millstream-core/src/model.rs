@@ -5,8 +5,8 @@
 //! everybody: a deployment is right if it gives what this module gives, number by number.
 
 use crate::pipe::{
-    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
-    Tee, Then, TryMap,
+    Both, Choose, Delay, Fanout, Fed, Feedback, Filter, FilterMap, Fold, Id, Looped, Map, MapBlocking, Merge, Named,
+    Policy, Scan, See, Shard, Tee, Then, TryMap,
 };
 use crate::{
     Arrow, Backend, Cause, Choice, Density, Deploy, Event, Flow, Fst, Lens, Lft, Like, Masked, On, OneOf, Own, Pair,
@@ -57,7 +57,8 @@ macro_rules! side_by_side {
 
         impl<A: Listed, $second: Listed + $bound> Listed for $shape<A, $second> {
             fn slots(edge: &Self::Edge) -> usize {
-                A::slots(&edge.0)
+                // A loop's states are one behind its input until the loop has run.
+                A::slots(&edge.0).min($second::slots(&edge.1))
             }
             fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
                 Self::join(A::at(&edge.0, n), $second::at(&edge.1, n))
@@ -103,6 +104,11 @@ fn source<T: Event>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>
 /// An edge through a lens.
 fn seen<A: Listed, L: Lens<A>>(edge: A::Edge) -> <Seen<A, L> as On<Model>>::Edge {
     edge
+}
+
+/// The input of a loop's body.
+fn looped<A: Listed, S: Event>(input: A::Edge, states: Vec<Option<S>>) -> <Looped<A, S> as On<Model>>::Edge {
+    (input, Arc::new(states))
 }
 
 /// One slot for each slot of `input`; `f` is also told whether the slot is END.
@@ -259,6 +265,26 @@ where
 {
     fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
         (self.left.deploy(seen::<A, Lft>(input.clone()), &mut ()), self.right.deploy(seen::<A, Rgt>(input), &mut ()))
+    }
+}
+
+/// Slot n of the output needs the states up to n, and gives state n + 1. So the body runs on ever longer lists of states,
+/// each with an empty END behind it but the last.
+impl<A: Listed, S: Event + Clone, P> Deploy<Model> for Feedback<A, S, P>
+where
+    P: Deploy<Model> + Arrow<In = Looped<A, S>, Out: Listed + Fed<S>>,
+    Fst: Lens<P::Out>,
+{
+    fn deploy(&self, input: A::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
+        let body = |states: Vec<Option<S>>| self.body.deploy(looped::<A, S>(input.clone(), states), &mut ());
+        let mut states = vec![Some(self.state.clone())];
+        while states.len() < A::slots(&input) {
+            let n = states.len() - 1;
+            let output = body([&states[..], &[None]].concat());
+            let next = P::Out::at(&output, n).and_then(P::Out::state);
+            states.push(next.or_else(|| states[n].clone()));
+        }
+        body(states)
     }
 }
 

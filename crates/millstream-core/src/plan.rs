@@ -8,7 +8,8 @@ mod show;
 
 pub use build::{Describe, Filled, Port, StageKind};
 
-/// What a pipeline consists of. Stages are in pipeline order: a stage reads only rings of earlier stages or the source.
+/// What a pipeline consists of. Stages are in pipeline order: a stage reads only rings of earlier stages, of the source,
+/// or the states of a feedback loop that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Plan {
@@ -40,6 +41,8 @@ pub struct Stage {
     pub stateful: bool,
     /// Whether its closure may wait, so that every tasklet gets a thread of its own.
     pub blocking: bool,
+    /// Whether it is in a feedback loop: one number at a time, on one worker with the rest of the loop.
+    pub serial: bool,
 }
 
 /// One ring: where the slots of an edge are kept.
@@ -52,6 +55,8 @@ pub struct Ring {
     pub slot_bytes: usize,
     /// Whether every slot below END is filled.
     pub full: bool,
+    /// The least number of slots that will do: 2 for a loop's states.
+    pub least: usize,
     /// Slots, once a deployment has chosen it.
     pub capacity: Option<usize>,
     /// Whose numbers it has: 0 is the source's clock, and every stage that renumbers starts the next.
@@ -80,11 +85,11 @@ pub enum Warning {
 }
 
 impl Plan {
-    /// The same plan with every ring of this many slots.
+    /// The same plan with every ring of this many slots, or of the least number that will do.
     #[must_use]
     pub fn with_capacity(mut self, slots: usize) -> Self {
         for ring in &mut self.rings {
-            ring.capacity = Some(slots);
+            ring.capacity = Some(slots.max(ring.least));
         }
         self
     }

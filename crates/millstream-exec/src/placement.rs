@@ -5,6 +5,7 @@
 
 use crate::pool::Pool;
 use crate::report::Rate;
+use crate::seat::Seat;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -226,7 +227,8 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
     }
     let Controller { loads, cuts, .. } = controller;
     loads.clear();
-    loads.extend(pool.cooperative().map(|seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64)));
+    let load = |seat: &Seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64);
+    loads.extend(pool.cooperative().map(|together| together.map(load).sum::<f64>()));
     cut(loads, workers, cuts);
     pool.place(cuts);
     started

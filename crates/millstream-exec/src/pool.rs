@@ -7,23 +7,24 @@ use crate::budget::Budgets;
 use crate::machine::Pins;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
+use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::Progress;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
     seats: Vec<Seat>,
-    /// The seats that workers share; the others have a thread each.
-    cooperative: Vec<usize>,
-    /// Where the groups are cut: worker i runs `cuts[i]..cuts[i + 1]` of the cooperative seats.
+    /// The seats that workers share; the others have a thread each. A feedback loop's seats stay together.
+    cooperative: Vec<Vec<usize>>,
+    /// Where the groups are cut: worker i runs `cuts[i]..cuts[i + 1]` of what is cooperative.
     cuts: Mutex<Vec<usize>>,
     /// Changes with the cuts.
     version: AtomicU64,
@@ -37,149 +38,21 @@ pub(crate) struct Pool {
     pub(crate) exact: bool,
 }
 
-/// A tasklet's place in the pool.
-pub(crate) struct Seat {
-    pub(crate) name: String,
-    home: Home,
-    /// Whether nobody waits for what it does: it stands in a `tee`.
-    aside: bool,
-    index: usize,
-    occupant: Mutex<Option<Box<dyn Tasklet>>>,
-    done: AtomicBool,
-    /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
-    moved: AtomicU64,
-    /// Steps in which something moved.
-    steps: AtomicU64,
-    timed_moved: AtomicU64,
-    timed_ns: AtomicU64,
-    longest_ns: AtomicU64,
-    /// How long a step may take, unless it has a thread of its own.
-    budget: Option<Duration>,
-    overruns: AtomicU64,
-}
+/// How often a feedback loop goes round before other stages have their turn.
+const TURNS: usize = 256;
 
-impl Seat {
-    fn new(index: usize, Named { name, tasklet, home, aside }: Named, budgets: Option<&Budgets>) -> Self {
-        let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
-        Seat {
-            budget,
-            overruns: AtomicU64::new(0),
-            name,
-            home,
-            aside,
-            index,
-            occupant: Mutex::new(Some(tasklet)),
-            done: AtomicBool::new(false),
-            moved: AtomicU64::new(0),
-            steps: AtomicU64::new(0),
-            timed_moved: AtomicU64::new(0),
-            timed_ns: AtomicU64::new(0),
-            longest_ns: AtomicU64::new(0),
+/// The seats of the tasklets that workers share: each by itself, and those of a feedback loop together.
+pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
+    let mut seats: Vec<Vec<usize>> = Vec::new();
+    let mut around = None;
+    for (i, tasklet) in tasklets.iter().enumerate().filter(|(_, tasklet)| tasklet.home == Home::Workers) {
+        match seats.last_mut() {
+            Some(together) if tasklet.around.is_some() && tasklet.around == around => together.push(i),
+            _ => seats.push(vec![i]),
         }
+        around = tasklet.around;
     }
-
-    pub(crate) fn moved(&self) -> u64 {
-        self.moved.load(Ordering::Relaxed)
-    }
-
-    /// Nanoseconds a number, by the steps that were timed.
-    pub(crate) fn cost(&self) -> Option<f64> {
-        let moved = self.timed_moved.load(Ordering::Relaxed);
-        (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Tasklet>>> {
-        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the stream has ended behind this seat.
-    fn cancelled(&self, shared: &Shared) -> bool {
-        self.index < shared.cancelled()
-    }
-
-    /// Gives a cancelled tasklet up, unless somebody else is at it. One that stands aside first does what there is to
-    /// do.
-    fn cancel(&self, shared: &Shared, alone: bool) -> Option<Progress> {
-        let mut occupant = match self.occupant.try_lock() {
-            Ok(occupant) => occupant,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        let busy = self.aside && !(alone && occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0));
-        if busy {
-            return Some(Progress::NONE);
-        }
-        self.give_up(occupant.take(), shared);
-        Some(Progress::DONE)
-    }
-
-    /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
-    /// then when it has ended.
-    fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
-        let mut occupant = match self.occupant.try_lock() {
-            Ok(occupant) => occupant,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        // Looked at under the lock: a tasklet that has panicked must not go on.
-        if shared.stopped() {
-            return Some(Progress::NONE);
-        }
-        let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
-        let progress = match catch_unwind(AssertUnwindSafe(|| tasklet.step())) {
-            Ok(progress) => progress,
-            // Behind the end of the stream.
-            Err(_) if self.cancelled(shared) && !self.aside => Progress::DONE,
-            Err(payload) => {
-                shared.fail(&self.name, tasklet.failed_at(), payload.as_ref());
-                Progress::NONE
-            }
-        };
-        if let Some(begun) = clock {
-            let ended = Instant::now();
-            self.time(progress.moved as u64, ended.duration_since(*begun));
-            *begun = ended;
-        }
-        if progress.moved > 0 {
-            add(&self.moved, progress.moved as u64);
-            add(&self.steps, 1);
-            // Whoever waits for what this step did need not wait for the round.
-            shared.signal.notify_early();
-        }
-        if progress.done {
-            // Its readers' gates go with it.
-            self.give_up(occupant.take(), shared);
-        }
-        Some(progress)
-    }
-
-    /// Drops a tasklet, and with it the user's values and closures, which may panic.
-    fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(tasklet))) {
-            shared.fail(&self.name, None, payload.as_ref());
-        }
-    }
-
-    fn time(&self, moved: u64, took: Duration) {
-        let ns = took.as_nanos() as u64;
-        // A step that moves nothing is no part of what a number costs; it can take long all the same, by a drop of the
-        // user's values.
-        if moved > 0 {
-            add(&self.timed_moved, moved);
-            add(&self.timed_ns, ns);
-        }
-        if self.budget.is_some_and(|budget| took > budget) {
-            add(&self.overruns, 1);
-        }
-        if ns > self.longest_ns.load(Ordering::Relaxed) {
-            self.longest_ns.store(ns, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Adds to a counter that only the holder of a lock stores.
-fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    seats
 }
 
 impl Pool {
@@ -191,9 +64,9 @@ impl Pool {
         pins: Option<Pins>,
         budgets: Option<&Budgets>,
     ) -> Arc<Self> {
+        let cooperative = shared_seats(&tasklets);
         let seats = tasklets.into_iter().enumerate().map(|(index, tasklet)| Seat::new(index, tasklet, budgets));
         let seats: Vec<Seat> = seats.collect();
-        let cooperative: Vec<usize> = (0..seats.len()).filter(|i| seats[*i].home == Home::Workers).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(cooperative.len(), workers, &mut cuts);
@@ -216,9 +89,14 @@ impl Pool {
         &self.seats
     }
 
-    /// The seats that workers share, in pipeline order.
-    pub(crate) fn cooperative(&self) -> impl Iterator<Item = &Seat> {
-        self.cooperative.iter().map(|i| &self.seats[*i])
+    /// What the workers share, in pipeline order: seats, or a feedback loop's seats together.
+    pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Seat>> {
+        self.cooperative.iter().map(|together| together.iter().map(|i| &self.seats[*i]))
+    }
+
+    /// Everything that the workers share.
+    pub(crate) fn everything(&self) -> Range<usize> {
+        0..self.cooperative.len()
     }
 
     /// Whether there is nothing left to do: every tasklet is done, or the run was stopped.
@@ -303,13 +181,34 @@ impl Pool {
     pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Option<usize> {
         let mut moved = Some(0);
         let mut clock = timed.then(Instant::now);
-        for i in &self.cooperative[group] {
-            match self.step(*i, &mut clock) {
+        for together in &self.cooperative[group] {
+            let step = match &together[..] {
+                [seat] => self.step(*seat, &mut clock),
+                seats => self.turns(seats, &mut clock),
+            };
+            match step {
                 None => moved = None,
                 Some(step) => moved = moved.map(|moved| moved + step),
             }
         }
         moved
+    }
+
+    /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
+    /// something moves, up to a bound.
+    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Option<usize> {
+        let mut moved = 0;
+        for _ in 0..TURNS {
+            let mut turn = 0;
+            for seat in seats {
+                turn += self.step(*seat, clock)?;
+            }
+            if turn == 0 {
+                break;
+            }
+            moved += turn;
+        }
+        Some(moved)
     }
 
     /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is

@@ -6,12 +6,11 @@ use crate::feed::{self, Output, Sweeper};
 use crate::handle::{EndSource, Handle, Started};
 use crate::machine::{Cores, usable_cores};
 use crate::placement::Controller;
-use crate::pool::Pool;
+use crate::pool::{Pool, shared_seats};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::source::SourceTasklet;
 use crate::wait::Patience;
-use crate::wiring::Home;
 use crate::worker::work;
 use crate::{Carried, Rings, RunError, Sender, Source, Wiring, stepped};
 use millstream_core::{Arrow, Deploy, Event, Flow, Full, SequenceNumber, Val};
@@ -131,18 +130,19 @@ impl<R> Wired<R> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
         let Wiring { shared, tasklets, .. } = wiring;
-        let cooperative = tasklets.iter().filter(|tasklet| tasklet.home == Home::Workers).count();
+        let cooperative = shared_seats(&tasklets);
+        let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
             Controller::fixed(1, "everything on the calling thread".to_owned())
         } else {
-            rings.controller(cooperative, cores.usable)
+            rings.controller(cooperative.len(), cores.usable)
         };
         let names: Vec<&str> = tasklets.iter().map(|tasklet| &*tasklet.name).collect();
         for stage in rings.budgets().without_stage(&names) {
             controller.note(format!("no stage is named {stage:?}: its step budget has no effect"));
         }
         let workers = controller.workers();
-        shared.patience.beside(tasklets.len() - cooperative + usize::from(feeding.has_thread()));
+        shared.patience.beside(threads_apart + usize::from(feeding.has_thread()));
         if let Some(refused) = shared.patience.placed(workers) {
             controller.note(refused);
         }

@@ -20,6 +20,9 @@ pub struct Wiring {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     reactor: Option<Arc<Reactor>>,
+    /// The outermost feedback loop around the stages that are deployed now, and how many there have been.
+    around: Option<usize>,
+    loops: usize,
     names: std::vec::IntoIter<plan::Stage>,
 }
 
@@ -29,6 +32,8 @@ pub(crate) struct Named {
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
     pub(crate) aside: bool,
+    /// The feedback loop that it is in: its tasklets stay together.
+    pub(crate) around: Option<usize>,
 }
 
 /// Who runs a tasklet.
@@ -43,8 +48,9 @@ pub(crate) enum Home {
 impl Wiring {
     pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
         let names = plan.stages.into_iter();
-        let (end_source, tasklets, reactor) = (None, Vec::new(), None);
-        Wiring { slots, batch, width: 1, aside: false, inline, end_source, shared, tasklets, reactor, names }
+        let (end_source, tasklets, reactor, around) = (None, Vec::new(), None, None);
+        let (width, aside, loops) = (1, false, 0);
+        Wiring { slots, batch, width, aside, inline, end_source, shared, tasklets, reactor, around, loops, names }
     }
 
     /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
@@ -61,19 +67,33 @@ impl Wiring {
     pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
         let name = self.names.next().map_or_else(|| "unplanned".to_owned(), |stage| stage.name);
         let home = if self.inline { Home::Workers } else { home };
-        let aside = self.aside;
-        self.tasklets.extend(tasklets.into_iter().map(|tasklet| Named { name: name.clone(), tasklet, home, aside }));
+        let (aside, around) = (self.aside, self.around);
+        let named = |tasklet| Named { name: name.clone(), tasklet, home, aside, around };
+        self.tasklets.extend(tasklets.into_iter().map(named));
+    }
+
+    /// Adds stages of which one needs what the last of them did at the number before.
+    pub(crate) fn in_loop<R>(&mut self, wire: impl FnOnce(&mut Self) -> R) -> R {
+        let outside = self.around;
+        if outside.is_none() {
+            self.around = Some(self.loops);
+            self.loops += 1;
+        }
+        let wired = wire(self);
+        self.around = outside;
+        wired
     }
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
-        self.tasklets.push(Named { name: name.to_owned(), tasklet, home: Home::Workers, aside: false });
+        let (name, home) = (name.to_owned(), Home::Workers);
+        self.tasklets.push(Named { name, tasklet, home, aside: false, around: None });
     }
 
     /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        self.tasklets.push(Named { name, tasklet, home, aside: true });
+        self.tasklets.push(Named { name, tasklet, home, aside: true, around: None });
     }
 }
 

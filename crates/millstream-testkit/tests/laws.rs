@@ -66,6 +66,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Choose(p, q) => Choose(body(p), body(q)),
         Merge(p, q) => Merge(body(p), body(q)),
         Pipe::Tee(p) => Pipe::Tee(body(p)),
+        Pipe::Feedback(start, p) => other(Pipe::Feedback(start, body(p))),
         Shard(k, p) => Shard(k, body(p)),
         Pipe::Named(p) => Pipe::Named(body(p)),
         stage => other(stage),
@@ -102,6 +103,7 @@ fn without_states(pipe: Pipe) -> Pipe {
         Scan { start: plus } | Delay { first: plus } => Map { plus },
         Pipe::Stream(Stream::Skip(_) | Stream::SkipWhile(_)) => Filter { modulus: 3 },
         Pipe::Stream(_) => Map { plus: 5 },
+        Pipe::Feedback(_, body) => *body,
         stage => stage,
     })
 }
@@ -262,6 +264,16 @@ proptest! {
             prop_assert_eq!(distributed, Value::lane(pair));
         }
         prop_assert_eq!(list(&then([&s, &DeadEnd]), &xs), []);
+    }
+
+    #[test]
+    fn loops_keep_the_loop_laws(
+        s in any_pipe(), f in any_pipe(), h in quiet(), g in dense(), start in 0..9_i64, xs in inputs(),
+    ) {
+        let looped = |body: &Pipe| Pipe::Feedback(start, body.clone().into());
+        let (f, g, h) = (f.without_loops(), g.without_loops(), h.without_loops());
+        equal!(s, xs, then([&h, &looped(&f)]), looped(&then([&first(&h), &f])));
+        equal!(s, xs, looped(&then([&f, &first(&g)])), then([&looped(&f), &g]));
     }
 
     #[test]

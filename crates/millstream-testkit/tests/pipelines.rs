@@ -84,6 +84,8 @@ fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
             }
         }
     }
+    let looped = |tree: &Pipe| Pipe::Feedback(1, Pipe::Feedback(2, tree.clone().into()).into());
+    trees.extend(trees.iter().filter(|tree| !tree.renumbers()).map(looped).collect::<Vec<_>>());
     let sharded = trees.iter().filter(|tree| tree.is_pure()).map(|tree| Pipe::Shard(3, tree.clone().into()));
     let sharded: Vec<Pipe> = sharded.collect();
     for tree in trees.iter().chain(&sharded) {

@@ -75,6 +75,7 @@ pub struct Describe {
     parent: Option<usize>,
     branch: &'static str,
     tasklets: usize,
+    serial: bool,
     last: Option<usize>,
     warnings: Vec<Warning>,
 }
@@ -87,7 +88,7 @@ impl std::fmt::Debug for Describe {
 
 impl Describe {
     pub(crate) fn new(slot_bytes: usize, full: bool) -> (Self, Port) {
-        let source = Ring { writer: None, slot_bytes, full, capacity: None, clock: 0 };
+        let source = Ring { writer: None, slot_bytes, full, least: 1, capacity: None, clock: 0 };
         let plan = Describe {
             nodes: Vec::new(),
             rings: vec![source],
@@ -95,6 +96,7 @@ impl Describe {
             parent: None,
             branch: "",
             tasklets: 1,
+            serial: false,
             last: None,
             warnings: Vec::new(),
         };
@@ -134,9 +136,10 @@ impl Describe {
         let ring = self.rings.len();
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
         let StageKind { name: kind_name, stateful, slot_bytes, full, .. } = kind;
-        let stage = Stage { name: String::new(), kind: kind_name, reads, writes: ring, tasklets, stateful, blocking };
+        let (name, serial) = (String::new(), self.serial);
+        let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, blocking, serial };
         let node = self.node(kind.name, Some(stage));
-        self.rings.push(Ring { writer: Some(node), slot_bytes, full, capacity: None, clock });
+        self.rings.push(Ring { writer: Some(node), slot_bytes, full, least: 1, capacity: None, clock });
         self.last = Some(node);
         Port { rings: vec![ring], filled: kind.fills, clock }
     }
@@ -187,6 +190,35 @@ impl Describe {
         let b = self.within(node, "right", right);
         self.last = Some(node);
         Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat(), clock: a.clock }
+    }
+
+    /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring from
+    /// what the body gives.
+    pub fn feedback(
+        &mut self,
+        input: &Port,
+        slot_bytes: usize,
+        full: bool,
+        body: impl FnOnce(&mut Self, Port) -> Port,
+    ) -> Port {
+        let node = self.node("feedback", None);
+        let states = self.rings.len();
+        self.rings.push(Ring { writer: None, slot_bytes, full, least: 2, capacity: None, clock: input.clock });
+        let looped = Port { rings: [&input.rings[..], &[states]].concat(), ..input.clone() };
+        let outside = std::mem::replace(&mut self.serial, true);
+        let output = self.within(node, "", |plan| {
+            let output = body(plan, looped);
+            let reads = [&input.rings[..], &output.rings[..]].concat();
+            let (name, kind, tasklets) = (String::new(), "state", plan.tasklets);
+            let stage =
+                Stage { name, kind, reads, writes: states, tasklets, stateful: true, blocking: false, serial: true };
+            let closing = plan.node("state", Some(stage));
+            plan.rings[states].writer = Some(closing);
+            output
+        });
+        self.serial = outside;
+        self.last = Some(node);
+        output
     }
 
     /// Adds a body of which nobody reads the output.

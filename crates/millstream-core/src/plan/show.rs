@@ -7,9 +7,11 @@ impl fmt::Display for Plan {
             1 => stage.name.clone(),
             k => format!("{} x{k}", stage.name),
         };
-        let kind = |stage: &super::Stage| match stage.blocking {
-            false => stage.kind.to_owned(),
-            true => format!("{} (blocks)", stage.kind),
+        let kind = |stage: &super::Stage| match (stage.blocking, stage.serial) {
+            (false, false) => stage.kind.to_owned(),
+            (false, true) => format!("{} (serial)", stage.kind),
+            (true, false) => format!("{} (blocks)", stage.kind),
+            (true, true) => format!("{} (blocks, serial)", stage.kind),
         };
         let kinds = self.stages.iter().map(|s| kind(s).len()).max().unwrap_or(0).max("source".len());
         let width = self.stages.iter().map(|s| name(s).len()).max().unwrap_or(0).max("stage".len());

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod clock;
 mod dead_letter;
+mod feedback;
 mod streams;
 
 use super::copy::{copied, drained, split, zipped};

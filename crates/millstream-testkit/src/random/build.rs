@@ -87,6 +87,10 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             let joined = join::lanes(whole, chain(p, Kind::Left(whole)), chain(q, Kind::Right(whole)), merge);
             before.followed_by(joined)
         }
+        Pipe::Feedback(start, p) => {
+            assert!(!p.renumbers(), "{tree} has a body that renumbers");
+            join::feedback(*start, input, |looped| chain(p, looped))
+        }
         Pipe::Tee(p) => {
             assert!(!p.renumbers(), "{tree} has a body that renumbers");
             join::tee(input, chain(p, input))

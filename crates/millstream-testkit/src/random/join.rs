@@ -1,10 +1,11 @@
 //! Combinators with bodies, on edges of any shape.
 
 use super::edge::{Boxed, Chain};
-use super::kind::{F, H, Kind, LF, MF, Pff, Phh, Whole, with_halved, with_kind, with_laned, with_pair};
+use super::kind::{F, H, Kind, LF, MF, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
 use super::shape::Shape;
-use millstream_core::{Arrow, ArrowChoice, ArrowParts, Fst, Lens, Lft, Rgt, Seen, Snd, id};
+use super::value::Value;
+use millstream_core::{Arrow, ArrowChoice, ArrowLoop, ArrowParts, Fst, Lens, Lft, Rgt, Seen, Snd, id};
 
 /// Two bodies on the same edge.
 pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
@@ -89,6 +90,29 @@ pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Cha
         (true, false) => joined!(LF, H),
         (false, true) => joined!(H, LF),
         (false, false) => joined!(H, H),
+    }
+}
+
+/// A body whose second output comes back as its second input; in front of it and behind it there is one ring of values.
+pub(crate) fn feedback(start: i64, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
+    macro_rules! looped {
+        ($chain:ident, $body:ident: $input:ident, $pair:ident, $output:ident) => {{
+            let body = $body.boxed::<$pair, $output>();
+            // A state that held what it was made from would grow without bound.
+            let body = body.map(|(output, state)| (output.clone(), Value::I(state.digest())));
+            let looped = id::<$input>().feedback(Value::I(start), |_| body);
+            $chain.then(Boxed::new(looped.map(Value::clone)))
+        }};
+    }
+    let chain = as_ring(Chain::empty(input));
+    let full = chain.output == Kind::Whole(Whole::F);
+    let body = body(Kind::Whole(if full { Whole::Pff } else { Whole::Phh }));
+    let pairs = tuples(body.output);
+    let body = body.followed_by(pairs);
+    match (full, body.output) {
+        (true, Kind::Whole(Whole::TF)) => looped!(chain, body: F, Pff, TF),
+        (true, _) => looped!(chain, body: F, Pff, TH),
+        (false, _) => looped!(chain, body: H, Phh, TH),
     }
 }
 

@@ -64,11 +64,16 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
         return leaf(rng, place);
     }
     if size == 2 || below(rng, 5) == 0 {
-        return match below(rng, 6) {
+        return match below(rng, 7) {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
             // In a shard the body on the side is in the shard, too; elsewhere it may be anything.
             2 if place == Place::Shard => Pipe::Tee(grow(rng, size - 1, place).into()),
             2 => Pipe::Tee(grow(rng, size - 1, Place::Body).into()),
+            3 if place != Place::Shard => {
+                // A loop in a loop costs the model, which runs a body anew for every number, too much.
+                let body = grow(rng, size - 1, place.at_most(Place::Body)).without_loops();
+                Pipe::Feedback(size as i64, body.into())
+            }
             _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Place::Shard).into()),
         };
     }
@@ -201,7 +206,7 @@ mod tests {
     fn a_failure_shrinks_to_what_makes_it_fail() {
         let mut runner = TestRunner::deterministic();
         let mut shrunk = 0;
-        for _ in 0..400 {
+        for _ in 0..500 {
             let mut tree = pipes(20).new_tree(&mut runner).unwrap();
             if !has_scan(&tree.current()) {
                 continue;
@@ -224,7 +229,7 @@ mod tests {
                 Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => bodies_fit(p) && bodies_fit(q),
                 Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
-                Pipe::Tee(p) => !p.renumbers() && bodies_fit(p),
+                Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
                 Pipe::Named(p) => bodies_fit(p),
                 _ => true,
             }
@@ -236,7 +241,7 @@ mod tests {
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
-                   scan( fanout( both( choose( merge( tee( shard( named( flat_map( flatten compact take( take_while( \
+                   scan( fanout( both( choose( merge( feedback( tee( shard( named( flat_map( flatten compact take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -111,6 +111,9 @@ pub enum Pipe {
     Choose(Box<Pipe>, Box<Pipe>),
     /// As [`Pipe::Choose`], which of the two forgotten.
     Merge(Box<Pipe>, Box<Pipe>),
+    /// The body sees a pair of the value and the state; of what it gives the first half is the output, and the digest of the
+    /// second the next state.
+    Feedback(i64, Box<Pipe>),
     /// The same values, and the body on the side.
     Tee(Box<Pipe>),
     /// The body, run by so many tasklets, at least 1. The body must be pure.
@@ -167,7 +170,7 @@ impl Pipe {
             | Pipe::DeadLetter { .. }
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
-            Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } => false,
+            Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
@@ -185,7 +188,7 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) => p.is_quiet(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Feedback(_, p) => p.is_quiet(),
             _ => true,
         }
     }
@@ -232,7 +235,7 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 1 + p.size() + q.size()
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => 1 + p.size(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
             _ => 1,
         }
     }
@@ -251,6 +254,24 @@ impl Pipe {
         self
     }
 
+    /// The same tree with the body of each [`Pipe::Feedback`] instead of the loop.
+    #[must_use]
+    pub fn without_loops(self) -> Pipe {
+        let body = |p: Box<Pipe>| Box::new(p.without_loops());
+        match self {
+            Pipe::Feedback(_, p) => p.without_loops(),
+            Pipe::Then(p, q) => Pipe::Then(body(p), body(q)),
+            Pipe::Fanout(p, q) => Pipe::Fanout(body(p), body(q)),
+            Pipe::Both(p, q) => Pipe::Both(body(p), body(q)),
+            Pipe::Choose(p, q) => Pipe::Choose(body(p), body(q)),
+            Pipe::Merge(p, q) => Pipe::Merge(body(p), body(q)),
+            Pipe::Shard(k, p) => Pipe::Shard(k, body(p)),
+            Pipe::Named(p) => Pipe::Named(body(p)),
+            Pipe::Tee(p) => Pipe::Tee(body(p)),
+            leaf => leaf,
+        }
+    }
+
     fn leaves(&self) -> usize {
         let mut leaves = 0;
         self.clone().each_leaf(&mut |_| leaves += 1);
@@ -263,7 +284,7 @@ impl Pipe {
                 p.each_leaf(f);
                 q.each_leaf(f);
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => p.each_leaf(f),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
             leaf => f(leaf),
         }
     }
@@ -286,6 +307,10 @@ impl Pipe {
             Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
             Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
             Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
+            Pipe::Feedback(start, p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Feedback(*start, simple.into())));
+            }
             Pipe::Tee(p) => {
                 found.extend(p.is_quiet().then(|| (**p).clone()));
                 found.extend(p.simpler().into_iter().map(|simple| Pipe::Tee(simple.into())));
@@ -347,6 +372,7 @@ impl fmt::Display for Pipe {
             Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
             Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
             Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),
+            Pipe::Feedback(start, p) => write!(f, "feedback({start}, {p})"),
             Pipe::Tee(p) => write!(f, "tee({p})"),
             Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
             Pipe::Named(p) => write!(f, "named({p})"),

@@ -46,6 +46,18 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             let (left, right) = in_lanes(p, q, input);
             either(left, right)
         }
+        Pipe::Feedback(start, p) => {
+            let mut states = vec![Value::I(*start)];
+            for n in 0..input.len() {
+                let looped: Vec<Slot> = (0..=n).map(|i| Some(pair(input[i].clone()?, states[i].clone()))).collect();
+                let given = if n + 1 == input.len() { edge(p, &looped) } else { edge_below_end(p, &looped) };
+                let next =
+                    given[n].as_ref().map_or_else(|| states[n].clone(), |given| Value::I(digest(&halves(given).1)));
+                states.push(next);
+            }
+            let looped: Vec<Slot> = input.iter().zip(states).map(|(a, s)| Some(pair(a.clone()?, s))).collect();
+            edge(p, &looped).iter().map(|given| given.as_ref().map(|given| halves(given).0)).collect()
+        }
         Pipe::Tee(_) => input.to_vec(),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
         Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => {
@@ -71,6 +83,11 @@ fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
         (Pipe::Flatten, Value::Pair(pair)) => vec![pair.0.clone(), pair.1.clone()],
         _ => vec![value.clone()],
     }
+}
+
+/// What the slots below END are given, END's not known yet.
+fn edge_below_end(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
+    edge(tree, &[input, &[None]].concat())
 }
 
 /// A pair is one slot: filled where both halves are.
@@ -146,6 +163,10 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Stream(stage) => stream::at(stage, seen, is_end),
         _ => unreachable!("{stage} is not one stage"),
     }
+}
+
+fn pair(a: Value, b: Value) -> Value {
+    Value::Pair(Box::new((a, b)))
 }
 
 fn halves(value: &Value) -> (Value, Value) {

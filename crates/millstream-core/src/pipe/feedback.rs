@@ -1,0 +1,60 @@
+use super::combinator;
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Event, Flow, Fst, Lens, Own, Pair, Seen, Snd, Val};
+use std::marker::PhantomData;
+
+/// A body whose second output at a number is its second input at the next.
+pub struct Feedback<A, S, P> {
+    /// The state at number 0, of every deployment.
+    pub state: S,
+    /// The body.
+    pub body: P,
+    shape: PhantomData<fn() -> A>,
+}
+combinator!(Feedback<A, S, P>: ; through P: KeepsClock Quiet);
+
+impl<A, S, P> Feedback<A, S, P> {
+    pub(crate) fn new(state: S, body: P) -> Self {
+        Feedback { state, body, shape: PhantomData }
+    }
+}
+
+/// What the body of a [`Feedback`] reads: the input, and the state beside it at every number.
+pub type Looped<A, S> = Pair<A, Val<S, <A as Flow>::Density>>;
+
+/// An edge of pairs of which the second half is a state.
+#[diagnostic::on_unimplemented(
+    message = "the body of a `feedback` gives pairs of an output and the next state, a `{S}`",
+    label = "`{Self}` does not carry such pairs",
+    note = "for example `.feedback(0, |p| p.map(|(x, sum)| (x * 2, sum + x)))`"
+)]
+pub trait Fed<S: Event + Clone>: Flow {
+    /// The state in a value.
+    fn state(value: Self::Ref<'_>) -> Option<S>;
+}
+
+impl<S: Event + Clone, F: Flow> Fed<S> for F
+where
+    Fst: Lens<F>,
+    Snd: Lens<F, Target: Own<Owned = S>>,
+{
+    fn state(value: F::Ref<'_>) -> Option<S> {
+        <Snd as Lens<F>>::focus(value).map(<Snd as Lens<F>>::Target::own)
+    }
+}
+
+impl<A: Flow, S: Event + Clone, P> Arrow for Feedback<A, S, P>
+where
+    P: Arrow<In = Looped<A, S>, Out: Fed<S>>,
+    Fst: Lens<P::Out>,
+{
+    type In = A;
+    type Out = Seen<P::Out, Fst>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let slot_bytes = Val::<S, A::Density>::BYTES;
+        plan.feedback(&input, slot_bytes, <A::Density as crate::Density>::FULL, |plan, looped| {
+            self.body.describe(looped, plan)
+        })
+    }
+}
