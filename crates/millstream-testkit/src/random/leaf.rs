@@ -16,8 +16,28 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
         Pipe::Id => Chain::empty(input),
         Pipe::Filter { modulus } => filter(modulus, input),
         Pipe::Stream(stage) => stream(stage, input),
-        _ => with_kind!(input, A => leaf_on::<A>(tree, input)),
+        Pipe::Map { .. }
+        | Pipe::Tuple
+        | Pipe::FilterMap { .. }
+        | Pipe::Scan { .. }
+        | Pipe::Fold { .. }
+        | Pipe::Delay { .. } => with_kind!(input, A => leaf_on::<A>(tree, input)),
+        _ => on_ring(input, |input| match input {
+            Kind::Whole(Whole::F) => special::<F>(tree, input),
+            _ => special::<H>(tree, input),
+        }),
     }
+}
+
+/// A stage that stands behind a ring of values, after a copy if need be. Every stage reads all shapes through the same
+/// readers, so a few on all shapes will do, and the others need not be compiled for each.
+pub(crate) fn on_ring(input: Kind, stage: impl FnOnce(Kind) -> Chain) -> Chain {
+    if matches!(input, Kind::Whole(Whole::F | Whole::H)) {
+        return stage(input);
+    }
+    let copied = copied(input);
+    let stage = stage(copied.output);
+    copied.followed_by(stage)
 }
 
 /// A stage that changes no value, to one ring of values: full if the edge is, holed if not, in a lane too.
@@ -50,6 +70,40 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     match *tree {
         Pipe::Map { plus } => chain.then(Boxed::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus)))),
         Pipe::Tuple => written::<A, (Value, Value)>(input),
+        Pipe::FilterMap { modulus, plus } => {
+            let stage = id::<A>().filter_map(move |slot| {
+                let value = A::value(slot);
+                kept(&value, modulus).then(|| mapped(&value, plus))
+            });
+            chain.then(Boxed::new(stage))
+        }
+        Pipe::Scan { start } => {
+            chain.then(Boxed::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
+        }
+        Pipe::Fold { start } => {
+            let stage = id::<A>().fold(start, |state, slot| folded(state, &A::value(slot)), Value::I);
+            chain.then(Boxed::new(stage))
+        }
+        Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
+            // What it begins with is a pair, which a ring of choices cannot hold.
+            None | Some(Whole::EF | Whole::EH) => {
+                let copied = copied(input);
+                let delayed = leaf(tree, copied.output);
+                copied.followed_by(delayed)
+            }
+            Some(_) => {
+                let delay = id::<A>().delay(A::Owned::of(pair_of(first)));
+                chain.then(Boxed::new(delay))
+            }
+        },
+        _ => unreachable!("{tree} stands behind one ring of values"),
+    }
+}
+
+/// A stage that stands behind one ring of values.
+fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+    let chain = Chain::empty(input);
+    match *tree {
         Pipe::Swap => {
             let halves = id::<A>().map(|slot| A::value(slot).halves());
             chain.then(Boxed::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
@@ -80,13 +134,6 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
         }
         Pipe::Fst => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().0))),
         Pipe::Snd => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().1))),
-        Pipe::FilterMap { modulus, plus } => {
-            let stage = id::<A>().filter_map(move |slot| {
-                let value = A::value(slot);
-                kept(&value, modulus).then(|| mapped(&value, plus))
-            });
-            chain.then(Boxed::new(stage))
-        }
         Pipe::MapBlocking { plus } => {
             chain.then(Boxed::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
         }
@@ -110,25 +157,6 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
-        Pipe::Scan { start } => {
-            chain.then(Boxed::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
-        }
-        Pipe::Fold { start } => {
-            let stage = id::<A>().fold(start, |state, slot| folded(state, &A::value(slot)), Value::I);
-            chain.then(Boxed::new(stage))
-        }
-        Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
-            // What it begins with is a pair, which a ring of choices cannot hold.
-            None | Some(Whole::EF | Whole::EH) => {
-                let copied = copied(input);
-                let delayed = leaf(tree, copied.output);
-                copied.followed_by(delayed)
-            }
-            Some(_) => {
-                let delay = id::<A>().delay(A::Owned::of(pair_of(first)));
-                chain.then(Boxed::new(delay))
-            }
-        },
         _ => renumbering::<A>(tree, input),
     }
 }

@@ -1,8 +1,8 @@
 //! Stages that keep a state and their clock.
 
 use super::edge::{Boxed, Chain};
-use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
-use super::leaf::copied;
+use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
+use super::leaf::{copied, on_ring};
 use super::shape::{Element, Shape};
 use super::tree::{kept, mapped};
 use super::value::Value;
@@ -54,11 +54,17 @@ pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
     match stage {
         Stream::Take(_) | Stream::TakeWhile(_) | Stream::Skip(_) | Stream::SkipWhile(_) => sifted(stage, input),
         Stream::Dedup(modulus) => {
-            let rest = with_kind!(input, A => rest::<A>(modulus, input));
+            let rest = on_ring(input, |input| match input {
+                Kind::Whole(Whole::F) => rest::<F>(modulus, input),
+                _ => rest::<H>(modulus, input),
+            });
             let differing = sifted(stage, rest.output);
             rest.followed_by(differing)
         }
-        _ => with_kind!(input, A => stateful::<A>(stage, input)),
+        _ => on_ring(input, |input| match input {
+            Kind::Whole(Whole::F) => stateful::<F>(stage, input),
+            _ => stateful::<H>(stage, input),
+        }),
     }
 }
 
