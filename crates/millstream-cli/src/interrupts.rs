@@ -59,6 +59,11 @@ impl Interrupts {
         drop(state);
         // The process ends by itself meanwhile, unless something hangs that nobody can stop.
         thread::sleep(GRACE);
+        if let Some(running) = &self.lock().running {
+            for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
+                eprintln!("millstream: stage \"{}\" did not come to its end", stage.stage);
+            }
+        }
         Outcome::Interrupted(first).exit()
     }
 

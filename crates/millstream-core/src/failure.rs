@@ -91,17 +91,21 @@ impl Retry {
         self
     }
 
+    /// The wait before each retry.
+    pub fn pauses(&self) -> impl Iterator<Item = Duration> + use<> {
+        let doubled = |pause: &Duration| Some(pause.saturating_mul(2));
+        std::iter::successors(Some(self.backoff), doubled).take(self.times as usize)
+    }
+
     /// The first success, or the run ends with the last failure. A panic is not tried again.
     pub(crate) fn run<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, sleep: impl Fn(Duration)) -> B {
-        let mut wait = self.backoff;
-        for _ in 0..self.times {
+        for pause in self.pauses() {
             if let Ok(value) = f() {
                 return value;
             }
-            if !wait.is_zero() {
-                sleep(wait);
+            if !pause.is_zero() {
+                sleep(pause);
             }
-            wait = wait.saturating_mul(2);
         }
         f().unwrap_or_else(|error| fail(error))
     }

@@ -45,6 +45,7 @@ pub(crate) trait Stops: Send + Sync {
     /// No further values are taken from the source.
     fn drain(&self);
     fn stop(&self);
+    fn unfinished(&self) -> Vec<Unfinished>;
 }
 
 impl Stopper {
@@ -61,6 +62,24 @@ impl Stopper {
     pub fn stop_now(&self) {
         self.0.stop();
     }
+
+    /// The stages that have not come to their end, in pipeline order: which of them holds up a run that was drained or
+    /// stopped, and waits for a closure that does not come back?
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.0.unfinished()
+    }
+}
+
+/// A stage of a run that has not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// Its name in the plan; `source` and `sink` are the ends.
+    pub stage: String,
+    /// Whether one of its tasklets was in the middle of a step: in a run that was told to end, whoever is so for long holds
+    /// it up. Not known on queues.
+    pub in_step: Option<bool>,
 }
 
 impl std::fmt::Debug for Stopper {
@@ -92,6 +111,17 @@ impl Stops for Ends {
         if !self.pool.finished() {
             self.pool.shared.stop();
         }
+    }
+
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let mut stages: Vec<Unfinished> = Vec::new();
+        for (seat, stepped) in self.pool.seats().iter().filter_map(|seat| Some((seat, seat.in_step()?))) {
+            match stages.last_mut() {
+                Some(last) if last.stage == seat.name => last.in_step = last.in_step.map(|before| before || stepped),
+                _ => stages.push(Unfinished { stage: seat.name.clone(), in_step: Some(stepped) }),
+            }
+        }
+        stages
     }
 }
 

@@ -66,6 +66,15 @@ impl Seat {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether somebody is in the middle of a step here; none if the tasklet has come to its end.
+    pub(crate) fn in_step(&self) -> Option<bool> {
+        match self.occupant.try_lock() {
+            Ok(occupant) => occupant.is_some().then_some(false),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().is_some().then_some(false),
+            Err(TryLockError::WouldBlock) => Some(true),
+        }
+    }
+
     /// Whether the stream has ended behind this seat.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.index < shared.cancelled()

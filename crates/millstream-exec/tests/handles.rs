@@ -2,6 +2,7 @@
 
 use millstream_core::{Arrow, Modelled, SequenceNumber, pipeline};
 use millstream_exec::{Ending, Rings, Run, TrySendError, Wait, source};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -239,4 +240,31 @@ fn draining_can_take_for_ever() {
     let run = pipeline::<u64>().start(&Rings::new(), 0.., 0, |n: &mut u64, _, _| *n += 1).unwrap();
     let (n, report) = run.drain(Duration::MAX).unwrap();
     assert_eq!(report.numbers, SequenceNumber(n));
+}
+
+#[test]
+fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
+    let (let_go, held) = channel::<()>();
+    let held = Mutex::new(held);
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .map_blocking(move |x| {
+            let _ = held.lock().unwrap().recv();
+            *x
+        })
+        .named("stuck");
+    let run = p.start(&Rings::new().workers(1), 0..3, (), |(), _, _| ()).unwrap();
+    let stopper = run.stopper();
+    let stuck = || stopper.unfinished().into_iter().any(|stage| stage.stage == "stuck" && stage.in_step == Some(true));
+    while !stuck() {
+        std::thread::yield_now();
+    }
+    let ending = std::thread::spawn(move || run.drain(Duration::from_millis(1)));
+    while stopper.unfinished().iter().any(|stage| stage.stage != "stuck" && stage.in_step == Some(true)) {
+        std::thread::yield_now();
+    }
+    assert!(stuck() && !ending.is_finished(), "it waits for the closure");
+    drop(let_go);
+    ending.join().unwrap().unwrap();
+    assert_eq!(stopper.unfinished(), []);
 }

@@ -35,7 +35,7 @@ pub mod prelude {
     pub use millstream_exec::ThroughStream;
     pub use millstream_exec::{
         BoxPipeline, Ending, FreePipe, Handle, Inline, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run,
-        RunError, Runner, Sender, Source, Stopper, Through, ThroughExt, Wait, source,
+        RunAgain, RunError, Runner, Sender, Source, Stopper, Through, ThroughExt, Wait, source,
     };
     #[cfg(feature = "queues")]
     pub use millstream_exec::{Everywhere, Queues, QueuesHandle};

@@ -1,5 +1,5 @@
 use crate::shared::LeastFailure;
-use crate::{Ending, RunError};
+use crate::{Ending, RunError, Unfinished};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::message;
 use std::any::Any;
@@ -14,7 +14,8 @@ pub(crate) struct Control {
     stopped: AtomicBool,
     draining: AtomicBool,
     failure: LeastFailure,
-    running: Mutex<usize>,
+    /// The names of the threads that have not ended.
+    running: Mutex<Vec<String>>,
     ended: Condvar,
 }
 
@@ -57,28 +58,39 @@ impl Control {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, usize> {
+    fn running(&self) -> MutexGuard<'_, Vec<String>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn started(&self) {
-        *self.running() += 1;
+    pub(crate) fn started(&self, name: &str) {
+        self.running().push(name.to_owned());
     }
 
-    pub(crate) fn finished_one(&self) {
-        *self.running() -= 1;
+    pub(crate) fn finished_one(&self, name: &str) {
+        let mut running = self.running();
+        if let Some(at) = running.iter().position(|running| running == name) {
+            running.remove(at);
+        }
+        drop(running);
         self.ended.notify_all();
     }
 
     pub(crate) fn finished(&self) -> bool {
-        *self.running() == 0
+        self.running().is_empty()
+    }
+
+    /// The stages of which a thread has not ended.
+    pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
+        let mut names = self.running().clone();
+        names.dedup();
+        names.into_iter().map(|stage| Unfinished { stage, in_step: None }).collect()
     }
 
     /// Waits until all threads are done, for so long at most.
     pub(crate) fn wait_until_finished(&self, most: Duration) {
         let deadline = Instant::now().checked_add(most);
         let mut running = self.running();
-        while *running > 0 {
+        while !running.is_empty() {
             let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return;

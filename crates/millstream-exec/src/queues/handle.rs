@@ -4,7 +4,7 @@ use crate::handle::{EndSource, Stops};
 use crate::machine::usable_cores;
 use crate::report::StageReport;
 use crate::sink::Outcome;
-use crate::{Ended, Report, RunError, Stopper};
+use crate::{Ended, Report, RunError, Stopper, Unfinished};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -48,6 +48,10 @@ impl Stops for Ends {
             self.close();
         }
     }
+
+    fn unfinished(&self) -> Vec<Unfinished> {
+        self.control.unfinished()
+    }
 }
 
 impl<S> QueuesHandle<S> {
@@ -62,7 +66,8 @@ impl<S> QueuesHandle<S> {
         let mut handle = QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, since, outcome };
         for work in works {
             let control = handle.ends.control.clone();
-            control.started();
+            let name = work.name.clone();
+            control.started(&name);
             let started = Builder::new().name(format!("millstream-{}", work.name)).spawn({
                 let control = control.clone();
                 move || run(work, &control)
@@ -70,7 +75,7 @@ impl<S> QueuesHandle<S> {
             match started {
                 Ok(thread) => handle.threads.push(thread),
                 Err(error) => {
-                    control.finished_one();
+                    control.finished_one(&name);
                     return Err(RunError::Spawn(error.to_string()));
                 }
             }
@@ -182,7 +187,7 @@ fn run(Thread { name, mut work }: Thread, control: &Arc<Control>) -> StageReport
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
         control.fail(&name, None, payload.as_ref());
     }
-    control.finished_one();
+    control.finished_one(&name);
     StageReport {
         name,
         moved: desk.moved(),

@@ -1,0 +1,86 @@
+//! Runs that begin again after a failure.
+
+use crate::{Report, Rings, Run, RunError, Source};
+use millstream_core::{Event, Flow, Retry, SequenceNumber};
+
+/// Running a pipeline again where it fails, as often as told.
+pub trait RunAgain<T: Event>: Run<T> {
+    /// As [`run_with`](Run::run_with); where a stage or the source fails, the pipeline is run again, from number 0, on a new
+    /// source, and after a pause: as [`Retry`] says, counted from the last failure behind which something new came out.
+    ///
+    /// The sink gets every number once. A pipeline is determinate, so what comes out at a number it has got already is
+    /// what came out before, and is passed over. That holds if `source` gives the same values every time, at least as far as
+    /// it was read; and all the work before the failure is done again. A failure of the sink is final: nobody knows how far
+    /// its state has come.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Retry, pipeline};
+    /// use millstream_exec::{Rings, RunAgain};
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::time::Duration;
+    /// let broken = AtomicBool::new(true);
+    /// let p = pipeline::<u64>().try_map(move |x| match *x == 5 && broken.swap(false, Ordering::Relaxed) {
+    ///     true => Err("the server has gone away"),
+    ///     false => Ok(x * 10),
+    /// });
+    /// let retry = Retry::times(3).backoff(Duration::from_millis(1));
+    /// let (all, _) = p.run_again(&Rings::new(), retry, || 0..8, Vec::new(), |all, _, x| all.push(*x))?;
+    /// assert_eq!(all, [0, 10, 20, 30, 40, 50, 60, 70]);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The last failure, if there were too many, or one of the sink; and if the options do not fit together.
+    fn run_again<X: Source<T>, S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        retry: Retry,
+        mut source: impl FnMut() -> X,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Clone + Send + 'static,
+    ) -> Result<(S, Report), RunError> {
+        let mut kept = Kept { state, next: 0, in_sink: false };
+        let mut pauses = retry.pauses();
+        loop {
+            let (before, mut sink) = (kept.next, sink.clone());
+            let put = move |kept: &mut Kept<S>, number: SequenceNumber, value: <Self::Out as Flow>::Ref<'_>| {
+                if number.0 >= kept.next {
+                    kept.in_sink = true;
+                    sink(&mut kept.state, number, value);
+                    (kept.in_sink, kept.next) = (false, number.0 + 1);
+                }
+            };
+            let ended = self.start(rings, source(), kept, put)?.join();
+            let failure = match ended.failure {
+                None => {
+                    let kept = ended.state.expect("a sink leaves its state when it is given up");
+                    return Ok((kept.state, ended.report));
+                }
+                Some(failure) => failure,
+            };
+            kept = match ended.state {
+                Some(kept) if !kept.in_sink && matches!(failure, RunError::Stage { .. }) => kept,
+                _ => return Err(failure),
+            };
+            if kept.next > before {
+                pauses = retry.pauses();
+            }
+            match pauses.next() {
+                Some(pause) => std::thread::sleep(pause),
+                None => return Err(failure),
+            }
+        }
+    }
+}
+
+impl<T: Event, P: Run<T>> RunAgain<T> for P {}
+
+/// What a sink has come to.
+struct Kept<S> {
+    state: S,
+    /// The first number that it has not got.
+    next: u64,
+    /// Whether it is working on a value: true where it failed.
+    in_sink: bool,
+}

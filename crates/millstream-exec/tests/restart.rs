@@ -1,0 +1,86 @@
+//! Runs that begin again where they failed.
+
+use millstream_core::{Arrow, Retry, pipeline};
+use millstream_exec::{Rings, RunAgain, RunError, source};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const NUMBERS: u64 = 1000;
+
+/// Fails once at each of these numbers, when it comes there.
+fn failing_once(at: &'static [u64]) -> (Arc<AtomicU64>, impl Fn(&u64) -> Result<u64, String> + Send + Sync + 'static) {
+    let failures = Arc::new(AtomicU64::new(0));
+    let counted = failures.clone();
+    let f = move |x: &u64| {
+        let next = failures.load(Ordering::Relaxed) as usize;
+        if at.get(next) == Some(x) {
+            failures.fetch_add(1, Ordering::Relaxed);
+            return Err(format!("failure {next}"));
+        }
+        Ok(x * 2)
+    };
+    (counted, f)
+}
+
+#[test]
+fn the_sink_gets_every_number_once_however_often_the_run_fails() {
+    for workers in [1, 2] {
+        let (failures, f) = failing_once(&[0, 3, 400, 999]);
+        let sum = |sum: &mut u64, x: &u64| {
+            *sum += x;
+            *sum
+        };
+        let p = pipeline::<u64>().try_map(f).scan(0, sum);
+        let rings = Rings::new().ring(8).batch(3).workers(workers);
+        let (all, report) = p
+            .run_again(
+                &rings,
+                Retry::times(4),
+                || source::ready(0..NUMBERS),
+                Vec::new(),
+                |all, number, x| {
+                    all.push((number.0, *x));
+                },
+            )
+            .unwrap();
+        let expected: Vec<_> = (0..NUMBERS).map(|n| (n, n * (n + 1))).collect();
+        assert_eq!((all, failures.load(Ordering::Relaxed)), (expected, 4));
+        assert_eq!(report.numbers.0, NUMBERS);
+    }
+}
+
+#[test]
+fn what_fails_for_ever_fails_in_the_end() {
+    let tries = Arc::new(AtomicU64::new(0));
+    let counted = tries.clone();
+    let p = pipeline::<u64>().try_map(move |x| match *x {
+        7 => Err(format!("try {}", tries.fetch_add(1, Ordering::Relaxed))),
+        x => Ok(x),
+    });
+    let retry = Retry::times(2).backoff(Duration::from_millis(1));
+    // Something new comes out the first time, so the tries are counted from then on.
+    let rings = Rings::new().workers(1).batch(1);
+    let outcome = p.run_again(&rings, retry, || 0..NUMBERS, 0, |n, _, _| *n += 1);
+    let Err(RunError::Stage { number, cause, .. }) = outcome else { panic!("it cannot end well") };
+    let tried = counted.load(Ordering::Relaxed);
+    assert_eq!((number.map(|n| n.0), cause), (Some(7), format!("try {}", tried - 1)));
+    assert!((3..=4).contains(&tried), "{tried} tries");
+}
+
+#[test]
+fn a_failing_sink_is_final() {
+    let p = pipeline::<u64>();
+    let outcome = p.run_again(
+        &Rings::new(),
+        Retry::times(9),
+        || 0..NUMBERS,
+        0,
+        |n, _, x| {
+            assert_ne!(*x, 5);
+            *n += 1;
+        },
+    );
+    let Err(RunError::Stage { stage, number, .. }) = outcome else { panic!("the sink fails") };
+    assert_eq!((&*stage, number.map(|n| n.0)), ("sink", Some(5)));
+}
