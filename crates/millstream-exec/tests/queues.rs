@@ -245,7 +245,7 @@ fn no_queue_has_no_slots() {
 fn failures_are_told_of_and_leave_their_slots_empty() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = told.clone();
-    let judge = |x: &u64| if x % 3 == 0 { Err(format!("{x} by three")) } else { Ok(*x) };
+    let judge = |x: &u64| if x.is_multiple_of(3) { Err(format!("{x} by three")) } else { Ok(*x) };
     let note = move |letter: millstream_core::DeadLetter<'_, u64, String>| {
         tell.lock().unwrap().push((letter.number.0, *letter.input, letter.fault.to_string()));
     };
