@@ -94,14 +94,14 @@ impl Density for Holed {
     }
 }
 
-/// Whatever stands inside one lane comes from that lane's edge, so two lanes that meet are the same one in `And`, and
-/// the two of one choice in `Or`.
+/// Whatever stands inside one lane comes from that lane's edge, so two lanes that meet are of the same one in `And`, and of
+/// the two of one choice in `Or`; but one of them may be a lane within it, which leaves out what its sister has.
 impl<E: Density> Density for Lane<E> {
     type Slot<T: Event> = Option<T>;
     type And<D: Density> = D::AndLane<E>;
     type Or<D: Density> = D::OrLane<E>;
-    type AndLane<D: Density> = Lane<D>;
-    type OrLane<D: Density> = D;
+    type AndLane<D: Density> = Lane<D::And<E>>;
+    type OrLane<D: Density> = D::And<E>;
     const FULL: bool = false;
 
     #[inline(always)]

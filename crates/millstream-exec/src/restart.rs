@@ -32,22 +32,25 @@ pub trait RunAgain<T: Event>: Run<T> {
     /// # Errors
     ///
     /// The last failure, if there were too many, or one of the sink; and if the options do not fit together.
-    fn run_again<X: Source<T>, S: Send + 'static>(
+    fn run_again<X: Source<T>, S: Send + 'static, F>(
         &self,
         rings: &Rings,
         retry: Retry,
         mut source: impl FnMut() -> X,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Clone + Send + 'static,
-    ) -> Result<(S, Report), RunError> {
-        let mut kept = Kept { state, next: 0, in_sink: false };
+        sink: F,
+    ) -> Result<(S, Report), RunError>
+    where
+        F: for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    {
+        let mut kept = Kept { state, sink, next: 0, in_sink: false };
         let mut pauses = retry.pauses();
         loop {
-            let (before, mut sink) = (kept.next, sink.clone());
-            let put = move |kept: &mut Kept<S>, number: SequenceNumber, value: <Self::Out as Flow>::Ref<'_>| {
+            let before = kept.next;
+            let put = |kept: &mut Kept<S, F>, number: SequenceNumber, value: <Self::Out as Flow>::Ref<'_>| {
                 if number.0 >= kept.next {
                     kept.in_sink = true;
-                    sink(&mut kept.state, number, value);
+                    (kept.sink)(&mut kept.state, number, value);
                     (kept.in_sink, kept.next) = (false, number.0 + 1);
                 }
             };
@@ -77,8 +80,10 @@ pub trait RunAgain<T: Event>: Run<T> {
 impl<T: Event, P: Run<T>> RunAgain<T> for P {}
 
 /// What a sink has come to.
-struct Kept<S> {
+struct Kept<S, F> {
     state: S,
+    /// The closure, with what it has captured.
+    sink: F,
     /// The first number that it has not got.
     next: u64,
     /// Whether it is working on a value: true where it failed.

@@ -98,7 +98,11 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
 pub(crate) fn work_alone(pool: &Arc<Pool>, seat: usize) {
-    let moved = || pool.step(seat, &mut Some(Instant::now())).filter(|moved| *moved > 0);
+    // Somebody who looks at the seat for a moment is no reason to park.
+    let moved = || match pool.step(seat, &mut Some(Instant::now())) {
+        Some(0) => None,
+        moved => Some(moved),
+    };
     while !pool.is_done(seat) && pool.shared.wait_for(moved).is_some() {
         pool.shared.signal.notify();
     }

@@ -60,6 +60,13 @@ fn two_lanes_that_leave_nothing_out_are_full_together() {
     assert!(is_full(&nested));
     assert!(!is_full(&halved().merge(|l| l.filter(|x| *x > 3), |r| r.map(|s| s.len() as u64))));
     assert!(!is_full(&pipeline::<u64>().filter(|x| *x > 3).map(|x| split(x, 2)).choose(|l| l, |r| r)));
+    // A lane within a lane leaves out what its sister has, on whichever side it stands.
+    let odd = |s: &String| if s.len() == 1 { Ok(0) } else { Err("long") };
+    assert!(!is_full(&halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ()))));
+    let both = halved().choose(|l| l, |r| r.fanout(|r| r, |r| r.try_map_or_dead_letter("dead", odd, |_| ())));
+    assert!(!is_full(&both));
+    let p = halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ())).map(|x| x + 1);
+    assert_eq!(p.collect_slots(&Rings::new(), 8..14).unwrap(), p.model_slots(8..14));
     let model = nested.model_slots(0..9);
     assert_eq!(nested.collect_slots(&Rings::new().ring(2), 0..9).unwrap(), model);
 }
