@@ -1,11 +1,13 @@
 //! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring.
 
+use crate::shared::Shared;
 use crate::stage::{EndSlot, stage};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
 use millstream_ring::{Member, Reader, Wire, group};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Adds a stateless stage to the wiring: as many tasklets as the shards around it ask for.
 pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
@@ -20,10 +22,13 @@ pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
     }
     let (members, reader) = group::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
     let batch = wiring.batch_at(home);
-    let density = PhantomData::<fn() -> (B, D)>;
+    let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
     let tasklets: Vec<_> = members
         .into_iter()
-        .map(|member| Box::new(GroupStage { member, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>)
+        .map(|member| {
+            let (shared, f) = (shared.clone(), f.clone());
+            Box::new(GroupStage { member, f, batch, end, shared, density }) as Box<dyn Tasklet>
+        })
         .collect();
     wiring.stage(home, tasklets);
     reader
@@ -34,6 +39,7 @@ struct GroupStage<A: Wire, B: Event, D: Density, F> {
     f: F,
     batch: usize,
     end: EndSlot,
+    shared: Arc<Shared>,
     density: PhantomData<fn() -> (B, D)>,
 }
 
@@ -43,7 +49,9 @@ where
 {
     fn step(&mut self) -> Progress {
         let f = &self.f;
-        let moved = self.member.fill(self.batch, |value| D::pack(f(value)));
+        let shared = &self.shared;
+        // Whoever was shown too little, and has parked, must look again.
+        let moved = self.member.fill_or_tell(self.batch, || shared.signal.notify(), |value| D::pack(f(value)));
         if moved > 0 {
             return Progress::moved(moved);
         }

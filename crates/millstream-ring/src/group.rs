@@ -74,12 +74,25 @@ impl GroupState {
     }
 
     /// Claims a run for a member: from `taken` on, below `limit`, as long as `len` says of its start.
-    pub(crate) fn claim(&self, member: usize, limit: u64, len: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+    ///
+    /// Where another member was faster, this one's floor has stood before numbers that are done, perhaps, and hidden them
+    /// from whoever looked meanwhile: then `hid` is called, once that is over.
+    pub(crate) fn claim(
+        &self,
+        member: usize,
+        limit: u64,
+        len: impl Fn(u64) -> u64,
+        hid: impl FnOnce(),
+    ) -> Option<(u64, u64)> {
         let work = &self.work[member];
         let mut taken = self.taken();
+        let mut retried = false;
         loop {
             if taken >= limit {
                 self.finish(member);
+                if retried {
+                    hid();
+                }
                 return None;
             }
             let run = len(taken);
@@ -87,8 +100,13 @@ impl GroupState {
             work.floor.store(taken, Ordering::Release);
             // The release half shows the floor to whoever sees the new `taken`.
             match self.taken.compare_exchange(taken, taken + run, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some((taken, run)),
-                Err(now) => taken = now,
+                Ok(_) => {
+                    if retried {
+                        hid();
+                    }
+                    return Some((taken, run));
+                }
+                Err(now) => (taken, retried) = (now, true),
             }
         }
     }

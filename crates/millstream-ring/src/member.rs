@@ -34,6 +34,12 @@ impl<F: Wire, S: Event> Member<F, S> {
     /// If `f` panics, this member is broken: it never claims again, what it wrote is dropped, and no reader sees its
     /// run or anything behind it.
     pub fn fill(&mut self, max: usize, f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
+        self.fill_or_tell(max, || (), f)
+    }
+
+    /// As [`fill`](Member::fill), for members whose readers park: `hid` is called if this member, while it was competing for
+    /// a run, may have hidden finished numbers from somebody who looked, so that whoever parked looks again.
+    pub fn fill_or_tell(&mut self, max: usize, hid: impl FnOnce(), f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
         if self.abandoned.is_some() || max == 0 {
             return 0;
         }
@@ -44,7 +50,7 @@ impl<F: Wire, S: Event> Member<F, S> {
         }
         let (input, members) = (&self.input, self.group.members());
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(members).min(max as u64));
-        match self.group.claim(self.index, limit, len) {
+        match self.group.claim(self.index, limit, len, hid) {
             None => 0,
             Some((first, len)) => {
                 self.fill_run(first, len as usize, f);
@@ -93,7 +99,7 @@ impl<F: Wire, S: Event> Member<F, S> {
             return true;
         }
         // Room for a slot, whether or not END gets one.
-        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).is_none() {
+        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1, || ()).is_none() {
             return self.group.taken() > end;
         }
         let given_up = GivenUp { first: end, written: 0, output: &self.output, abandoned: &mut self.abandoned };
