@@ -1,5 +1,5 @@
 use crate::start::{Threads, wire, wire_fed};
-use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source, Through};
+use crate::{Carried, Handle, Report, Rings, RunError, Runner, Sender, Source, Through};
 use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
 
 /// Running a pipeline on rings.
@@ -157,8 +157,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     where
         Self::Out: Own,
     {
-        let push = |all: &mut Vec<_>, _, value: <Self::Out as Flow>::Ref<'_>| all.push(Self::Out::own(value));
-        self.run_with(rings, source, Vec::new(), push).map(|(all, _)| all)
+        Runner::collect(rings, self, source)
     }
 
     /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` gives.
@@ -174,13 +173,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     where
         Self::Out: Own,
     {
-        let put = |all: &mut Vec<_>, SequenceNumber(number), value: <Self::Out as Flow>::Ref<'_>| {
-            all.resize_with(number as usize, || None);
-            all.push(Some(Self::Out::own(value)));
-        };
-        let (mut all, report) = self.run_with(rings, source, Vec::new(), put)?;
-        all.resize_with(report.numbers.0 as usize + 1, || None);
-        Ok(all)
+        Runner::collect_slots(rings, self, source)
     }
 }
 

@@ -66,12 +66,20 @@ impl Seat {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The tasklet, unless somebody else is at it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
+        match self.occupant.try_lock() {
+            Ok(occupant) => Some(occupant),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Whether somebody is in the middle of a step here; none if the tasklet has come to its end.
     pub(crate) fn in_step(&self) -> Option<bool> {
-        match self.occupant.try_lock() {
-            Ok(occupant) => occupant.is_some().then_some(false),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().is_some().then_some(false),
-            Err(TryLockError::WouldBlock) => Some(true),
+        match self.try_lock() {
+            Some(occupant) => occupant.is_some().then_some(false),
+            None => Some(true),
         }
     }
 
@@ -83,11 +91,7 @@ impl Seat {
     /// Gives a cancelled tasklet up, unless somebody else is at it. One that stands aside first does what there is to
     /// do.
     pub(crate) fn cancel(&self, shared: &Shared, alone: bool) -> Option<Progress> {
-        let mut occupant = match self.occupant.try_lock() {
-            Ok(occupant) => occupant,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut occupant = self.try_lock()?;
         let busy = self.aside && !(alone && occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0));
         if busy {
             return Some(Progress::NONE);
@@ -99,11 +103,7 @@ impl Seat {
     /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
     /// then when it has ended.
     pub(crate) fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
-        let mut occupant = match self.occupant.try_lock() {
-            Ok(occupant) => occupant,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut occupant = self.try_lock()?;
         // Looked at under the lock: a tasklet that has panicked must not go on.
         if shared.stopped() {
             return Some(Progress::NONE);
