@@ -25,7 +25,16 @@ mod windows;
 pub struct Model;
 
 impl Backend for Model {
-    type Wiring = ();
+    type Wiring = Extent;
+}
+
+/// How much of a stream the lists hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it: the last slot is END.
+    Whole,
+    /// The slots up to some number in front of END, which a loop needs to know the state behind them.
+    Prefix,
 }
 
 /// A shape as lists of slots.
@@ -114,27 +123,28 @@ fn looped<A: Listed, S: Event>(input: A::Edge, states: Vec<Option<S>>) -> <Loope
 /// One slot for each slot of `input`; `f` is also told whether the slot is END.
 fn column<A: Listed, B>(
     input: &A::Edge,
+    extent: Extent,
     mut f: impl FnMut(Option<A::Ref<'_>>, bool) -> Option<B>,
 ) -> Arc<Vec<Option<B>>> {
     let slots = A::slots(input);
-    Arc::new((0..slots).map(|n| f(A::at(input, n), n + 1 == slots)).collect())
+    Arc::new((0..slots).map(|n| f(A::at(input, n), extent == Extent::Whole && n + 1 == slots)).collect())
 }
 
 impl<A: Listed> Deploy<Model> for Id<A> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> A::Edge {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> A::Edge {
         input
     }
 }
 
 impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::Out>> Deploy<Model> for Then<P, Q> {
-    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Q::Out as On<Model>>::Edge {
-        let between = self.first.deploy(input, &mut ());
-        self.second.deploy(between, &mut ())
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <Q::Out as On<Model>>::Edge {
+        let between = self.first.deploy(input, extent);
+        self.second.deploy(between, extent)
     }
 
-    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Q::Out as On<Model>>::Edge {
-        let between = self.first.deploy_outer(input, &mut ());
-        self.second.deploy_outer(between, &mut ())
+    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <Q::Out as On<Model>>::Edge {
+        let between = self.first.deploy_outer(input, extent);
+        self.second.deploy_outer(between, extent)
     }
 }
 
@@ -142,8 +152,8 @@ impl<A: Listed, F, B: Event> Deploy<Model> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
-        column::<A, B>(&input, |a, _| Some((self.f)(a?)))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
     }
 }
 
@@ -151,8 +161,8 @@ impl<A: Listed, F, B: Event> Deploy<Model> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
-        column::<A, B>(&input, |a, _| Some((self.f)(a?)))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
     }
 }
 
@@ -161,8 +171,8 @@ impl<A: Listed, F, B: Event, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F,
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
-        column::<A, B>(&input, |a, _| {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, *extent, |a, _| {
             let a = a?;
             self.policy.judge(|| (self.f)(a), |_| ())
         })
@@ -173,8 +183,8 @@ impl<A: Listed, F, B: Event> Deploy<Model> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
-        column::<A, B>(&input, |a, _| (self.f)(a?))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+        column::<A, B>(&input, *extent, |a, _| (self.f)(a?))
     }
 }
 
@@ -182,7 +192,7 @@ impl<A: Listed, F> Deploy<Model> for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Arc<Vec<bool>>) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Arc<Vec<bool>>) {
         let mask = (0..A::slots(&input)).map(|n| A::at(&input, n).is_some_and(|a| (self.keep)(a))).collect();
         (input, Arc::new(mask))
     }
@@ -192,9 +202,9 @@ impl<A: Listed, S: Event + Clone, F, B: Event> Deploy<Model> for Scan<A, S, F, B
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
         let mut state = self.state.clone();
-        column::<A, B>(&input, |a, _| Some((self.f)(&mut state, a?)))
+        column::<A, B>(&input, *extent, |a, _| Some((self.f)(&mut state, a?)))
     }
 }
 
@@ -203,9 +213,9 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
         let mut state = self.state.clone();
-        column::<A, B>(&input, |a, end| {
+        column::<A, B>(&input, *extent, |a, end| {
             if let Some(a) = a {
                 (self.f)(&mut state, a);
             }
@@ -215,9 +225,9 @@ where
 }
 
 impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Delay<A> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<A::Owned>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<A::Owned>>> {
         let mut before = self.first.clone();
-        column::<A, A::Owned>(&input, |a, _| Some(std::mem::replace(&mut before, A::own(a?))))
+        column::<A, A::Owned>(&input, *extent, |a, _| Some(std::mem::replace(&mut before, A::own(a?))))
     }
 }
 
@@ -227,8 +237,8 @@ where
     P::Out: Listed,
     Q::Out: Listed,
 {
-    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
-        (self.first.deploy(input.clone(), &mut ()), self.second.deploy(input, &mut ()))
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
+        (self.first.deploy(input.clone(), extent), self.second.deploy(input, extent))
     }
 }
 
@@ -239,8 +249,8 @@ where
     P: Deploy<Model> + Arrow<In = Seen<A, Fst>, Out: Listed>,
     Q: Deploy<Model> + Arrow<In = Seen<A, Snd>, Out: Listed>,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
-        (self.first.deploy(seen::<A, Fst>(input.clone()), &mut ()), self.second.deploy(seen::<A, Snd>(input), &mut ()))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
+        (self.first.deploy(seen::<A, Fst>(input.clone()), extent), self.second.deploy(seen::<A, Snd>(input), extent))
     }
 }
 
@@ -251,8 +261,8 @@ where
     P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
     Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed>,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
-        (self.left.deploy(seen::<A, Lft>(input.clone()), &mut ()), self.right.deploy(seen::<A, Rgt>(input), &mut ()))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
+        (self.left.deploy(seen::<A, Lft>(input.clone()), extent), self.right.deploy(seen::<A, Rgt>(input), extent))
     }
 }
 
@@ -263,33 +273,36 @@ where
     P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
     Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed + Like<P::Out>>,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> <Self::Out as On<Model>>::Edge {
-        (self.left.deploy(seen::<A, Lft>(input.clone()), &mut ()), self.right.deploy(seen::<A, Rgt>(input), &mut ()))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
+        (self.left.deploy(seen::<A, Lft>(input.clone()), extent), self.right.deploy(seen::<A, Rgt>(input), extent))
     }
 }
 
-/// Slot n of the output needs the states up to n, and gives state n + 1. So the body runs on ever longer lists of states,
-/// each with an empty END behind it but the last.
+/// Slot n of the output needs the states up to n, and gives state n + 1. So the body runs on ever longer prefixes of the
+/// stream, and last on all of it.
 impl<A: Listed, S: Event + Clone, P> Deploy<Model> for Feedback<A, S, P>
 where
     P: Deploy<Model> + Arrow<In = Looped<A, S>, Out: Listed + Fed<S>>,
     Fst: Lens<P::Out>,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
-        let body = |states: Vec<Option<S>>| self.body.deploy(looped::<A, S>(input.clone(), states), &mut ());
-        let mut states = vec![Some(self.state.clone())];
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
+        let body = |states: &[S], mut extent| {
+            let states = states.iter().cloned().map(Some).collect();
+            self.body.deploy(looped::<A, S>(input.clone(), states), &mut extent)
+        };
+        let mut states = vec![self.state.clone()];
         while states.len() < A::slots(&input) {
             let n = states.len() - 1;
-            let output = body([&states[..], &[None]].concat());
+            let output = body(&states, Extent::Prefix);
             let next = P::Out::at(&output, n).and_then(P::Out::state);
-            states.push(next.or_else(|| states[n].clone()));
+            states.push(next.unwrap_or_else(|| states[n].clone()));
         }
-        body(states)
+        body(&states, *extent)
     }
 }
 
 impl<A: Listed, L: Lens<A>> Deploy<Model> for See<A, L> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> A::Edge {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> A::Edge {
         input
     }
 }
@@ -298,25 +311,25 @@ impl<P: Deploy<Model>> Deploy<Model> for Tee<P>
 where
     P::In: Listed,
 {
-    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::In as On<Model>>::Edge {
-        self.body.deploy(input.clone(), &mut ());
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::In as On<Model>>::Edge {
+        self.body.deploy(input.clone(), extent);
         input
     }
 }
 
 impl<P: Deploy<Model>> Deploy<Model> for Shard<P> {
-    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
-        self.body.deploy(input, &mut ())
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy(input, extent)
     }
 }
 
 impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
-    fn deploy(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
-        self.body.deploy(input, &mut ())
+    fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy(input, extent)
     }
 
-    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, (): &mut ()) -> <P::Out as On<Model>>::Edge {
-        self.body.deploy_outer(input, &mut ())
+    fn deploy_outer(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
+        self.body.deploy_outer(input, extent)
     }
 }
 
@@ -332,7 +345,7 @@ pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + O
 
     /// Every slot of the output, by number, empty ones and END among them.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as Own>::Owned>> {
-        let output = self.deploy_outer(source(input), &mut ());
+        let output = self.deploy_outer(source(input), &mut Extent::Whole);
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::own)).collect()
     }
 
@@ -342,7 +355,7 @@ pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + O
         input: impl IntoIterator<Item = T>,
         mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Flow>::Ref<'a>),
     ) -> SequenceNumber {
-        let output = self.deploy_outer(source(input), &mut ());
+        let output = self.deploy_outer(source(input), &mut Extent::Whole);
         let slots = Self::Out::slots(&output);
         for (n, number) in (0..slots).zip(0..) {
             if let Some(value) = Self::Out::at(&output, n) {

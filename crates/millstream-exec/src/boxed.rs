@@ -1,5 +1,5 @@
 use crate::{Carried, Rings, Wiring};
-use millstream_core::model::{Listed, Model};
+use millstream_core::model::{Extent, Listed, Model};
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, On, Quiet, Stateless};
 use millstream_ring::Reader;
@@ -43,7 +43,7 @@ pub struct BoxPipeline<A, B, Known = AnyPipe> {
 
 trait Erased<A: Carried + Listed, B: Carried + Listed>: Send + Sync {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
-    fn model_erased(&self, input: <A as On<Model>>::Edge, outer: bool) -> <B as On<Model>>::Edge;
+    fn model_erased(&self, input: <A as On<Model>>::Edge, extent: &mut Extent, outer: bool) -> <B as On<Model>>::Edge;
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
 }
 
@@ -55,9 +55,9 @@ where
         self.describe(input, plan)
     }
 
-    fn model_erased(&self, input: <A as On<Model>>::Edge, outer: bool) -> <B as On<Model>>::Edge {
+    fn model_erased(&self, input: <A as On<Model>>::Edge, extent: &mut Extent, outer: bool) -> <B as On<Model>>::Edge {
         let deploy = if outer { Deploy::<Model>::deploy_outer } else { Deploy::<Model>::deploy };
-        deploy(self, input, &mut ())
+        deploy(self, input, extent)
     }
 
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B> {
@@ -146,12 +146,12 @@ impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Arrow for BoxPipe
 }
 
 impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Model> for BoxPipeline<A, B, Known> {
-    fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        self.pipeline.model_erased(input, false)
+    fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
+        self.pipeline.model_erased(input, extent, false)
     }
 
-    fn deploy_outer(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        self.pipeline.model_erased(input, true)
+    fn deploy_outer(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
+        self.pipeline.model_erased(input, extent, true)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Futures: one is waited for after the other.
 
-use super::{Listed, Model, column};
+use super::{Extent, Listed, Model, column};
 use crate::Deploy;
 use crate::pipe::{MapAsync, Settle};
 use std::future::Future;
@@ -11,7 +11,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<P::Value>>> {
-        column::<A, P::Value>(&input, |a, _| self.wait_for(a?))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<P::Value>>> {
+        column::<A, P::Value>(&input, *extent, |a, _| self.wait_for(a?))
     }
 }

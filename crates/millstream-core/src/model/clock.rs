@@ -1,6 +1,6 @@
 //! Stages that end one clock and start the next: lists of values, and an empty END behind them.
 
-use super::{Listed, Model, source};
+use super::{Extent, Listed, Model};
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber};
 use crate::{Deploy, Event, Own};
 use std::sync::Arc;
@@ -12,26 +12,32 @@ pub(super) fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'
     (0..A::slots(edge)).filter_map(|n| A::at(edge, n))
 }
 
+/// Every value, and an empty END behind the last of them.
+pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: Extent) -> Slots<T> {
+    let end = if extent == Extent::Whole { Some(None) } else { None };
+    Arc::new(values.map(Some).chain(end).collect())
+}
+
 impl<A: Listed, F, I> Deploy<Model> for Renumber<FlatMap<A, F, I>>
 where
     I: IntoIterator<Item: Event, IntoIter: Send + 'static> + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> I + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<I::Item> {
-        source(values::<A>(&input).flat_map(|value| (self.expand.f)(value)))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<I::Item> {
+        renumbered(values::<A>(&input).flat_map(|value| (self.expand.f)(value)), *extent)
     }
 }
 
 impl<A: Listed + Own<Owned: IntoIterator<Item: Event, IntoIter: Send + 'static>>> Deploy<Model>
     for Renumber<Flatten<A>>
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<<A::Owned as IntoIterator>::Item> {
-        source(values::<A>(&input).flat_map(A::own))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<<A::Owned as IntoIterator>::Item> {
+        renumbered(values::<A>(&input).flat_map(A::own), *extent)
     }
 }
 
 impl<A: Listed + Own> Deploy<Model> for Renumber<Compact<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<A::Owned> {
-        source(values::<A>(&input).map(A::own))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<A::Owned> {
+        renumbered(values::<A>(&input).map(A::own), *extent)
     }
 }

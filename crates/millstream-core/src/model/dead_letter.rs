@@ -1,6 +1,6 @@
 //! Failures that leave a slot empty and are told of, in the order of their numbers.
 
-use super::{Listed, Model, column};
+use super::{Extent, Listed, Model, column};
 use crate::pipe::{DeadLetter, Judged, TryMapOrDeadLetter};
 use crate::{Cause, Deploy, Event, Own};
 use std::sync::Arc;
@@ -10,8 +10,12 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Arc<Vec<Option<Judged<A, B, E>>>> {
-        let judged = column::<A, Judged<A, B, E>>(&input, |a, _| Some(self.judge(a?)));
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<Judged<A, B, E>>>> {
+        let judged = column::<A, Judged<A, B, E>>(&input, *extent, |a, _| Some(self.judge(a?)));
+        // A loop asks for a prefix anew at every number; the dead are told of once.
+        if *extent == Extent::Prefix {
+            return judged;
+        }
         for (number, slot) in (0_u64..).zip(judged.iter()) {
             if let Some(dead) = slot.as_ref().and_then(|judged| judged.as_ref().left()) {
                 self.deliver(number.into(), dead);

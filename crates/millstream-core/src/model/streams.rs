@@ -1,6 +1,6 @@
 //! What one does with streams: each from the values up to its slot, with what was needed of them.
 
-use super::{Listed, Model, column};
+use super::{Extent, Listed, Model, column};
 use crate::pipe::{
     Before, Beside, Chunks, Dedup, Inspect, MapM, Number, Sift, Skip, SkipWhile, Stateful, Take, TakeWhile, Windows,
 };
@@ -25,13 +25,13 @@ fn cut<E>((edge, mask): (E, Mask), end: Option<usize>) -> (E, Mask) {
 }
 
 impl<A: Listed> Deploy<Model> for Sift<Take<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut taken = 0..self.sieve.n;
         masked::<A>(input, |_| taken.next().is_some())
     }
 
-    fn deploy_outer(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
-        let (edge, mask) = self.deploy(input, &mut ());
+    fn deploy_outer(&self, input: A::Edge, extent: &mut Extent) -> (A::Edge, Mask) {
+        let (edge, mask) = self.deploy(input, extent);
         let taken: Vec<usize> = (0..mask.len()).filter(|n| mask[*n]).collect();
         let end = if taken.len() == self.sieve.n { Some(taken.last().map_or(0, |last| last + 1)) } else { None };
         cut((edge, mask), end)
@@ -42,7 +42,7 @@ impl<A: Listed, F> Deploy<Model> for Sift<TakeWhile<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut refused = false;
         masked::<A>(input, |a| {
             refused = refused || !(self.sieve.wanted)(a);
@@ -50,15 +50,15 @@ where
         })
     }
 
-    fn deploy_outer(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
-        let (edge, mask) = self.deploy(input, &mut ());
+    fn deploy_outer(&self, input: A::Edge, extent: &mut Extent) -> (A::Edge, Mask) {
+        let (edge, mask) = self.deploy(input, extent);
         let refused = (0..mask.len()).find(|n| A::at(&edge, *n).is_some() && !mask[*n]);
         cut((edge, mask), refused)
     }
 }
 
 impl<A: Listed> Deploy<Model> for Sift<Skip<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut skipped = 0..self.sieve.n;
         masked::<A>(input, |_| skipped.next().is_none())
     }
@@ -68,7 +68,7 @@ impl<A: Listed, F> Deploy<Model> for Sift<SkipWhile<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut wanted = false;
         masked::<A>(input, |a| {
             wanted = wanted || !(self.sieve.unwanted)(a);
@@ -78,7 +78,7 @@ where
 }
 
 impl<A: Listed + Own<Owned: Clone + PartialEq>> Deploy<Model> for Sift<Dedup<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Mask) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut before = None;
         masked::<A>(input, |a| {
             let now = Some(A::own(a));
@@ -90,9 +90,9 @@ impl<A: Listed + Own<Owned: Clone + PartialEq>> Deploy<Model> for Sift<Dedup<A>>
 }
 
 impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Chunks<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<Vec<A::Owned>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<A::Owned>> {
         let mut chunk = Vec::new();
-        column::<A, _>(&input, |a, end| {
+        column::<A, _>(&input, *extent, |a, end| {
             let complete = a.is_some() && chunk.len() + 1 == self.machine.n;
             chunk.extend(a.map(A::own));
             (complete || end && !chunk.is_empty()).then(|| chunk.split_off(0))
@@ -101,9 +101,9 @@ impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Chunks<A>> {
 }
 
 impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Windows<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<Vec<A::Owned>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<A::Owned>> {
         let mut all = Vec::new();
-        column::<A, _>(&input, |a, _| {
+        column::<A, _>(&input, *extent, |a, _| {
             all.push(A::own(a?));
             all.len().checked_sub(self.machine.n).map(|first| all[first..].to_vec())
         })
@@ -114,20 +114,20 @@ impl<A: Listed, F, B: Event> Deploy<Model> for Stateful<MapM<A, F, B>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<B> {
-        column::<A, B>(&input, |a, _| Some((self.machine.f)(a?)))
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
+        column::<A, B>(&input, *extent, |a, _| Some((self.machine.f)(a?)))
     }
 }
 
 impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Beside<Before<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (Slots<A::Owned>, A::Edge) {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> (Slots<A::Owned>, A::Edge) {
         let mut last = None;
-        (column::<A, _>(&input, |a, _| last.replace(A::own(a?))), input)
+        (column::<A, _>(&input, *extent, |a, _| last.replace(A::own(a?))), input)
     }
 }
 
 impl<A: Listed> Deploy<Model> for Beside<Number<A>> {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (Slots<SequenceNumber>, A::Edge) {
+    fn deploy(&self, input: A::Edge, _: &mut Extent) -> (Slots<SequenceNumber>, A::Edge) {
         let number = |n: usize| A::at(&input, n).map(|_| SequenceNumber(n as u64));
         (Arc::new((0..A::slots(&input)).map(number).collect()), input)
     }
@@ -137,8 +137,8 @@ impl<A: Listed, F> Deploy<Model> for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> (A::Edge, Slots<()>) {
-        let seen = column::<A, ()>(&input, |a, _| {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> (A::Edge, Slots<()>) {
+        let seen = column::<A, ()>(&input, *extent, |a, _| {
             (self.f)(a?);
             Some(())
         });

@@ -1,7 +1,7 @@
 //! Windows of event time.
 
-use super::clock::{Slots, values};
-use super::{Listed, Model, source};
+use super::clock::{Slots, renumbered, values};
+use super::{Extent, Listed, Model};
 use crate::pipe::{Late, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
 use crate::{Deploy, Own};
 
@@ -11,7 +11,7 @@ impl<A: Listed + Own<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F
 where
     F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, (): &mut ()) -> Slots<TimeWindow<A::Owned>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<TimeWindow<A::Owned>> {
         let Window { shape, lateness, late } = self.expand.window;
         let empty = |start: u64, end: u64| TimeWindow { start, end, values: vec![], late: vec![], dropped: 0 };
         let (mut open, mut closed) = (Vec::<TimeWindow<(usize, A::Owned)>>::new(), vec![]);
@@ -50,8 +50,10 @@ where
             open = still;
             closed.extend(in_order(over, &mut kept, &mut dropped));
         }
-        closed.extend(in_order(open, &mut kept, &mut dropped));
-        source(closed)
+        if *extent == Extent::Whole {
+            closed.extend(in_order(open, &mut kept, &mut dropped));
+        }
+        renumbered(closed.into_iter(), *extent)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::kind::{Kind, Whole};
 use super::shape::Shape;
+use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
 use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, Rings, Wiring};
@@ -15,7 +16,7 @@ type AnyEdge = Box<dyn Any>;
 /// A pipeline between some shapes, wherever it runs.
 trait Step: Send + Sync {
     fn describe_step(&self, input: Port, plan: &mut Describe) -> Port;
-    fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge;
+    fn on_model(&self, input: AnyEdge, extent: &mut Extent, outer: bool) -> AnyEdge;
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge;
     fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge;
 }
@@ -29,9 +30,9 @@ impl<P: Everywhere + Arrow<In: Shape, Out: Shape>> Step for P {
         self.describe(input, plan)
     }
 
-    fn on_model(&self, input: AnyEdge, outer: bool) -> AnyEdge {
+    fn on_model(&self, input: AnyEdge, extent: &mut Extent, outer: bool) -> AnyEdge {
         let deploy = if outer { Deploy::<Model>::deploy_outer } else { Deploy::<Model>::deploy };
-        Box::new(deploy(self, of_type(input), &mut ()))
+        Box::new(deploy(self, of_type(input), extent))
     }
 
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
@@ -145,12 +146,12 @@ impl<A: Shape, B: Shape, Known: 'static> Arrow for Boxed<A, B, Known> {
 }
 
 impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
-    fn deploy(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, false)))
+    fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, extent, false)))
     }
 
-    fn deploy_outer(&self, input: <A as On<Model>>::Edge, (): &mut ()) -> <B as On<Model>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, true)))
+    fn deploy_outer(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, extent, true)))
     }
 }
 
