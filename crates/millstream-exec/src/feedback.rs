@@ -97,6 +97,6 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Tasklet for Closing<A, B, S> {
     }
 
     fn backlog(&self) -> u64 {
-        self.back.backlog()
+        self.clock.backlog() + self.back.backlog()
     }
 }

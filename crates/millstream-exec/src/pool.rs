@@ -55,6 +55,16 @@ pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
     seats
 }
 
+/// For each tasklet the seats of the feedback loop that it is in, or its own.
+fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
+    let mut around: Vec<Range<usize>> = Vec::new();
+    for together in tasklets.chunk_by(|a, b| a.around.is_some() && a.around == b.around) {
+        let (from, to) = (around.len(), around.len() + together.len());
+        around.resize(to, from..to);
+    }
+    around
+}
+
 impl Pool {
     /// A pool of tasklets; of one that runs on the calling thread there are no budgets.
     pub(crate) fn new(
@@ -65,8 +75,10 @@ impl Pool {
         budgets: Option<&Budgets>,
     ) -> Arc<Self> {
         let cooperative = shared_seats(&tasklets);
-        let seats = tasklets.into_iter().enumerate().map(|(index, tasklet)| Seat::new(index, tasklet, budgets));
-        let seats: Vec<Seat> = seats.collect();
+        let around = loops_around(&tasklets);
+        let seats = tasklets.into_iter().zip(around).enumerate();
+        let seats: Vec<Seat> =
+            seats.map(|(index, (tasklet, around))| Seat::new(index, tasklet, around, budgets)).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(cooperative.len(), workers, &mut cuts);
@@ -214,22 +226,34 @@ impl Pool {
     /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
     /// at it.
     pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
-        let before = &self.seats[..seat];
         let seat = &self.seats[seat];
         if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
             return Some(0);
         }
-        let progress = match seat.cancelled(&self.shared) {
-            true => match seat.cancel(&self.shared, before.iter().all(|seat| seat.done.load(Ordering::Acquire)))? {
-                Progress::NONE => seat.step(&self.shared, clock)?,
-                cancelled => cancelled,
-            },
-            false => seat.step(&self.shared, clock)?,
+        let progress = if seat.cancelled(&self.shared) && self.is_over(seat)? {
+            seat.cancel(&self.shared)?
+        } else {
+            seat.step(&self.shared, clock)?
         };
         if progress.done && !seat.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
+    }
+
+    /// Whether a cancelled tasklet may be given up: one that stands aside first does what there is to do, and so does
+    /// the loop that it is in. None if somebody else is at it.
+    fn is_over(&self, seat: &Seat) -> Option<bool> {
+        if !seat.aside {
+            return Some(true);
+        }
+        let before = &self.seats[..seat.around.start];
+        if !before.iter().all(|seat| seat.done.load(Ordering::Acquire)) {
+            return Some(false);
+        }
+        // All at once: a number that goes round would not be seen where it has not come yet, nor where it has been.
+        let around: Option<Vec<_>> = self.seats[seat.around.clone()].iter().map(Seat::try_lock).collect();
+        Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
     }
 
     /// Whether the tasklet in this seat has ended.

@@ -2,6 +2,7 @@ use crate::budget::Budgets;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Named};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -14,6 +15,8 @@ pub(crate) struct Seat {
     /// Whether nobody waits for what it does: it stands in a `tee`.
     pub(crate) aside: bool,
     pub(crate) index: usize,
+    /// The seats of the feedback loop that it is in, or itself.
+    pub(crate) around: Range<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     pub(crate) done: AtomicBool,
     /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
@@ -32,6 +35,7 @@ impl Seat {
     pub(crate) fn new(
         index: usize,
         Named { name, tasklet, home, aside, .. }: Named,
+        around: Range<usize>,
         budgets: Option<&Budgets>,
     ) -> Self {
         let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
@@ -42,6 +46,7 @@ impl Seat {
             home,
             aside,
             index,
+            around,
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
             moved: AtomicU64::new(0),
@@ -67,7 +72,7 @@ impl Seat {
     }
 
     /// The tasklet, unless somebody else is at it.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
         match self.occupant.try_lock() {
             Ok(occupant) => Some(occupant),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -88,14 +93,9 @@ impl Seat {
         self.index < shared.cancelled()
     }
 
-    /// Gives a cancelled tasklet up, unless somebody else is at it. One that stands aside first does what there is to
-    /// do.
-    pub(crate) fn cancel(&self, shared: &Shared, alone: bool) -> Option<Progress> {
+    /// Gives a cancelled tasklet up, unless somebody else is at it.
+    pub(crate) fn cancel(&self, shared: &Shared) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
-        let busy = self.aside && !(alone && occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0));
-        if busy {
-            return Some(Progress::NONE);
-        }
         self.give_up(occupant.take(), shared);
         Some(Progress::DONE)
     }

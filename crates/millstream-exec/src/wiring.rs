@@ -93,7 +93,7 @@ impl Wiring {
     /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        self.tasklets.push(Named { name, tasklet, home, aside: true, around: None });
+        self.tasklets.push(Named { name, tasklet, home, aside: true, around: self.around });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stages that keep a state and their clock, on rings; and streams that end before their source.
 
-use millstream_core::{Arrow, ArrowParts, ClockExt, Modelled, StreamsExt, pipeline};
+use millstream_core::{Arrow, ArrowLoop, ArrowParts, ClockExt, Modelled, StreamsExt, pipeline};
 use millstream_exec::{Ending, Pipeline, Rings, Run, ThroughExt, source};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -91,6 +91,37 @@ fn what_stands_aside_sees_at_least_what_was_taken() {
             p.run(&Rings::new().ring(slots).workers(workers), source::ready(0..), |_, _| ()).unwrap();
             let seen = seen.lock().unwrap();
             assert!(seen.len() >= 100 && (0..).zip(&*seen).all(|(n, x)| n == *x), "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_loop_that_stands_aside_sees_at_least_what_was_taken() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let see = seen.clone();
+    let p = pipeline::<u64>()
+        .tee(move |p| {
+            p.feedback(0, move |p| {
+                p.map(|(x, n)| (*x, n + 1)).map_m(move |(x, n)| {
+                    see.lock().unwrap().push(*x);
+                    (*x, *n)
+                })
+            })
+        })
+        .take(20);
+    let check = |how: &str| {
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        assert!(seen.len() >= 20 && (0..).zip(&seen).all(|(n, x)| n == *x), "{how}: {seen:?}");
+    };
+    for slots in [1, 8, 64] {
+        for seed in 0..40 {
+            let rings = Rings::new().ring(slots).workers(2);
+            p.run_stepped(&rings, source::ready(0..), seed, (), |(), _, _| ()).unwrap();
+            check(&format!("{slots} slots, seed {seed}"));
+        }
+        for workers in 1..4 {
+            p.run(&Rings::new().ring(slots).workers(workers), source::ready(0..), |_, _| ()).unwrap();
+            check(&format!("{slots} slots, {workers} workers"));
         }
     }
 }
