@@ -64,16 +64,17 @@ enum State<A: Carried + Own> {
 }
 
 struct Started<A: Carried + Own> {
+    /// Dropped first: the run stops before its output's gate opens, so that nothing is made that nobody will take.
+    running: handle::Started,
     output: Reader<A>,
     ready: VecDeque<A::Owned>,
-    running: handle::Started,
 }
 
 impl<A: Carried + Own> Through<A> {
     /// The output of a run that starts now.
     pub(crate) fn start(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
         let (output, running) = wired.start(rings)?;
-        Ok(Through { batch: rings.most(), state: State::Started(Started { output, ready: VecDeque::new(), running }) })
+        Ok(Through { batch: rings.most(), state: State::Started(Started { running, output, ready: VecDeque::new() }) })
     }
 }
 
@@ -82,7 +83,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
 {
     let (output, running) = wire(pipeline, rings, source, Threads::Workers)?.start(rings)?;
-    Ok(Started { output, ready: VecDeque::new(), running })
+    Ok(Started { running, output, ready: VecDeque::new() })
 }
 
 impl<A: Carried + Own> Started<A> {

@@ -9,7 +9,6 @@ use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::tasklet::Progress;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use std::ops::Range;
