@@ -24,6 +24,8 @@ pub mod failure;
 mod flow;
 mod marker;
 pub mod model;
+#[doc(hidden)]
+pub mod notation;
 pub mod pipe;
 pub mod plan;
 mod sequence;

@@ -16,13 +16,23 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! The combinators are the methods of [`Arrow`](prelude::Arrow); [`Run`](prelude::Run) runs a pipeline,
-//! [`Modelled`](prelude::Modelled) specifies it, and [`ThroughExt`](prelude::ThroughExt) and
-//! [`ParMapExt`](prelude::ParMapExt) put one behind an iterator.
+//! The combinators are the methods of [`Arrow`](prelude::Arrow), and [`pipeline!`] writes them as Haskell's operators:
+//!
+//! ```
+//! use millstream::prelude::*;
+//!
+//! let p = pipeline!(pipeline::<u64>() >>> id() &&& .map(|x| x % 2 == 0));
+//! assert_eq!(p.model(1..=2), [(1, false), (2, true)]);
+//! ```
+//!
+//! [`Run`](prelude::Run) runs a pipeline, [`Modelled`](prelude::Modelled) specifies it, and
+//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator.
 
 pub use millstream_core as core;
 pub use millstream_exec as exec;
 pub use millstream_ring as ring;
+
+pub use millstream_core::pipeline;
 
 /// What programs use.
 pub mod prelude {

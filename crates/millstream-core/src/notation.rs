@@ -1,0 +1,69 @@
+//! Haskell's operators.
+
+use crate::pipe::{Id, Then, id};
+use crate::{Arrow, Flow};
+
+pub use millstream_macros::notation;
+
+/// A pipeline, and behind it what a function of its output's edge gives.
+pub fn behind<P: Arrow, Q: Arrow<In = P::Out>>(first: P, body: impl FnOnce(Id<P::Out>) -> Q) -> Then<P, Q>
+where
+    P::Out: Flow,
+{
+    first.then(body(id()))
+}
+
+/// A pipeline in the notation of Haskell's arrows: the methods as operators, with Haskell's precedences. All of them
+/// are right associative.
+///
+/// | operator | precedence | method |
+/// |---|---|---|
+/// | `f >>> g` | 1, loosest | [`then`](Arrow::then) |
+/// | <code>f \|\|\| g</code> | 2 | [`merge`](crate::ArrowChoice::merge) |
+/// | `f +++ g` | 2 | [`choose`](crate::ArrowChoice::choose) |
+/// | `f &&& g` | 3, tightest | [`fanout`](Arrow::fanout) |
+/// | `f *** g` | 3, tightest | [`both`](Arrow::both) |
+///
+/// So `a &&& b >>> c` is `(a &&& b) >>> c`, and `a &&& b &&& c` gives nested pairs, `(a, (b, c))`. Parentheses group.
+/// Rust's own operators mean what they always do, inside an operand.
+///
+/// An operand is
+/// - an expression whose value is a pipeline: a call, a path, a block;
+/// - a closure, as the methods take it: a function of the edge that comes in;
+/// - methods of that edge alone: `.map(f)` is `|p| p.map(f)`;
+/// - any of it in parentheses, with methods behind them: `(f &&& g).named("both")`.
+///
+/// A closure or methods alone know the edge they get from what is in front of them, so a pipeline begins with a value,
+/// such as [`pipeline::<T>()`](fn@crate::pipeline); `id()` is what goes through as it is. What is inside `(...)`, `[...]` or
+/// `{...}` of an operand is plain Rust, apart from parentheses that an operand begins with; where an operator of the
+/// notation would stand in one, or a `<` that is no bracket, put it into a block. Operands of every operator but `>>>` are
+/// evaluated inside of closures, so `?` and `return` belong in front of the macro.
+///
+/// ```
+/// use millstream_core::{Arrow, Modelled, id, pipeline};
+///
+/// let even = || pipeline::<u64>().map(|x| x % 2 == 0);
+/// let p = pipeline!(pipeline::<u64>() >>> id() &&& even() >>> .map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 }));
+/// assert_eq!(p.model([3, 4]), [10, 2]);
+///
+/// // The same in methods.
+/// let q = pipeline::<u64>().fanout(|p| p, |p| p.then(even())).map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 });
+/// assert_eq!(q.plan(), p.plan());
+/// ```
+///
+/// Choices:
+///
+/// ```
+/// use millstream_core::{Arrow, Either::{Left, Right}, Modelled, pipeline};
+///
+/// let p = pipeline!(
+///     pipeline::<u64>()
+///         >>> .map(|x| if x % 2 == 0 { Left(*x) } else { Right(*x) })
+///         >>> .map(|even| even / 2) ||| .map(|odd| 3 * odd + 1)
+/// );
+/// assert_eq!(p.model([3, 4]), [10, 2]);
+/// ```
+#[macro_export]
+macro_rules! pipeline {
+    ($($notation:tt)*) => { $crate::notation::notation!([$crate] $($notation)*) };
+}

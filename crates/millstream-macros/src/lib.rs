@@ -1,0 +1,40 @@
+//! What is behind `pipeline!` of `millstream-core`, which says what it means. Use it from there.
+
+mod expand;
+mod operator;
+mod parse;
+
+use proc_macro2::TokenStream;
+
+/// Takes the path of `millstream-core` in brackets, and behind it the notation.
+#[doc(hidden)]
+#[proc_macro]
+pub fn notation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let (root, tokens) = parse::root(input.into());
+    parse::pipeline(tokens).and_then(|term| expand::pipeline(&root, &term)).unwrap_or_else(Error::into_tokens).into()
+}
+
+/// What is wrong, and at which of the user's tokens.
+#[derive(Debug)]
+struct Error {
+    message: String,
+    tokens: TokenStream,
+}
+
+impl Error {
+    fn new(message: impl Into<String>, tokens: TokenStream) -> Self {
+        Error { message: message.into(), tokens }
+    }
+
+    /// An expression that does not compile, and says so at the tokens: from the first to the last of them.
+    fn into_tokens(self) -> TokenStream {
+        let spans = |first: Option<proc_macro2::TokenTree>| first.map(|token| token.span());
+        let call = proc_macro2::Span::call_site;
+        let start = spans(self.tokens.clone().into_iter().next()).unwrap_or_else(call);
+        let end = spans(self.tokens.into_iter().last()).unwrap_or_else(call);
+        let message = self.message;
+        let path = quote::quote_spanned!(start=> ::core::compile_error!);
+        let arguments = quote::quote_spanned!(end=> { #message });
+        quote::quote!(#path #arguments)
+    }
+}
