@@ -3,17 +3,17 @@
 mod copying;
 mod hidden_clock;
 mod idle;
-mod panic;
+pub(crate) mod panic;
 mod plan;
-mod sleep;
+pub(crate) mod sleep;
 mod uppercase;
-mod verify;
+pub(crate) mod verify;
 mod wc;
 
 pub(crate) use copying::{Copying, Fanout};
 pub(crate) use idle::Idle;
 pub(crate) use panic::Panic;
-pub(crate) use plan::PlanCommand;
+pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use sleep::Sleep;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;

@@ -1,6 +1,6 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
-use crate::command::{Command, Copying, Idle, Panic, PlanCommand, Sleep, Uppercase, Verify, Wc};
+use crate::command::{Command, Copying, HowToShow, Idle, Panic, PlanCommand, Sleep, Uppercase, Verify, Wc};
 use crate::flags::{self, Deploy, Program};
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
@@ -15,8 +15,8 @@ use std::time::Duration;
 /// keep what a run holds in memory at a few megabytes.
 const RING: usize = 16;
 
-/// The same where a slot holds a number.
-const NUMBERS: usize = 4096;
+/// The same where a slot holds a number or a line.
+pub(crate) const NUMBERS: usize = 4096;
 
 /// How one pipeline is to be run, and what is to be told about it.
 #[derive(Clone, Debug)]
@@ -68,18 +68,15 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Idle(Idle { shards, run: run(flags.run)? }))
         }
         flags::Command::Copying(flags) => {
-            let mut tuned = flags.run;
             // A slot holds a number here, and no block.
-            tuned.tuning.ring.get_or_insert(NUMBERS);
-            Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, run: run(tuned)? }))
+            let run = run_with_slots(NUMBERS, flags.run)?;
+            Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, run }))
         }
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,
-            json: flags.json,
-            explain: flags.explain,
-            shards: flags.tuning.shards.unwrap_or(1),
-            rings: rings(&flags.tuning),
+            shards: flags.how.tuning.shards.unwrap_or(1),
+            how: how_to_show(&flags.how),
         })),
     }
 }
@@ -91,6 +88,17 @@ fn verify(flags: flags::Verify) -> Result<Verify, String> {
     }
     let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
     Ok(Verify { program: flags.program, files })
+}
+
+/// What `plan` is asked to tell.
+pub(crate) fn how_to_show(flags: &flags::Planning) -> HowToShow {
+    HowToShow { json: flags.json, explain: flags.explain, rings: rings(&flags.tuning) }
+}
+
+/// How a pipeline is to be run whose rings hold `slots`, if the flags do not say how many.
+pub(crate) fn run_with_slots(slots: usize, mut flags: flags::Run) -> Result<RunConfig, String> {
+    flags.tuning.ring.get_or_insert(slots);
+    run(flags)
 }
 
 fn run(flags: flags::Run) -> Result<RunConfig, String> {

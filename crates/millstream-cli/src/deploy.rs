@@ -4,7 +4,7 @@ use crate::command::Outcome;
 use crate::config::{Place, RunConfig, StatsTo};
 use crate::hash::Hash;
 use crate::interrupts::{Interrupts, Until};
-use crate::message::{Complaints, cause, quoted, say};
+use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::{panics, stats};
 use millstream_core::model::Listed;
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
@@ -95,9 +95,28 @@ impl Runs {
         B: Event + Hashed,
         S: Send + 'static,
     {
+        self.run_hashing(pipeline, input, state, B::bytes, sink)
+    }
+
+    /// As [`run`](Runs::run); `bytes` is what a hash sees of an output.
+    pub(crate) fn run_hashing<P, T, O, B, S>(
+        &mut self,
+        pipeline: &P,
+        input: impl Source<T>,
+        state: S,
+        bytes: impl Fn(&B) -> Cow<'_, [u8]> + Send + 'static,
+        sink: impl Fn(&mut S, &B) + Send + 'static,
+    ) -> Result<S, Failed>
+    where
+        P: Everywhere + Arrow<In = Val<T>, Out = O>,
+        T: Event + Clone,
+        O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
+        B: Event,
+        S: Send + 'static,
+    {
         let sink = move |(state, hash): &mut (S, Option<Hash>), number: SequenceNumber, output: &B| {
             if let Some(hash) = hash {
-                hash.slot(number, &output.bytes());
+                hash.slot(number, &bytes(output));
             }
             sink(state, output);
         };
@@ -181,7 +200,7 @@ impl Runs {
 
     /// Says why a run failed; then what was asked for, up to there.
     pub(crate) fn fail(self, failed: &Failed) -> Outcome {
-        say(&format!("millstream: {failed}"));
+        say(&format!("millstream: {}", one_line(&failed.to_string())));
         self.tell();
         match failed {
             Failed::Run(RunError::Options(_)) => Outcome::WrongUse,

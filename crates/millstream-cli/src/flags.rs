@@ -117,7 +117,7 @@ pub(crate) struct Tuning {
     /// Worker threads [default: as many as pay, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
-    /// Slots of each ring, a power of two; a slot holds a block [default: 16]
+    /// Slots of each ring, a power of two [default: 16 where a slot holds a block of a file, 4096 where a number or a line]
     #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
     /// The most slots that a stage takes in one step
@@ -167,6 +167,13 @@ pub(crate) enum Wait {
 pub(crate) struct Plan {
     /// Whose pipeline
     pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) how: Planning,
+}
+
+/// What is told of a plan.
+#[derive(Debug, Args)]
+pub(crate) struct Planning {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -195,8 +202,8 @@ pub(crate) fn parse() -> Flags {
 }
 
 /// Ends the process as a wrong flag does.
-pub(crate) fn refuse(reason: &str) -> ! {
-    Flags::command().error(ErrorKind::ValueValidation, reason).exit()
+pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
+    F::command().error(ErrorKind::ValueValidation, reason).exit()
 }
 
 /// More threads or tasklets than this are a slip of the finger.

@@ -34,6 +34,11 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// A message of several lines, as that of `assert_eq!`, in one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
 /// The system's words for an error, as other programs print them.
 pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
@@ -134,6 +139,12 @@ mod tests {
         check(b"{", "'{'");
         check(b"{}", "{}");
         check(b"", "''");
+    }
+
+    #[test]
+    fn messages_have_one_line() {
+        assert_eq!(one_line("boom"), "boom");
+        assert_eq!(one_line("left == right\n  left: 1\n\n right: 2\n"), "left == right; left: 1; right: 2");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Standard output, where results go.
 
 use crate::command::Outcome;
-use crate::message::Complaints;
+use crate::message::{Complaints, cause};
 use millstream_io::stdio;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 
 /// Standard output, unbuffered: what is written is out.
 #[derive(Debug)]
@@ -14,8 +14,15 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn open(complaints: &Complaints) -> io::Result<Self> {
-        Ok(Output { file: stdio::output()?, complaints: complaints.clone() })
+    /// What `command` comes to with standard output; where that cannot be opened, says so, and nothing is run.
+    pub(crate) fn opened(complaints: &Complaints, command: impl FnOnce(Self) -> Outcome) -> Outcome {
+        match stdio::output() {
+            Ok(file) => command(Output { file, complaints: complaints.clone() }),
+            Err(error) => {
+                complaints.complain(&cause(&error));
+                Outcome::InputOrOutputFailed
+            }
+        }
     }
 
     /// Writes all of `bytes`, or ends the process.
@@ -27,7 +34,7 @@ impl Output {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Outcome::Done.exit(),
             Err(error) => {
-                self.complaints.complain(&format!("write error: {}", crate::message::cause(&error)));
+                self.complaints.complain(&format!("write error: {}", cause(&error)));
                 Outcome::InputOrOutputFailed.exit()
             }
         }

@@ -11,56 +11,22 @@ use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use crate::work;
 use millstream::prelude::*;
+use millstream_cli::{fan_out, halves::Halves};
 
 const MANY: u64 = 200_000;
 const MANY_IN_A_HURRY: u64 = 10_000;
 
-type Item = Box<[u64; 8]>;
+#[derive(Clone)]
+struct Item(Box<[u64; 8]>);
 
 fn item(x: u64) -> Item {
-    Box::new([x; 8])
-}
-
-/// What is read of a nest of halves.
-trait Halves {
-    fn total(self) -> u64;
+    Item(Box::new([x; 8]))
 }
 
 impl Halves for &Item {
     fn total(self) -> u64 {
-        self[0]
+        self.0[0]
     }
-}
-
-impl<A: Halves, B: Halves> Halves for (A, B) {
-    fn total(self) -> u64 {
-        self.0.total().wrapping_add(self.1.total())
-    }
-}
-
-/// A fan-out into so many halves, by halves.
-macro_rules! fan_out {
-    (1, $p:expr) => {
-        $p
-    };
-    (2, $p:expr) => {
-        fan_out!(1, 1, $p)
-    };
-    (3, $p:expr) => {
-        fan_out!(1, 2, $p)
-    };
-    (5, $p:expr) => {
-        fan_out!(2, 3, $p)
-    };
-    (10, $p:expr) => {
-        fan_out!(5, 5, $p)
-    };
-    (20, $p:expr) => {
-        fan_out!(10, 10, $p)
-    };
-    ($first:tt, $second:tt, $p:expr) => {
-        $p.fanout(|p| fan_out!($first, p), |p| fan_out!($second, p))
-    };
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {

@@ -1,7 +1,9 @@
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
-use crate::message::{Complaints, cause};
+use crate::fan_out;
+use crate::halves::Halves;
+use crate::message::Complaints;
 use crate::output::Output;
 use clap::ValueEnum;
 use millstream_core::{Arrow, Holed, Val, pipeline};
@@ -27,48 +29,6 @@ pub(crate) enum Fanout {
     Ten,
     #[value(name = "20")]
     Twenty,
-}
-
-/// What is read of a nest of halves.
-trait Halves {
-    fn total(self) -> u64;
-}
-
-impl Halves for &u64 {
-    fn total(self) -> u64 {
-        *self
-    }
-}
-
-impl<A: Halves, B: Halves> Halves for (A, B) {
-    fn total(self) -> u64 {
-        self.0.total().wrapping_add(self.1.total())
-    }
-}
-
-/// A fan-out into so many halves, by halves.
-macro_rules! fan_out {
-    (1, $p:expr) => {
-        $p
-    };
-    (2, $p:expr) => {
-        fan_out!(1, 1, $p)
-    };
-    (3, $p:expr) => {
-        fan_out!(1, 2, $p)
-    };
-    (5, $p:expr) => {
-        fan_out!(2, 3, $p)
-    };
-    (10, $p:expr) => {
-        fan_out!(5, 5, $p)
-    };
-    (20, $p:expr) => {
-        fan_out!(10, 10, $p)
-    };
-    ($first:tt, $second:tt, $p:expr) => {
-        $p.fanout(|p| fan_out!($first, p), |p| fan_out!($second, p))
-    };
 }
 
 macro_rules! mixed {
@@ -103,18 +63,13 @@ impl Copying {
 
     fn run_through(self, mixed: impl Everywhere<In = Val<u64>, Out = Val<u64>>) -> Outcome {
         let complaints = Complaints::of("copying");
-        let output = match Output::open(&complaints) {
-            Ok(output) => output,
-            Err(error) => {
-                complaints.complain(&cause(&error));
-                return Outcome::InputOrOutputFailed;
+        Output::opened(&complaints, |output| {
+            let mut runs = Runs::new(self.run, complaints.clone());
+            let print = |output: &mut Output, sum: &u64| output.write(format!("{sum}\n").as_bytes());
+            match runs.run(&summed(mixed), ready(0..self.items), output, print) {
+                Ok(_) => runs.finish(),
+                Err(error) => runs.fail(&error),
             }
-        };
-        let mut runs = Runs::new(self.run, complaints);
-        let print = |output: &mut Output, sum: &u64| output.write(format!("{sum}\n").as_bytes());
-        match runs.run(&summed(mixed), ready(0..self.items), output, print) {
-            Ok(_) => runs.finish(),
-            Err(error) => runs.fail(&error),
-        }
+        })
     }
 }

@@ -20,9 +20,15 @@ pub(crate) fn panicking(at: u64, shards: usize) -> impl Everywhere<In = Val<u64>
         assert!(*x != at, "boom");
         *x
     };
-    pipeline::<u64>().shard(shards, move |p| {
-        p.map(|x: &u64| *x).named("first").map(|x: &u64| *x).named("second").map(third).named("third")
-    })
+    second(shards).shard(shards, move |p| p.map(third).named("third"))
+}
+
+pub(crate) fn second(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+    first(shards).shard(shards, |p| p.map(|x: &u64| *x).named("second"))
+}
+
+pub(crate) fn first(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| *x).named("first"))
 }
 
 impl Panic {

@@ -4,7 +4,7 @@ use super::sleep::{NAP, sleep};
 use super::{Outcome, idle::idle, panic::panicking, uppercase::uppercase, wc::pipelines};
 use crate::flags::Program;
 use crate::input::Joined;
-use crate::message::{Complaints, cause};
+use crate::message::Complaints;
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
 use millstream_exec::source::Ready;
@@ -18,28 +18,21 @@ use std::sync::mpsc::IntoIter;
 #[derive(Debug)]
 pub(crate) struct PlanCommand {
     pub(crate) program: Program,
+    pub(crate) shards: usize,
+    pub(crate) how: HowToShow,
+}
+
+/// What is told of a plan, and how.
+#[derive(Debug)]
+pub(crate) struct HowToShow {
     pub(crate) json: bool,
     pub(crate) explain: bool,
-    pub(crate) shards: usize,
     pub(crate) rings: Rings,
 }
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
-        let complaints = Complaints::of("plan");
-        let plan = self.rings.planned(self.plan());
-        let explanation = self.explain.then(|| self.rings.explain(&plan, self.feed()));
-        let text = if self.json { json(&plan, explanation) } else { words(&plan, explanation) };
-        match Output::open(&complaints) {
-            Ok(mut output) => {
-                output.write(text.as_bytes());
-                Outcome::Done
-            }
-            Err(error) => {
-                complaints.complain(&cause(&error));
-                Outcome::InputOrOutputFailed
-            }
-        }
+        self.how.show(self.plan(), self.feed())
     }
 
     fn feed(&self) -> Feed {
@@ -64,6 +57,19 @@ impl PlanCommand {
             (Program::HiddenClock, shards) => stamped(shards).plan(),
             (Program::Idle, shards) => idle(shards).plan(),
         }
+    }
+}
+
+impl HowToShow {
+    /// Prints the plan of a pipeline that is fed like this.
+    pub(crate) fn show(&self, plan: Plan, feed: Feed) -> Outcome {
+        let plan = self.rings.planned(plan);
+        let explanation = self.explain.then(|| self.rings.explain(&plan, feed));
+        let text = if self.json { json(&plan, explanation) } else { words(&plan, explanation) };
+        Output::opened(&Complaints::of("plan"), |mut output| {
+            output.write(text.as_bytes());
+            Outcome::Done
+        })
     }
 }
 

@@ -2,7 +2,7 @@ use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::Joined;
-use crate::message::{Complaints, cause};
+use crate::message::Complaints;
 use crate::output::Output;
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::Everywhere;
@@ -25,18 +25,13 @@ pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out =
 impl Uppercase {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("uppercase");
-        let output = match Output::open(&complaints) {
-            Ok(output) => output,
-            Err(error) => {
-                complaints.complain(&cause(&error));
-                return Outcome::InputOrOutputFailed;
+        Output::opened(&complaints, |output| {
+            let input = Joined::new(self.files, complaints.clone());
+            let mut runs = Runs::new(self.run, complaints.clone());
+            match runs.run(&uppercase(self.shards), input, output, |output, bytes: &Vec<u8>| output.write(bytes)) {
+                Ok(_) => runs.finish(),
+                Err(error) => runs.fail(&error),
             }
-        };
-        let input = Joined::new(self.files, complaints.clone());
-        let mut runs = Runs::new(self.run, complaints);
-        match runs.run(&uppercase(self.shards), input, output, |output, bytes: &Vec<u8>| output.write(bytes)) {
-            Ok(_) => runs.finish(),
-            Err(error) => runs.fail(&error),
-        }
+        })
     }
 }

@@ -1,20 +1,26 @@
 //! `verify`: one input through all deployments, and whether the same comes out.
 
-pub(crate) mod edges;
+mod edge;
+mod edges;
 mod trace;
 mod ways;
 
+pub(crate) use edge::Edge;
+
 use super::Outcome;
+use crate::flags::Program;
 use crate::input::Joined;
-use crate::message::{Complaints, cause, say};
+use crate::message::{Complaints, one_line, say};
 use crate::output::Output;
-use crate::{flags::Program, panics};
-use edges::{Edge, edges};
+use crate::panics;
+use edges::edges;
 use millstream_exec::RunError;
 use millstream_io::Block;
 use std::ffi::OsString;
 use std::fmt;
+use std::panic::resume_unwind;
 use trace::{Difference, Trace};
+pub(crate) use ways::MOST_SHARDS;
 use ways::{Way, ways};
 
 /// `verify`: the edges of a program's pipeline, each on all deployments.
@@ -29,7 +35,9 @@ pub(crate) struct Verify {
 
 /// Two ways to run a pipeline that do not give the same.
 pub(crate) struct Differs {
-    edge: String,
+    stage: String,
+    /// What else has run since the edges that are the same.
+    or: Vec<String>,
     difference: Difference,
     here: Way,
     there: Way,
@@ -37,8 +45,15 @@ pub(crate) struct Differs {
 
 impl fmt::Display for Differs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Differs { edge, difference, here, there } = self;
-        write!(f, "stage {edge:?}, {difference}: {there} and {here} do not give the same")
+        let Differs { stage, or, difference, here, there } = self;
+        write!(f, "stage {stage:?}")?;
+        if let [one] = &or[..] {
+            write!(f, " or {one:?}, which is not known apart")?;
+        } else if !or.is_empty() {
+            let names: Vec<_> = or.iter().map(|name| format!("{name:?}")).collect();
+            write!(f, " or one of {}, which are not known apart", names.join(", "))?;
+        }
+        write!(f, ", {difference}: {there} and {here} do not give the same")
     }
 }
 
@@ -51,35 +66,39 @@ pub(crate) enum NotVerified {
 impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
-        let mut output = match Output::open(&complaints) {
-            Ok(output) => output,
-            Err(error) => {
-                complaints.complain(&cause(&error));
-                return Outcome::InputOrOutputFailed;
-            }
-        };
         let reads = matches!(self.program, Program::Wc | Program::Uppercase);
-        let input: Vec<Block> = if reads { Joined::new(self.files, complaints.clone()).collect() } else { Vec::new() };
+        verified(&complaints, || {
+            let input: Vec<Block> =
+                if reads { Joined::new(self.files, complaints.clone()).collect() } else { Vec::new() };
+            (1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect()
+        })
+    }
+}
+
+/// A line for every edge that is the same everywhere, or what is not. Item k of `pipelines` is of the pipeline with
+/// k + 1 shards.
+pub(crate) fn verified(complaints: &Complaints, pipelines: impl FnOnce() -> Vec<Vec<Edge>>) -> Outcome {
+    Output::opened(complaints, |mut output| {
+        let pipelines = pipelines();
         panics::quiet_in_pipelines();
-        let program = self.program;
-        match all(|shards| edges(program, shards, &input), |line| output.write(line.as_bytes())) {
+        match all(&pipelines, |line| output.write(line.as_bytes())) {
             Ok(()) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(()) => Outcome::Done,
             Err(not) => not.tell(),
         }
-    }
+    })
 }
 
 impl NotVerified {
     /// Says what was found, and how the program ends.
-    pub(crate) fn tell(&self) -> Outcome {
+    fn tell(&self) -> Outcome {
         match self {
             NotVerified::Differs(differs) => {
                 say(&format!("millstream: {differs}"));
                 Outcome::CheckFailed
             }
             NotVerified::Failed(way, error) => {
-                say(&format!("millstream: {error} ({way})"));
+                say(&format!("millstream: {} ({way})", one_line(&error.to_string())));
                 Outcome::PipelineFailed
             }
         }
@@ -87,35 +106,39 @@ impl NotVerified {
 }
 
 /// Runs every edge every way, and gives a line for each that is the same everywhere, in pipeline order.
-pub(crate) fn all(edges: impl Fn(usize) -> Vec<Edge>, mut line: impl FnMut(String)) -> Result<(), NotVerified> {
-    let ways = ways();
-    let pipelines: Vec<Vec<Edge>> = (0..=ways::MOST_SHARDS).map(|shards| edges(shards.max(1))).collect();
+fn all(pipelines: &[Vec<Edge>], mut line: impl FnMut(String)) -> Result<(), NotVerified> {
+    let ways: Vec<Way> = ways().into_iter().filter(|way| way.shards <= pipelines.len()).collect();
     let mut names: Vec<&str> = Vec::new();
+    // A pipeline with shards can have an edge more than one without.
     for edge in pipelines.iter().rev().flatten() {
         if !names.contains(&&*edge.name) {
             names.push(&edge.name);
         }
     }
+    let mut verified: Vec<&str> = Vec::new();
     for name in names {
         let mut first: Option<(Way, Trace)> = None;
         for way in &ways {
-            let Some(edge) = pipelines[way.shards].iter().find(|edge| edge.name == name) else { continue };
+            let Some(edge) = pipelines[way.shards - 1].iter().find(|edge| edge.name == name) else { continue };
             let trace = panics::of_pipeline(|| edge.trace(way))
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                .unwrap_or_else(|panic| resume_unwind(panic))
                 .map_err(|error| NotVerified::Failed(*way, error))?;
-            match &first {
-                None => first = Some((*way, trace)),
-                Some((there, model)) => {
-                    if let Some(difference) = model.difference(&trace) {
-                        let (edge, here, there) = (name.to_owned(), *way, *there);
-                        return Err(NotVerified::Differs(Box::new(Differs { edge, difference, here, there })));
-                    }
-                }
+            let Some((there, before)) = &first else {
+                first = Some((*way, trace));
+                continue;
+            };
+            if let Some(difference) = before.difference(&trace) {
+                let or = edge.stages.iter().filter(|stage| **stage != name && !verified.contains(&stage.as_str()));
+                let (stage, or) = (name.to_owned(), or.cloned().collect());
+                let differs = Differs { stage, or, difference, here: *way, there: *there };
+                return Err(NotVerified::Differs(Box::new(differs)));
             }
         }
         if let Some((_, trace)) = first {
             line(format!("{name} {trace}\n"));
         }
+        let of_name = pipelines.iter().flatten().filter(|edge| edge.name == name);
+        verified.extend(of_name.flat_map(|edge| &edge.stages).map(String::as_str));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{message, open_unless_interrupted};
-use crate::message::{Complaints, cause};
+use crate::message::Complaints;
 use crate::output::Output;
 use columns::Columns;
 use millstream_core::{Holed, Val};
@@ -36,13 +36,15 @@ impl Wc {
 
     fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(self, pipeline: &P) -> Outcome {
         let complaints = Complaints::of("wc");
-        let mut output = match Output::open(&complaints) {
-            Ok(output) => output,
-            Err(error) => {
-                complaints.complain(&cause(&error));
-                return Outcome::InputOrOutputFailed;
-            }
-        };
+        Output::opened(&complaints, |output| self.print_into(output, pipeline, &complaints))
+    }
+
+    fn print_into<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
+        self,
+        mut output: Output,
+        pipeline: &P,
+        complaints: &Complaints,
+    ) -> Outcome {
         let columns = Columns::for_files(&self.files);
         let mut runs = Runs::new(self.run, complaints.clone());
         let names: Vec<Option<&OsStr>> =
@@ -53,7 +55,7 @@ impl Wc {
             if i > 0 && runs.interrupted() {
                 break;
             }
-            match count(pipeline, &mut runs, &complaints, *name) {
+            match count(pipeline, &mut runs, complaints, *name) {
                 Ok(Some(counts)) => {
                     total += counts;
                     output.write(&columns.line(counts, *name));

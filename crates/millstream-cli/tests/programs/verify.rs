@@ -19,8 +19,8 @@ fn every_program_is_the_same_everywhere() {
     let edges = [
         ("wc text", &["parts", "lines", "words", "bytes", "counts"][..]),
         ("uppercase text", &["uppercase"]),
-        ("sleep", &["last"]),
-        ("panic", &["third"]),
+        ("sleep", &["first", "left", "right", "last"]),
+        ("panic", &["first", "second", "third"]),
         ("idle", &["idle"]),
         ("copying", &["mix", "sum"]),
     ];

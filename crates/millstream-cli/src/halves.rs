@@ -1,0 +1,54 @@
+//! Fan-outs of two to twenty ways: the copying workload, for the command and for the benches.
+
+/// What is read of a nest of halves, which [`fan_out!`](crate::fan_out) makes: a sum of one number from each.
+///
+/// ```
+/// use millstream_cli::{fan_out, halves::Halves};
+/// use millstream_core::{Arrow, Modelled, pipeline};
+/// let p = fan_out!(5, pipeline::<u64>()).map(|halves| halves.total());
+/// assert_eq!(p.model([1, 2]), [5, 10]);
+/// ```
+pub trait Halves {
+    /// The sum of the halves' numbers; it wraps around.
+    fn total(self) -> u64;
+}
+
+impl Halves for &u64 {
+    fn total(self) -> u64 {
+        *self
+    }
+}
+
+impl<A: Halves, B: Halves> Halves for (A, B) {
+    fn total(self) -> u64 {
+        self.0.total().wrapping_add(self.1.total())
+    }
+}
+
+/// A pipeline whose output fans out into so many halves (1, 2, 3, 5, 10 or 20), by halves.
+///
+/// See [`Halves`](crate::halves::Halves).
+#[macro_export]
+macro_rules! fan_out {
+    (1, $p:expr) => {
+        $p
+    };
+    (2, $p:expr) => {
+        $crate::fan_out!(1, 1, $p)
+    };
+    (3, $p:expr) => {
+        $crate::fan_out!(1, 2, $p)
+    };
+    (5, $p:expr) => {
+        $crate::fan_out!(2, 3, $p)
+    };
+    (10, $p:expr) => {
+        $crate::fan_out!(5, 5, $p)
+    };
+    (20, $p:expr) => {
+        $crate::fan_out!(10, 10, $p)
+    };
+    ($first:tt, $second:tt, $p:expr) => {
+        $p.fanout(|p| $crate::fan_out!($first, p), |p| $crate::fan_out!($second, p))
+    };
+}

@@ -1,0 +1,32 @@
+//! The `millstream` command, and what gives any program its subcommands: raw flags, then a resolved configuration, then
+//! a command that runs.
+//!
+//! Results go to standard output, everything else to standard error.
+
+mod command;
+mod config;
+mod deploy;
+mod flags;
+pub mod halves;
+mod hash;
+mod input;
+mod interrupts;
+mod message;
+mod output;
+mod panics;
+mod program;
+mod stats;
+
+pub use program::{Line, Printed, Program, main};
+
+use std::process::ExitCode;
+
+/// What the `millstream` command does with this process's arguments.
+#[must_use]
+pub fn command() -> ExitCode {
+    let flags = flags::parse();
+    match config::resolve(flags) {
+        Ok(command) => command.run().into(),
+        Err(wrong_use) => flags::refuse::<flags::Flags>(&wrong_use),
+    }
+}

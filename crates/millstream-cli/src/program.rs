@@ -1,0 +1,234 @@
+//! A user's own pipeline as a program with the subcommands of this one.
+
+mod flags;
+mod lines;
+
+use crate::command::Outcome;
+use crate::command::verify::{Edge, MOST_SHARDS, verified};
+use crate::config::{self, NUMBERS};
+use crate::deploy::Runs;
+use crate::flags::refuse;
+use crate::message::{Complaints, say};
+use crate::output::Output;
+use clap::Parser;
+use flags::{Command, Flags, OverLines};
+use lines::Lines;
+use millstream_core::model::Listed;
+use millstream_core::{Event, Flow, Own, Val};
+use millstream_exec::{Carried, Everywhere, Feed, Queued};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+/// What a line of text can be read as. Nothing to implement: a `String` takes every line, a number one with a number.
+pub trait Line: FromStr<Err: Display> + Event + Clone {}
+impl<T: FromStr<Err: Display> + Event + Clone> Line for T {}
+
+/// An output whose values of type `B` can be printed, and cloned for [`Queues`](millstream_exec::Queues). Nothing to
+/// implement; a pair of edges is made one by a `map`.
+pub trait Printed<B: Event + Display>:
+    Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>
+{
+}
+impl<B: Event + Display, O> Printed<B> for O where
+    O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>
+{
+}
+
+/// Makes a program of a pipeline: its `main` calls this and gives back what it gives.
+///
+/// | subcommand | what it does |
+/// |---|---|
+/// | `run [FILE...]` | runs the pipeline over the lines of these files, or of standard input |
+/// | `plan [--json] [--explain]` | its stages, rings and bytes, without running it |
+/// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
+///
+/// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
+/// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an input
+/// or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME", number N:
+/// CAUSE`), 4 `verify` found a difference, 130 and 143 drained after a signal.
+///
+/// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]; the n-th line that can be
+/// parsed has number n. A line that cannot be, or is no UTF-8, is told of on standard error with its file and place, and
+/// left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`.
+///
+/// **Output.** Every value on a line of its own, by [`Display`], as soon as it is there and in order. `--hash` sees that
+/// text, without the line end. Values are `Clone` and no more: `--deploy queues` copies them.
+///
+/// **Verify.** Reads all input into memory first. Only what comes out is known of a pipeline, so what differs is blamed on
+/// all of its stages; [`Program::edge`] tells them apart.
+///
+/// **Shards.** A pipeline's shards are part of it, so `--shards` says that it has no effect; [`Program::sharded`] makes it
+/// have one.
+///
+/// # Examples
+///
+/// ```no_run
+/// use millstream_core::{Arrow, pipeline};
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     millstream_cli::main(pipeline::<String>().map(|line| line.len()).named("length"))
+/// }
+/// ```
+///
+/// ```console
+/// $ printf 'to be\nor not\n' | lengths run
+/// 5
+/// 6
+/// ```
+pub fn main<P, T, O, B>(pipeline: P) -> ExitCode
+where
+    P: Everywhere<In = Val<T>, Out = O>,
+    T: Line,
+    O: Printed<B>,
+    B: Event + Display,
+{
+    Program::new(pipeline).main()
+}
+
+/// A pipeline that becomes a program, with what there is to say about it: [`main`] for those who have more to say.
+///
+/// ```no_run
+/// use millstream_cli::Program;
+/// use millstream_core::{Arrow, Val, pipeline};
+/// use millstream_exec::Everywhere;
+///
+/// fn squares(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+///     pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| x * x)).named("square")
+/// }
+///
+/// fn sums(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+///     squares(shards).scan(0, |sum, x: &u64| { *sum += x; *sum }).named("sum")
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     Program::sharded(sums).edge(squares).main()
+/// }
+/// ```
+pub struct Program<T, P> {
+    pipeline: Whole<P>,
+    edges: Vec<Box<EdgeOf<T>>>,
+}
+
+/// An edge of a pipeline with so many shards, on an input.
+type EdgeOf<T> = dyn Fn(usize, Vec<T>) -> Edge;
+
+enum Whole<P> {
+    Built(P),
+    Sharded(Box<dyn Fn(usize) -> P>),
+}
+
+impl<P> Whole<P> {
+    fn with_shards(self, shards: usize) -> P {
+        match self {
+            Whole::Built(pipeline) => pipeline,
+            Whole::Sharded(build) => build(shards),
+        }
+    }
+}
+
+/// What is printed of a value, and hashed.
+fn text<B: Display>(value: &B) -> Cow<'_, [u8]> {
+    value.to_string().into_bytes().into()
+}
+
+impl<T, P, O> Program<T, P>
+where
+    P: Everywhere<In = Val<T>, Out = O>,
+    T: Line,
+{
+    /// A pipeline with the shards that it was built with.
+    pub fn new(pipeline: P) -> Self {
+        Program { pipeline: Whole::Built(pipeline), edges: Vec::new() }
+    }
+
+    /// A pipeline that is built for as many shards as `--shards` says, or 1. `verify` builds it with 1, 2 and 3.
+    pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
+        Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new() }
+    }
+
+    /// The pipeline up to one of its stages, in pipeline order: `verify` then prints a line for that edge as well, and the
+    /// first one that differs names the stage. It is given the shards, and has to be what the whole begins with.
+    #[must_use]
+    pub fn edge<Q, E, B>(mut self, up_to: impl Fn(usize) -> Q + 'static) -> Self
+    where
+        Q: Everywhere<In = Val<T>, Out = E>,
+        E: Printed<B>,
+        B: Event + Display,
+    {
+        self.edges.push(Box::new(move |shards, input| Edge::new(up_to(shards), input, text)));
+        self
+    }
+
+    /// Does what this process's arguments say. Wrong ones, `--help` and `--version` end the process.
+    #[must_use = "the program's `main` gives it back"]
+    pub fn main<B>(self) -> ExitCode
+    where
+        O: Printed<B>,
+        B: Event + Display,
+    {
+        let outcome = match Flags::parse().command {
+            Command::Run(flags) => self.run(flags),
+            Command::Plan(flags) => {
+                let shards = flags.tuning.shards.unwrap_or(1);
+                let how = config::how_to_show(&flags.with_slots(NUMBERS));
+                how.show(self.pipeline.with_shards(shards).plan(), Feed::source::<T, Lines<T>>())
+            }
+            Command::Verify(flags) => self.verify(flags.files()),
+        };
+        outcome.into()
+    }
+
+    fn run<B>(self, flags: OverLines) -> Outcome
+    where
+        O: Printed<B>,
+        B: Event + Display,
+    {
+        let shards = flags.run.tuning.shards;
+        if let (Whole::Built(_), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
+            say("millstream: --shards has no effect: the pipeline is built with its shards");
+        }
+        let files = flags.input.files();
+        let config = config::run_with_slots(NUMBERS, flags.run).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
+        let complaints = Complaints::of("run");
+        let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));
+        Output::opened(&complaints, |output| {
+            let input = Lines::<T>::new(files, complaints.clone());
+            let mut runs = Runs::new(config, complaints.clone());
+            let print = |output: &mut Output, value: &B| output.write(format!("{value}\n").as_bytes());
+            match runs.run_hashing(&pipeline, input, output, text, print) {
+                Ok(_) => runs.finish(),
+                Err(failed) => runs.fail(&failed),
+            }
+        })
+    }
+
+    fn verify<B>(self, files: Vec<OsString>) -> Outcome
+    where
+        O: Printed<B>,
+        B: Event + Display,
+    {
+        let complaints = Complaints::of("verify");
+        let Program { pipeline, edges } = self;
+        verified(&complaints, || {
+            let input: Vec<T> = Lines::new(files, complaints.clone()).collect();
+            let all = |shards: usize, whole: P| {
+                let parts = edges.iter().map(|edge| edge(shards, input.clone()));
+                parts.chain([Edge::new(whole, input.clone(), text)]).collect()
+            };
+            match pipeline {
+                Whole::Built(pipeline) => vec![all(1, pipeline)],
+                Whole::Sharded(build) => (1..=MOST_SHARDS).map(|shards| all(shards, build(shards))).collect(),
+            }
+        })
+    }
+}
+
+impl<T, P> std::fmt::Debug for Program<T, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("edges", &self.edges.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! The command line of a user's program.
+
+use crate::flags::{Planning, Run};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+
+/// A Millstream pipeline over lines of text: the same output, number by number, wherever it runs.
+#[derive(Debug, Parser)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Flags {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the pipeline over every line, and print a line for every value that comes out
+    Run(OverLines),
+    /// Show the pipeline's stages and rings, without running it
+    Plan(Planning),
+    /// Run one input on every deployment, with several sizes, and compare: EDGE HASH COUNT, or the stage and the number
+    Verify(Files),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OverLines {
+    #[command(flatten)]
+    pub(super) input: Files,
+    #[command(flatten)]
+    pub(super) run: Run,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Files {
+    /// Files to read, one after the other; `-` and no file at all mean standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<OsString>,
+}
+
+impl Files {
+    /// What to read.
+    pub(super) fn files(self) -> Vec<OsString> {
+        if self.files.is_empty() { vec!["-".into()] } else { self.files }
+    }
+}
+
+impl Planning {
+    /// With rings of so many slots, if the flags do not say how many.
+    pub(super) fn with_slots(mut self, slots: usize) -> Self {
+        self.tuning.ring.get_or_insert(slots);
+        self
+    }
+}

@@ -1,0 +1,89 @@
+use crate::input::{message, open};
+use crate::message::Complaints;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::marker::PhantomData;
+use std::str::FromStr;
+use std::vec;
+
+/// The lines of several inputs as one stream, each parsed. What cannot be read or parsed is told of and left out.
+#[derive(Debug)]
+pub(super) struct Lines<T> {
+    names: vec::IntoIter<OsString>,
+    current: Option<Input>,
+    complaints: Complaints,
+    parsed: PhantomData<fn() -> T>,
+}
+
+/// The input that is read at the moment.
+#[derive(Debug)]
+struct Input {
+    name: OsString,
+    file: BufReader<File>,
+    lines: u64,
+}
+
+impl<T> Lines<T> {
+    pub(super) fn new(names: Vec<OsString>, complaints: Complaints) -> Self {
+        Lines { names: names.into_iter(), current: None, complaints, parsed: PhantomData }
+    }
+
+    fn complain(&self, name: &OsString, error: &io::Error) {
+        self.complaints.complain(&message(name, error));
+    }
+}
+
+impl Input {
+    /// The next line without its end; none where the input ends.
+    fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        if self.file.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        self.lines += 1;
+        if line.pop_if(|byte| *byte == b'\n').is_some() {
+            line.pop_if(|byte| *byte == b'\r');
+        }
+        Ok(Some(line))
+    }
+}
+
+fn parsed<T: FromStr<Err: Display>>(line: Vec<u8>) -> Result<T, String> {
+    let text = String::from_utf8(line).map_err(|error| error.utf8_error().to_string())?;
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        loop {
+            let Some(mut input) = self.current.take() else {
+                let name = self.names.next()?;
+                match open(&name) {
+                    Ok(file) => self.current = Some(Input { name, file: BufReader::new(file), lines: 0 }),
+                    Err(error) => self.complain(&name, &error),
+                }
+                continue;
+            };
+            match input.line() {
+                Ok(None) => {}
+                Err(error) => self.complain(&input.name, &error),
+                Ok(Some(line)) => {
+                    let outcome = parsed(line);
+                    let Input { name, lines, .. } = &input;
+                    if let Err(why) = &outcome {
+                        let place = io::Error::other(format!("line {lines} is left out: {why}"));
+                        self.complain(name, &place);
+                    }
+                    self.current = Some(input);
+                    if let Ok(value) = outcome {
+                        return Some(value);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `millstream::main` gives a program `run`, `plan` and `verify`: this one, started again with the name of a pipeline, is
+//! the program that it tests.
+
+#![expect(clippy::print_stdout, reason = "a test program says what it tested")]
+
+#[path = "../examples/numbers.rs"]
+mod numbers;
+
+use millstream::prelude::*;
+use std::io::Write;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The variable that says which program this is.
+const AS: &str = "MILLSTREAM_PROGRAM";
+
+fn main() -> ExitCode {
+    match std::env::var(AS).as_deref() {
+        Ok("numbers") => return numbers::main(),
+        Ok("lengths") => return lengths(),
+        Ok("clock") => return clock(),
+        _ => {}
+    }
+    let tests: [(&str, fn()); 7] = [
+        ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
+        ("what_is_no_value_is_told_and_left_out", what_is_no_value_is_told_and_left_out),
+        ("it_plans", it_plans),
+        ("it_verifies", it_verifies),
+        ("a_hidden_clock_is_found", a_hidden_clock_is_found),
+        ("a_failure_is_told_in_one_line", a_failure_is_told_in_one_line),
+        ("wrong_use_is_refused", wrong_use_is_refused),
+    ];
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+fn lengths() -> ExitCode {
+    millstream::main(pipeline::<String>().map(String::len).named("length").filter(|length| *length > 0).named("some"))
+}
+
+fn clock() -> ExitCode {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let stamped = pipeline::<u64>().map(|x| x + 1).named("next").map(move |x| x ^ now()).named("stamp");
+    millstream::main(stamped.map(|x| x + 1).named("last"))
+}
+
+/// What came out, what was said, and the exit code.
+fn started(program: &str, args: &str, input: &str) -> (String, String, Option<i32>) {
+    let mut command = Command::new(std::env::current_exe().expect("a program knows itself"));
+    command.env(AS, program).args(args.split_whitespace());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_owned();
+    // One that refuses its arguments reads nothing.
+    let writing = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = child.wait_with_output().expect("it ends");
+    writing.join().expect("the input is written");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+#[track_caller]
+fn comes(seen: (String, String, Option<i32>), stdout: &str, stderr: &str, code: i32) {
+    assert_eq!((seen.0.as_str(), seen.1.as_str(), seen.2), (stdout, stderr, Some(code)));
+}
+
+fn it_runs_over_lines_everywhere() {
+    for way in ["", "--deploy model", "--deploy inline --ring 1", "--deploy queues", "--workers 2 --shards 3 --batch 1"]
+    {
+        comes(started("numbers", &format!("run {way}"), "1\n2\n3"), "1\n5\n14\n", "", 0);
+        comes(started("lengths", &format!("run {way} --quiet"), "to be\n\r\n\nor not\r\nµ"), "5\n6\n2\n", "", 0);
+    }
+    // Over (number, text), so an empty slot has no part in it.
+    let (_, hash, _) = started("lengths", "run --hash", "to be\n\nor");
+    assert!(hash.starts_with("hash ") && hash.ends_with(" count 2\n"), "{hash}");
+    assert_eq!(started("lengths", "run --hash --deploy model", "to be\n\nor").1, hash);
+    let note = "millstream: --shards has no effect: the pipeline is built with its shards\n";
+    comes(started("lengths", "run --shards 2", "a\n"), "1\n", note, 0);
+    let (_, stats, _) = started("numbers", "run --stats", "1\n2\n");
+    assert!(stats.contains("\"name\": \"square\"") && stats.contains("\"values\": 2"), "{stats}");
+}
+
+fn what_is_no_value_is_told_and_left_out() {
+    let told = "millstream run: -: line 2 is left out: invalid digit found in string\n";
+    comes(started("numbers", "run", "1\nx\n3\n"), "1\n10\n", told, 1);
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("latin");
+    std::fs::write(&path, b"one\n\xe9t\xe9\ntwo").expect("a file");
+    let (out, err, code) = started("lengths", &format!("run {} nosuch", path.display()), "");
+    assert_eq!((out.as_str(), code), ("3\n3\n", Some(1)));
+    assert!(err.contains("latin: line 2 is left out: invalid utf-8") && err.contains("nosuch: No such file"), "{err}");
+}
+
+fn it_plans() {
+    let (text, err, code) = started("numbers", "plan --shards 2 --explain", "");
+    assert_eq!((err.as_str(), code), ("", Some(0)));
+    for part in ["square x2", "sum", "4096 slots", "usable cores:", "may wait, so it has a thread"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let (json, _, code) = started("lengths", "plan --json --ring 64", "");
+    assert_eq!(code, Some(0));
+    assert!(json.contains("\"name\": \"length\"") && json.contains("\"capacity\": 64"), "{json}");
+}
+
+fn it_verifies() {
+    let numbers: String = (0..300).map(|n| format!("{n}\n")).collect();
+    let (text, err, code) = started("numbers", "verify", &numbers);
+    assert_eq!((err.as_str(), code), ("", Some(0)));
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.iter().map(|line| line[0]).collect::<Vec<_>>(), ["square", "sum"]);
+    assert!(lines.iter().all(|line| line[1].len() == 16 && line[2] == "300"), "{text}");
+    let (_, hash, _) = started("numbers", "run --hash", &numbers);
+    assert_eq!(hash, format!("hash {} count 300\n", lines[1][1]));
+    assert_eq!(started("lengths", "verify", "a\nb\n").2, Some(0));
+}
+
+/// Known as a whole only: every stage may be the one, and nothing else is said.
+fn a_hidden_clock_is_found() {
+    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which are not known apart, number 0: --deploy \
+                model and --deploy inline --ring 1 --batch 1 do not give the same\n";
+    comes(started("clock", "verify", "1\n2\n"), "", told, 4);
+}
+
+fn a_failure_is_told_in_one_line() {
+    let input = format!("1\n2\n{}\n4\n", u64::MAX);
+    for way in ["", "--deploy inline", "--deploy queues", "--shards 2 --workers 2"] {
+        let (_, err, code) = started("numbers", &format!("run {way}"), &input);
+        assert_eq!(err, "millstream: stage \"square\", number 2: panicked: too large\n");
+        assert_eq!(code, Some(3));
+    }
+    let (_, err, code) = started("numbers", "verify", &input);
+    assert!(err.contains("panicked: too large (--deploy model)"), "{err}");
+    assert_eq!(code, Some(3));
+}
+
+fn wrong_use_is_refused() {
+    for args in ["", "nosuch", "run --nosuch", "run --ring 3", "run --workers 0", "run --deploy nowhere", "plan x"] {
+        let (out, err, code) = started("numbers", args, "");
+        assert_eq!((out.as_str(), code), ("", Some(2)), "{args}");
+        assert!(!err.is_empty(), "{args}");
+    }
+    let (help, _, code) = started("numbers", "--help", "");
+    assert!(help.contains("verify") && code == Some(0), "{help}");
+}
