@@ -4,7 +4,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
+use millstream_core::{Full, Val};
 use millstream_exec::{Place, Signal, Wakes};
+use millstream_ring::{Member, group, ring};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
@@ -213,5 +215,33 @@ fn a_stage_hears_of_every_wake_up_of_its_futures() {
         for waker in wakers {
             waker.join().unwrap();
         }
+    });
+}
+
+/// A member that competes for a run holds the group's cursor back; where it loses, it tells whoever looked meanwhile.
+#[test]
+fn the_loser_of_a_claim_wakes_whom_it_misled() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
+        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 1).unwrap();
+        let Ok(Some(mut claim)) = producer.try_claim(1) else { panic!("there is room") };
+        claim.fill(1, |_| 7);
+        claim.publish();
+        let signal = Arc::new(Signal::new());
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let work = |member: &mut Member<Val<u64>, u64>, signal: &Signal| {
+            if member.fill_or_tell(1, || signal.notify(), |value| *value.unwrap()) > 0 {
+                signal.notify();
+            }
+        };
+        let (other, reading) = (signal.clone(), signal.clone());
+        let other = thread::spawn(move || work(&mut a, &other));
+        // Loom tries a reader against the last access to an atomic alone: it is spawned last.
+        let reader = thread::spawn(move || {
+            while reading.park_unless(|| output.batch(1).and_then(|batch| batch.get(0).copied())).is_none() {}
+        });
+        work(&mut b, &signal);
+        other.join().unwrap();
+        reader.join().unwrap();
     });
 }
