@@ -1,4 +1,4 @@
-use crate::{Carried, Rings, Wiring};
+use crate::{Carried, Pipeline, Rings, Wiring};
 use millstream_core::model::{Extent, Listed, Model};
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, KeepsClock, On, Quiet, Stateless};
@@ -25,6 +25,10 @@ pub enum FreePipe {}
 
 /// A pipeline whose type says only what goes in and what comes out: for struct fields, vectors of pipelines, and
 /// pipelines that are built while the program runs. It costs one virtual call a deployment, and nothing per item.
+/// [`BoxExt::boxed`] makes one.
+///
+/// It runs on the model and on rings, as any [`Pipeline`]. One whose values are `Clone` can be kept in a box that runs on
+/// queues as well: `BoxEverywhere`, with the feature `queues`.
 ///
 /// ```
 /// use millstream_core::{Arrow, Modelled, Val, pipeline};
@@ -41,7 +45,7 @@ pub struct BoxPipeline<A, B, Known = AnyPipe> {
     known: PhantomData<fn() -> Known>,
 }
 
-trait Erased<A: Carried + Listed, B: Carried + Listed>: Send + Sync {
+pub(crate) trait Erased<A: Carried + Listed, B: Carried + Listed>: Send + Sync {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
     fn model_erased(&self, input: <A as On<Model>>::Edge, extent: &mut Extent, outer: bool) -> <B as On<Model>>::Edge;
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
@@ -66,33 +70,81 @@ where
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B> {
-    /// Boxes a pipeline.
-    pub fn new<P>(pipeline: P) -> Self
+/// A kind of box that a pipeline fits into: what the box is known by holds of it. Nothing to implement.
+pub trait Fits<P>: sealed::Sealed {}
+impl<P: KeepsClock> Fits<P> for AnyPipe {}
+impl<P: KeepsClock + Quiet> Fits<P> for QuietPipe {}
+impl<P: KeepsClock + Quiet + Stateless> Fits<P> for PurePipe {}
+impl<P> Fits<P> for FreePipe {}
+
+mod sealed {
+    pub trait Sealed: 'static {}
+    impl Sealed for super::AnyPipe {}
+    impl Sealed for super::QuietPipe {}
+    impl Sealed for super::PurePipe {}
+    impl Sealed for super::FreePipe {}
+}
+
+/// Boxing a pipeline at the end of its expression. The kind of box is inferred from where it goes; where nothing says it,
+/// [`boxed`](BoxExt::boxed) makes one that keeps its clock.
+///
+/// ```
+/// use millstream_core::{Arrow, Modelled, Val, pipeline};
+/// use millstream_exec::{BoxExt, BoxPipeline, PurePipe};
+///
+/// /// A struct field needs a type that can be written.
+/// struct Service {
+///     parse: BoxPipeline<Val<String>, Val<u64>, PurePipe>,
+/// }
+///
+/// // From a configuration: which stages there are is known at run time only.
+/// fn built(steps: &[&str]) -> BoxPipeline<Val<u64>, Val<u64>> {
+///     steps.iter().fold(pipeline::<u64>().boxed(), |p, step| match *step {
+///         "double" => p.map(|x| x * 2).named("double").boxed(),
+///         _ => p.delay(0).named("delay").boxed(),
+///     })
+/// }
+///
+/// let service = Service { parse: pipeline::<String>().map(|s| s.len() as u64).boxed_as() };
+/// let p = pipeline::<String>().shard(2, move |p| p.then(service.parse)).then(built(&["double", "delay"]));
+/// assert_eq!(p.model(["a", "bcd"].map(String::from)), [0, 2]);
+/// ```
+pub trait BoxExt: Pipeline<In: Carried + Listed, Out: Carried + Listed> {
+    /// This pipeline in a box that can be a body wherever the clock is kept.
+    fn boxed(self) -> BoxPipeline<Self::In, Self::Out>
     where
-        P: Arrow<In = A, Out = B> + KeepsClock + Deploy<Model> + Deploy<Rings>,
+        Self: KeepsClock,
     {
-        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+        self.boxed_as()
+    }
+
+    /// This pipeline in a box of the kind that is expected: [`QuietPipe`] for a lane of a choice, [`PurePipe`] for a
+    /// `shard`, [`FreePipe`] for what renumbers.
+    fn boxed_as<Known: Fits<Self>>(self) -> BoxPipeline<Self::In, Self::Out, Known> {
+        BoxPipeline { pipeline: Arc::new(self), known: PhantomData }
+    }
+}
+
+impl<P: Pipeline<In: Carried + Listed, Out: Carried + Listed>> BoxExt for P {}
+
+impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B> {
+    /// Boxes a pipeline; as [`boxed`](BoxExt::boxed).
+    pub fn new<P: Pipeline<In = A, Out = B> + KeepsClock>(pipeline: P) -> Self {
+        pipeline.boxed_as()
     }
 }
 
 impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, QuietPipe> {
     /// Boxes a pipeline that can stand in a lane of a choice.
-    pub fn quiet<P>(pipeline: P) -> Self
-    where
-        P: Arrow<In = A, Out = B> + KeepsClock + Quiet + Deploy<Model> + Deploy<Rings>,
-    {
-        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+    pub fn quiet<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet>(pipeline: P) -> Self {
+        pipeline.boxed_as()
     }
 }
 
 impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, PurePipe> {
     /// Boxes a pipeline that can be a `shard`'s body.
-    pub fn pure<P>(pipeline: P) -> Self
-    where
-        P: Arrow<In = A, Out = B> + KeepsClock + Quiet + Stateless + Deploy<Model> + Deploy<Rings>,
-    {
-        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+    pub fn pure<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet + Stateless>(pipeline: P) -> Self {
+        pipeline.boxed_as()
     }
 }
 
@@ -109,11 +161,8 @@ impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, FreePipe> {
     /// let job = Job { words: BoxPipeline::free(pipeline::<String>().flat_map(letters)) };
     /// assert_eq!(job.words.model(["ab".to_owned(), "c".to_owned()]), ['a', 'b', 'c']);
     /// ```
-    pub fn free<P>(pipeline: P) -> Self
-    where
-        P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<Rings>,
-    {
-        BoxPipeline { pipeline: Arc::new(pipeline), known: PhantomData }
+    pub fn free<P: Pipeline<In = A, Out = B>>(pipeline: P) -> Self {
+        pipeline.boxed_as()
     }
 }
 

@@ -15,6 +15,8 @@
 
 mod async_stage;
 mod boxed;
+#[cfg(feature = "queues")]
+mod boxed_everywhere;
 mod budget;
 mod carried;
 mod cut_stage;
@@ -60,7 +62,9 @@ mod wakes;
 mod wiring;
 mod worker;
 
-pub use boxed::{AnyPipe, BoxPipeline, FreePipe, PurePipe, QuietPipe};
+pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
+#[cfg(feature = "queues")]
+pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};
 pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};

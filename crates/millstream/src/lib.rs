@@ -49,12 +49,12 @@ pub mod prelude {
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
-    pub use millstream_exec::{
-        BoxPipeline, Ending, FreePipe, Handle, Inline, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings, Run,
-        RunAgain, RunError, Runner, Sender, Source, Stopper, Through, ThroughExt, Wait, source,
-    };
     #[cfg(feature = "queues")]
-    pub use millstream_exec::{Everywhere, Queues, QueuesHandle};
+    pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
+    pub use millstream_exec::{
+        BoxExt, BoxPipeline, Ending, FreePipe, Handle, Inline, ParMapExt, Pipeline, PurePipe, QuietPipe, Report, Rings,
+        Run, RunAgain, RunError, Runner, Sender, Source, Stopper, Through, ThroughExt, Wait, source,
+    };
 }
 
 #[cfg(doctest)]
