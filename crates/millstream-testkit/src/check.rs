@@ -1,10 +1,8 @@
-use crate::deployment::{Deployment, Slots, deployments};
+use crate::deployment::{Deployment, Slots};
 use crate::watchdog::{Hung, within};
 use millstream_core::model::Listed;
 use millstream_core::{Arrow, Event, Modelled, Own, Val};
 use millstream_exec::{Carried, Pipeline, RunError};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,10 +54,10 @@ impl fmt::Display for Difference {
             Difference::Length { model, deployed } => write!(f, "{deployed} slots, and the model has {model}"),
             Difference::Slot { number, end, model, deployed } => {
                 let end = if *end { " (END)" } else { "" };
-                write!(f, "slot {number}{end} holds {deployed}, and in the model {model}")
+                write!(f, "number {number}{end} holds {deployed}, and in the model {model}")
             }
-            Difference::Failed(error) => write!(f, "it failed: {error}"),
-            Difference::Hung(hung) => write!(f, "it hangs: {hung}"),
+            Difference::Failed(error) => write!(f, "the run failed, and the model does not: {error}"),
+            Difference::Hung(hung) => write!(f, "the run hangs: {hung}"),
         }
     }
 }
@@ -96,7 +94,16 @@ pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
     deployed: impl FnOnce() -> Result<Slots<B>, RunError> + Send + 'static,
 ) -> Result<(), Difference> {
     let deployed = within(PATIENCE, deployed).map_err(Difference::Hung)?.map_err(Difference::Failed)?;
-    for (number, (in_model, in_deployed)) in model.iter().zip(&deployed).enumerate() {
+    same(&model, &deployed)
+}
+
+/// The first difference between the models of two pipelines.
+pub(crate) fn models<T: Event + Clone, P: Checkable<T>>(one: &P, other: &P, inputs: &[T]) -> Result<(), Difference> {
+    same(&one.model_slots(inputs.iter().cloned()), &other.model_slots(inputs.iter().cloned()))
+}
+
+fn same<B: PartialEq + fmt::Debug>(model: &Slots<B>, deployed: &Slots<B>) -> Result<(), Difference> {
+    for (number, (in_model, in_deployed)) in model.iter().zip(deployed).enumerate() {
         if in_model != in_deployed {
             let (end, shown) = (number + 1 == model.len(), |slot: &Option<B>| format!("{slot:?}"));
             return Err(Difference::Slot { number, end, model: shown(in_model), deployed: shown(in_deployed) });
@@ -106,29 +113,4 @@ pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
         return Err(Difference::Length { model: model.len(), deployed: deployed.len() });
     }
     Ok(())
-}
-
-/// Asserts that a pipeline gives its model's output in every deployment: random ones, for random inputs. As many cases
-/// as `PROPTEST_CASES` says, or 256.
-///
-/// # Panics
-///
-/// If a deployment differs from the model, fails or hangs: with the smallest input and deployment found.
-pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
-where
-    T: Event + Clone + fmt::Debug,
-    P: Checkable<T>,
-{
-    let pipeline = Arc::new(pipeline);
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
-    let outcome = runner.run(&(inputs, deployments()), |(inputs, deployment)| {
-        check(&pipeline, &inputs, deployment).map_err(|difference| TestCaseError::fail(difference.to_string()))
-    });
-    match outcome {
-        Ok(()) => {}
-        Err(TestError::Fail(why, (inputs, deployment))) => {
-            panic!("{why}\ndeployment: {deployment:?}\ninput: {inputs:?}\n{}", pipeline.plan())
-        }
-        Err(TestError::Abort(why)) => panic!("{why}"),
-    }
 }

@@ -5,31 +5,42 @@
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};
-//! use proptest::{collection::vec, prelude::any};
+//! use millstream_testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
 //!
 //! let p = pipeline::<u32>().filter(|x| x % 3 != 0).shard(2, |p| p.map(|x| x.count_ones())).delay(0);
-//! millstream_testkit::assert_deterministic(p, vec(any::<u32>(), 0..50));
+//! assert_deterministic(p, vec(any::<u32>(), 0..50));
 //! ```
 //!
-//! Closures that hide state, read a clock or draw random numbers break the promise, and this is how that comes out:
+//! Closures that hide state, read a clock or draw random numbers break the promise, and this is how that comes out: as a
+//! panic that says which stages may be the one, the first number that differs, and the smallest input and deployment that
+//! show it.
 //!
 //! ```should_panic
 //! use millstream_core::{Arrow, pipeline};
-//! use proptest::{collection::vec, prelude::any};
+//! use millstream_testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! let calls = AtomicU64::new(0);
-//! let p = pipeline::<u32>().map(move |_| calls.fetch_add(1, Ordering::Relaxed));
-//! millstream_testkit::assert_deterministic(p, vec(any::<u32>(), 1..50));
+//! let p = pipeline::<u32>().map(move |_| calls.fetch_add(1, Ordering::Relaxed)).named("count");
+//! // stage "count": number 0 holds Some(9), and in the model Some(8)
+//! //   input, the smallest found: [0]
+//! //   deployment: ring 1, batch 1, workers 1, Inline
+//! assert_deterministic(p, vec(any::<u32>(), 1..50));
 //! ```
+//!
+//! [`Determinacy`] says more: pipelines that are built for a number of shards, and the edges inside a pipeline, by which
+//! the stage is found that differs first.
 //!
 //! [`random`] has pipelines that nobody wrote: syntax trees that print and shrink, to prove a deployment with.
 
 mod check;
 mod deployment;
+mod determinacy;
 pub mod random;
 mod watchdog;
 
-pub use check::{Checkable, Difference, assert_deterministic, check};
+pub use check::{Checkable, Difference, check};
 pub use deployment::{Deployment, Feeding, deployments};
+pub use determinacy::{Determinacy, assert_deterministic};
+pub use proptest;
 pub use watchdog::{Hung, within};

@@ -1,0 +1,99 @@
+//! What breaks the promise is found, made small, and told so that one knows where to look.
+
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::Pipeline;
+use millstream_testkit::{Determinacy, assert_deterministic};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a failed assertion says.
+#[track_caller]
+fn told(assertion: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(assertion)).expect_err("it must not hold");
+    payload.downcast_ref::<String>().expect("a message").clone()
+}
+
+#[track_caller]
+fn begins(told: &str, beginning: &str) {
+    assert!(told.starts_with(beginning), "{told}");
+}
+
+fn inputs() -> impl Strategy<Value = Vec<u64>> {
+    vec(any::<u64>(), 0..40)
+}
+
+fn squares(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| x.wrapping_mul(*x)).named("square"))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn stamped(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    squares(shards).map(move |x| x.wrapping_add(now())).named("stamp")
+}
+
+fn halved(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    stamped(shards).map(|x| x / 2).named("halve")
+}
+
+#[test]
+fn a_hidden_clock_is_found_and_made_small() {
+    let message = told(|| assert_deterministic(halved(1), inputs()));
+    begins(&message, "stage \"square\", \"stamp\" or \"halve\", which are not known apart: number 0 holds Some(");
+    assert!(message.contains("\n  input, the smallest found: [0]\n  deployment: ring 1, batch 1, workers 1, Inline\n"));
+    assert!(message.contains("halve"), "the plan is missing: {message}");
+}
+
+#[test]
+fn edges_name_the_stage() {
+    let message = told(|| Determinacy::sharded(halved).edge(squares).edge(stamped).assert(inputs()));
+    begins(&message, "stage \"stamp\": number 0 holds Some(");
+    assert!(message.contains("smallest found: [0]\n"), "{message}");
+    Determinacy::sharded(squares).edge(|_| pipeline::<u64>()).assert(inputs());
+}
+
+/// Right with one shard, and with three for small numbers.
+fn wrong_with_three(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>().map(move |x| if shards == 3 && *x > 9 { 0 } else { *x }).named("route")
+}
+
+#[test]
+fn what_depends_on_the_shards_is_found() {
+    let message = told(|| Determinacy::sharded(wrong_with_three).assert(inputs()));
+    begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(10)");
+    assert!(message.contains("smallest found: [10]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 3\n"));
+}
+
+/// One value has one of two marks, so half of the runs that are small show nothing.
+#[test]
+fn hidden_state_that_shows_now_and_then_is_made_small_as_well() {
+    let calls = AtomicU64::new(0);
+    let mark = move || calls.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63;
+    let message = told(|| assert_deterministic(pipeline::<u64>().map(move |x| (*x, mark())).named("mark"), inputs()));
+    begins(&message, "stage \"mark\": number ");
+    let small = [1, 2, 3, 4].map(|n| format!("smallest found: {:?}\n", vec![0; n]));
+    assert!(small.iter().any(|small| message.contains(small)), "{message}");
+}
+
+#[test]
+fn as_many_values_are_left_as_it_takes() {
+    let third = |seen: &mut u64, x: &u64| {
+        *seen += 1;
+        if *seen == 3 { now() } else { *x }
+    };
+    let message = told(|| assert_deterministic(pipeline::<u64>().scan(0, third).named("third"), inputs()));
+    begins(&message, "stage \"third\": number 2 ");
+    assert!(message.contains("smallest found: [0, 0, 0]\n"), "{message}");
+}
+
+#[test]
+fn a_failure_is_told_with_the_smallest_input() {
+    let p = pipeline::<u64>().map(|x| 1000 / x.saturating_sub(9));
+    let message = told(|| assert_deterministic(p, vec(0..100_u64, 0..40)));
+    assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
+}
