@@ -34,8 +34,8 @@ pub fn message(payload: &(dyn Any + Send)) -> String {
     message.map_or_else(|| "panicked".to_owned(), |message| format!("panicked: {message}"))
 }
 
-/// Ends the run with this error. Unwinds without the message of a panic.
-pub(crate) fn fail(error: impl Cause) -> ! {
+/// Ends the run with this error, from inside of a stage or a source. Unwinds without the message of a panic.
+pub fn fail(error: impl Cause) -> ! {
     let error = error.into();
     let mut causes = error.to_string();
     let mut source = error.source();

@@ -22,6 +22,7 @@ mod backend;
 mod density;
 pub mod failure;
 mod flow;
+mod joined;
 mod marker;
 pub mod model;
 #[doc(hidden)]
@@ -41,6 +42,7 @@ pub use flow::{
     Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OneOf, Own, Pair, Rgt, Seen, SideBySide,
     Snd, Swapped, Twice, Val,
 };
+pub use joined::Joined;
 pub use marker::{KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
 pub use pipe::{DeadLetter, Fault, Late, TimeWindow, Window, id, pipeline};

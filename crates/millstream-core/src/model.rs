@@ -17,6 +17,7 @@ use std::sync::Arc;
 mod asynchronous;
 mod clock;
 mod dead_letter;
+pub mod sources;
 mod streams;
 mod windows;
 

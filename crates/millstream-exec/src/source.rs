@@ -1,4 +1,16 @@
-//! Where values come from.
+//! Where values come from: an iterator, or several joined by a rule that leaves nothing to chance.
+
+mod by_timestamp;
+mod join;
+mod matches;
+mod round_robin;
+mod zip;
+
+pub use by_timestamp::{ByTimestamp, InTime, by_timestamp};
+pub use join::{Join, OuterJoin, join_by_number, join_by_time};
+pub use matches::Matches;
+pub use round_robin::{InTurn, RoundRobin, round_robin};
+pub use zip::{Zip, zip};
 
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};

@@ -1,0 +1,68 @@
+//! What joins of sources mean, on lists: which values a run gets whose source is one. A deployment has nothing to do with
+//! it, as with any source.
+
+use crate::Joined;
+
+/// Value n of the one with value n of the other.
+#[must_use]
+pub fn zip<A, B>(first: Vec<A>, second: Vec<B>) -> Vec<(A, B)> {
+    first.into_iter().zip(second).collect()
+}
+
+/// All values by (number in its source, source).
+#[must_use]
+pub fn round_robin<T>(sources: Vec<Vec<T>>) -> Vec<T> {
+    let mut all: Vec<_> = sources.into_iter().flat_map(|source| source.into_iter().enumerate()).collect();
+    all.sort_by_key(|(number, _)| *number); // stable: of one number in the order of the sources
+    all.into_iter().map(|(_, value)| value).collect()
+}
+
+/// All values by (time, source, number in its source), of sources that are sorted by time.
+#[must_use]
+pub fn by_timestamp<T, K: Ord>(sources: Vec<Vec<T>>, time: impl Fn(&T) -> K) -> Vec<T> {
+    let mut all: Vec<T> = sources.into_iter().flatten().collect();
+    all.sort_by_key(time); // stable
+    all
+}
+
+/// With which arrival something comes; 0 for what falls out before the pairs, or 1; and when the older value of it arrived.
+type Place = (usize, u8, usize);
+
+/// Every pair of values with equal keys whose places are at most `distance` apart, and every value in none; `first` and
+/// `second` are lists of (key, place, value), in the order of their places.
+///
+/// Values come in the order of their places, the first list's first. A pair comes with the later of its values, the oldest
+/// partner first; a value without a partner comes before the pairs of the first value that is too far from it, or at the end.
+#[must_use]
+pub fn join<A: Clone, B: Clone, K: PartialEq>(
+    distance: u64,
+    first: &[(K, u64, A)],
+    second: &[(K, u64, B)],
+) -> Vec<Joined<A, B>> {
+    let mut arrivals: Vec<(u64, usize, usize)> = Vec::new();
+    arrivals.extend(first.iter().enumerate().map(|(n, (_, at, _))| (*at, 0, n)));
+    arrivals.extend(second.iter().enumerate().map(|(n, (_, at, _))| (*at, 1, n)));
+    arrivals.sort_unstable();
+    let arrived =
+        |at: u64, source: usize, n: usize| arrivals.iter().position(|a| *a == (at, source, n)).expect("it is");
+
+    let mut joined: Vec<(Place, Joined<A, B>)> = Vec::new();
+    let belong = |a: &(K, u64, A), b: &(K, u64, B)| a.0 == b.0 && a.1.abs_diff(b.1) <= distance;
+    for (i, a) in first.iter().enumerate() {
+        for (j, b) in second.iter().enumerate().filter(|(_, b)| belong(a, b)) {
+            let (a_came, b_came) = (arrived(a.1, 0, i), arrived(b.1, 1, j));
+            let place = (a_came.max(b_came), 1, a_came.min(b_came));
+            joined.push((place, Joined::Both(a.2.clone(), b.2.clone())));
+        }
+    }
+    let falls = |at: u64| arrivals.iter().position(|later| later.0 > at && later.0 - at > distance);
+    let alone = |at: u64, came: usize| (falls(at).unwrap_or(arrivals.len()), 0, came);
+    for (i, a) in first.iter().enumerate().filter(|(_, a)| !second.iter().any(|b| belong(a, b))) {
+        joined.push((alone(a.1, arrived(a.1, 0, i)), Joined::First(a.2.clone())));
+    }
+    for (j, b) in second.iter().enumerate().filter(|(_, b)| !first.iter().any(|a| belong(a, b))) {
+        joined.push((alone(b.1, arrived(b.1, 1, j)), Joined::Second(b.2.clone())));
+    }
+    joined.sort_by_key(|(place, _)| *place);
+    joined.into_iter().map(|(_, joined)| joined).collect()
+}

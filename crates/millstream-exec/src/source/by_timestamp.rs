@@ -1,0 +1,109 @@
+use super::Source;
+use millstream_core::Event;
+use millstream_core::failure::fail;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// Several sources in the order of their timestamps. See [`by_timestamp`].
+#[derive(Clone, Debug)]
+pub struct ByTimestamp<X, F> {
+    sources: Vec<X>,
+    time: F,
+}
+
+/// Several sources, each in the order of its timestamps, merged in that order; of equal times the one of the earlier source
+/// comes first, and the values of one source stay in order.
+///
+/// One value of each source is kept. Every next value waits until each source that has not ended has shown its own: a silent
+/// source holds up the others, since it may still have an earlier one. For the rest as [`zip`](super::zip).
+///
+/// A value that is earlier than the one before it in its source fails the run, and the error names the source, counted from
+/// 0, the value's number in it, and both times.
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let (p, left) = (pipeline::<(u64, &str)>(), vec![(1, "a"), (4, "b")]);
+/// let sorted = source::by_timestamp([left.clone(), vec![(1, "x"), (3, "y")]], |(time, _)| *time);
+/// assert_eq!(p.collect(&Rings::new(), sorted)?, [(1, "a"), (1, "x"), (3, "y"), (4, "b")]);
+///
+/// let unsorted = source::by_timestamp([left, vec![(3, "y"), (2, "late")]], |(time, _)| *time);
+/// let error = p.collect(&Rings::new(), unsorted).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 behind one of time 3; sort the source, or \
+///      let `windows_by` wait for what comes late"
+/// );
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+pub fn by_timestamp<T, K, X, F>(sources: impl IntoIterator<Item = X>, time: F) -> ByTimestamp<X, F>
+where
+    T: Event,
+    K: Ord + Debug + Send + 'static,
+    X: Source<T>,
+    F: Fn(&T) -> K + Send + 'static,
+{
+    ByTimestamp { sources: sources.into_iter().collect(), time }
+}
+
+impl<T: Event, K, X: Source<T>, F> Source<T> for ByTimestamp<X, F>
+where
+    K: Ord + Debug + Send + 'static,
+    F: Fn(&T) -> K + Send + 'static,
+{
+    type Values = InTime<X::Values, K, T, F>;
+    const WAITS: bool = X::WAITS;
+
+    fn values(self) -> Self::Values {
+        let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.values())).collect();
+        InTime { first: 0..sources.len(), sources, time: self.time, heads: BTreeMap::new(), last: None }
+    }
+}
+
+/// The values of a [`ByTimestamp`].
+#[derive(Debug)]
+pub struct InTime<I, K, T, F> {
+    /// With the number of values that each has given.
+    sources: Vec<(u64, I)>,
+    time: F,
+    /// The next value of every source, by time and source.
+    heads: BTreeMap<(K, usize), T>,
+    /// The sources that were never asked.
+    first: std::ops::Range<usize>,
+    /// What was given last: its source's next value is not among the heads. It is asked for when it is wanted, and not
+    /// before this one has gone.
+    last: Option<(K, usize)>,
+}
+
+impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> InTime<I, K, T, F> {
+    /// Puts the next value of a source among the heads, if there is one.
+    fn ask(&mut self, source: usize, last: Option<K>) {
+        let (number, values) = &mut self.sources[source];
+        let Some(value) = values.next() else { return };
+        let time = (self.time)(&value);
+        if let Some(last) = last.filter(|last| time < *last) {
+            fail(format!(
+                "source {source}, its number {number}: a value of time {time:?} behind one of time {last:?}; sort the \
+                 source, or let `windows_by` wait for what comes late"
+            ));
+        }
+        *number += 1;
+        self.heads.insert((time, source), value);
+    }
+}
+
+impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> Iterator for InTime<I, K, T, F> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        while let Some(source) = self.first.next() {
+            self.ask(source, None);
+        }
+        if let Some((time, source)) = self.last.take() {
+            self.ask(source, Some(time));
+        }
+        let (place, value) = self.heads.pop_first()?;
+        self.last = Some(place);
+        Some(value)
+    }
+}

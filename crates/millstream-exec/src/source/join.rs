@@ -1,0 +1,217 @@
+use super::Source;
+use super::matches::Matches;
+use millstream_core::{Event, Joined};
+use std::hash::Hash;
+
+/// Values of two sources that belong together. See [`join_by_number`] and [`join_by_time`].
+#[derive(Clone, Debug)]
+pub struct Join<X, Y, F, G> {
+    first: X,
+    second: Y,
+    /// A value's key, and where it stands.
+    first_place: F,
+    second_place: G,
+    bound: Bound,
+}
+
+/// As [`Join`], with those that have found nothing.
+#[derive(Clone, Debug)]
+pub struct OuterJoin<X, Y, F, G>(Join<X, Y, F, G>);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) distance: u64,
+    /// Whether a value stands at its number.
+    pub(super) by_number: bool,
+    /// How many values are kept, at most.
+    pub(super) most: usize,
+    /// Whether the oldest value goes where there is one too many.
+    pub(super) forget: bool,
+    pub(super) unmatched: Unmatched,
+}
+
+/// What becomes of a value that has fallen out of the bound and found nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unmatched {
+    Drop,
+    Fail,
+    Keep,
+}
+
+/// Every pair of a value of the first source and one of the second that have equal keys and whose numbers are at most
+/// `distance` apart; so a value may be in several pairs, or in none.
+///
+/// The sources are read in turn, the first one first, and a pair comes as soon as its later value has been read; of the pairs
+/// of one value, the one with the oldest partner comes first. A value is kept until `distance` more have been read of both:
+/// at most `2 * distance + 2` of them at a time, and the pairs of the value read last. Every value is cloned once for each of
+/// its pairs.
+///
+/// A value in no pair is dropped when it falls out of the bound, or as [`fail_unmatched`](Join::fail_unmatched) and
+/// [`outer`](Join::outer) say. When one source has ended, the other one is read on as far as there is something to find. It
+/// waits for the source whose turn it is, and fails, as [`zip`](super::zip) does.
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let orders = vec![(1, "book"), (2, "pen"), (3, "ink")];
+/// let payments = vec![(2, 15), (1, 20), (7, 1)];
+/// let p = pipeline::<((u64, &str), (u64, u64))>();
+/// let paid = source::join_by_number(1, orders, |(id, _)| *id, payments, |(id, _)| *id);
+/// assert_eq!(p.collect(&Rings::new(), paid)?, [((2, "pen"), (2, 15)), ((1, "book"), (1, 20))]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[allow(clippy::type_complexity, reason = "closures have no names")]
+pub fn join_by_number<A, B, K, X, Y>(
+    distance: u64,
+    first: X,
+    first_key: impl Fn(&A) -> K + Send + 'static,
+    second: Y,
+    second_key: impl Fn(&B) -> K + Send + 'static,
+) -> Join<X, Y, impl Fn(u64, &A) -> (K, u64) + Send + 'static, impl Fn(u64, &B) -> (K, u64) + Send + 'static>
+where
+    A: Event + Clone,
+    B: Event + Clone,
+    K: Eq + Hash + Clone + Send + 'static,
+    X: Source<A>,
+    Y: Source<B>,
+{
+    let bound = Bound { distance, by_number: true, most: usize::MAX, forget: false, unmatched: Unmatched::Drop };
+    let first_place = move |number, value: &A| (first_key(value), number);
+    let second_place = move |number, value: &B| (second_key(value), number);
+    Join { first, second, first_place, second_place, bound }
+}
+
+/// As [`join_by_number`], of values whose times are at most `distance` apart; the closures give key and time. Both sources
+/// are in the order of their times, and are read in it, the first source's first where times are equal; a value earlier than
+/// the one before it in its source fails the run, and the error names the source, 0 or 1, and the value's number in it.
+///
+/// A value is kept until one has been read that is more than `distance` behind it. As many may come in that time as will, so
+/// at most `most` are kept, of both sources together: one more fails the run, or is made room for by
+/// [`forget_oldest`](Join::forget_oldest).
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let asked = vec![("a", 10), ("b", 12), ("a", 90)];
+/// let answered = vec![("b", 15), ("a", 17), ("a", 91)];
+/// let calls = source::join_by_time(5, 100, asked, |(id, time)| (*id, *time), answered, |(id, time)| (*id, *time));
+/// let p = pipeline::<((&str, u64), (&str, u64))>();
+/// // The answer to the first one came after 7.
+/// assert_eq!(p.collect(&Rings::new(), calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+///
+/// # Panics
+///
+/// If `most` is 0.
+#[allow(clippy::type_complexity, reason = "closures have no names")]
+pub fn join_by_time<A, B, K, X, Y>(
+    distance: u64,
+    most: usize,
+    first: X,
+    first_place: impl Fn(&A) -> (K, u64) + Send + 'static,
+    second: Y,
+    second_place: impl Fn(&B) -> (K, u64) + Send + 'static,
+) -> Join<X, Y, impl Fn(u64, &A) -> (K, u64) + Send + 'static, impl Fn(u64, &B) -> (K, u64) + Send + 'static>
+where
+    A: Event + Clone,
+    B: Event + Clone,
+    K: Eq + Hash + Clone + Send + 'static,
+    X: Source<A>,
+    Y: Source<B>,
+{
+    assert!(most >= 1, "a join that keeps no values: nothing would find anything");
+    let bound = Bound { distance, by_number: false, most, forget: false, unmatched: Unmatched::Drop };
+    let first_place = move |_, value: &A| first_place(value);
+    let second_place = move |_, value: &B| second_place(value);
+    Join { first, second, first_place, second_place, bound }
+}
+
+impl<X, Y, F, G> Join<X, Y, F, G> {
+    /// A value in no pair fails the run when it falls out of the bound: the error names its source, 0 or 1, and its number.
+    #[must_use]
+    pub fn fail_unmatched(mut self) -> Self {
+        self.bound.unmatched = Unmatched::Fail;
+        self
+    }
+
+    /// Where one value too many would be kept, the oldest one falls out of the bound.
+    #[must_use]
+    pub fn forget_oldest(mut self) -> Self {
+        self.bound.forget = true;
+        self
+    }
+
+    /// A value in no pair comes alone when it falls out of the bound, before the pairs of the value that made it fall; those
+    /// that are left at the end come then. The oldest comes first.
+    ///
+    /// ```
+    /// use millstream_core::{Joined, pipeline};
+    /// use millstream_exec::{Rings, Run, source};
+    /// let joined = source::join_by_number(1, [1, 2, 3], |n| *n, [2, 9], |n| *n).outer();
+    /// let all = pipeline::<Joined<u64, u64>>().collect(&Rings::new(), joined)?;
+    /// assert_eq!(all, [Joined::Both(2, 2), Joined::First(1), Joined::Second(9), Joined::First(3)]);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn outer(mut self) -> OuterJoin<X, Y, F, G> {
+        self.bound.unmatched = Unmatched::Keep;
+        OuterJoin(self)
+    }
+}
+
+impl<X, Y, F, G> Join<X, Y, F, G> {
+    fn matches<A: Event + Clone, B: Event + Clone, K>(self) -> Matches<X::Values, Y::Values, K, F, G>
+    where
+        X: Source<A>,
+        Y: Source<B>,
+        K: Eq + Hash + Clone,
+        F: Fn(u64, &A) -> (K, u64),
+        G: Fn(u64, &B) -> (K, u64),
+    {
+        let (first, second) = (self.first.values(), self.second.values());
+        Matches::new((first, self.first_place), (second, self.second_place), self.bound)
+    }
+}
+
+/// Only pairs.
+type Pairs<M, A, B> = std::iter::FilterMap<M, fn(Joined<A, B>) -> Option<(A, B)>>;
+
+impl<A, B, K, X, Y, F, G> Source<(A, B)> for Join<X, Y, F, G>
+where
+    A: Event + Clone,
+    B: Event + Clone,
+    K: Eq + Hash + Clone + Send + 'static,
+    X: Source<A>,
+    Y: Source<B>,
+    F: Fn(u64, &A) -> (K, u64) + Send + 'static,
+    G: Fn(u64, &B) -> (K, u64) + Send + 'static,
+{
+    type Values = Pairs<Matches<X::Values, Y::Values, K, F, G>, A, B>;
+    const WAITS: bool = X::WAITS || Y::WAITS;
+
+    fn values(self) -> Self::Values {
+        self.matches().filter_map(|joined| match joined {
+            Joined::Both(a, b) => Some((a, b)),
+            Joined::First(_) | Joined::Second(_) => None,
+        })
+    }
+}
+
+impl<A, B, K, X, Y, F, G> Source<Joined<A, B>> for OuterJoin<X, Y, F, G>
+where
+    A: Event + Clone,
+    B: Event + Clone,
+    K: Eq + Hash + Clone + Send + 'static,
+    X: Source<A>,
+    Y: Source<B>,
+    F: Fn(u64, &A) -> (K, u64) + Send + 'static,
+    G: Fn(u64, &B) -> (K, u64) + Send + 'static,
+{
+    type Values = Matches<X::Values, Y::Values, K, F, G>;
+    const WAITS: bool = X::WAITS || Y::WAITS;
+
+    fn values(self) -> Self::Values {
+        self.0.matches()
+    }
+}

@@ -1,0 +1,256 @@
+use super::join::{Bound, Unmatched};
+use millstream_core::Joined;
+use millstream_core::failure::fail;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// What a join of two sources gives.
+#[derive(Debug)]
+pub struct Matches<I: Iterator, J: Iterator, K, F, G> {
+    first: Input<I, K, F>,
+    second: Input<J, K, G>,
+    /// The values that are kept, of both sources, the oldest first.
+    order: VecDeque<Kept<K>>,
+    out: VecDeque<Joined<I::Item, J::Item>>,
+    bound: Bound,
+}
+
+/// One of the sources.
+#[derive(Debug)]
+struct Input<I: Iterator, K, F> {
+    /// None where they have ended.
+    values: Option<I>,
+    place: F,
+    /// The next one, if it was asked for.
+    head: Option<Placed<I::Item, K>>,
+    /// The number of the one behind the head.
+    number: u64,
+    /// Where the one behind the head can stand at the earliest.
+    earliest: u64,
+    /// What is kept of it, the oldest first.
+    kept: HashMap<K, VecDeque<Waiting<I::Item>>>,
+}
+
+#[derive(Debug)]
+struct Placed<V, K> {
+    value: V,
+    key: K,
+    at: u64,
+}
+
+#[derive(Debug)]
+struct Waiting<V> {
+    value: V,
+    number: u64,
+    matched: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    First,
+    Second,
+}
+
+#[derive(Debug)]
+struct Kept<K> {
+    side: Side,
+    key: K,
+    at: u64,
+}
+
+impl<I: Iterator, K: Eq + Hash, F: Fn(u64, &I::Item) -> (K, u64)> Input<I, K, F> {
+    fn new(values: I, place: F) -> Self {
+        Input { values: Some(values), place, head: None, number: 0, earliest: 0, kept: HashMap::new() }
+    }
+
+    fn ask(&mut self, source: usize, bound: Bound) {
+        let Some(value) = self.values.as_mut().and_then(Iterator::next) else {
+            self.values = None;
+            return;
+        };
+        let ((key, at), number) = ((self.place)(self.number, &value), self.number);
+        if at < self.earliest {
+            let last = self.earliest;
+            fail(format!(
+                "source {source}, its number {number}: a value of time {at} behind one of time {last}; sort the source"
+            ));
+        }
+        self.number += 1;
+        self.earliest = if bound.by_number { self.number } else { at };
+        self.head = Some(Placed { value, key, at });
+    }
+
+    /// Whether nothing of it will ever be in a pair again.
+    fn spent(&self) -> bool {
+        self.values.is_none() && self.head.is_none() && self.kept.is_empty()
+    }
+
+    /// The oldest value of this key.
+    fn forget(&mut self, key: &K) -> Waiting<I::Item> {
+        let of_key = self.kept.get_mut(key).expect("it is in the order");
+        let oldest = of_key.pop_front().expect("it is in the order");
+        if of_key.is_empty() {
+            self.kept.remove(key);
+        }
+        oldest
+    }
+}
+
+impl<I: Iterator, J: Iterator, K, F, G> Matches<I, J, K, F, G>
+where
+    I::Item: Clone,
+    J::Item: Clone,
+    K: Eq + Hash + Clone,
+    F: Fn(u64, &I::Item) -> (K, u64),
+    G: Fn(u64, &J::Item) -> (K, u64),
+{
+    pub(super) fn new(first: (I, F), second: (J, G), bound: Bound) -> Self {
+        Matches {
+            first: Input::new(first.0, first.1),
+            second: Input::new(second.0, second.1),
+            order: VecDeque::new(),
+            out: VecDeque::new(),
+            bound,
+        }
+    }
+
+    /// Whose value is the next. A source is asked only where that is not known without it.
+    fn next_side(&mut self) -> Option<Side> {
+        loop {
+            let (first, second) = (&self.first, &self.second);
+            let ask = match (&first.head, &second.head) {
+                (Some(a), Some(b)) => return Some(if a.at <= b.at { Side::First } else { Side::Second }),
+                (Some(a), None) if second.values.is_none() || a.at <= second.earliest => return Some(Side::First),
+                (None, Some(b)) if first.values.is_none() || b.at < first.earliest => return Some(Side::Second),
+                (Some(_), None) => Side::Second,
+                (None, Some(_)) => Side::First,
+                (None, None) => match (&first.values, &second.values) {
+                    (None, None) => return None,
+                    (Some(_), None) => Side::First,
+                    (None, Some(_)) => Side::Second,
+                    (Some(_), Some(_)) if first.earliest <= second.earliest => Side::First,
+                    (Some(_), Some(_)) => Side::Second,
+                },
+            };
+            match ask {
+                Side::First => self.first.ask(0, self.bound),
+                Side::Second => self.second.ask(1, self.bound),
+            }
+        }
+    }
+
+    /// Whether the rest can have no pairs, and nobody wants it otherwise.
+    fn fruitless(&self) -> bool {
+        self.bound.unmatched == Unmatched::Drop && (self.first.spent() || self.second.spent())
+    }
+
+    /// Takes the next value in; false if there is none.
+    fn step(&mut self) -> bool {
+        if self.fruitless() {
+            return false;
+        }
+        let Some(side) = self.next_side() else {
+            while self.drop_oldest() {}
+            return false;
+        };
+        match side {
+            Side::First => {
+                let Placed { value, key, at } = self.first.head.take().expect("it is the next one");
+                self.let_fall(at);
+                let others = self.second.kept.get_mut(&key);
+                let matched = pair(others, |other| self.out.push_back(Joined::Both(value.clone(), other)));
+                let number = self.first.number - 1;
+                self.make_room(0, number);
+                self.order.push_back(Kept { side, key: key.clone(), at });
+                self.first.kept.entry(key).or_default().push_back(Waiting { value, number, matched });
+            }
+            Side::Second => {
+                let Placed { value, key, at } = self.second.head.take().expect("it is the next one");
+                self.let_fall(at);
+                let others = self.first.kept.get_mut(&key);
+                let matched = pair(others, |other| self.out.push_back(Joined::Both(other, value.clone())));
+                let number = self.second.number - 1;
+                self.make_room(1, number);
+                self.order.push_back(Kept { side, key: key.clone(), at });
+                self.second.kept.entry(key).or_default().push_back(Waiting { value, number, matched });
+            }
+        }
+        true
+    }
+
+    /// Lets go of what is too far from here.
+    fn let_fall(&mut self, at: u64) {
+        while self.order.front().is_some_and(|oldest| at - oldest.at > self.bound.distance) {
+            self.drop_oldest();
+        }
+    }
+
+    fn make_room(&mut self, source: usize, number: u64) {
+        if self.order.len() < self.bound.most {
+            return;
+        }
+        if !self.bound.forget {
+            let most = self.bound.most;
+            fail(format!(
+                "source {source}, its number {number}: {most} values are kept, and no more may be; allow more of them, a \
+                 shorter time, or `forget_oldest`"
+            ));
+        }
+        self.drop_oldest();
+    }
+
+    /// The oldest value falls out of the bound; false if there is none.
+    fn drop_oldest(&mut self) -> bool {
+        let Some(Kept { side, key, .. }) = self.order.pop_front() else { return false };
+        let (joined, source, number) = match side {
+            Side::First => match self.first.forget(&key) {
+                Waiting { matched: true, .. } => return true,
+                Waiting { value, number, .. } => (Joined::First(value), 0, number),
+            },
+            Side::Second => match self.second.forget(&key) {
+                Waiting { matched: true, .. } => return true,
+                Waiting { value, number, .. } => (Joined::Second(value), 1, number),
+            },
+        };
+        match self.bound.unmatched {
+            Unmatched::Drop => {}
+            Unmatched::Keep => self.out.push_back(joined),
+            Unmatched::Fail => {
+                fail(format!("source {source}, its number {number}: nothing in the other source belongs to this value"))
+            }
+        }
+        true
+    }
+}
+
+/// Pairs a value with all of these; false if there are none.
+fn pair<V: Clone>(others: Option<&mut VecDeque<Waiting<V>>>, mut put: impl FnMut(V)) -> bool {
+    let Some(others) = others else { return false };
+    for other in others {
+        other.matched = true;
+        put(other.value.clone());
+    }
+    true
+}
+
+impl<I: Iterator, J: Iterator, K, F, G> Iterator for Matches<I, J, K, F, G>
+where
+    I::Item: Clone,
+    J::Item: Clone,
+    K: Eq + Hash + Clone,
+    F: Fn(u64, &I::Item) -> (K, u64),
+    G: Fn(u64, &J::Item) -> (K, u64),
+{
+    type Item = Joined<I::Item, J::Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(joined) = self.out.pop_front() {
+                return Some(joined);
+            }
+            if !self.step() && self.out.is_empty() {
+                return None;
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+use super::Source;
+use millstream_core::Event;
+use std::collections::VecDeque;
+
+/// Several sources, one value of each in turn. See [`round_robin`].
+#[derive(Clone, Debug)]
+pub struct RoundRobin<X> {
+    sources: Vec<X>,
+}
+
+/// Several sources merged: a value of each in turn, from the first to the last and again. One that has ended loses its turn,
+/// and the others go on; it ends with the last of them. So the order is that of (a value's number in its source, its source).
+///
+/// Nothing is kept. It waits for the source whose turn it is, as [`zip`](super::zip) does. A failure of a source fails the
+/// run. Sources of different types go in as `Box<dyn Iterator<Item = T> + Send>`; what should say where it came from is
+/// given that by a `map`.
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let merged = source::round_robin([vec!["a1", "a2", "a3"], vec!["b1"], vec!["c1", "c2"]]);
+/// assert_eq!(pipeline().collect(&Rings::new(), merged)?, ["a1", "b1", "c1", "a2", "c2", "a3"]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+pub fn round_robin<X>(sources: impl IntoIterator<Item = X>) -> RoundRobin<X> {
+    RoundRobin { sources: sources.into_iter().collect() }
+}
+
+impl<T: Event, X: Source<T>> Source<T> for RoundRobin<X> {
+    type Values = InTurn<X::Values>;
+    const WAITS: bool = X::WAITS;
+
+    fn values(self) -> Self::Values {
+        InTurn { turns: self.sources.into_iter().map(Source::values).collect() }
+    }
+}
+
+/// The values of a [`RoundRobin`].
+#[derive(Clone, Debug)]
+pub struct InTurn<I> {
+    /// Those that have not ended, whose turn is next first.
+    turns: VecDeque<I>,
+}
+
+impl<I: Iterator> Iterator for InTurn<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        while let Some(mut source) = self.turns.pop_front() {
+            if let Some(value) = source.next() {
+                self.turns.push_back(source);
+                return Some(value);
+            }
+        }
+        None
+    }
+}

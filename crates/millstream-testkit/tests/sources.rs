@@ -1,0 +1,219 @@
+//! Joins of sources: what they mean on lists is what every deployment gets, whatever the schedule.
+
+use millstream_core::failure::fail;
+use millstream_core::model::{Listed, sources};
+use millstream_core::{Arrow, Event, Joined, Model, Modelled, Own, Val, pipeline};
+use millstream_exec::{Carried, Everywhere, Inline, Queued, Queues, Rings, Run, RunError, Runner, Source, source};
+use millstream_testkit::within;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::fmt::Debug;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+/// Every deployment gives of a source what the model gives of the list that the source means.
+fn assert_means<T, P, X>(p: &P, source: impl Fn() -> X, meaning: Vec<T>, capacity: usize)
+where
+    T: Event + Clone,
+    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Listed + Own<Owned: PartialEq + Debug>>,
+    X: Source<T>,
+{
+    let slots = Ok(p.model_slots(meaning));
+    assert_eq!(Runner::collect_slots(&Model, p, source()), slots, "model");
+    assert_eq!(Inline::new(Rings::new().ring(capacity)).collect_slots(p, source()), slots, "inline");
+    assert_eq!(Queues::new().capacity(capacity).collect_slots(p, source()), slots, "queues");
+    for workers in 1..=3 {
+        let rings = Rings::new().ring(capacity).workers(workers);
+        assert_eq!(Runner::collect_slots(&rings, p, source()), slots, "{workers} workers");
+    }
+}
+
+fn shown<T: Event + Debug + Clone>() -> impl Everywhere<In = Val<T>, Out = Val<String>> {
+    pipeline::<T>().shard(2, |p| p.map(|x| format!("{x:?}")))
+}
+
+/// Values with small keys, and times that go up by small steps.
+fn timed(length: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
+    vec((0..4_u8, 0..5_u64), 0..length).prop_map(|steps| {
+        let mut time = 0;
+        let on = |(key, step)| {
+            time += step;
+            (key, time)
+        };
+        steps.into_iter().map(on).collect()
+    })
+}
+
+/// As (key, place, value).
+fn placed(values: &[(u8, u64)], at: impl Fn(usize, u64) -> u64) -> Vec<(u8, u64, (u8, u64))> {
+    values.iter().enumerate().map(|(n, (key, time))| (*key, at(n, *time), (*key, *time))).collect()
+}
+
+fn pairs<A, B>(joined: Vec<Joined<A, B>>) -> Vec<(A, B)> {
+    let both = |joined| match joined {
+        Joined::Both(a, b) => Some((a, b)),
+        Joined::First(_) | Joined::Second(_) => None,
+    };
+    joined.into_iter().filter_map(both).collect()
+}
+
+type Pair = ((u8, u64), (u8, u64));
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn zipped_by_number(a in vec(any::<u8>(), 0..40), b in vec(any::<i8>(), 0..40), log in 0..5_u32) {
+        let zip = || source::zip(a.clone(), source::ready(b.clone()));
+        assert_means(&shown(), zip, sources::zip(a.clone(), b.clone()), 1 << log);
+    }
+
+    #[test]
+    fn in_turn(all in vec(vec(any::<u8>(), 0..20), 0..5), log in 0..5_u32) {
+        assert_means(&shown(), || source::round_robin(all.clone()), sources::round_robin(all.clone()), 1 << log);
+    }
+
+    #[test]
+    fn by_time_then_source(all in vec(timed(20), 0..5), log in 0..5_u32) {
+        let merged = || source::by_timestamp(all.clone(), |(_, time)| *time);
+        assert_means(&shown(), merged, sources::by_timestamp(all.clone(), |(_, time)| *time), 1 << log);
+    }
+
+    #[test]
+    fn by_key_within_numbers(a in timed(30), b in timed(30), distance in 0..8_u64, log in 0..5_u32) {
+        let at = |n, _| n as u64;
+        let meaning = sources::join(distance, &placed(&a, at), &placed(&b, at));
+        let join = || source::join_by_number(distance, a.clone(), |(key, _)| *key, b.clone(), |(key, _)| *key);
+        assert_means(&shown::<Pair>(), join, pairs(meaning.clone()), 1 << log);
+        assert_means(&shown::<Joined<_, _>>(), || join().outer(), meaning, 1 << log);
+    }
+
+    #[test]
+    fn by_key_within_time(a in timed(30), b in timed(30), distance in 0..20_u64, log in 0..5_u32) {
+        let at = |_, time| time;
+        let meaning = sources::join(distance, &placed(&a, at), &placed(&b, at));
+        let place = |(key, time): &(u8, u64)| (*key, *time);
+        let join = || source::join_by_time(distance, 1000, a.clone(), place, b.clone(), place);
+        assert_means(&shown::<Pair>(), join, pairs(meaning.clone()), 1 << log);
+        assert_means(&shown::<Joined<_, _>>(), || join().outer(), meaning, 1 << log);
+    }
+
+    #[test]
+    fn joins_of_joins(all in vec(vec(any::<u8>(), 0..20), 0..4), b in timed(30)) {
+        let join = || source::zip(source::round_robin(all.clone()), source::by_timestamp([b.clone()], |(_, time)| *time));
+        assert_means(&shown(), join, sources::zip(sources::round_robin(all.clone()), b.clone()), 4);
+    }
+}
+
+/// What a run of this source fails with, on whatever it runs.
+fn failure<T: Event + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> String {
+    let on_rings = |workers| Run::collect(&shown(), &Rings::new().ring(2).workers(workers), source()).unwrap_err();
+    let error = on_rings(1).to_string();
+    assert_eq!(on_rings(3).to_string(), error);
+    assert_eq!(Inline::default().collect(&shown(), source()).unwrap_err().to_string(), error);
+    assert_eq!(Queues::new().collect(&shown(), source()).unwrap_err().to_string(), error);
+    error
+}
+
+#[test]
+fn a_time_out_of_order_names_source_and_number() {
+    let sources = || source::by_timestamp([vec![1_u64, 5, 9], vec![2, 7, 6, 8]], |time| *time);
+    let expected = "stage \"source\", number 4: source 1, its number 2: a value of time 6 behind one of time 7; ";
+    assert_eq!(failure(sources).split_inclusive("; ").next(), Some(expected));
+    let place = |x: &(u8, u64)| *x;
+    let join = || source::join_by_time(3, 10, vec![(0, 5)], place, vec![(1, 4), (1, 3)], place);
+    let expected = "stage \"source\", number 0: source 1, its number 1: a value of time 3 behind one of time 4; ";
+    assert_eq!(failure(join).split_inclusive("; ").next(), Some(expected));
+}
+
+#[test]
+fn a_source_that_fails_fails_the_run_at_the_number_it_would_have_had() {
+    let failing = || (0..3_u64).map(|x| if x == 2 { fail("the line is cut") } else { x });
+    let expected = "stage \"source\", number 5: the line is cut";
+    assert_eq!(
+        failure(|| source::round_robin([
+            Box::new(0..9_u64) as Box<dyn Iterator<Item = u64> + Send>,
+            Box::new(failing())
+        ])),
+        expected
+    );
+    assert_eq!(failure(|| source::zip(failing(), 'a'..)), "stage \"source\", number 2: the line is cut");
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
+    let place = |x: &(u8, u64)| *x;
+    let asked = vec![(0, 0), (1, 0), (2, 0)];
+    let answered = vec![(2, 1), (1, 1), (0, 1)];
+    let join = |most| source::join_by_time(5, most, asked.clone(), place, answered.clone(), place);
+    let pair = |key| ((key, 0), (key, 1));
+    let collect = |join| Run::collect(&pipeline::<Pair>(), &Rings::new(), join);
+    assert_eq!(collect(join(6)), Ok(vec![pair(2), pair(1), pair(0)]));
+    let expected = "stage \"source\", number 2: source 1, its number 2: 5 values are kept, and no more may be; ";
+    assert!(matches!(&collect(join(5)), Err(RunError::Stage { .. })));
+    assert_eq!(failure(|| join(5)).split_inclusive("; ").next(), Some(expected));
+    // With room for three, the first one falls out when the first answer has come, the second with the next.
+    let forgetful = Run::collect(&pipeline::<Pair>(), &Rings::new(), join(3).forget_oldest());
+    assert_eq!(forgetful, Ok(vec![pair(2), pair(1)]));
+    let outer = Run::collect(&pipeline::<Joined<_, _>>(), &Rings::new(), join(3).forget_oldest().outer());
+    let all =
+        vec![Joined::Both((2, 0), (2, 1)), Joined::First((0, 0)), Joined::Both((1, 0), (1, 1)), Joined::Second((0, 1))];
+    assert_eq!(outer, Ok(all));
+}
+
+#[test]
+fn a_value_that_finds_nothing_can_fail_the_run() {
+    let join = || source::join_by_number(1, [1_u64, 2, 3], |n| *n, [1, 2, 4], |n| *n).fail_unmatched();
+    let expected =
+        "stage \"source\", number 2: source 0, its number 2: nothing in the other source belongs to this value";
+    assert_eq!(failure(join), expected);
+}
+
+/// Two threads send through channels of one place, at their own pace: the join waits for whose turn it is, and never for ever.
+#[test]
+fn live_sources_hold_each_other_back_and_nobody_hangs() {
+    for workers in 1..=3 {
+        let run = move || {
+            let ((left, lefts), (right, rights)) = (sync_channel(1), sync_channel(1));
+            std::thread::spawn(move || (0..300_u64).try_for_each(|n| left.send(n)));
+            std::thread::spawn(move || (0..200_u64).try_for_each(|n| right.send(n)));
+            let rings = Rings::new().ring(2).workers(workers);
+            let zipped = Run::collect(&pipeline::<(u64, u64)>(), &rings, source::zip(lefts, rights));
+            let ((left, lefts), (right, rights)) = (sync_channel(1), sync_channel(1));
+            std::thread::spawn(move || (0..300_u64).try_for_each(|n| left.send(n)));
+            std::thread::spawn(move || (0..200_u64).try_for_each(|n| right.send(n)));
+            (zipped, Run::collect(&pipeline::<u64>(), &rings, source::round_robin([lefts, rights])))
+        };
+        let (zipped, merged) = within(Duration::from_secs(60), run).unwrap();
+        assert_eq!(zipped, Ok((0..200).map(|n| (n, n)).collect()));
+        assert_eq!(merged, Ok((0..200).flat_map(|n| [n, n]).chain(200..300).collect()));
+    }
+}
+
+/// A pair comes before anything is asked for that it does not need.
+#[test]
+fn a_pair_comes_as_soon_as_its_later_value_has() {
+    let run = || {
+        let ((left, lefts), (right, rights)) = (sync_channel(9), sync_channel(9));
+        let (out, seen) = sync_channel(9);
+        let join = source::join_by_number(3, lefts, |n: &u64| *n, rights, |n: &u64| *n);
+        let run = std::thread::spawn(move || {
+            let p = pipeline::<(u64, u64)>();
+            p.run(&Rings::new().workers(1), join, move |_, pair| out.send(*pair).unwrap()).map(|_| ())
+        });
+        for n in 0..5 {
+            left.send(n).unwrap();
+            right.send(n).unwrap();
+            assert_eq!(seen.recv(), Ok((n, n)));
+        }
+        drop((left, right));
+        run.join().unwrap()
+    };
+    assert_eq!(within(Duration::from_secs(60), run), Ok(Ok(())));
+}
+
+#[test]
+fn an_endless_source_ends_where_the_other_one_can_find_nothing_more() {
+    let join = source::join_by_number(2, [3_u64, 1], |n| *n, 0_u64.., |n| *n);
+    assert_eq!(Run::collect(&pipeline::<(u64, u64)>(), &Rings::new(), join), Ok(vec![(1, 1)]));
+}
