@@ -1,7 +1,25 @@
-//! `cargo xtask docs`: the API documentation, with warnings as errors.
+//! `cargo xtask docs`: the API documentation, with warnings as errors, and the book.
 
+use crate::book;
 use crate::cmd::{Cmd, Result};
+use crate::report::Report;
 
-pub(crate) fn run() -> Result {
-    Cmd::cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings").run()
+/// How much to build.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Install mdbook if it is missing (minutes), and build the book; its links are checked and its examples tested anyway
+    #[arg(long)]
+    book: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result {
+    let mut report = Report::default();
+    report.must("api", || {
+        Cmd::cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings").run()
+    });
+    report.must("book", book::check);
+    if args.book || crate::tools::mdbook(false).is_ok() {
+        report.step("mdbook", || book::build(args.book));
+    }
+    report.finish()
 }

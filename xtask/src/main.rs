@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a program: its results go to standard output")]
 
 mod bench;
+mod book;
 mod cmd;
 mod docs;
 mod lint;
@@ -38,8 +39,8 @@ enum Chore {
     Test(test::Args),
     /// Formatting, clippy, tidy rules, licences and sources of dependencies
     Lint(lint::Args),
-    /// The API documentation, with warnings as errors
-    Docs,
+    /// The API documentation, with warnings as errors, and the book
+    Docs(docs::Args),
     /// Run benches; every argument goes to millstream-bench
     Bench(bench::Args),
     /// Record a bench with perf
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test(args) => test::run(&args),
         Chore::Lint(args) => lint::run(&args),
-        Chore::Docs => docs::run(),
+        Chore::Docs(args) => docs::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Rows => rows::run(),

@@ -175,7 +175,7 @@ fn anchor_exists(root: &Path, anchor: &str) -> std::result::Result<(), String> {
 }
 
 /// The anchors of a page's headings, made as GitHub makes them.
-fn anchors(page: &str) -> BTreeSet<String> {
+pub(crate) fn anchors(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut fenced = false;
     for line in page.lines() {

@@ -45,6 +45,24 @@ pub(crate) fn deny(install: bool) -> Result<(), String> {
         .map_err(|error| error.message)
 }
 
+/// The version of mdbook that is installed where it is missing.
+const MDBOOK: &str = "0.5.4";
+
+/// mdbook. Building it takes minutes, so this is done only on request.
+pub(crate) fn mdbook(install: bool) -> Result<(), String> {
+    if Cmd::new("mdbook", ["--version"]).succeeds() {
+        return Ok(());
+    }
+    if !install {
+        return Err("mdbook is not installed; `cargo xtask docs --book` installs it".to_owned());
+    }
+    // Without its server, which takes most of the time.
+    Cmd::cargo(&format!("install mdbook --locked --no-default-features --version {MDBOOK}"))
+        .own_target("mdbook")
+        .run()
+        .map_err(|error| error.message)
+}
+
 /// perf, which no package manager of Rust can install.
 pub(crate) fn perf() -> Result<(), String> {
     if Cmd::new("perf", ["--version"]).succeeds() {

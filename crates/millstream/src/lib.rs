@@ -57,6 +57,9 @@ pub mod prelude {
     };
 }
 
+#[cfg(all(doctest, feature = "cli", feature = "testkit"))]
+mod book;
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct ReadmeDoctests;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
+mod book;
 mod copying;
 mod deployments;
 mod failures;

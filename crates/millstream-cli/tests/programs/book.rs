@@ -1,0 +1,52 @@
+//! The book's console sessions say what happens.
+
+use crate::scene::{Scene, skipped};
+use std::path::Path;
+use std::process::Command;
+
+/// A command, and what the page says that it prints.
+#[derive(Debug, Default)]
+struct Session {
+    command: String,
+    prints: String,
+}
+
+/// The sessions of a page's `console` blocks.
+fn sessions(page: &str) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match (inside, line) {
+            (false, "```console") => inside = true,
+            (true, "```") => inside = false,
+            (true, line) => match (line.strip_prefix("$ "), sessions.last_mut()) {
+                (Some(command), _) => sessions.push(Session { command: command.to_owned(), ..Session::default() }),
+                (None, Some(last)) => last.prints += &format!("{line}\n"),
+                (None, None) => panic!("a block begins with {line:?}"),
+            },
+            _ => {}
+        }
+    }
+    assert!(!inside, "a block is not closed");
+    sessions
+}
+
+#[test]
+fn the_shell_sessions_are_as_written() {
+    let bash = |command: &str| Command::new("bash").args(["-c", command]).output();
+    let here = bash("command -v timeout mkfifo paste tee xargs yes").is_ok_and(|output| output.status.success());
+    if !here {
+        return skipped("the_shell_sessions_are_as_written", "bash or a program that the page uses is not there");
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/shell.md");
+    let sessions = sessions(&std::fs::read_to_string(page).expect("the page"));
+    assert!(sessions.len() > 5, "{sessions:?}");
+    let bin = Path::new(env!("CARGO_BIN_EXE_millstream")).parent().expect("a directory").display();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+    let scene = Scene::new();
+    for Session { command, prints } in &sessions {
+        let mut shell = scene.command("bash", "-c");
+        let output = shell.arg(command).env("PATH", &path).output().expect("bash starts");
+        assert_eq!(&String::from_utf8_lossy(&output.stdout), prints, "{command}");
+    }
+}

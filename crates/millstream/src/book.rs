@@ -1,0 +1,16 @@
+//! The book's examples.
+
+macro_rules! pages {
+    ($($page:ident: $path:literal),*) => {$(
+        #[doc = include_str!(concat!("../../../docs/book/src/", $path))]
+        struct $page;
+    )*};
+}
+pages!(
+    FirstHour: "first-hour.md",
+    Laws: "laws.md",
+    ComingFrom: "coming-from.md",
+    Shell: "shell.md",
+    Windows: "windows.md",
+    NotApplicable: "not-applicable.md"
+);

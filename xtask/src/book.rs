@@ -1,0 +1,99 @@
+//! docs/book: every page is in the summary, every link of the documents leads somewhere, and mdbook builds it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::cmd::{Cmd, Result, failure, read, root};
+use crate::report::Step;
+use crate::rows::anchors;
+use crate::tools;
+
+const PAGES: &str = "docs/book/src";
+const SUMMARY: &str = "SUMMARY.md";
+
+/// What leads nowhere, and which pages nothing leads to.
+pub(crate) fn check() -> Result {
+    let wrong = wrong_in(&root().join(PAGES))?;
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(failure(wrong.join("\n")))
+}
+
+/// Builds the book, if mdbook is there or is to be installed.
+pub(crate) fn build(install: bool) -> Result<Step> {
+    if let Err(reason) = tools::mdbook(install) {
+        return Ok(Step::Skipped(reason));
+    }
+    Cmd::new("mdbook", ["build", "docs/book"]).run()?;
+    Ok(Step::Done)
+}
+
+fn wrong_in(pages: &Path) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let mut names = BTreeSet::new();
+    let entries = std::fs::read_dir(pages).map_err(|error| failure(format!("{}: {error}", pages.display())))?;
+    for entry in entries.flatten() {
+        names.insert(entry.file_name().to_string_lossy().into_owned());
+    }
+    let summary = read(&pages.join(SUMMARY))?;
+    let listed: BTreeSet<&str> = links(&summary).collect();
+    for page in names.iter().filter(|name| *name != SUMMARY && !listed.contains(name.as_str())) {
+        wrong.push(format!("{page} is not in {SUMMARY}"));
+    }
+    for page in &names {
+        let text = read(&pages.join(page))?;
+        for link in links(&text).filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page } else { file };
+            match std::fs::read_to_string(pages.join(target)) {
+                Err(error) => wrong.push(format!("{page}: {link}: {error}")),
+                Ok(text) if !anchor.is_empty() && !anchors(&text).contains(anchor) => {
+                    wrong.push(format!("{page}: {link}: no such heading"));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Where the links of a page lead, but for those in its code.
+fn links(page: &str) -> impl Iterator<Item = &str> {
+    let mut fenced = false;
+    let prose = page.lines().filter(move |line| {
+        let fence = line.starts_with("```");
+        fenced ^= fence;
+        !fence && !fenced
+    });
+    prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_found_in_prose() {
+        let page = "[a](a.md) and [b](b.md#c)\n```\n[no](no.md)\n```\n- [c](#d)\n";
+        assert_eq!(links(page).collect::<Vec<_>>(), ["a.md", "b.md#c", "#d"]);
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write(SUMMARY, "- [One](one.md)\n- [Gone](gone.md)\n");
+        write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com)\n");
+        write("two.md", "# Two\n");
+        let wrong = wrong_in(dir.path()).unwrap();
+        assert_eq!(wrong.len(), 3, "{wrong:?}");
+        let told = |what: &str| wrong.iter().any(|line| line.contains(what));
+        assert!(told("two.md is not in SUMMARY.md") && told("gone.md") && told("two.md#none: no such heading"));
+    }
+
+    #[test]
+    fn the_book_leads_somewhere() {
+        assert_eq!(wrong_in(&root().join(PAGES)).unwrap(), Vec::<String>::new());
+    }
+}
