@@ -1,0 +1,100 @@
+//! Guy Steele's word split: a text is cut anywhere, the pieces are split by whoever is free, and put together in order.
+//!
+//! What makes it parallel is that pieces can be put together without looking at the text again: a piece is either without a
+//! blank, or it is what stands in front of its first blank, whole words, and what stands behind its last one. (Steele,
+//! "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
+//!
+//! `cargo run --release -p millstream --example word_split < FILE` counts the words of a text.
+
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
+use millstream::prelude::*;
+use std::io::Read;
+
+/// A piece of a text, split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// No blank.
+    Chunk(String),
+    /// At least one.
+    Segment { before: String, words: Vec<String>, behind: String },
+}
+
+fn split(text: &str) -> Piece {
+    let Some((before, rest)) = text.split_once(char::is_whitespace) else { return Piece::Chunk(text.to_owned()) };
+    let (middle, behind) = rest.rsplit_once(char::is_whitespace).unwrap_or(("", rest));
+    let words = middle.split_whitespace().map(str::to_owned).collect();
+    Piece::Segment { before: before.to_owned(), words, behind: behind.to_owned() }
+}
+
+/// The words that this piece completes; `open` is the word that was begun before it, and then the one that it begins.
+fn complete(open: &mut String, piece: &Piece) -> Vec<String> {
+    match piece {
+        Piece::Chunk(letters) => {
+            open.push_str(letters);
+            Vec::new()
+        }
+        Piece::Segment { before, words, behind } => {
+            open.push_str(before);
+            let first = Some(std::mem::replace(open, behind.clone())).filter(|word| !word.is_empty());
+            first.into_iter().chain(words.iter().cloned()).collect()
+        }
+    }
+}
+
+/// From pieces of a text to its words, with so many tasklets. The text ends with a blank.
+fn words(tasklets: usize) -> impl Pipeline<In = Val<String>, Out = Val<String>> {
+    pipeline!(
+        pipeline::<String>()
+            >>> .shard(tasklets, |p| p.map(|text| split(text)))
+            >>> .scan(String::new(), complete)
+            >>> .flatten()
+    )
+}
+
+/// A text in pieces of so many characters, and a blank behind it.
+fn pieces(text: &str, length: usize) -> impl Iterator<Item = String> + Send + use<> {
+    let letters: Vec<char> = text.chars().collect();
+    let pieces: Vec<String> = letters.chunks(length).map(|piece| piece.iter().collect()).collect();
+    pieces.into_iter().chain([" ".to_owned()])
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let split = Runner::collect(&Rings::new(), &words(4), pieces(&text, 4096))?;
+    println!("{} words", split.len());
+    assert!(split.iter().map(String::as_str).eq(text.split_whitespace()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&str; 7] = [
+        "",
+        " ",
+        "This is a sample",
+        "  Here is another sample ",
+        "JustOneWord",
+        " \t\n\u{2003}",
+        "Grüße an Łódź,\nund   zurück",
+    ];
+
+    #[test]
+    fn pieces_of_every_length_give_the_words_on_every_deployment() {
+        for text in TEXTS {
+            let brute: Vec<&str> = text.split_whitespace().collect();
+            for length in 1..=text.len() + 1 {
+                for tasklets in 1..=3 {
+                    let (p, pieces) = (words(tasklets), || pieces(text, length));
+                    assert_eq!(p.model(pieces()), brute, "{text:?} in pieces of {length}");
+                    assert_eq!(Runner::collect(&Inline::default(), &p, pieces()).unwrap(), brute);
+                    let rings = Rings::new().ring(2).workers(tasklets);
+                    assert_eq!(Runner::collect(&rings, &p, pieces()).unwrap(), brute);
+                }
+            }
+        }
+    }
+}
