@@ -43,7 +43,7 @@ pub use flow::{
     Snd, Swapped, Twice, Val,
 };
 pub use joined::Joined;
-pub use marker::{KeepsClock, Quiet, Stateless};
+pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
 pub use pipe::{DeadLetter, Fault, Late, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;

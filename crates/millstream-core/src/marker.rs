@@ -4,7 +4,7 @@
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to keep its clock, so it cannot stand inside a combinator that joins by number",
     label = "this body may give its outputs new numbers",
-    note = "`flat_map`, `flatten`, `compact` and `windows_by` number their outputs afresh: they belong in front of the combinator or behind it",
+    note = "`flat_map`, `flatten`, `compact`, `windows_by` and `unordered` number their outputs afresh: they belong in front of the combinator or behind it",
     note = "inside, make one value of each: `.map(..)` to a `Vec`; behind the combinator, `.flatten()` takes it apart",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock`"
 )]
@@ -27,3 +27,14 @@ pub trait Stateless {}
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
 )]
 pub trait Quiet {}
+
+/// Gives the same output for the same input, in every run and on every deployment: what every stage but
+/// [`unordered`](crate::AsyncExt::unordered) promises, as long as its closures keep their part of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to give the same output in every run",
+    label = "this pipeline may give its outputs in another order in every run",
+    note = "`unordered` gives what it has as soon as it has it, so what compares deployments refuses it: `map_async` keeps the order",
+    note = "`Run` runs it: `.run(&rings, ..)`, `.collect(&rings, ..)`",
+    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..>`"
+)]
+pub trait Determinate {}

@@ -37,6 +37,7 @@ mod take_while;
 mod tee;
 mod then;
 mod try_map;
+mod unordered;
 mod windows;
 mod windows_by;
 
@@ -77,6 +78,7 @@ pub use take_while::TakeWhile;
 pub use tee::Tee;
 pub use then::Then;
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
+pub use unordered::Unordered;
 pub use windows::Windows;
 pub(crate) use windows_by::WindowShape;
 pub use windows_by::{Late, OpenWindows, TimeWindow, Window, WindowsBy};

@@ -1,7 +1,7 @@
 use crate::{Carried, Pipeline, Rings, Wiring};
 use millstream_core::model::{Extent, Listed, Model};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, KeepsClock, On, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Stateless};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -178,6 +178,7 @@ impl<A, B, Known> std::fmt::Debug for BoxPipeline<A, B, Known> {
     }
 }
 
+impl<A, B, Known> Determinate for BoxPipeline<A, B, Known> {}
 impl<A, B> KeepsClock for BoxPipeline<A, B, AnyPipe> {}
 impl<A, B> KeepsClock for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> KeepsClock for BoxPipeline<A, B, PurePipe> {}

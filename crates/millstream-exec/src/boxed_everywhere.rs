@@ -2,7 +2,7 @@ use crate::boxed::{AnyPipe, Erased, Fits, PurePipe, QuietPipe};
 use crate::{Carried, Everywhere, Queue, Queued, Queues, QueuesWiring, Rings, Wiring};
 use millstream_core::model::{Extent, Listed, Model};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, KeepsClock, On, Own, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Own, Quiet, Stateless};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -76,6 +76,7 @@ impl<A, B, Known> std::fmt::Debug for BoxEverywhere<A, B, Known> {
 
 // `BoxPipeline` is enough of a hint.
 #[diagnostic::do_not_recommend]
+impl<A, B, Known> Determinate for BoxEverywhere<A, B, Known> {}
 impl<A, B> KeepsClock for BoxEverywhere<A, B, AnyPipe> {}
 #[diagnostic::do_not_recommend]
 impl<A, B> KeepsClock for BoxEverywhere<A, B, QuietPipe> {}

@@ -8,13 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// At most `limit` futures and results, in the order of their numbers. Once warm, it allocates nothing.
-pub(crate) struct Flights<Fut: Future> {
-    limit: usize,
+/// Seats for futures, used again and again: once warm, it allocates nothing.
+pub(crate) struct Seats<Fut: Future> {
     seats: Vec<Seat<Fut>>,
     free: Vec<usize>,
-    /// The numbers that have a seat, and which.
-    order: VecDeque<(u64, usize)>,
     wakes: Arc<Wakes>,
     woken: Vec<usize>,
 }
@@ -26,18 +23,13 @@ struct Seat<Fut: Future> {
     wakeable: Wakeable,
 }
 
-impl<Fut: Future> Flights<Fut> {
-    pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
-        let (seats, free, order) = (Vec::new(), Vec::new(), VecDeque::new());
-        Flights { limit, seats, free, order, wakes, woken: Vec::new() }
+impl<Fut: Future> Seats<Fut> {
+    pub(crate) fn new(wakes: Arc<Wakes>) -> Self {
+        Seats { seats: Vec::new(), free: Vec::new(), wakes, woken: Vec::new() }
     }
 
-    pub(crate) fn full(&self) -> bool {
-        self.order.len() == self.limit
-    }
-
-    /// Starts the future of the next number that has one.
-    pub(crate) fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
+    /// Makes a future and polls it, in the seat whose index this gives.
+    pub(crate) fn start(&mut self, make: impl FnOnce() -> Fut) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
             let wakeable = self.wakes.wakeable(self.seats.len());
             self.seats.push(Seat { future: Box::pin(None), landed: None, wakeable });
@@ -51,28 +43,80 @@ impl<Fut: Future> Flights<Fut> {
             }
             Err(payload) => seat.landed = Some(Err(payload)),
         }
-        self.order.push_back((number, index));
+        index
     }
 
-    /// Polls those who were woken, each once, if there are any: between `enter` and the drop of what it gives. Whether
-    /// there were any. Then it is not told of wake-ups before [`leave`](Flights::leave).
-    pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G) -> bool {
+    /// Polls those who were woken, each once, if there are any: between `enter` and the drop of what it gives; `polled`
+    /// is told of each. Whether there were any. Then it is not told of wake-ups before [`leave`](Seats::leave).
+    pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G, mut polled: impl FnMut(usize, bool)) -> bool {
         self.wakes.attend(&mut self.woken);
         if self.woken.is_empty() {
             return false;
         }
         let _entered = enter();
         for index in self.woken.iter().copied() {
-            self.seats[index].wakeable.polled();
-            self.seats[index].poll();
+            let seat = &mut self.seats[index];
+            let flew = seat.landed.is_none() && seat.future.is_some();
+            seat.wakeable.polled();
+            seat.poll();
+            polled(index, flew && seat.landed.is_some());
         }
         self.woken.clear();
         true
     }
 
-    /// Whether nobody was woken since [`poll_woken`](Flights::poll_woken).
+    /// Whether nobody was woken since [`poll_woken`](Seats::poll_woken).
     pub(crate) fn leave(&self) -> bool {
         self.wakes.leave()
+    }
+
+    pub(crate) fn landed(&self, index: usize) -> bool {
+        self.seats[index].landed.is_some()
+    }
+
+    /// What has landed in this seat, which is free then.
+    pub(crate) fn take(&mut self, index: usize) -> Option<Finished<Fut::Output>> {
+        let landed = self.seats[index].landed.take()?;
+        self.free.push(index);
+        Some(landed)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.seats.clear();
+    }
+}
+
+/// At most `limit` futures and results, in the order of their numbers.
+pub(crate) struct Flights<Fut: Future> {
+    limit: usize,
+    seats: Seats<Fut>,
+    /// The numbers that have a seat, and which.
+    order: VecDeque<(u64, usize)>,
+}
+
+impl<Fut: Future> Flights<Fut> {
+    pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
+        Flights { limit, seats: Seats::new(wakes), order: VecDeque::new() }
+    }
+
+    pub(crate) fn full(&self) -> bool {
+        self.order.len() == self.limit
+    }
+
+    /// Starts the future of the next number that has one.
+    pub(crate) fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
+        let index = self.seats.start(make);
+        self.order.push_back((number, index));
+    }
+
+    /// As [`Seats::poll_woken`].
+    pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G) -> bool {
+        self.seats.poll_woken(enter, |_, _| ())
+    }
+
+    /// Whether nobody was woken since [`poll_woken`](Flights::poll_woken).
+    pub(crate) fn leave(&self) -> bool {
+        self.seats.leave()
     }
 
     /// What has landed at this number, or nothing if no future was started there; none while it is in flight. Numbers
@@ -80,8 +124,7 @@ impl<Fut: Future> Flights<Fut> {
     pub(crate) fn land(&mut self, number: u64) -> Option<Option<Finished<Fut::Output>>> {
         match self.order.front() {
             Some((first, index)) if *first == number => {
-                let landed = self.seats[*index].landed.take()?;
-                self.free.push(*index);
+                let landed = self.seats.take(*index)?;
                 self.order.pop_front();
                 Some(Some(landed))
             }
@@ -91,7 +134,7 @@ impl<Fut: Future> Flights<Fut> {
 
     /// Whether the future of this number is in flight.
     pub(crate) fn in_flight(&self, number: u64) -> bool {
-        self.order.front().is_some_and(|(first, index)| *first == number && self.seats[*index].landed.is_none())
+        self.order.front().is_some_and(|(first, index)| *first == number && !self.seats.landed(*index))
     }
 
     /// Drops everything, futures in flight between `enter` and the drop of what it gives.

@@ -13,6 +13,7 @@
 //! # Ok::<(), millstream_exec::RunError>(())
 //! ```
 
+mod arrivals;
 mod async_stage;
 mod boxed;
 #[cfg(feature = "queues")]
@@ -57,6 +58,7 @@ mod stepped;
 mod stream;
 mod sync;
 mod tasklet;
+mod unordered_stage;
 mod wait;
 mod wakes;
 mod wiring;

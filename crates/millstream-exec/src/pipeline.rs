@@ -1,7 +1,7 @@
 use crate::Rings;
-use millstream_core::{Arrow, Deploy, Model};
+use millstream_core::{Arrow, Deploy, Determinate, Model};
 
-/// A pipeline that every deployment of this crate can run: what a function says that returns one.
+/// A pipeline that every deployment of this crate can run, and to the same output: what a function says that returns one.
 ///
 /// ```
 /// use millstream_core::{Arrow, Val, pipeline};
@@ -12,9 +12,9 @@ use millstream_core::{Arrow, Deploy, Model};
 /// }
 /// ```
 ///
-/// Implemented for every combinator; nothing to implement.
-pub trait Pipeline: Arrow + Deploy<Model> + Deploy<Rings> {}
-impl<P: Arrow + Deploy<Model> + Deploy<Rings>> Pipeline for P {}
+/// Implemented for every combinator but [`unordered`](millstream_core::AsyncExt::unordered); nothing to implement.
+pub trait Pipeline: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
+impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Pipeline for P {}
 
 /// A [`Pipeline`] that [`Queues`](crate::Queues) run as well: one whose values are `Clone`.
 ///

@@ -1,5 +1,5 @@
 use crate::start::{Threads, wire, wire_fed};
-use crate::{Carried, Handle, Report, Rings, RunError, Runner, Sender, Source, Through};
+use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source, Through, runner};
 use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
 
 /// Running a pipeline on rings.
@@ -157,7 +157,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     where
         Self::Out: Own,
     {
-        Runner::collect(rings, self, source)
+        self.run_with(rings, source, Vec::new(), runner::push::<Self>).map(|(all, _)| all)
     }
 
     /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` gives.
@@ -173,7 +173,8 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     where
         Self::Out: Own,
     {
-        Runner::collect_slots(rings, self, source)
+        let (all, report) = self.run_with(rings, source, Vec::new(), runner::put::<Self>)?;
+        Ok(runner::padded(all, report.numbers))
     }
 }
 

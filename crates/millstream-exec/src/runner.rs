@@ -1,12 +1,12 @@
 use crate::{Carried, Inline, Rings, Run, RunError, Source};
 use millstream_core::model::Listed;
-use millstream_core::{Arrow, Deploy, Event, Flow, Model, Modelled, Own, SequenceNumber, Val, failure};
+use millstream_core::{Arrow, Deploy, Determinate, Event, Flow, Model, Modelled, Own, SequenceNumber, Val, failure};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A deployment with its options, and what it asks of a pipeline: one way to run the same value anywhere.
 ///
-/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run a pipeline whose shapes they carry; the
-/// output is the same. Code that does not care where a pipeline runs takes any of them:
+/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run a [determinate](Determinate) pipeline whose
+/// shapes they carry; the output is the same. Code that does not care where a pipeline runs takes any of them:
 ///
 /// ```
 /// use millstream_core::{Arrow, Full, Model, Val, pipeline};
@@ -51,8 +51,7 @@ pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
     where
         P::Out: Own,
     {
-        let push = |all: &mut Vec<_>, _, value: <P::Out as Flow>::Ref<'_>| all.push(P::Out::own(value));
-        self.run(pipeline, source, Vec::new(), push).map(|(all, _)| all)
+        self.run(pipeline, source, Vec::new(), push::<P>).map(|(all, _)| all)
     }
 
     /// Every slot of the output, by number, empty ones and END among them.
@@ -68,17 +67,35 @@ pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
     where
         P::Out: Own,
     {
-        let put = |all: &mut Vec<_>, SequenceNumber(number), value: <P::Out as Flow>::Ref<'_>| {
-            all.resize_with(number as usize, || None);
-            all.push(Some(P::Out::own(value)));
-        };
-        let (mut all, end) = self.run(pipeline, source, Vec::new(), put)?;
-        all.resize_with(end.0 as usize + 1, || None);
-        Ok(all)
+        let (all, end) = self.run(pipeline, source, Vec::new(), put::<P>)?;
+        Ok(padded(all, end))
     }
 }
 
-impl<T: Event, P: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own>> Runner<T, P> for Model {
+type Owned<P> = <<P as Arrow>::Out as Own>::Owned;
+
+/// A sink that keeps the values.
+pub(crate) fn push<P: Arrow<Out: Own>>(all: &mut Vec<Owned<P>>, _: SequenceNumber, value: <P::Out as Flow>::Ref<'_>) {
+    all.push(P::Out::own(value));
+}
+
+/// A sink that keeps the slots, up to the last value.
+pub(crate) fn put<P: Arrow<Out: Own>>(
+    all: &mut Vec<Option<Owned<P>>>,
+    SequenceNumber(number): SequenceNumber,
+    value: <P::Out as Flow>::Ref<'_>,
+) {
+    all.resize_with(number as usize, || None);
+    all.push(Some(P::Out::own(value)));
+}
+
+/// What [`put`] has kept, with the empty slots up to END.
+pub(crate) fn padded<T>(mut all: Vec<Option<T>>, end: SequenceNumber) -> Vec<Option<T>> {
+    all.resize_with(end.0 as usize + 1, || None);
+    all
+}
+
+impl<T: Event, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: Listed + Own>> Runner<T, P> for Model {
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
@@ -98,7 +115,7 @@ impl<T: Event, P: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own>> Runner<
     }
 }
 
-impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Rings {
+impl<T: Event, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Rings {
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
@@ -110,7 +127,7 @@ impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P>
     }
 }
 
-impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Inline {
+impl<T: Event, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Inline {
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
@@ -123,7 +140,7 @@ impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Runner<T, P>
 }
 
 #[cfg(feature = "queues")]
-impl<T: Event + Clone, P: Deploy<crate::Queues> + Arrow<In = Val<T>, Out: crate::Queued>> Runner<T, P>
+impl<T: Event + Clone, P: Deploy<crate::Queues> + Determinate + Arrow<In = Val<T>, Out: crate::Queued>> Runner<T, P>
     for crate::Queues
 {
     fn run<S: Send + 'static>(

@@ -1,4 +1,4 @@
-use crate::pipe::{AsIs, LeaveEmpty, MapAsync, Stop, Then};
+use crate::pipe::{AsIs, LeaveEmpty, MapAsync, Stop, Then, Unordered};
 use crate::{Arrow, Cause, Event, Flow};
 use std::future::Future;
 
@@ -90,6 +90,50 @@ pub trait AsyncExt: Arrow {
         Fut: Future<Output = Result<B, E>> + Send + 'static,
     {
         Then::new(self, MapAsync::new(limit, f, LeaveEmpty))
+    }
+
+    /// As [`map_async`](AsyncExt::map_async), but **gives the order up**: a result comes out as soon as it is there, and
+    /// one that takes long holds up nobody, until `limit` of them do. For what is written to a place where order does not
+    /// matter, and where waiting for it costs more than it is worth.
+    ///
+    /// The results are numbered afresh, as by [`flat_map`](crate::ClockExt::flat_map): a **new clock**, all its numbers
+    /// filled, its END empty. What is given up:
+    ///
+    /// - The same values come out of every run, and of the model, but **in any order**. Everything behind this stage sees
+    ///   them so: a `scan`, a `take`, a `delay` there may give something else in every run.
+    /// - An output cannot be joined with its input, so this stands in no body: the type lacks the marker
+    ///   [`KeepsClock`](crate::KeepsClock).
+    /// - Which of several failures ends the run is left to chance, and so is what came out before it.
+    /// - The type lacks the marker [`Determinate`](crate::Determinate), and so has every pipeline that this is a part of.
+    ///   What compares deployments or builds on repetition refuses it: `Pipeline`, `Runner`, boxes, `verify`, the testkit.
+    ///   The methods of `Run` run it.
+    ///
+    /// Marks keep their meaning: a mark waits until everything in front of it has come out. On the calling thread alone,
+    /// on queues and in the model one future is waited for after the other, and so the order is that of the inputs.
+    ///
+    /// As `buffer_unordered` of the futures crate.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, AsyncExt, Modelled, pipeline};
+    /// let lengths = pipeline::<&str>().unordered(8, |line| {
+    ///     let line = *line;
+    ///     async move { line.len() }
+    /// });
+    /// let mut model = lengths.model(["abc", "d"]);
+    /// model.sort_unstable();
+    /// assert_eq!(model, [1, 3]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `limit` is 0.
+    fn unordered<B, Fut, F>(self, limit: usize, f: F) -> Then<Self, Unordered<Self::Out, F, Fut>>
+    where
+        B: Event,
+        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = B> + Send + 'static,
+    {
+        Then::new(self, Unordered::new(limit, f))
     }
 }
 

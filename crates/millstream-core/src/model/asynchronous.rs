@@ -1,8 +1,9 @@
 //! Futures: one is waited for after the other.
 
+use super::clock::{Slots, renumbered, values};
 use super::{Extent, Listed, Model, column};
-use crate::Deploy;
-use crate::pipe::{MapAsync, Settle};
+use crate::pipe::{MapAsync, Settle, Unordered};
+use crate::{Deploy, Event};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -13,5 +14,16 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<P::Value>>> {
         column::<A, P::Value>(&input, *extent, |a, _| self.wait_for(a?))
+    }
+}
+
+/// One of the outputs that there may be: a run gives these values in any order.
+impl<A: Listed, F, Fut> Deploy<Model> for Unordered<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event> + Send + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Fut::Output> {
+        renumbered(values::<A>(&input).map(|value| self.wait_for(value)), *extent)
     }
 }

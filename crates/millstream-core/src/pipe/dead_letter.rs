@@ -17,7 +17,7 @@ pub struct TryMapOrDeadLetter<A, F, B, E, G> {
     pub dead: Arc<G>,
     shape: Shape<A, B, E>,
 }
-combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Stateless; through :);
+combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Stateless Determinate; through :);
 
 type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 

@@ -14,6 +14,7 @@ impl<A: Own> std::fmt::Debug for Delay<A> {
 }
 impl<A: Own> crate::KeepsClock for Delay<A> {}
 impl<A: Own> crate::Quiet for Delay<A> {}
+impl<A: Own> crate::Determinate for Delay<A> {}
 
 impl<A: Own> Delay<A> {
     pub(crate) fn new(first: A::Owned) -> Self {

@@ -11,7 +11,7 @@ pub struct Feedback<A, S, P> {
     pub body: P,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Feedback<A, S, P>: ; through P: KeepsClock Quiet);
+combinator!(Feedback<A, S, P>: ; through P: KeepsClock Quiet Determinate);
 
 impl<A, S, P> Feedback<A, S, P> {
     pub(crate) fn new(state: S, body: P) -> Self {

@@ -13,7 +13,7 @@ pub struct Fold<A, S, F, G, B> {
     pub finish: Arc<G>,
     shape: PhantomData<fn() -> (A, B)>,
 }
-combinator!(Fold<A, S, F, G, B>: KeepsClock; through :);
+combinator!(Fold<A, S, F, G, B>: KeepsClock Determinate; through :);
 
 impl<A, S, F, G, B> Fold<A, S, F, G, B> {
     pub(crate) fn new(state: S, f: F, finish: G) -> Self {

@@ -9,7 +9,7 @@ pub struct Inspect<A, F> {
     pub f: Arc<F>,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Inspect<A, F>: KeepsClock Quiet; through :);
+combinator!(Inspect<A, F>: KeepsClock Quiet Determinate; through :);
 
 impl<A, F> Inspect<A, F> {
     pub(crate) fn new(f: F) -> Self {

@@ -32,14 +32,14 @@ pub struct Stateful<M> {
     /// The machine, shared by every deployment.
     pub machine: Arc<M>,
 }
-combinator!(Stateful<M>: KeepsClock; through M: Quiet);
+combinator!(Stateful<M>: KeepsClock Determinate; through M: Quiet);
 
 /// The ring that a [`Machine`] writes and the edge that it reads, side by side. No value is copied.
 pub struct Beside<M> {
     /// The machine, shared by every deployment.
     pub machine: Arc<M>,
 }
-combinator!(Beside<M>: KeepsClock; through M: Quiet);
+combinator!(Beside<M>: KeepsClock Determinate; through M: Quiet);
 
 fn describe<M: Machine>(input: &Port, plan: &mut Describe) -> Port {
     let (slot_bytes, full) = (Val::<M::Out, M::Density>::BYTES, M::Density::FULL);

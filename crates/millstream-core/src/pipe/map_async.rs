@@ -19,7 +19,7 @@ pub struct MapAsync<A, F, Fut, P> {
     pub policy: P,
     shape: PhantomData<fn() -> (A, Fut)>,
 }
-combinator!(MapAsync<A, F, Fut, P>: KeepsClock Quiet Stateless; through :);
+combinator!(MapAsync<A, F, Fut, P>: KeepsClock Quiet Stateless Determinate; through :);
 
 impl<A, F, Fut, P: Clone> Clone for MapAsync<A, F, Fut, P> {
     fn clone(&self) -> Self {
@@ -106,7 +106,7 @@ where
 }
 
 /// Waits for a future on this thread.
-fn block_on<R>(future: impl Future<Output = R>) -> R {
+pub(super) fn block_on<R>(future: impl Future<Output = R>) -> R {
     let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
     let waker = Waker::from(unpark.clone());
     let mut future = pin!(future);

@@ -34,7 +34,7 @@ pub struct Renumber<E> {
     /// What gives the outputs, shared by every deployment.
     pub expand: Arc<E>,
 }
-combinator!(Renumber<E>: ; through :);
+combinator!(Renumber<E>: Determinate; through :);
 
 impl<E> Renumber<E> {
     pub(crate) fn new(expand: E) -> Self {

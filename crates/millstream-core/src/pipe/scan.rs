@@ -11,7 +11,7 @@ pub struct Scan<A, S, F, B> {
     pub f: Arc<F>,
     shape: PhantomData<fn() -> (A, B)>,
 }
-combinator!(Scan<A, S, F, B>: KeepsClock Quiet; through :);
+combinator!(Scan<A, S, F, B>: KeepsClock Quiet Determinate; through :);
 
 impl<A, S, F, B> Scan<A, S, F, B> {
     pub(crate) fn new(state: S, f: F) -> Self {

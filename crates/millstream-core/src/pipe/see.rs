@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 pub struct See<A, L> {
     shape: PhantomData<fn() -> (A, L)>,
 }
-combinator!(See<A, L>: KeepsClock Quiet Stateless; through :);
+combinator!(See<A, L>: KeepsClock Quiet Stateless Determinate; through :);
 
 impl<A, L> See<A, L> {
     pub(crate) fn new() -> Self {

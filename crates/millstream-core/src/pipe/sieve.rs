@@ -28,7 +28,7 @@ pub struct Sift<K> {
     /// The sieve, shared by every deployment.
     pub sieve: Arc<K>,
 }
-combinator!(Sift<K>: KeepsClock Quiet; through :);
+combinator!(Sift<K>: KeepsClock Quiet Determinate; through :);
 
 impl<K> Sift<K> {
     pub(crate) fn new(sieve: K) -> Self {

@@ -1,5 +1,5 @@
 use crate::plan::{Describe, Port};
-use crate::{Arrow, KeepsClock, Quiet, Stateless};
+use crate::{Arrow, Determinate, KeepsClock, Quiet, Stateless};
 
 /// A body on the side, whose output nobody reads.
 pub struct Tee<P> {
@@ -22,6 +22,7 @@ impl<P> std::fmt::Debug for Tee<P> {
 // Whatever the body does, what goes on is what came in.
 impl<P> KeepsClock for Tee<P> {}
 impl<P> Quiet for Tee<P> {}
+impl<P> Determinate for Tee<P> {}
 impl<P: KeepsClock + Quiet + Stateless> Stateless for Tee<P> {}
 
 impl<P: Arrow> Arrow for Tee<P> {

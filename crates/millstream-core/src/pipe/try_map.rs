@@ -12,7 +12,7 @@ pub struct TryMap<A, F, B, E, P> {
     pub policy: P,
     shape: Shape<A, B, E>,
 }
-combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Stateless; through :);
+combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Stateless Determinate; through :);
 
 type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 

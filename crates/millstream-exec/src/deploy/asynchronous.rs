@@ -1,13 +1,16 @@
 //! Futures on rings.
 
 use crate::async_stage::async_stage;
+use crate::renumber_stage::renumber_stage;
 use crate::stage::{EndSlot, stage};
+use crate::unordered_stage::{InTurn, unordered_stage};
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
-use millstream_core::pipe::{MapAsync, Settle};
-use millstream_core::{Deploy, Val};
+use millstream_core::pipe::{MapAsync, Settle, Unordered};
+use millstream_core::{Deploy, Event, Val};
 use millstream_ring::Reader;
 use std::future::Future;
+use std::sync::Arc;
 
 impl<A: Carried, F, Fut, P: Settle<Fut::Output>> Deploy<Rings> for MapAsync<A, F, Fut, P>
 where
@@ -24,5 +27,19 @@ where
             let _entered = reactor.enter();
             this.wait_for(value)
         })
+    }
+}
+
+impl<A: Carried, F, Fut> Deploy<Rings> for Unordered<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event> + Send + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<Fut::Output>> {
+        if !wiring.inline {
+            return unordered_stage(self.clone(), input, wiring);
+        }
+        let reactor = wiring.reactor();
+        renumber_stage(input, wiring, Arc::new(InTurn { map: self.clone(), reactor }))
     }
 }

@@ -4,7 +4,7 @@ use super::kind::{Kind, Whole};
 use super::shape::Shape;
 use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, KeepsClock, Model, On, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Stateless};
 use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, Rings, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
@@ -129,6 +129,7 @@ impl Chain {
     }
 }
 
+impl<A, B, Known> Determinate for Boxed<A, B, Known> {}
 impl<A, B> KeepsClock for Boxed<A, B, AnyPipe> {}
 impl<A, B> KeepsClock for Boxed<A, B, QuietPipe> {}
 impl<A, B> KeepsClock for Boxed<A, B, PurePipe> {}

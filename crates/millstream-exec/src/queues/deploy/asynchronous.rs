@@ -2,11 +2,13 @@
 
 use super::Owning;
 use crate::Queues;
-use crate::queues::stage::stage;
+use crate::queues::stage::{renumber_stage, stage};
 use crate::queues::{Queue, Queued, QueuesWiring};
-use millstream_core::Deploy;
-use millstream_core::pipe::{MapAsync, Settle};
+use crate::unordered_stage::InTurn;
+use millstream_core::pipe::{MapAsync, Settle, Unordered};
+use millstream_core::{Deploy, Event};
 use std::future::Future;
+use std::sync::Arc;
 
 /// The stage's thread waits for one future after the other: what has more of them at once is a runtime, and no queue.
 impl<A: Queued, F, Fut, P: Settle<Fut::Output, Value: Clone>> Deploy<Queues> for MapAsync<A, F, Fut, P>
@@ -21,5 +23,17 @@ where
             let _entered = reactor.enter();
             this.wait_for(value)
         })
+    }
+}
+
+/// As above: the order of the inputs is one of those that there may be.
+impl<A: Queued, F, Fut> Deploy<Queues> for Unordered<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event + Clone> + Send + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<Fut::Output> {
+        let reactor = wiring.reactor();
+        renumber_stage(input, wiring, Arc::new(InTurn { map: self.clone(), reactor }))
     }
 }

@@ -1,0 +1,55 @@
+use super::combinator;
+use super::map_async::block_on;
+use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::{Arrow, Event, Flow, Val};
+use std::future::Future;
+use std::{marker::PhantomData, sync::Arc};
+
+/// A function that gives a future, at every value; the results come as they are finished, on a new clock.
+///
+/// It has none of the markers: where it puts what is left to chance.
+pub struct Unordered<A, F, Fut> {
+    /// How many futures there are at once, at most; at least 1.
+    pub limit: usize,
+    /// The function, shared by every deployment.
+    pub f: Arc<F>,
+    shape: PhantomData<fn() -> (A, Fut)>,
+}
+combinator!(Unordered<A, F, Fut>: ; through :);
+
+impl<A, F, Fut> Clone for Unordered<A, F, Fut> {
+    fn clone(&self) -> Self {
+        Unordered { limit: self.limit, f: self.f.clone(), shape: PhantomData }
+    }
+}
+
+impl<A, F, Fut> Unordered<A, F, Fut> {
+    pub(crate) fn new(limit: usize, f: F) -> Self {
+        assert!(limit >= 1, "unordered(0, ..): at least one future must be allowed at a time");
+        Unordered { limit, f: Arc::new(f), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, F, Fut: Future> Unordered<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut,
+{
+    /// The output of one value; waits for its future on this thread.
+    pub fn wait_for(&self, value: A::Ref<'_>) -> Fut::Output {
+        block_on((self.f)(value))
+    }
+}
+
+impl<A: Flow, F, Fut> Arrow for Unordered<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event> + Send + 'static,
+{
+    type In = A;
+    type Out = Val<Fut::Output>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
+        plan.new_clock(&input, StageKind { name: "unordered", stateful: false, slot_bytes, full, fills })
+    }
+}

@@ -1,0 +1,84 @@
+//! The futures that a stage has in flight, in no order.
+
+use crate::flights::Seats;
+use crate::wakes::Wakes;
+use millstream_core::failure::Finished;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+
+/// At most `limit` futures and results, the results in the order in which they came.
+pub(crate) struct Arrivals<Fut: Future> {
+    limit: usize,
+    seats: Seats<Fut>,
+    /// The number of the value that each seat's future was made of, by seat.
+    numbers: Vec<u64>,
+    in_flight: usize,
+    landed: VecDeque<usize>,
+}
+
+impl<Fut: Future> Arrivals<Fut> {
+    pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
+        let (seats, numbers, landed) = (Seats::new(wakes), Vec::new(), VecDeque::new());
+        Arrivals { limit, seats, numbers, in_flight: 0, landed }
+    }
+
+    /// Futures and results.
+    pub(crate) fn len(&self) -> usize {
+        self.in_flight + self.landed.len()
+    }
+
+    pub(crate) fn full(&self) -> bool {
+        self.len() == self.limit
+    }
+
+    /// How many results are there.
+    pub(crate) fn landed(&self) -> usize {
+        self.landed.len()
+    }
+
+    /// Starts the future of the value at this number.
+    pub(crate) fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
+        let index = self.seats.start(make);
+        if index == self.numbers.len() {
+            self.numbers.push(number);
+        }
+        self.numbers[index] = number;
+        if self.seats.landed(index) {
+            self.landed.push_back(index);
+        } else {
+            self.in_flight += 1;
+        }
+    }
+
+    /// As [`Seats::poll_woken`].
+    pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G) -> bool {
+        let (in_flight, landed) = (&mut self.in_flight, &mut self.landed);
+        self.seats.poll_woken(enter, |index, lands| {
+            if lands {
+                *in_flight -= 1;
+                landed.push_back(index);
+            }
+        })
+    }
+
+    /// As [`Seats::leave`].
+    pub(crate) fn leave(&self) -> bool {
+        self.seats.leave()
+    }
+
+    /// The result that came first, if there is one, and the number of the value it was made of.
+    pub(crate) fn land(&mut self) -> Option<(u64, Finished<Fut::Output>)> {
+        let index = self.landed.pop_front()?;
+        let landed = self.seats.take(index).expect("it has landed");
+        Some((self.numbers[index], landed))
+    }
+
+    /// Drops everything, futures in flight between `enter` and the drop of what it gives.
+    pub(crate) fn clear<G>(&mut self, enter: impl FnOnce() -> G) {
+        let _entered = (self.len() > 0).then(enter);
+        self.landed.clear();
+        self.in_flight = 0;
+        self.seats.clear();
+    }
+}

@@ -1,0 +1,275 @@
+//! A stage whose function gives futures, and that publishes what they give as it comes, numbered afresh.
+
+use crate::arrivals::Arrivals;
+use crate::reactor::Reactor;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wakes::Wakes;
+use crate::wiring::{Home, Wiring};
+use millstream_core::pipe::{AsIs, Expand, Settle, Unordered};
+use millstream_core::{Event, Flow, Full, Val};
+use millstream_ring::{Mark, Producer, Reader, Wire, ring};
+use std::future::Future;
+use std::sync::Arc;
+
+/// Adds the stage to the wiring.
+pub(crate) fn unordered_stage<A: Wire, F, Fut>(
+    map: Unordered<A, F, Fut>,
+    input: Reader<A>,
+    wiring: &mut Wiring,
+) -> Reader<Val<Fut::Output>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event> + Send + 'static,
+{
+    let (output, reader) = ring::<Fut::Output, Full>(wiring.slots).expect("the options were checked");
+    let shared = wiring.shared.clone();
+    let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.signal.notify()));
+    let (batch, reactor) = (wiring.batch, wiring.reactor());
+    let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, marks: 0, ended: false, failed: None };
+    wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+/// An input is released when its future is made, since that keeps nothing of it.
+struct UnorderedStage<A: Wire, F, Fut: Future<Output: Event>> {
+    input: Reader<A>,
+    output: Producer<Fut::Output>,
+    arrivals: Arrivals<Fut>,
+    batch: usize,
+    map: Unordered<A, F, Fut>,
+    reactor: Arc<Reactor>,
+    marks: u64,
+    /// Whether END, and its value if it has one, was taken.
+    ended: bool,
+    /// The number of the value whose future failed.
+    failed: Option<u64>,
+}
+
+impl<A: Wire, F, Fut> UnorderedStage<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut,
+    Fut: Future<Output: Event>,
+{
+    /// Starts the futures of at most `max` numbers; returns how many numbers those were.
+    fn start(&mut self, max: usize) -> usize {
+        if max == 0 || self.ended || self.arrivals.full() {
+            return 0;
+        }
+        let Some(mut batch) = self.input.batch(max) else { return 0 };
+        let first = batch.first().0;
+        let (output, arrivals, f) = (&mut self.output, &mut self.arrivals, &self.map.f);
+        // Only the marks at the batch's first slot, and those when everything before it has come out.
+        let mut laid = true;
+        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, arrivals.len(), &mut laid));
+        if !laid {
+            batch.truncate(0);
+            return 0;
+        }
+        let _entered = self.reactor.enter();
+        let mut started = 0;
+        for value in batch.iter() {
+            if let Some(value) = value {
+                if arrivals.full() {
+                    break;
+                }
+                arrivals.start(first + started as u64, || f(value));
+            }
+            started += 1;
+        }
+        batch.truncate(started);
+        started
+    }
+
+    /// Publishes at most `max` results; returns how many.
+    fn publish(&mut self, max: usize) -> usize {
+        let max = max.min(self.arrivals.landed());
+        if max == 0 {
+            return 0;
+        }
+        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
+        let (arrivals, failed) = (&mut self.arrivals, &mut self.failed);
+        let published = claim.extend(&mut std::iter::from_fn(|| {
+            let (number, landed) = arrivals.land()?;
+            *failed = Some(number);
+            let value = AsIs.settle(landed);
+            *failed = None;
+            value
+        }));
+        claim.publish();
+        published
+    }
+
+    /// Takes END, and starts the future of its value if it has one; whether it did.
+    fn start_end(&mut self) -> bool {
+        if self.ended || self.arrivals.full() {
+            return false;
+        }
+        let Some(end) = self.input.end() else { return false };
+        let (output, in_flight, mut laid) = (&mut self.output, self.arrivals.len(), true);
+        end.copy_marks(&mut self.marks, |mark| lay(output, mark, in_flight, &mut laid));
+        if !laid {
+            end.keep();
+            return false;
+        }
+        if let Some(value) = end.value() {
+            let _entered = self.reactor.enter();
+            self.arrivals.start(end.number().0, || (self.map.f)(value));
+        }
+        self.ended = true;
+        true
+    }
+
+    /// Polls, starts and publishes what there is.
+    fn move_batch(&mut self) -> Progress {
+        let mut worked = self.arrivals.poll_woken(|| self.reactor.enter());
+        let (mut started, mut published) = (0, 0);
+        loop {
+            let (publish, start) = (self.publish(self.batch - published), self.start(self.batch - started));
+            if start + publish == 0 {
+                break;
+            }
+            (started, published) = (started + start, published + publish);
+        }
+        if published > 0 {
+            return Progress::moved(published);
+        }
+        worked |= started > 0 || self.start_end();
+        self.output.sweep();
+        if self.ended && self.arrivals.len() == 0 {
+            return match self.output.try_end(None) {
+                Ok(()) => Progress::ENDED,
+                Err(_) => unreachable!("the END of a new clock has no slot"),
+            };
+        }
+        if worked { Progress::WORKED } else { Progress::NONE }
+    }
+}
+
+/// Lays a mark of the input at the output's next number, if nothing in front of it is to come.
+fn lay<T: Event>(output: &mut Producer<T>, mark: Mark, in_flight: usize, laid: &mut bool) -> bool {
+    *laid = in_flight == 0 && output.mark(mark.id).is_ok();
+    *laid
+}
+
+impl<A: Wire, F, Fut> Tasklet for UnorderedStage<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
+    Fut: Future<Output: Event> + Send,
+{
+    fn step(&mut self) -> Progress {
+        let progress = self.move_batch();
+        // Who was woken meanwhile has nobody else to tell.
+        match self.arrivals.leave() {
+            false if progress.moved == 0 && !progress.done => Progress::WORKED,
+            _ => progress,
+        }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.failed
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog() + self.arrivals.len() as u64
+    }
+}
+
+/// The futures in flight find around them what they found when they were polled.
+impl<A: Wire, F, Fut: Future<Output: Event>> Drop for UnorderedStage<A, F, Fut> {
+    fn drop(&mut self) {
+        self.arrivals.clear(|| self.reactor.enter());
+    }
+}
+
+/// One future after the other: for a thread that may wait for each.
+pub(crate) struct InTurn<A, F, Fut> {
+    pub(crate) map: Unordered<A, F, Fut>,
+    pub(crate) reactor: Arc<Reactor>,
+}
+
+impl<A: Flow, F, Fut> Expand for InTurn<A, F, Fut>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Event> + Send + 'static,
+{
+    type In = A;
+    type Item = Fut::Output;
+    type Values = std::option::IntoIter<Fut::Output>;
+    type State = ();
+    const NAME: &'static str = "unordered";
+    const STATEFUL: bool = false;
+
+    fn start(&self) {}
+
+    fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
+        let _entered = self.reactor.enter();
+        Some(self.map.wait_for(value)).into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_core::{AsyncExt, pipeline};
+    use std::sync::Mutex;
+    use std::task::{Poll, Waker};
+
+    #[test]
+    fn a_mark_waits_for_everything_in_front_of_it_and_goes_before_the_rest() {
+        let gate: Arc<Mutex<(bool, Option<Waker>)>> = Arc::default();
+        let opens = gate.clone();
+        let p = pipeline::<u64>().unordered(4, move |x| {
+            let (x, gate) = (*x, opens.clone());
+            std::future::poll_fn(move |cx| {
+                let mut gate = gate.lock().unwrap();
+                if x != 0 || gate.0 {
+                    return Poll::Ready(x);
+                }
+                gate.1 = Some(cx.waker().clone());
+                Poll::Pending
+            })
+        });
+        let (mut producer, input) = ring::<u64, Full>(8).unwrap();
+        let (output, mut outputs) = ring::<u64, Full>(8).unwrap();
+        let mut stage = UnorderedStage {
+            input,
+            output,
+            arrivals: Arrivals::new(4, Wakes::new(|| ())),
+            batch: 8,
+            map: p.second.clone(),
+            reactor: Arc::new(Reactor::here()),
+            marks: 0,
+            ended: false,
+            failed: None,
+        };
+        let mut feed = |values: std::ops::Range<u64>| {
+            let mut claim = producer.try_claim(8).unwrap().unwrap();
+            claim.extend(&mut values.into_iter());
+            claim.publish();
+            producer.mark(7).unwrap();
+        };
+        let read = |outputs: &mut Reader<Val<u64>>| {
+            let mut values: Vec<u64> = Vec::new();
+            while let Some(batch) = outputs.batch(8) {
+                values.extend(batch.iter().flatten());
+            }
+            values
+        };
+        feed(0..3);
+        feed(3..5);
+        stage.step();
+        // 0 is in flight, so the mark behind 2 is not laid, and nothing behind it is begun.
+        assert_eq!(read(&mut outputs), [1, 2]);
+        assert_eq!((outputs.mark(), stage.arrivals.len()), (None, 1));
+        {
+            let mut gate = gate.lock().unwrap();
+            gate.0 = true;
+            gate.1.take().unwrap().wake();
+        }
+        stage.step();
+        assert_eq!(outputs.batch(1).map(|batch| batch.iter().flatten().copied().collect()), Some(vec![0]));
+        stage.step();
+        assert_eq!(outputs.mark().map(|mark| (mark.at.0, mark.id)), Some((3, 7)));
+        assert_eq!(read(&mut outputs), [3, 4]);
+    }
+}
