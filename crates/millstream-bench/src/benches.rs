@@ -3,6 +3,7 @@
 mod chain2;
 mod chain3;
 mod chain7;
+mod compile;
 mod copying;
 mod copying_queues;
 mod filter_map;
@@ -43,6 +44,7 @@ pub(crate) const ALL: &[Bench] = &[
         about: "one stream that fans out two to twenty ways, on rings and on our own queues",
         run: copying_queues::run,
     },
+    Bench { name: "compile", about: "what a pipeline of thirty stages costs to compile", run: compile::run },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
     Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },

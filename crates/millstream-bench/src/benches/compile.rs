@@ -1,0 +1,128 @@
+//! What a pipeline of thirty stages costs to compile: `thirty_stages`, an example of the facade, in this workspace's release
+//! profile (fat link-time optimisation, one code generation unit), with everything that it depends on built before.
+//!
+//! Each turn compiles and links that one program anew. The memory is the most that one process of the build had resident.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::memory::peak_of_tree;
+use crate::setting::{Effort, Setting};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SECONDS: f64 = 30.0;
+const BYTES: f64 = 2e9;
+
+/// How often the build's processes are looked at.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// What one build came to.
+struct Built {
+    took: Duration,
+    peak: Option<u64>,
+    program: PathBuf,
+}
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    setting.progress.say("building what the program depends on");
+    build("millstream_bench=\"first\"")?;
+    let turns = if setting.effort == Effort::Full { 3 } else { 1 };
+    let (mut seconds, mut peaks) = (Vec::new(), Vec::new());
+    for turn in 0..turns {
+        setting.progress.turn(turn, turns);
+        let Built { took, peak, program } = build(&format!("millstream_bench=\"{}.{turn}\"", std::process::id()))?;
+        check(&program)?;
+        seconds.push(took.as_secs_f64());
+        peaks.extend(peak.map(|peak| peak as f64));
+    }
+    setting.progress.done();
+    let ratio = |case, limit: f64, samples: &[f64]| {
+        Ratio::new(case, "limit", samples.iter().map(|sample| limit / sample).collect(), Some(1.0))
+    };
+    let mut results = Results { ratios: vec![ratio("thirty", SECONDS, &seconds)], ..Results::default() };
+    results.figures.push(Figure::new("thirty", "ours", seconds, Unit::Seconds));
+    results.figures.push(Figure::new("thirty", "limit", vec![SECONDS], Unit::Seconds));
+    if !peaks.is_empty() {
+        results.ratios.push(ratio("thirty-peak", BYTES, &peaks));
+        results.figures.push(Figure::new("thirty-peak", "ours", peaks, Unit::Bytes));
+        results.figures.push(Figure::new("thirty-peak", "limit", vec![BYTES], Unit::Bytes));
+    }
+    Ok(results)
+}
+
+/// Compiles the program; with another `cfg` it is not the one that is there.
+fn build(cfg: &str) -> Result<Built, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["rustc", "--quiet", "--release", "-p", "millstream", "--example", "thirty_stages"]);
+    command.args(["--message-format", "json", "--", "--cfg", cfg]);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).stdout(Stdio::piped());
+    let started = Instant::now();
+    let mut cargo = command.spawn().map_err(Failure::io("cargo"))?;
+    let mut stdout = cargo.stdout.take().expect("a pipe");
+    let reading = thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).map(|_| text)
+    });
+    let peak = watch(&mut cargo)?;
+    let took = started.elapsed();
+    let text = reading.join().expect("reading does not panic").map_err(Failure::io("cargo's messages"))?;
+    let status = cargo.wait().map_err(Failure::io("cargo"))?;
+    match executable(&text) {
+        Some(program) if status.success() => Ok(Built { took, peak, program }),
+        _ => Err(Failure::Program("cargo rustc".to_owned(), status.to_string())),
+    }
+}
+
+/// Waits for the build; the most that one of its processes had in memory, where the system tells.
+fn watch(cargo: &mut Child) -> Result<Option<u64>, Failure> {
+    let mut peak = None;
+    while cargo.try_wait().map_err(Failure::io("cargo"))?.is_none() {
+        peak = peak.max(peak_of_tree(cargo.id()));
+        thread::sleep(GLANCE);
+    }
+    Ok(peak)
+}
+
+/// The program that cargo says it has built.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    messages.rev().find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+}
+
+/// The program's answer must be that of a plain loop.
+fn check(program: &Path) -> Result<(), Failure> {
+    let output = Command::new(program).output().map_err(Failure::io("thirty_stages"))?;
+    let (expected, got) = (format!("30 [{}]\n", answer()), String::from_utf8_lossy(&output.stdout).into_owned());
+    if got == expected { Ok(()) } else { Err(Failure::Checksum { who: "ours", expected, got }) }
+}
+
+fn answer() -> u64 {
+    let mut sums = vec![0];
+    // Six maps; a fan-out that adds 3 to one half and 6 to the other, and joins them; 3 in a lane and 4 in the shards.
+    let added = (0..999).scan(0, |sum, x| {
+        *sum += 2 * (x + 6) + 3 + 6 + 3 + 4;
+        Some(*sum)
+    });
+    sums.extend(added);
+    sums.into_iter().map(|sum: u64| 2 * (sum + 1)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_the_last_that_was_built() {
+        let messages = "{\"executable\":null}\nnoise\n{\"executable\":\"/a/b\"}\n{\"reason\":\"build-finished\"}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/a/b")));
+    }
+
+    #[test]
+    fn the_answer_is_the_programs() {
+        assert_eq!(answer(), 692_642_000);
+    }
+}
