@@ -45,6 +45,6 @@ pub use flow::{
 pub use joined::Joined;
 pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
-pub use pipe::{DeadLetter, Fault, Late, TimeWindow, Window, id, pipeline};
+pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;
 pub use sequence::SequenceNumber;

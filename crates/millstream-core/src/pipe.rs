@@ -81,7 +81,7 @@ pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 pub use unordered::Unordered;
 pub use windows::Windows;
 pub(crate) use windows_by::WindowShape;
-pub use windows_by::{Late, OpenWindows, TimeWindow, Window, WindowsBy};
+pub use windows_by::{Late, OpenWindows, Overflow, TimeWindow, Window, WindowsBy};
 
 /// Implements `Debug` by the name.
 macro_rules! debug {

@@ -1,6 +1,6 @@
 //! Windows of event time in the model, against lists written by hand.
 
-use millstream_core::{ClockExt, Late, Modelled, TimeWindow, Window, pipeline};
+use millstream_core::{ClockExt, Late, Modelled, Overflow, TimeWindow, Window, pipeline};
 
 /// Start, end and values of the windows of these times, and what was late in front of each.
 type Given = Vec<(u64, u64, Vec<u64>, Vec<u64>, u64)>;
@@ -68,4 +68,35 @@ fn late_values_can_be_failures() {
 #[should_panic(expected = "at most size")]
 fn windows_with_times_between_them_are_refused() {
     let _ = Window::sliding(2, 3);
+}
+
+#[test]
+fn windows_at_the_end_of_time_close_at_the_end_of_the_stream() {
+    const MAX: u64 = u64::MAX;
+    // The last window reaches beyond the last time, so no time closes it.
+    let tumbling = windows(Window::tumbling(10), &[MAX - 20, MAX, MAX, MAX - 1, MAX]);
+    let (before, last) = (MAX - MAX % 10 - 20, MAX - MAX % 10);
+    assert_eq!(tumbling[0], (before, before + 10, vec![MAX - 20], vec![], 0));
+    assert_eq!(tumbling[1], (last, MAX, vec![MAX, MAX, MAX - 1, MAX], vec![], 0));
+    let session = windows(Window::session(5), &[MAX - 1, MAX, MAX - 3, MAX]);
+    assert_eq!(session, [(MAX - 3, MAX, vec![MAX - 1, MAX, MAX - 3, MAX], vec![], 0)]);
+    let all = windows(Window::tumbling(MAX), &[0, MAX - 1, MAX]);
+    assert_eq!(all, [(0, MAX, vec![0, MAX - 1], vec![], 0), (MAX, MAX, vec![MAX], vec![], 0)]);
+}
+
+#[test]
+fn windows_that_hold_too_much_go_first_and_then_what_comes_for_them_is_late() {
+    let window = Window::sliding(10, 5).lateness(100).at_most(4, Overflow::CloseFirst).late(Late::Keep);
+    // 7 is in two windows, 12 in two, 3 in one: that is five, so [0, 10) goes. Then 4 is late, and is held as well.
+    let given = windows(window, &[7, 12, 3, 4, 8]);
+    let expected = [(0, 10, vec![7, 3], vec![], 0), (5, 15, vec![7, 12, 8], vec![4], 0), (10, 20, vec![12], vec![], 0)];
+    assert_eq!(given, expected);
+    let nothing_open = Window::tumbling(10).at_most(0, Overflow::CloseFirst).late(Late::Keep);
+    assert_eq!(windows(nothing_open, &[5, 3, 15]), [(0, 10, vec![5], vec![], 0), (10, 20, vec![15], vec![], 1)]);
+}
+
+#[test]
+#[should_panic(expected = "more than 2 values in open windows")]
+fn windows_that_hold_too_much_fail_the_run() {
+    windows(Window::tumbling(10).at_most(2, Overflow::Fail), &[1, 2, 3]);
 }

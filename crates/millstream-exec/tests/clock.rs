@@ -1,6 +1,6 @@
 //! New clocks on rings.
 
-use millstream_core::{Arrow, ClockExt, Late, Modelled, SequenceNumber, Window, pipeline};
+use millstream_core::{Arrow, ClockExt, Late, Modelled, Overflow, SequenceNumber, Window, pipeline};
 use millstream_exec::{Rings, Run, RunError, ThroughExt, source};
 use std::iter;
 use std::sync::Arc;
@@ -77,8 +77,11 @@ fn windows_of_event_time_are_the_models() {
             _ => Window::session(1 + random(7)),
         };
         let window = shape.lateness(random(12)).late(if random(2) == 0 { Late::Drop } else { Late::Keep });
+        let window = if random(2) == 0 { window.at_most(random(9) as usize, Overflow::CloseFirst) } else { window };
         let spread = 1 + random(25);
-        let times: Vec<u64> = (0..random(60)).map(|n| 2 * n + random(spread)).collect();
+        // Some of them at the end of time.
+        let first = if random(4) == 0 { u64::MAX - 150 } else { 0 };
+        let times: Vec<u64> = (0..random(60)).map(|n| first + 2 * n + random(spread)).collect();
         let p = pipeline::<u64>().filter(|time| time % 7 != 6).windows_by(window, |time| *time);
         let model = p.model_slots(times.clone());
         late += model.iter().flatten().map(|window| window.late.len() + window.dropped as usize).sum::<usize>();
@@ -90,4 +93,9 @@ fn windows_of_event_time_are_the_models() {
     let error = p.collect(&Rings::new(), [3, 12, 4].into_iter()).unwrap_err().to_string();
     let told = "a value of time 4 is late: its windows have closed, since there was one of time 12";
     assert_eq!(error, format!("stage \"windows_by-1\", number 2: {told}"));
+
+    let full = Window::tumbling(10).at_most(2, Overflow::Fail);
+    let error = pipeline::<u64>().windows_by(full, |time| *time).named("days").collect(&Rings::new(), 0..9_u64);
+    let told = "at a value of time 2, open windows hold more than the 2 values that they may";
+    assert!(error.unwrap_err().to_string().starts_with(&format!("stage \"days\", number 2: {told}")));
 }

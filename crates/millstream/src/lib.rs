@@ -44,8 +44,8 @@ pub use millstream_core::pipeline;
 pub mod prelude {
     pub use millstream_core::{
         Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, Choice, ClockExt, DeadLetter, Density, Determinate,
-        Either, Event, Flow, Full, Holed, Joined, KeepsClock, Lane, Late, Masked, Model, Modelled, OneOf, Own, Pair,
-        Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, TimeWindow, Val, Window, id, pipeline,
+        Either, Event, Flow, Full, Holed, Joined, KeepsClock, Lane, Late, Masked, Model, Modelled, OneOf, Overflow,
+        Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, TimeWindow, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

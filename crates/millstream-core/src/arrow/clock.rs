@@ -69,7 +69,8 @@ pub trait ClockExt: Arrow {
     /// come too late.
     ///
     /// A window is in memory until it closes: all its values, each in every sliding window that it lies in. A clone of
-    /// each is made for that, and windows that nothing lies in take none.
+    /// each is made for that, and windows that nothing lies in take none. How many values there may be together, and what
+    /// happens with more, says [`Window::at_most`].
     ///
     /// The idea is from Google's Dataflow model (Akidau et al., 2015), with the watermark taken from the values alone,
     /// so that every run has the same windows.

@@ -2,34 +2,44 @@
 
 use super::clock::{Slots, renumbered, values};
 use super::{Extent, Listed, Model};
-use crate::pipe::{Late, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
+use crate::pipe::{Late, Overflow, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
 use crate::{Deploy, Own};
 
+/// A window, with the count of values before each of its own.
+struct Open<T> {
+    start: u64,
+    /// May be more than any time.
+    end: u128,
+    values: Vec<(usize, T)>,
+}
+
 /// One value after the other: it goes into the windows that it lies in and that are open; a window that the greatest
-/// time has left behind is given.
+/// time has left behind is given; and while more values are held than may be, the first window is left behind.
 impl<A: Listed + Own<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<TimeWindow<A::Owned>> {
-        let Window { shape, lateness, late } = self.expand.window;
-        let empty = |start: u64, end: u64| TimeWindow { start, end, values: vec![], late: vec![], dropped: 0 };
-        let (mut open, mut closed) = (Vec::<TimeWindow<(usize, A::Owned)>>::new(), vec![]);
-        let (mut watermark, mut kept, mut dropped) = (0, vec![], 0);
+        let Window { shape, lateness, late, most, overflow } = self.expand.window;
+        let empty = |start: u64, length: u64| Open { start, end: start as u128 + length as u128, values: vec![] };
+        let (mut open, mut closed) = (Vec::<Open<A::Owned>>::new(), vec![]);
+        let (mut watermark, mut kept, mut dropped) = (0_u128, vec![], 0);
         for (n, value) in values::<A>(&input).enumerate() {
             let (time, value) = ((self.expand.time)(value), A::own(value));
-            let mut lies_in: Vec<TimeWindow<_>> = match shape {
+            let mut lies_in: Vec<Open<_>> = match shape {
                 WindowShape::Sliding { size, every } => {
                     let starts = (0..=time / every).rev().map(|k| k * every).take_while(|start| time - start < size);
-                    starts.map(|start| empty(start, start + size)).collect()
+                    starts.map(|start| empty(start, size)).collect()
                 }
-                WindowShape::Session { gap } => vec![empty(time, time + gap)],
+                WindowShape::Session { gap } => vec![empty(time, gap)],
             };
             for window in &mut lies_in {
                 window.values.push((n, value.clone()));
-                let same = |other: &TimeWindow<_>| match shape {
+                let same = |other: &Open<_>| match shape {
                     WindowShape::Sliding { .. } => other.start == window.start,
-                    WindowShape::Session { .. } => other.start < window.end && window.start < other.end,
+                    WindowShape::Session { .. } => {
+                        (other.start as u128) < window.end && (window.start as u128) < other.end
+                    }
                 };
                 let (joined, apart): (Vec<_>, Vec<_>) = open.into_iter().partition(same);
                 open = apart;
@@ -45,10 +55,20 @@ where
                 Late::Drop => dropped += 1,
                 Late::Fail => panic!("a value of time {time} is late"),
             }
-            watermark = watermark.max(time.saturating_sub(lateness));
-            let (over, still): (Vec<_>, Vec<_>) = open.into_iter().partition(|window| window.end <= watermark);
-            open = still;
-            closed.extend(in_order(over, &mut kept, &mut dropped));
+            watermark = watermark.max(time.saturating_sub(lateness) as u128);
+            loop {
+                let (over, still): (Vec<_>, Vec<_>) = open.into_iter().partition(|window| window.end <= watermark);
+                open = still;
+                closed.extend(in_order(over, &mut kept, &mut dropped));
+                if open.iter().map(|window| window.values.len()).sum::<usize>() + kept.len() <= most {
+                    break;
+                }
+                assert!(overflow == Overflow::CloseFirst, "more than {most} values in open windows");
+                match open.iter().map(|window| window.end).min() {
+                    Some(first) => watermark = first,
+                    None => (_, dropped) = (kept.pop(), dropped + 1),
+                }
+            }
         }
         if *extent == Extent::Whole {
             closed.extend(in_order(open, &mut kept, &mut dropped));
@@ -58,13 +78,13 @@ where
 }
 
 /// Windows by their start, their values as they came; the first one tells of those that were late.
-fn in_order<T>(mut windows: Vec<TimeWindow<(usize, T)>>, late: &mut Vec<T>, dropped: &mut u64) -> Vec<TimeWindow<T>> {
+fn in_order<T>(mut windows: Vec<Open<T>>, late: &mut Vec<T>, dropped: &mut u64) -> Vec<TimeWindow<T>> {
     windows.sort_by_key(|window| window.start);
-    let given = windows.into_iter().map(|mut window| {
-        window.values.sort_by_key(|(n, _)| *n);
-        let values = window.values.into_iter().map(|(_, value)| value).collect();
+    let given = windows.into_iter().map(|Open { start, end, mut values }| {
+        values.sort_by_key(|(n, _)| *n);
+        let values = values.into_iter().map(|(_, value)| value).collect();
         let (late, dropped) = (std::mem::take(late), std::mem::take(dropped));
-        TimeWindow { start: window.start, end: window.end, values, late, dropped }
+        TimeWindow { start, end: end.min(u64::MAX.into()) as u64, values, late, dropped }
     });
     given.collect()
 }

@@ -14,6 +14,8 @@ pub struct Window {
     pub(crate) shape: WindowShape,
     pub(crate) lateness: u64,
     pub(crate) late: Late,
+    pub(crate) most: usize,
+    pub(crate) overflow: Overflow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +35,19 @@ pub enum Late {
     Fail,
 }
 
+/// What happens when open windows would hold more values than they may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// The run ends with an error, at the number of the value that was one too many.
+    Fail,
+    /// The window that begins first is given at once, and then the next one, until there is room: as if a value of its end's
+    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped.
+    CloseFirst,
+}
+
 impl Window {
     fn new(shape: WindowShape) -> Self {
-        Window { shape, lateness: 0, late: Late::Drop }
+        Window { shape, lateness: 0, late: Late::Drop, most: 1 << 20, overflow: Overflow::Fail }
     }
 
     /// Windows one behind the other: from 0, from `size`, ...
@@ -86,6 +98,24 @@ impl Window {
         self.late = late;
         self
     }
+
+    /// How many values all open windows together may hold behind one value, and what happens with more of them. A value
+    /// counts once for each window that it is in, and once if it is late and kept. Unless set, 1,048,576 and
+    /// [`Overflow::Fail`].
+    ///
+    /// ```
+    /// use millstream_core::{ClockExt, Modelled, Overflow, Window, pipeline};
+    /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
+    /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
+    /// let given: Vec<_> = p.model([1, 2, 3, 4, 30]).into_iter().map(|day| (day.values, day.dropped)).collect();
+    /// // 4 came late for a day that had to go.
+    /// assert_eq!(given, [(vec![1, 2, 3], 0), (vec![30], 1)]);
+    /// ```
+    #[must_use]
+    pub fn at_most(mut self, values: usize, overflow: Overflow) -> Self {
+        (self.most, self.overflow) = (values, overflow);
+        self
+    }
 }
 
 /// A window of event time that has closed.
@@ -93,13 +123,13 @@ impl Window {
 pub struct TimeWindow<T> {
     /// The first time in it.
     pub start: u64,
-    /// The first time behind it.
+    /// The first time behind it; `u64::MAX` also where that is too small to tell, since the window reaches beyond it.
     pub end: u64,
     /// Its values, in the order in which they came.
     pub values: Vec<T>,
     /// The values that came too late since the window before, under [`Late::Keep`].
     pub late: Vec<T>,
-    /// How many values came too late and were dropped since the window before, under [`Late::Drop`].
+    /// How many values came too late and were dropped since the window before: under [`Late::Drop`], or for want of room.
     pub dropped: u64,
 }
 
@@ -124,15 +154,20 @@ impl<A, F> WindowsBy<A, F> {
 pub struct OpenWindows<T> {
     /// By start, and so by end.
     open: BTreeMap<u64, Open<T>>,
-    greatest: Option<u64>,
+    greatest: u64,
+    /// What ends here or before has closed.
+    watermark: u128,
     came: u64,
+    /// How many values are in open windows.
+    held: usize,
     late: Vec<T>,
     dropped: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Open<T> {
-    end: u64,
+    /// The first time behind it: that may be more than a time can be, and then nothing closes it but END.
+    end: u128,
     /// With the count of values that came before.
     values: Vec<(u64, T)>,
 }
@@ -140,34 +175,38 @@ struct Open<T> {
 impl<T: Clone> OpenWindows<T> {
     /// Puts a value into its windows; false if they have closed.
     fn put(&mut self, window: &Window, time: u64, value: &T) -> bool {
-        let watermark = self.greatest.map_or(0, |greatest| greatest.saturating_sub(window.lateness));
-        self.greatest = self.greatest.max(Some(time));
         self.came += 1;
-        match window.shape {
-            WindowShape::Sliding { size, every } => self.slide(size, every, watermark, time, value),
-            WindowShape::Session { gap } => self.join(gap, watermark, time, value),
-        }
+        let put = match window.shape {
+            WindowShape::Sliding { size, every } => self.slide(size, every, time, value),
+            WindowShape::Session { gap } => self.join(gap, time, value),
+        };
+        self.greatest = self.greatest.max(time);
+        self.watermark = self.watermark.max(u128::from(self.greatest.saturating_sub(window.lateness)));
+        put
     }
 
-    fn slide(&mut self, size: u64, every: u64, watermark: u64, time: u64, value: &T) -> bool {
+    fn slide(&mut self, size: u64, every: u64, time: u64, value: &T) -> bool {
         let oldest = time.checked_sub(size).map_or(0, |before| before / every + 1);
-        let starts = (oldest..=time / every).map(|n| n * every);
         let mut open = false;
-        for start in starts.filter(|start| start.saturating_add(size) > watermark) {
-            let end = start.saturating_add(size);
-            let window = self.open.entry(start).or_insert_with(|| Open { end, values: Vec::new() });
-            window.values.push((self.came, value.clone()));
-            open = true;
+        for start in (oldest..=time / every).map(|n| n * every) {
+            let end = u128::from(start) + u128::from(size);
+            if end > self.watermark {
+                let window = self.open.entry(start).or_insert_with(|| Open { end, values: Vec::new() });
+                window.values.push((self.came, value.clone()));
+                self.held += 1;
+                open = true;
+            }
         }
         open
     }
 
-    fn join(&mut self, gap: u64, watermark: u64, time: u64, value: &T) -> bool {
-        let (mut start, mut end) = (time, time.saturating_add(gap));
+    fn join(&mut self, gap: u64, time: u64, value: &T) -> bool {
+        let (mut start, mut end) = (time, u128::from(time) + u128::from(gap));
         // Sessions do not overlap, so those that this one does are the last ones that begin before its end.
-        let near = self.open.range(..end).rev().take_while(|(_, open)| open.end > time);
+        let upto = u64::try_from(end - 1).unwrap_or(u64::MAX);
+        let near = self.open.range(..=upto).rev().take_while(|(_, open)| open.end > u128::from(time));
         let near: Vec<u64> = near.map(|(start, _)| *start).collect();
-        if near.is_empty() && end <= watermark {
+        if near.is_empty() && end <= self.watermark {
             return false;
         }
         let mut values = Vec::new();
@@ -182,23 +221,50 @@ impl<T: Clone> OpenWindows<T> {
             }
         }
         values.push((self.came, value.clone()));
+        self.held += 1;
         self.open.insert(start, Open { end, values });
         true
     }
 
-    /// Takes the windows out that end at the watermark or before, or all of them.
-    fn close(&mut self, upto: Option<u64>) -> Vec<TimeWindow<T>> {
+    /// Takes the windows out that have closed.
+    fn closed(&mut self) -> Vec<TimeWindow<T>> {
         let mut closed = Vec::new();
-        while let Some(first) = self.open.first_entry() {
-            if upto.is_some_and(|upto| first.get().end > upto) {
-                break;
-            }
-            let (start, Open { end, values }) = first.remove_entry();
-            let values = values.into_iter().map(|(_, value)| value).collect();
-            let (late, dropped) = (std::mem::take(&mut self.late), std::mem::take(&mut self.dropped));
-            closed.push(TimeWindow { start, end, values, late, dropped });
+        while self.open.first_key_value().is_some_and(|(_, first)| first.end <= self.watermark) {
+            closed.extend(self.close_first());
         }
         closed
+    }
+
+    /// Takes the window out that begins first.
+    fn close_first(&mut self) -> Option<TimeWindow<T>> {
+        let (start, Open { end, values }) = self.open.pop_first()?;
+        self.held -= values.len();
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
+        let values = values.into_iter().map(|(_, value)| value).collect();
+        let (late, dropped) = (std::mem::take(&mut self.late), std::mem::take(&mut self.dropped));
+        Some(TimeWindow { start, end, values, late, dropped })
+    }
+
+    /// Makes room where more values are held than may be; gives the windows that had to go.
+    fn bound(&mut self, window: &Window, time: u64) -> Vec<TimeWindow<T>> {
+        let mut gone = Vec::new();
+        while self.held + self.late.len() > window.most {
+            if window.overflow == Overflow::Fail {
+                let most = window.most;
+                fail(format!(
+                    "at a value of time {time}, open windows hold more than the {most} values that they may: allow more \
+                     (`at_most`), or shorter windows, or less lateness"
+                ));
+            }
+            if let Some((_, first)) = self.open.first_key_value() {
+                self.watermark = self.watermark.max(first.end);
+                gone.extend(self.close_first());
+            } else {
+                self.late.pop();
+                self.dropped += 1;
+            }
+        }
+        gone
     }
 }
 
@@ -214,27 +280,31 @@ where
     const STATEFUL: bool = true;
 
     fn start(&self) -> OpenWindows<A::Owned> {
-        OpenWindows { open: BTreeMap::new(), greatest: None, came: 0, late: Vec::new(), dropped: 0 }
+        OpenWindows { open: BTreeMap::new(), greatest: 0, watermark: 0, came: 0, held: 0, late: Vec::new(), dropped: 0 }
     }
 
     fn expand(&self, windows: &mut OpenWindows<A::Owned>, value: <A as Flow>::Ref<'_>) -> Self::Values {
         let (time, value) = ((self.time)(value), A::own(value));
-        if windows.put(&self.window, time, &value) {
-            let greatest = windows.greatest.unwrap_or(time);
-            return windows.close(Some(greatest.saturating_sub(self.window.lateness))).into_iter();
+        if !windows.put(&self.window, time, &value) {
+            match self.window.late {
+                Late::Drop => windows.dropped += 1,
+                Late::Keep => windows.late.push(value),
+                Late::Fail if windows.watermark + u128::from(self.window.lateness) > u128::from(windows.greatest) => {
+                    fail(format!("a value of time {time} is late: its windows were closed to make room"))
+                }
+                Late::Fail => fail(format!(
+                    "a value of time {time} is late: its windows have closed, since there was one of time {}",
+                    windows.greatest,
+                )),
+            }
         }
-        match self.window.late {
-            Late::Drop => windows.dropped += 1,
-            Late::Keep => windows.late.push(value),
-            Late::Fail => fail(format!(
-                "a value of time {time} is late: its windows have closed, since there was one of time {}",
-                windows.greatest.unwrap_or(time),
-            )),
-        }
-        Vec::new().into_iter()
+        let mut given = windows.closed();
+        given.append(&mut windows.bound(&self.window, time));
+        given.into_iter()
     }
 
     fn finish(&self, mut windows: OpenWindows<A::Owned>) -> Option<Self::Values> {
-        Some(windows.close(None).into_iter())
+        windows.watermark = u128::MAX;
+        Some(windows.closed().into_iter())
     }
 }
