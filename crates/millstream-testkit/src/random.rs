@@ -18,9 +18,11 @@ mod strategy;
 mod stream;
 mod tree;
 mod value;
+mod windows;
 
 pub use build::Built;
 pub use strategy::{Pipes, pipes, streams};
 pub use stream::Stream;
 pub use tree::Pipe;
 pub use value::{Value, values};
+pub use windows::Windows;

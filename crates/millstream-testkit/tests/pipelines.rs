@@ -3,7 +3,7 @@
 mod reference;
 
 use millstream_exec::Queues;
-use millstream_testkit::random::{Pipe, Stream, Value, streams, values};
+use millstream_testkit::random::{Pipe, Stream, Value, Windows, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -65,6 +65,7 @@ fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
         Pipe::Delay { first: 9 },
         Pipe::FlatMap { modulus: 3 },
         Pipe::Compact,
+        Pipe::WindowsBy(Windows { size: 3, every: Some(2), lateness: 1, keep: true, most: 4, last: false }),
         Pipe::Stream(Stream::Take(2)),
         Pipe::Stream(Stream::Chunks(2)),
     ];

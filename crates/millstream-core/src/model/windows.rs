@@ -21,7 +21,8 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<TimeWindow<A::Owned>> {
         let Window { shape, lateness, late, most, overflow } = self.expand.window;
-        let empty = |start: u64, length: u64| Open { start, end: start as u128 + length as u128, values: vec![] };
+        let empty =
+            |start: u64, length: u64| Open { start, end: u128::from(start) + u128::from(length), values: vec![] };
         let (mut open, mut closed) = (Vec::<Open<A::Owned>>::new(), vec![]);
         let (mut watermark, mut kept, mut dropped) = (0_u128, vec![], 0);
         for (n, value) in values::<A>(&input).enumerate() {
@@ -38,7 +39,7 @@ where
                 let same = |other: &Open<_>| match shape {
                     WindowShape::Sliding { .. } => other.start == window.start,
                     WindowShape::Session { .. } => {
-                        (other.start as u128) < window.end && (window.start as u128) < other.end
+                        u128::from(other.start) < window.end && u128::from(window.start) < other.end
                     }
                 };
                 let (joined, apart): (Vec<_>, Vec<_>) = open.into_iter().partition(same);
@@ -55,7 +56,7 @@ where
                 Late::Drop => dropped += 1,
                 Late::Fail => panic!("a value of time {time} is late"),
             }
-            watermark = watermark.max(time.saturating_sub(lateness) as u128);
+            watermark = watermark.max(time.saturating_sub(lateness).into());
             loop {
                 let (over, still): (Vec<_>, Vec<_>) = open.into_iter().partition(|window| window.end <= watermark);
                 open = still;

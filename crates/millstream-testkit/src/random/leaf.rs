@@ -6,6 +6,7 @@ use super::shape::{Element, Shape};
 use super::stream::stream;
 use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
 use super::value::Value;
+use super::windows::windows;
 use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, Masked, Val, id};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -178,6 +179,7 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let compacted = leaf(tree, copied.output);
             copied.followed_by(compacted)
         }
+        Pipe::WindowsBy(of) => windows::<A>(of, input),
         _ => unreachable!("{tree} is not one stage"),
     }
 }

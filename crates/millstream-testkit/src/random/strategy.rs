@@ -1,5 +1,6 @@
 use super::stream::Stream;
 use super::tree::Pipe;
+use super::windows::Windows;
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
@@ -97,9 +98,10 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
 fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     let small = below(rng, 9) as i64;
     if place == Place::Outer && below(rng, 4) == 0 {
-        return match below(rng, 4) {
+        return match below(rng, 5) {
             0 => Pipe::Flatten,
             1 => Pipe::Compact,
+            2 => Pipe::WindowsBy(windows(rng)),
             _ => Pipe::FlatMap { modulus: 1 + small % 4 },
         };
     }
@@ -130,6 +132,18 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         19..=23 => Pipe::Stream(stream(rng, 10)),
         24 => Pipe::Stream(stream(rng, 11)),
         _ => Pipe::Fold { start: small },
+    }
+}
+
+fn windows(rng: &mut TestRng) -> Windows {
+    let size = 1 + below(rng, 12) as u64;
+    Windows {
+        size,
+        every: (below(rng, 3) > 0).then(|| 1 + below(rng, size as usize) as u64),
+        lateness: below(rng, 20) as u64,
+        keep: below(rng, 2) == 0,
+        most: [below(rng, 30), 1000][below(rng, 2)],
+        last: below(rng, 4) == 0,
     }
 }
 
@@ -241,7 +255,7 @@ mod tests {
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
-                   scan( fanout( both( choose( merge( feedback( tee( shard( named( flat_map( flatten compact take( take_while( \
+                   scan( fanout( both( choose( merge( feedback( tee( shard( named( flat_map( flatten compact windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -1,5 +1,6 @@
 use super::stream::Stream;
 use super::value::Value;
+use super::windows::Windows;
 use std::fmt;
 
 /// The syntax tree of a random pipeline, and in its comments what it means.
@@ -95,6 +96,8 @@ pub enum Pipe {
     Flatten,
     /// On a new clock, the same values.
     Compact,
+    /// On a new clock, windows of event time.
+    WindowsBy(Windows),
     /// The same value, and a panic where the modulus, at least 1, divides its digest. Random pipelines do not have it;
     /// it is put in by [`Pipe::failing`].
     Fail {
@@ -171,7 +174,7 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
-            Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
+            Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
@@ -183,7 +186,7 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => false,
+            Pipe::Fold { .. } | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
@@ -197,7 +200,7 @@ impl Pipe {
     #[must_use]
     pub fn renumbers(&self) -> bool {
         match self {
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => true,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
             Pipe::Named(p) => p.renumbers(),
             _ => false,
@@ -330,7 +333,7 @@ impl Pipe {
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
-            Pipe::FlatMap { .. } | Pipe::Flatten => found.push(Pipe::Compact),
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),
             Pipe::MapAsync { limit, plus } => {
                 found.push(Pipe::Map { plus: *plus });
                 found.extend((1..*limit).map(|limit| Pipe::MapAsync { limit, plus: *plus }));
@@ -366,6 +369,7 @@ impl fmt::Display for Pipe {
             Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
             Pipe::Flatten => write!(f, "flatten"),
             Pipe::Compact => write!(f, "compact"),
+            Pipe::WindowsBy(windows) => write!(f, "{windows}"),
             Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),
             Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),

@@ -4,6 +4,7 @@
 //! and is given the whole prefix anew at every number: nothing here has a state.
 
 mod stream;
+mod windows;
 
 use millstream_testkit::random::{Pipe, Value};
 
@@ -60,6 +61,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         }
         Pipe::Tee(_) => input.to_vec(),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
+        Pipe::WindowsBy(windows) => windows::given(windows, input),
         Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => {
             let mut outputs: Vec<Slot> = Vec::new();
             for value in input.iter().flatten() {
