@@ -113,11 +113,11 @@ where
         let max = max.min(usize::try_from(started - next).unwrap_or(usize::MAX));
         let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
         let (flights, policy) = (&mut self.flights, &self.map.policy);
-        let published = claim.extend(&mut std::iter::from_fn(|| {
+        let published = claim.fill_while(|| {
             let landed = flights.land(next)?;
             next += 1;
             Some(Out::<A, Fut, P>::pack(landed.and_then(|result| policy.settle(result))))
-        }));
+        });
         claim.publish();
         published
     }

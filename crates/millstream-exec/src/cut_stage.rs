@@ -68,7 +68,7 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
         };
         let (sieve, state) = (&*self.sieve, &mut self.state);
         let mut slots = batch.iter();
-        let mut mask = std::iter::from_fn(|| {
+        let written = claim.fill_while(|| {
             if sieve.over(state) {
                 return None;
             }
@@ -76,7 +76,6 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
             // A value that is not wanted and ends it all stands where END will be.
             (kept || !sieve.over(state)).then_some(kept)
         });
-        let written = claim.extend(&mut mask);
         claim.publish();
         batch.truncate(written);
         written

@@ -119,7 +119,7 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
         self.at.busy = true;
         let slots = batch.iter();
         let mut outputs = Outputs { expand, state, values, slots, taken: 0, first, at: &mut self.at };
-        let written = claim.extend(&mut outputs);
+        let written = claim.fill_while(|| outputs.next());
         let taken = outputs.taken;
         self.at.busy = false;
         claim.publish();

@@ -14,23 +14,40 @@ pub(crate) struct Outcome<S> {
 /// The end of a run: user code that sees every value, with its number.
 pub(crate) struct Sink<A: Wire, S, F> {
     input: Reader<A>,
-    state: Option<S>,
-    f: F,
+    /// None once the state was left to whoever waits for it.
+    user: Option<User<S, F>>,
     batch: usize,
-    values: u64,
     at_end: Option<u64>,
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
+/// What a sink changes with every value.
+struct User<S, F> {
+    state: S,
+    f: F,
+    values: u64,
+}
+
+impl<S, F> User<S, F> {
+    #[inline(always)]
+    fn see<V>(&mut self, number: SequenceNumber, value: V)
+    where
+        F: FnMut(&mut S, SequenceNumber, V),
+    {
+        (self.f)(&mut self.state, number, value);
+        self.values += 1;
+    }
+}
+
 impl<A: Wire, S, F> Sink<A, S, F> {
     pub(crate) fn new(input: Reader<A>, state: S, f: F, batch: usize, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
-        Sink { input, state: Some(state), f, batch, values: 0, at_end: None, outcome }
+        Sink { input, user: Some(User { state, f, values: 0 }), batch, at_end: None, outcome }
     }
 
     /// Leaves the state to whoever waits for it.
     fn leave(&mut self, numbers: SequenceNumber) {
-        if let Some(state) = self.state.take() {
-            let outcome = Outcome { state, numbers, values: self.values };
+        if let Some(User { state, values, .. }) = self.user.take() {
+            let outcome = Outcome { state, numbers, values };
             *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         }
     }
@@ -44,36 +61,20 @@ impl<A: Wire, S, F> Drop for Sink<A, S, F> {
     }
 }
 
-/// Counts values on the way, also where user code panics behind some of them.
-struct Count<'a> {
-    values: &'a mut u64,
-    seen: u64,
-}
-
-impl Drop for Count<'_> {
-    fn drop(&mut self) {
-        *self.values += self.seen;
-    }
-}
-
 impl<A: Wire, S: Send, F> Tasklet for Sink<A, S, F>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, A::Ref<'a>) + Send,
 {
     fn step(&mut self) -> Progress {
-        let Some(state) = self.state.as_mut() else { return Progress::DONE };
-        let f = &mut self.f;
+        let Some(user) = self.user.as_mut() else { return Progress::DONE };
         let mut left = self.batch;
         while left > 0 {
             let Some(mut batch) = self.input.batch(left) else { break };
-            let mut count = Count { values: &mut self.values, seen: 0 };
-            batch.for_each(|number, value| {
+            batch.for_each(user, |user, number, value| {
                 if let Some(value) = value {
-                    f(state, number, value);
-                    count.seen += 1;
+                    user.see(number, value);
                 }
             });
-            drop(count);
             left -= batch.len();
         }
         if left < self.batch {
@@ -83,8 +84,7 @@ where
         let numbers = end.number();
         self.at_end = Some(numbers.0);
         if let Some(value) = end.value() {
-            self.values += 1;
-            f(state, numbers, value);
+            user.see(numbers, value);
         }
         self.at_end = None;
         drop(end);

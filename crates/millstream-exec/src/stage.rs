@@ -95,8 +95,7 @@ where
             return 0;
         };
         batch.truncate(claim.len());
-        let f = &mut self.f;
-        batch.map_into(&mut claim, |value| D::pack(f(value, false)));
+        batch.map_into(&mut claim, &mut self.f, |f, value| D::pack(f(value, false)));
         claim.publish();
         batch.len()
     }

@@ -1,6 +1,7 @@
 use crate::claim::Claim;
 use crate::mark::Mark;
 use crate::reader::Reader;
+use crate::vectorised::{Loop, vectorised};
 use crate::view::{View, Wire};
 use millstream_core::{Event, SequenceNumber};
 
@@ -68,28 +69,67 @@ impl<'r, F: Wire> Batch<'r, F> {
         unsafe { self.reader.view.chunk(self.reader.position) }
     }
 
-    /// Calls `f` with every slot and its number. If it panics, [`Reader::visited`] tells at which.
+    /// Calls `f` with every slot and its number, and with what it changes. If it panics, [`Reader::visited`] tells at
+    /// which number.
     #[inline]
-    pub fn for_each(&mut self, mut f: impl FnMut(SequenceNumber, Option<F::Ref<'_>>)) {
-        let (first, len) = (self.reader.position, self.len);
+    pub fn for_each<T>(&mut self, state: &mut T, f: impl FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)) {
+        vectorised(state, ForEach { batch: self, f });
+    }
+
+    /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go. `state` is what `f`
+    /// changes.
+    #[inline]
+    pub fn map_into<S: Event, T>(
+        &self,
+        claim: &mut Claim<'_, S>,
+        state: &mut T,
+        f: impl FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+    ) {
+        vectorised(state, MapInto { batch: self, claim, f });
+    }
+}
+
+struct ForEach<'b, 'r, F: Wire, G> {
+    batch: &'b mut Batch<'r, F>,
+    f: G,
+}
+
+impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loop<T> for ForEach<'_, '_, F, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self, state: &mut T) {
+        let (first, len) = (self.batch.reader.position, self.batch.len);
         // SAFETY: as in `chunk`; the batch is borrowed for the whole loop.
-        let chunk = unsafe { self.reader.view.chunk(first) };
-        let mut visited = Visited { n: first, visited: &mut self.reader.visited };
+        let chunk = unsafe { self.batch.reader.view.chunk(first) };
+        let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
         for i in 0..len {
             visited.n = first + i as u64;
             // SAFETY: `i` is less than the batch's length.
-            f(SequenceNumber(visited.n), unsafe { F::at(&chunk, i) });
+            (self.f)(state, SequenceNumber(visited.n), unsafe { F::at(&chunk, i) });
         }
         std::mem::forget(visited);
     }
+}
 
-    /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go.
-    #[inline]
-    pub fn map_into<S: Event>(&self, claim: &mut Claim<'_, S>, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
-        let chunk = self.chunk();
-        claim.fill(self.len, |i| {
+struct MapInto<'b, 'r, 'c, 'p, F: Wire, S: Event, G> {
+    batch: &'b Batch<'r, F>,
+    claim: &'c mut Claim<'p, S>,
+    f: G,
+}
+
+impl<F: Wire, S: Event, T, G> Loop<T> for MapInto<'_, '_, '_, '_, F, S, G>
+where
+    G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self, state: &mut T) {
+        let chunk = self.batch.chunk();
+        self.claim.fill(self.batch.len, |i| {
             // SAFETY: `fill` gives no `i` beyond the batch's length.
-            f(unsafe { F::at(&chunk, i) })
+            (self.f)(state, unsafe { F::at(&chunk, i) })
         });
     }
 }

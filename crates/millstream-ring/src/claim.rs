@@ -1,4 +1,5 @@
 use crate::producer::Producer;
+use crate::vectorised::{Loop, vectorised};
 use millstream_core::{Event, SequenceNumber};
 
 /// Free slots, claimed by the producer: write them in order, then publish.
@@ -52,7 +53,7 @@ impl<'p, S: Event> Claim<'p, S> {
     }
 
     /// Writes `n` more slots, as many as are still unwritten at most: `f` of 0, 1, ... in order.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, n: usize, mut f: impl FnMut(usize) -> S) {
         self.write_while(n.min(self.len - self.written), |i| Some(f(i)));
     }
@@ -60,7 +61,13 @@ impl<'p, S: Event> Claim<'p, S> {
     /// Fills the slots that are still unwritten from an iterator, as far as it goes; returns how many those were.
     #[inline]
     pub fn extend(&mut self, values: &mut impl Iterator<Item = S>) -> usize {
-        self.write_while(self.len - self.written, |_| values.next())
+        vectorised(values, Extend(self))
+    }
+
+    /// Fills the slots that are still unwritten with what `next` gives, as long as it does; returns how many those were.
+    #[inline(always)]
+    pub fn fill_while(&mut self, mut next: impl FnMut() -> Option<S>) -> usize {
+        self.write_while(self.len - self.written, |_| next())
     }
 
     /// Writes at most `n` of the unwritten slots, until `next` has no value; returns how many.
@@ -91,6 +98,17 @@ impl<'p, S: Event> Claim<'p, S> {
         let producer = unsafe { std::ptr::read(&raw const this.producer) };
         producer.next += this.written as u64;
         producer.shared.publish(producer.next);
+    }
+}
+
+struct Extend<'c, 'p, S: Event>(&'c mut Claim<'p, S>);
+
+impl<S: Event, I: Iterator<Item = S>> Loop<I> for Extend<'_, '_, S> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, values: &mut I) -> usize {
+        self.0.fill_while(|| values.next())
     }
 }
 

@@ -42,6 +42,7 @@ mod reader;
 mod shared;
 mod slots;
 mod sync;
+mod vectorised;
 mod view;
 mod wiring;
 

@@ -219,7 +219,11 @@ fn panics_in_every_function_that_is_lent_slots() {
     let batch = reader.batch(2).unwrap();
     let mut claim = next.try_claim(2).unwrap().unwrap();
     must_panic(|| {
-        batch.map_into(&mut claim, |value| if value.unwrap().number == 1 { quietly_panic() } else { tally.value(7) });
+        batch.map_into(
+            &mut claim,
+            &mut (),
+            |(), value| if value.unwrap().number == 1 { quietly_panic() } else { tally.value(7) },
+        );
     });
     drop((batch, claim));
     assert_eq!(next.abandoned_at().unwrap().0, 1);

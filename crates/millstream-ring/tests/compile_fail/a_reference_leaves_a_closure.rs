@@ -4,6 +4,6 @@ use millstream_ring::ring;
 fn main() {
     let (_producer, mut reader) = ring::<u64, Full>(2).unwrap();
     let mut kept = None;
-    reader.batch(1).unwrap().for_each(|_, value| kept = value);
+    reader.batch(1).unwrap().for_each(&mut (), |(), _, value| kept = value);
     println!("{kept:?}");
 }

@@ -6,5 +6,5 @@ fn main() {
     let (mut next, _reader) = ring::<&'static u64, Full>(2).unwrap();
     let batch = reader.batch(1).unwrap();
     let mut claim = next.try_claim(1).unwrap().unwrap();
-    batch.map_into(&mut claim, |value| value.unwrap());
+    batch.map_into(&mut claim, &mut (), |(), value| value.unwrap());
 }

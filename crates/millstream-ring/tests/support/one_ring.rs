@@ -141,7 +141,7 @@ impl<D: Density> World<D> {
         match much % 4 {
             0 => batch.truncate(usize::from(much) % 7),
             1 => must_panic(|| {
-                batch.for_each(|n, _| {
+                batch.for_each(&mut (), |(), n, _| {
                     if n.0 + 1 == first + len {
                         quietly_panic()
                     }

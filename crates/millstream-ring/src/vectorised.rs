@@ -1,0 +1,55 @@
+//! Loops over batches, compiled a second time for wider vectors.
+
+/// A loop that changes a `T`.
+///
+/// That is passed apart from all else, since only of a reference that is itself an argument does the compiler know that
+/// no slot is what it refers to; without that it cannot do several slots at a time.
+pub(crate) trait Loop<T: ?Sized> {
+    type Output;
+
+    /// Must be `#[inline(always)]`: what is not inlined is compiled for any machine.
+    fn run(self, state: &mut T) -> Self::Output;
+}
+
+/// Runs a loop as it is compiled for the widest vectors that this machine has, of those that are tried: on x86-64 a
+/// build for any machine uses 128 bits, and nearly every machine has 256. The results are the same bit by bit: no
+/// operation is fused with another, and none is done in another order.
+#[inline(always)]
+pub(crate) fn vectorised<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(miri), not(loom)))]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: this machine has what the function is compiled for.
+        return unsafe { with_avx2(state, work) };
+    }
+    work.run(state)
+}
+
+#[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(miri), not(loom)))]
+#[target_feature(enable = "avx2")]
+fn with_avx2<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
+    work.run(state)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Loop, vectorised};
+
+    /// A product and a sum that a fused operation would round once, and a sum of which the order matters.
+    struct Sum<'a>(&'a [f64]);
+
+    impl Loop<f64> for Sum<'_> {
+        type Output = u64;
+
+        #[inline(always)]
+        fn run(self, sum: &mut f64) -> u64 {
+            self.0.iter().for_each(|x| *sum += x * 1.1 + 0.3);
+            sum.to_bits()
+        }
+    }
+
+    #[test]
+    fn wider_vectors_change_no_bit() {
+        let values: Vec<f64> = (1..1000).map(|n| 1.0 / f64::from(n)).collect();
+        assert_eq!(vectorised(&mut 0.1, Sum(&values)), Sum(&values).run(&mut 0.1));
+    }
+}
