@@ -49,7 +49,7 @@ fn given<E: Element>(window: &TimeWindow<E>) -> Value {
 
 pub(crate) fn windows<A: Shape>(windows: Windows, input: Kind) -> Chain {
     let stage = id::<A>().windows_by(windows.window(), move |slot| windows.time(&A::value(slot)));
-    Chain::empty(input).then(Boxed::free(stage.map(|window| given(window))))
+    Chain::empty(input).then(Boxed::free(stage.map(given)))
 }
 
 impl fmt::Display for Windows {
