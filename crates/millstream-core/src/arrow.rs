@@ -2,6 +2,7 @@ mod asynchronous;
 mod choice;
 mod clock;
 mod feedback;
+mod keys;
 mod parts;
 mod streams;
 
@@ -9,6 +10,7 @@ pub use asynchronous::AsyncExt;
 pub use choice::ArrowChoice;
 pub use clock::ClockExt;
 pub use feedback::ArrowLoop;
+pub use keys::KeysExt;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
 pub use streams::StreamsExt;
 

@@ -23,6 +23,7 @@ mod density;
 pub mod failure;
 mod flow;
 mod joined;
+pub mod keys;
 mod marker;
 pub mod model;
 #[doc(hidden)]
@@ -32,7 +33,8 @@ pub mod plan;
 mod sequence;
 
 pub use arrow::{
-    Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, ClockExt, First, LeftLane, RightLane, Second, StreamsExt,
+    Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, ClockExt, First, KeysExt, LeftLane, RightLane, Second,
+    StreamsExt,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{Density, Full, Holed, Lane};
@@ -43,6 +45,7 @@ pub use flow::{
     Snd, Swapped, Twice, Val,
 };
 pub use joined::Joined;
+pub use keys::{Bound, StableHasher, TooManyKeys};
 pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
 pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};

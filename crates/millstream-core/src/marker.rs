@@ -15,6 +15,7 @@ pub trait KeepsClock {}
     message = "`{Self}` is not stateless, so `shard` cannot split it by number",
     label = "this body may keep state from one number to the next",
     note = "a stage with state belongs in front of the `shard` or behind it",
+    note = "with a state for every key, it can stand in a `shard_by(key, k, body)`",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
 )]
 pub trait Stateless {}

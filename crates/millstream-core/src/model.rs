@@ -17,6 +17,7 @@ use std::sync::Arc;
 mod asynchronous;
 mod clock;
 mod dead_letter;
+mod keys;
 pub mod sources;
 mod streams;
 mod windows;
@@ -38,16 +39,27 @@ pub enum Extent {
     Prefix,
 }
 
+/// The slots of one list. Copies of a list share its values.
+pub type Slots<T> = Arc<Vec<Option<Arc<T>>>>;
+
 /// A shape as lists of slots.
 pub trait Listed: On<Model, Edge: Clone> {
     /// How many slots the edge has, END among them.
     fn slots(edge: &Self::Edge) -> usize;
     /// What slot `n` holds.
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>>;
+    /// The edge that has in slot `n` what `edges[from[n]]` has there, and nothing where there is no `from[n]`.
+    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge;
+}
+
+/// One list of several: of each slot's own one.
+fn of_each<T: Clone>(lists: &[Arc<Vec<T>>], from: &[Option<usize>], nothing: &T) -> Arc<Vec<T>> {
+    let slot = |(n, from): (usize, &Option<usize>)| from.map_or(nothing.clone(), |list| lists[list][n].clone());
+    Arc::new(from.iter().enumerate().map(slot).collect())
 }
 
 impl<T: Event, D: Density> On<Model> for Val<T, D> {
-    type Edge = Arc<Vec<Option<T>>>;
+    type Edge = Slots<T>;
 }
 
 impl<T: Event, D: Density> Listed for Val<T, D> {
@@ -55,7 +67,10 @@ impl<T: Event, D: Density> Listed for Val<T, D> {
         edge.len()
     }
     fn at(edge: &Self::Edge, n: usize) -> Option<&T> {
-        edge[n].as_ref()
+        edge[n].as_deref()
+    }
+    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+        of_each(edges, from, &None)
     }
 }
 
@@ -72,6 +87,10 @@ macro_rules! side_by_side {
             }
             fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
                 Self::join(A::at(&edge.0, n), $second::at(&edge.1, n))
+            }
+            fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+                let (first, second): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
+                (A::gathered(&first, from), $second::gathered(&second, from))
             }
         }
     };
@@ -91,6 +110,10 @@ impl<A: Listed> Listed for Masked<A> {
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
         if edge.1[n] { A::at(&edge.0, n) } else { None }
     }
+    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+        let (inner, masks): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
+        (A::gathered(&inner, from), of_each(&masks, from, &false))
+    }
 }
 
 impl<A: Listed, L: Lens<A>> On<Model> for Seen<A, L> {
@@ -104,11 +127,14 @@ impl<A: Listed, L: Lens<A>> Listed for Seen<A, L> {
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
         L::focus(A::at(edge, n)?)
     }
+    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+        A::gathered(edges, from)
+    }
 }
 
 /// The edge of a source: every value, and an empty END.
 fn source<T: Event>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>::Edge {
-    Arc::new(values.into_iter().map(Some).chain([None]).collect())
+    Arc::new(values.into_iter().map(|value| Some(Arc::new(value))).chain([None]).collect())
 }
 
 /// An edge through a lens.
@@ -118,7 +144,7 @@ fn seen<A: Listed, L: Lens<A>>(edge: A::Edge) -> <Seen<A, L> as On<Model>>::Edge
 
 /// The input of a loop's body.
 fn looped<A: Listed, S: Event>(input: A::Edge, states: Vec<Option<S>>) -> <Looped<A, S> as On<Model>>::Edge {
-    (input, Arc::new(states))
+    (input, Arc::new(states.into_iter().map(|state| state.map(Arc::new)).collect()))
 }
 
 /// One slot for each slot of `input`; `f` is also told whether the slot is END.
@@ -126,9 +152,10 @@ fn column<A: Listed, B>(
     input: &A::Edge,
     extent: Extent,
     mut f: impl FnMut(Option<A::Ref<'_>>, bool) -> Option<B>,
-) -> Arc<Vec<Option<B>>> {
+) -> Slots<B> {
     let slots = A::slots(input);
-    Arc::new((0..slots).map(|n| f(A::at(input, n), extent == Extent::Whole && n + 1 == slots)).collect())
+    let slot = |n| f(A::at(input, n), extent == Extent::Whole && n + 1 == slots).map(Arc::new);
+    Arc::new((0..slots).map(slot).collect())
 }
 
 impl<A: Listed> Deploy<Model> for Id<A> {
@@ -153,7 +180,7 @@ impl<A: Listed, F, B: Event> Deploy<Model> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
     }
 }
@@ -162,7 +189,7 @@ impl<A: Listed, F, B: Event> Deploy<Model> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
     }
 }
@@ -172,7 +199,7 @@ impl<A: Listed, F, B: Event, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F,
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         column::<A, B>(&input, *extent, |a, _| {
             let a = a?;
             self.policy.judge(|| (self.f)(a), |_| ())
@@ -184,7 +211,7 @@ impl<A: Listed, F, B: Event> Deploy<Model> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         column::<A, B>(&input, *extent, |a, _| (self.f)(a?))
     }
 }
@@ -203,7 +230,7 @@ impl<A: Listed, S: Event + Clone, F, B: Event> Deploy<Model> for Scan<A, S, F, B
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         let mut state = self.state.clone();
         column::<A, B>(&input, *extent, |a, _| Some((self.f)(&mut state, a?)))
     }
@@ -214,7 +241,7 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<B>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         let mut state = self.state.clone();
         column::<A, B>(&input, *extent, |a, end| {
             if let Some(a) = a {
@@ -226,7 +253,7 @@ where
 }
 
 impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Delay<A> {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Arc<Vec<Option<A::Owned>>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<A::Owned> {
         let mut before = self.first.clone();
         column::<A, A::Owned>(&input, *extent, |a, _| Some(std::mem::replace(&mut before, A::own(a?))))
     }

@@ -39,6 +39,8 @@ pub struct Stage {
     pub tasklets: usize,
     /// Whether it keeps state from one number to the next.
     pub stateful: bool,
+    /// How many keys it keeps a state for at once, at most, if it has keys.
+    pub keys: Option<usize>,
     /// Whether its closure may wait, so that every tasklet gets a thread of its own.
     pub blocking: bool,
     /// Whether it is in a feedback loop: one number at a time, on one worker with the rest of the loop.

@@ -3,10 +3,12 @@
 mod asynchronous;
 mod clock;
 mod dead_letter;
+mod keys;
 mod streams;
 
 use crate::group_stage::stateless_stage;
-use crate::stage::{EndSlot, stage};
+use crate::keyed_stage::stateful_stage;
+use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
 use millstream_core::pipe::{
@@ -14,8 +16,8 @@ use millstream_core::pipe::{
     Tee, Then, TryMap,
 };
 use millstream_core::{
-    Arrow, Cause, Choice, Deploy, Event, Flow, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt,
-    Seen, Snd, Val,
+    Arrow, Cause, Choice, Deploy, Event, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt, Seen,
+    Snd, Val,
 };
 use millstream_ring::Reader;
 
@@ -115,9 +117,9 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
-        let (f, mut state) = (self.f.clone(), self.state.clone());
-        stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value, _| {
-            value.map(|value| f(&mut state, value))
+        let (f, end) = (self.f.clone(), EndSlot::of::<A::Density>());
+        stateful_stage::<A, S, B, A::Density>(input, wiring, end, self.state.clone(), move |state, _, value, _| {
+            value.map(|value| f(state, value))
         })
     }
 }
@@ -129,23 +131,22 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
         let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
-        let mut state = initial.clone();
-        stage::<A, B, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value, end| {
+        let start = initial.clone();
+        stateful_stage::<A, S, B, Holed>(input, wiring, EndSlot::Written, start, move |state, _, value, end| {
             if let Some(value) = value {
-                f(&mut state, value);
+                f(state, value);
             }
-            end.then(|| finish(std::mem::replace(&mut state, initial.clone())))
+            end.then(|| finish(std::mem::replace(state, initial.clone())))
         })
     }
 }
 
 impl<A: Carried + Own<Owned: Clone>> Deploy<Rings> for Delay<A> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<A::Owned, A::Density>> {
-        let mut before = self.first.clone();
-        let next = move |value: Option<<A as Flow>::Ref<'_>>, _| {
-            value.map(|value| std::mem::replace(&mut before, A::own(value)))
-        };
-        stage::<A, A::Owned, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, next)
+        let (first, end) = (self.first.clone(), EndSlot::of::<A::Density>());
+        stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, |before, _, value, _| {
+            value.map(|value| std::mem::replace(before, A::own(value)))
+        })
     }
 }
 

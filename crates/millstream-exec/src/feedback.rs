@@ -3,8 +3,9 @@
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use crate::{Carried, Rings};
-use millstream_core::pipe::{Fed, Feedback, Looped};
-use millstream_core::{Arrow, Density, Deploy, Event, Fst, Lens, On, Seen, Val};
+use millstream_core::keys::Seat;
+use millstream_core::pipe::{Fed, Feedback, Looped, States};
+use millstream_core::{Arrow, Density, Deploy, Event, Fst, Holed, Lens, On, Seen, Val};
 use millstream_ring::{Producer, Reader, Wire, ring};
 
 impl<A: Carried, S: Event + Clone, P> Deploy<Rings> for Feedback<A, S, P>
@@ -15,11 +16,15 @@ where
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Seen<P::Out, Fst>> {
         // The state of a number is written while the one before it is still being read.
         let (states, reader) = ring::<S, A::Density>(wiring.slots.max(2)).expect("the options were checked");
-        let clock = input.fork();
+        let (clock, lanes) = match &wiring.keyed {
+            None => (Clock::Input(input.fork()), 1),
+            Some(keyed) => (Clock::Seats(keyed.seats.fork()), keyed.lanes),
+        };
+        let kept = vec![States::new(self.state.clone()); lanes];
         let output = wiring.in_loop(|wiring| {
             let output = self.body.deploy(looped::<A, S>(input, reader), wiring);
             let back = output.fork();
-            let closing = Closing { clock, back, states, state: Some(self.state.clone()), known: true };
+            let closing = Closing { clock, back, states, kept, seat: None, known: true, done: false };
             wiring.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
             output
         });
@@ -34,23 +39,63 @@ fn looped<A: Carried, S: Event>(
     input.zip(states)
 }
 
+/// What there is a number of, before the body has done it.
+enum Clock<A: Wire> {
+    Input(Reader<A>),
+    /// Inside `shard_by`, the seats: of the number's key is the state.
+    Seats(Reader<Val<Seat, Holed>>),
+}
+
+/// The seat of the only state, where there are no keys.
+const ALONE: Seat = Seat { place: 0, lane: 0, fresh: false };
+
+impl<A: Wire> Clock<A> {
+    /// The next number's seat, if it is there, and whether the number is END. None for a number without a key.
+    fn next(&mut self) -> Option<(Option<Seat>, bool)> {
+        match self {
+            Clock::Input(input) => {
+                let more = input.batch(1).is_some();
+                (more || input.end().is_some()).then_some((Some(ALONE), !more))
+            }
+            Clock::Seats(seats) => {
+                if let Some(batch) = seats.batch(1) {
+                    return Some((batch.get(0).copied(), false));
+                }
+                seats.end().map(|end| (end.value().copied(), true))
+            }
+        }
+    }
+
+    /// How many numbers are there.
+    fn backlog(&self) -> u64 {
+        match self {
+            Clock::Input(input) => input.backlog(),
+            Clock::Seats(seats) => seats.backlog(),
+        }
+    }
+}
+
 /// Number n's state is known once the body has done number n - 1; whether n is END, only the input knows.
 struct Closing<A: Wire, B: Wire, S: Event> {
-    clock: Reader<A>,
+    clock: Clock<A>,
     back: Reader<B>,
     states: Producer<<A::Density as Density>::Slot<S>>,
-    /// The newest state that is known; none once END's is published.
-    state: Option<S>,
-    /// Whether that is the next number's.
+    /// The newest states that are known, by lane.
+    kept: Vec<States<S>>,
+    /// Whose state the body has been told.
+    seat: Option<Seat>,
+    /// Whether the next number's is known.
     known: bool,
+    /// END's is published.
+    done: bool,
 }
 
 impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
     /// Takes the state from what the body gave, if it has.
     fn learn(&mut self) -> bool {
         let Some(batch) = self.back.batch(1) else { return false };
-        if let Some(next) = batch.get(0).and_then(B::state) {
-            self.state = Some(next);
+        if let (Some(next), Some(seat)) = (batch.get(0).and_then(B::state), self.seat) {
+            *self.kept[usize::from(seat.lane)].of(Seat { fresh: false, ..seat }) = next;
         }
         self.known = true;
         true
@@ -61,29 +106,28 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
         if self.states.free() == 0 {
             return false;
         }
-        if let Some(batch) = self.clock.batch(1) {
-            let Ok(Some(mut claim)) = self.states.try_claim(1) else { unreachable!("there was room") };
-            claim.fill(1, |_| A::Density::pack(self.state.clone()));
-            claim.publish();
-            drop(batch);
-            self.known = false;
+        let Some((seat, end)) = self.clock.next() else { return false };
+        self.seat = seat;
+        // A number without a key has no value that the state would stand beside.
+        let seat = seat.unwrap_or(ALONE);
+        let state = self.kept[usize::from(seat.lane)].of(seat).clone();
+        if end {
+            let last = if A::Density::FULL { None } else { Some(A::Density::pack(Some(state))) };
+            let Ok(()) = self.states.try_end(last) else { unreachable!("there was room") };
+            self.done = true;
             return true;
         }
-        if self.clock.end().is_none() {
-            return false;
-        }
-        let last = self.state.take();
-        let last = if A::Density::FULL { None } else { Some(A::Density::pack(last)) };
-        match self.states.try_end(last) {
-            Ok(()) => true,
-            Err(_) => unreachable!("there was room"),
-        }
+        let Ok(Some(mut claim)) = self.states.try_claim(1) else { unreachable!("there was room") };
+        claim.write(A::Density::pack(Some(state)));
+        claim.publish();
+        self.known = false;
+        true
     }
 }
 
 impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Tasklet for Closing<A, B, S> {
     fn step(&mut self) -> Progress {
-        if self.state.is_none() {
+        if self.done {
             self.states.sweep();
             return if self.back.end().is_some() { Progress::DONE } else { Progress::NONE };
         }

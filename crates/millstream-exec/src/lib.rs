@@ -31,6 +31,7 @@ mod group_stage;
 mod handle;
 mod inline;
 mod iterator;
+mod keyed_stage;
 mod machine;
 mod pipeline;
 mod placement;

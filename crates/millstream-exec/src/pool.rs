@@ -288,6 +288,7 @@ impl Pool {
                 budget: seat.budget,
                 overruns: seat.overruns.load(Ordering::Relaxed),
                 blocking: seat.home == Home::Thread,
+                keys: seat.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
             }
         };
         self.seats.iter().map(report).collect()

@@ -5,6 +5,7 @@ mod control;
 mod copy;
 mod deploy;
 mod handle;
+mod keyed;
 mod message;
 mod route;
 mod shape;

@@ -85,6 +85,9 @@ pub struct StageReport {
     pub overruns: u64,
     /// Whether it had a thread of its own.
     pub blocking: bool,
+    /// How many keys it kept states for in the end, if it is the stage in front of a
+    /// [`shard_by`](millstream_core::KeysExt::shard_by)'s body.
+    pub keys: Option<u64>,
 }
 
 impl StageReport {
@@ -107,6 +110,7 @@ impl StageReport {
             budget: None,
             overruns: 0,
             blocking: true,
+            keys: None,
         };
         match stages.first_mut() {
             Some(sweeper) if sweeper.name == "source" => *sweeper = source,

@@ -5,7 +5,7 @@ use crate::wiring::{Home, Named};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// A tasklet's place in the pool.
@@ -29,18 +29,21 @@ pub(crate) struct Seat {
     /// How long a step may take, unless it has a thread of its own.
     pub(crate) budget: Option<Duration>,
     pub(crate) overruns: AtomicU64,
+    /// How many keys it has.
+    pub(crate) keys: Option<Arc<AtomicU64>>,
 }
 
 impl Seat {
     pub(crate) fn new(
         index: usize,
-        Named { name, tasklet, home, aside, .. }: Named,
+        Named { name, tasklet, home, aside, keys, .. }: Named,
         around: Range<usize>,
         budgets: Option<&Budgets>,
     ) -> Self {
         let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
         Seat {
             budget,
+            keys,
             overruns: AtomicU64::new(0),
             name,
             home,

@@ -1,9 +1,11 @@
 use crate::handle::EndSource;
+use crate::keyed_stage::Keyed;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::tasklet::Tasklet;
 use millstream_core::{Plan, plan};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// What stages are added to while a pipeline is deployed on rings: their tasklets, in pipeline order.
 pub struct Wiring {
@@ -11,6 +13,8 @@ pub struct Wiring {
     pub(crate) batch: usize,
     /// How many tasklets run each stage that is deployed now: more than one inside `shard`.
     pub(crate) width: usize,
+    /// What the body of a `shard_by` is deployed with.
+    pub(crate) keyed: Option<Keyed>,
     /// Whether what is deployed now stands aside: in a `tee`.
     pub(crate) aside: bool,
     /// Whether everything runs on the calling thread.
@@ -34,6 +38,8 @@ pub(crate) struct Named {
     pub(crate) aside: bool,
     /// The feedback loop that it is in: its tasklets stay together.
     pub(crate) around: Option<usize>,
+    /// How many keys it has.
+    pub(crate) keys: Option<Arc<AtomicU64>>,
 }
 
 /// Who runs a tasklet.
@@ -47,10 +53,21 @@ pub(crate) enum Home {
 
 impl Wiring {
     pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
-        let names = plan.stages.into_iter();
-        let (end_source, tasklets, reactor, around) = (None, Vec::new(), None, None);
-        let (width, aside, loops) = (1, false, 0);
-        Wiring { slots, batch, width, aside, inline, end_source, shared, tasklets, reactor, around, loops, names }
+        Wiring {
+            slots,
+            batch,
+            width: 1,
+            keyed: None,
+            aside: false,
+            inline,
+            end_source: None,
+            shared,
+            tasklets: Vec::new(),
+            reactor: None,
+            around: None,
+            loops: 0,
+            names: plan.stages.into_iter(),
+        }
     }
 
     /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
@@ -68,8 +85,13 @@ impl Wiring {
         let name = self.names.next().map_or_else(|| "unplanned".to_owned(), |stage| stage.name);
         let home = if self.inline { Home::Workers } else { home };
         let (aside, around) = (self.aside, self.around);
-        let named = |tasklet| Named { name: name.clone(), tasklet, home, aside, around };
+        let named = |tasklet| Named { name: name.clone(), tasklet, home, aside, around, keys: None };
         self.tasklets.extend(tasklets.into_iter().map(named));
+    }
+
+    /// Says where the last tasklet that was added counts its keys.
+    pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
+        self.tasklets.last_mut().expect("a stage was added").keys = Some(keys);
     }
 
     /// Adds stages of which one needs what the last of them did at the number before.
@@ -87,13 +109,13 @@ impl Wiring {
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
         let (name, home) = (name.to_owned(), Home::Workers);
-        self.tasklets.push(Named { name, tasklet, home, aside: false, around: None });
+        self.tasklets.push(Named { name, tasklet, home, aside: false, around: None, keys: None });
     }
 
     /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        self.tasklets.push(Named { name, tasklet, home, aside: true, around: self.around });
+        self.tasklets.push(Named { name, tasklet, home, aside: true, around: self.around, keys: None });
     }
 }
 

@@ -3,7 +3,7 @@ use crate::mark::Mark;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
 use crate::view::{View, Wire};
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::{Event, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'r, F: Wire> Batch<'r, F> {
     }
 
     #[inline(always)]
-    fn chunk(&self) -> F::Chunk<'_> {
+    pub(crate) fn chunk(&self) -> F::Chunk<'_> {
         // SAFETY: the slots of this batch are published, they lie side by side, and they are released no sooner than
         // this batch is dropped, which its borrow forbids while the chunk is used.
         unsafe { self.reader.view.chunk(self.reader.position) }
@@ -221,6 +221,14 @@ impl<'r, F: Wire> End<'r, F> {
     /// Gives END back unread.
     pub fn keep(self) {
         std::mem::forget(self);
+    }
+}
+
+impl<F: Wire, G: Wire> End<'_, Pair<F, G>> {
+    /// What each half of END holds.
+    pub(crate) fn halves(&self) -> (Option<F::Ref<'_>>, Option<G::Ref<'_>>) {
+        // SAFETY: as in `value`.
+        unsafe { self.reader.view.halves_at_end(self.reader.position) }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::CapacityError;
 use crate::gate::{GONE, Gate};
 use crate::member::Member;
 use crate::reader::Reader;
-use crate::shared::Shared;
+use crate::shared::{Published, Shared};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::view::{HiddenGate, View, Wire};
 use crate::wiring::reader_at;
@@ -143,7 +143,7 @@ pub fn group<F: Wire, T: Event, D: Density>(
 ) -> Result<(Vec<Member<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
     assert!(k >= 1, "a group needs at least one member");
     let state = Arc::new(GroupState::new(k, input.position));
-    let shared = Shared::<D::Slot<T>>::new(capacity, input.position, Some(state.clone()))?;
+    let shared = Shared::<D::Slot<T>>::new(capacity, input.position, Published::Group(state.clone()))?;
     if input.ended() {
         shared.set_end(input.view.end(), false);
     }

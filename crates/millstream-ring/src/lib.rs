@@ -5,7 +5,7 @@
 //! reader is a *gate*, which says the next number it needs. Readers of several rings side by side
 //! ([`Pair`](millstream_core::Pair), [`Masked`](millstream_core::Masked), [`Seen`](millstream_core::Seen)) are joined by
 //! number and copy nothing. A [`group`] lets k [`Member`]s claim runs of one input and fill the same numbers of one
-//! output ring.
+//! output ring; in a [`team`] each of k [`Mate`]s fills the numbers whose keys are its own.
 //!
 //! ```
 //! use millstream_ring::ring;
@@ -36,12 +36,14 @@ mod error;
 mod gate;
 mod group;
 mod mark;
+mod mate;
 mod member;
 mod producer;
 mod reader;
 mod shared;
 mod slots;
 mod sync;
+mod team;
 mod vectorised;
 mod view;
 mod wiring;
@@ -51,9 +53,11 @@ pub use claim::Claim;
 pub use error::{CapacityError, ClaimError, MarksFull};
 pub use group::group;
 pub use mark::Mark;
+pub use mate::Mate;
 pub use member::Member;
 pub use producer::Producer;
 pub use reader::Reader;
 pub use slots::Slice;
+pub use team::team;
 pub use view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
 pub use wiring::{Wiring, ring};

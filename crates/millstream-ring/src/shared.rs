@@ -6,6 +6,7 @@ use crate::group::GroupState;
 use crate::mark::MarkList;
 use crate::slots::Slots;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::team::TeamState;
 use crate::view::HiddenMarks;
 use crossbeam_utils::CachePadded;
 
@@ -18,6 +19,8 @@ pub(crate) enum Published {
     Producer(CachePadded<AtomicU64>),
     /// k members: what their group has done.
     Group(Arc<GroupState>),
+    /// k mates: what all of them have passed.
+    Team(Arc<TeamState>),
 }
 
 pub(crate) struct Shared<S> {
@@ -34,16 +37,19 @@ pub(crate) struct Shared<S> {
     marks: HiddenMarks,
 }
 
+impl Published {
+    /// One producer, which publishes `first` next.
+    pub(crate) fn producer(first: u64) -> Self {
+        Published::Producer(CachePadded::new(AtomicU64::new(first)))
+    }
+}
+
 impl<S> Shared<S> {
-    /// A ring whose first number is `first`: 0, or where the group that fills it begins.
-    pub(crate) fn new(capacity: usize, first: u64, group: Option<Arc<GroupState>>) -> Result<Arc<Self>, CapacityError> {
+    /// A ring whose first number is `first`: 0, or where those who fill it begin.
+    pub(crate) fn new(capacity: usize, first: u64, published: Published) -> Result<Arc<Self>, CapacityError> {
         if !capacity.is_power_of_two() {
             return Err(CapacityError { slots: capacity });
         }
-        let published = match group {
-            None => Published::Producer(CachePadded::new(AtomicU64::new(first))),
-            Some(group) => Published::Group(group),
-        };
         Ok(Arc::new(Shared {
             slots: Slots::new(capacity),
             published,
@@ -62,6 +68,7 @@ impl<S> Shared<S> {
         match &self.published {
             Published::Producer(cursor) => cursor.load(Ordering::Acquire),
             Published::Group(group) => group.done(),
+            Published::Team(team) => team.done(),
         }
     }
 
@@ -71,6 +78,7 @@ impl<S> Shared<S> {
         match &self.published {
             Published::Producer(cursor) => cursor.store(next, Ordering::Release),
             Published::Group(_) => unreachable!("a group publishes by its floors"),
+            Published::Team(_) => unreachable!("a team publishes by its cursors"),
         }
     }
 
@@ -137,13 +145,19 @@ impl<S> Shared<S> {
 
 impl<S> Drop for Shared<S> {
     fn drop(&mut self) {
-        let (written, group) = match &self.published {
-            Published::Producer(cursor) => (cursor.load(Ordering::Acquire), None),
-            Published::Group(group) => (group.taken(), Some(group.clone())),
+        let (written, group, team) = match &self.published {
+            Published::Producer(cursor) => (cursor.load(Ordering::Acquire), None, None),
+            Published::Group(group) => (group.taken(), Some(group.clone()), None),
+            // A mate that is ahead of the others has written some of what is below.
+            Published::Team(team) => (self.swept() + self.slots.capacity(), None, Some(team.clone())),
         };
-        let is_hole = |n| group.as_ref().is_some_and(|group| group.is_unfinished(n));
+        let is_hole = |n| {
+            group.as_ref().is_some_and(|group| group.is_unfinished(n))
+                || team.as_ref().is_some_and(|team| !team.is_written(n))
+        };
         // SAFETY: nobody else has this ring any more. Below `written` every slot from `swept` on holds a value, apart
-        // from the runs of a group that were not finished, and those are passed over.
+        // from the runs of a group that were not finished and what the mates of a team did not write, and those are passed
+        // over.
         unsafe { self.sweep_but(written, is_hole) };
     }
 }

@@ -1,7 +1,7 @@
 use crate::error::CapacityError;
 use crate::producer::{Producer, leaf_at};
 use crate::reader::Reader;
-use crate::shared::Shared;
+use crate::shared::{Published, Shared};
 use crate::sync::Arc;
 use millstream_core::{Density, Event, Val};
 use std::marker::PhantomData;
@@ -32,7 +32,7 @@ impl<T: Event, D: Density> Wiring<T, D> {
     ///
     /// If `capacity` is not a power of two, and at least 1.
     pub fn new(capacity: usize) -> Result<Self, CapacityError> {
-        Ok(Wiring { shared: Shared::new(capacity, 0, None)?, density: PhantomData })
+        Ok(Wiring { shared: Shared::new(capacity, 0, Published::producer(0))?, density: PhantomData })
     }
 
     /// A reader from number 0 on.

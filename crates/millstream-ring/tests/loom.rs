@@ -6,6 +6,8 @@
 
 #[path = "loom/groups.rs"]
 mod groups;
+#[path = "loom/teams.rs"]
+mod teams;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};

@@ -4,11 +4,12 @@
 
 mod support;
 
+use millstream_core::keys::Seat;
 use millstream_core::{Full, Holed, Val};
-use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring};
+use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring, team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
-use support::{Counted, Op, Tally, composite, groups, must_panic, one_ring, quietly_panic};
+use support::{Counted, Op, Tally, composite, groups, must_panic, one_ring, quietly_panic, teams};
 
 const CASES: u64 = if cfg!(miri) { 6 } else { 200 };
 const NUMBERS: u64 = if cfg!(miri) { 12 } else { 5_000 };
@@ -46,6 +47,14 @@ fn random_operations_on_a_group() {
     for seed in 0..CASES {
         let ops = random_ops(seed, 60);
         groups::run(1 + seed as usize % 5, [1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
+    }
+}
+
+#[test]
+fn random_operations_on_a_team() {
+    for seed in 0..CASES {
+        let ops = random_ops(seed, 60);
+        teams::run(1 + seed as usize % 5, [1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
     }
 }
 
@@ -161,6 +170,36 @@ fn three_members_on_threads() {
         scope(|threads| {
             for member in members {
                 threads.spawn(|| work(member, &outputs));
+            }
+            threads.spawn(|| consume(output, number));
+            produce(producer, &inputs);
+        });
+        none_left(&inputs);
+        none_left(&outputs);
+    }
+}
+
+#[test]
+fn three_mates_on_threads() {
+    for capacity in [1, 4] {
+        let (inputs, outputs) = (Tally::default(), Tally::default());
+        let (producer, input) = ring::<Counted, Full>(4).unwrap();
+        let (mut seats, seated) = ring::<Seat, Holed>(NUMBERS.next_power_of_two() as usize).unwrap();
+        let mut claim = seats.try_claim(NUMBERS as usize).unwrap().unwrap();
+        claim.fill(NUMBERS as usize, |i| Some(Seat { place: 0, lane: (i * i % 5) as u16, fresh: false }));
+        claim.publish();
+        assert!(seats.try_end(None).is_ok());
+        let (mates, output) = team::<_, Counted, Full>(input, seated, 3, capacity).unwrap();
+        scope(|threads| {
+            for mut mate in mates {
+                let outputs = &outputs;
+                threads.spawn(move || {
+                    while !mate.end(|_, _, _| None) {
+                        if mate.fill(2, |_, value, _| outputs.value(value.unwrap().number)) == 0 {
+                            yield_now();
+                        }
+                    }
+                });
             }
             threads.spawn(|| consume(output, number));
             produce(producer, &inputs);

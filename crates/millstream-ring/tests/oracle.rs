@@ -5,7 +5,7 @@ mod support;
 use millstream_core::{Full, Holed};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
-use support::{composite, groups, one_ring};
+use support::{composite, groups, one_ring, teams};
 
 proptest! {
     #[test]
@@ -28,5 +28,12 @@ proptest! {
         k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
         groups::run(k, logs.map(|log| 1 << log), start, &ops, last);
+    }
+
+    #[test]
+    fn a_team_fills_the_numbers_of_its_lanes(
+        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+    ) {
+        teams::run(k, logs.map(|log| 1 << log), start, &ops, last);
     }
 }

@@ -43,9 +43,10 @@ pub use millstream_core::pipeline;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, Choice, ClockExt, DeadLetter, Density, Determinate,
-        Either, Event, Flow, Full, Holed, Joined, KeepsClock, Lane, Late, Masked, Model, Modelled, OneOf, Overflow,
-        Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, TimeWindow, Val, Window, id, pipeline,
+        Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, Bound, Choice, ClockExt, DeadLetter, Density, Determinate,
+        Either, Event, Fault, Flow, Full, Holed, Joined, KeepsClock, KeysExt, Lane, Late, Masked, Model, Modelled,
+        OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, TimeWindow, Val, Window,
+        id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

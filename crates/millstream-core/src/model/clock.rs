@@ -1,11 +1,9 @@
 //! Stages that end one clock and start the next: lists of values, and an empty END behind them.
 
-use super::{Extent, Listed, Model};
+use super::{Extent, Listed, Model, Slots};
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber};
 use crate::{Deploy, Event, Own};
 use std::sync::Arc;
-
-pub(super) type Slots<T> = Arc<Vec<Option<T>>>;
 
 /// The values of an edge, END's the last.
 pub(super) fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
@@ -15,7 +13,7 @@ pub(super) fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'
 /// Every value, and an empty END behind the last of them.
 pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: Extent) -> Slots<T> {
     let end = if extent == Extent::Whole { Some(None) } else { None };
-    Arc::new(values.map(Some).chain(end).collect())
+    Arc::new(values.map(|value| Some(Arc::new(value))).chain(end).collect())
 }
 
 impl<A: Listed, F, I> Deploy<Model> for Renumber<FlatMap<A, F, I>>

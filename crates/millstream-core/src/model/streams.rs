@@ -1,6 +1,6 @@
 //! What one does with streams: each from the values up to its slot, with what was needed of them.
 
-use super::{Extent, Listed, Model, column};
+use super::{Extent, Listed, Model, Slots, column};
 use crate::pipe::{
     Before, Beside, Chunks, Dedup, Inspect, MapM, Number, Sift, Skip, SkipWhile, Stateful, Take, TakeWhile, Windows,
 };
@@ -8,7 +8,6 @@ use crate::{Deploy, Event, Own, SequenceNumber};
 use std::sync::Arc;
 
 type Mask = Arc<Vec<bool>>;
-type Slots<T> = Arc<Vec<Option<T>>>;
 
 /// An edge of which only what `keep` says stays.
 fn masked<A: Listed>(input: A::Edge, mut keep: impl FnMut(A::Ref<'_>) -> bool) -> (A::Edge, Mask) {
@@ -128,7 +127,7 @@ impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Beside<Before<A>> {
 
 impl<A: Listed> Deploy<Model> for Beside<Number<A>> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (Slots<SequenceNumber>, A::Edge) {
-        let number = |n: usize| A::at(&input, n).map(|_| SequenceNumber(n as u64));
+        let number = |n: usize| A::at(&input, n).map(|_| Arc::new(SequenceNumber(n as u64)));
         (Arc::new((0..A::slots(&input)).map(number).collect()), input)
     }
 }

@@ -1,7 +1,7 @@
 //! Windows of event time.
 
-use super::clock::{Slots, renumbered, values};
-use super::{Extent, Listed, Model};
+use super::clock::{renumbered, values};
+use super::{Extent, Listed, Model, Slots};
 use crate::pipe::{Late, Overflow, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
 use crate::{Deploy, Own};
 

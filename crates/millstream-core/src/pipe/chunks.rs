@@ -1,6 +1,6 @@
 use super::machine::Machine;
 use crate::plan::Filled;
-use crate::{Holed, Own};
+use crate::{Holed, Own, SequenceNumber};
 use std::marker::PhantomData;
 
 /// So many values as one: the original's `Recompose`.
@@ -29,7 +29,13 @@ impl<A: Own<Owned: Clone>> Machine for Chunks<A> {
     }
 
     #[inline]
-    fn step(&self, chunk: &mut Vec<A::Owned>, slot: Option<A::Ref<'_>>, end: bool) -> Option<Vec<A::Owned>> {
+    fn step(
+        &self,
+        chunk: &mut Vec<A::Owned>,
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        end: bool,
+    ) -> Option<Vec<A::Owned>> {
         chunk.extend(slot.map(A::own));
         if chunk.len() == self.n {
             // The next one will be as long.

@@ -28,6 +28,9 @@ pub enum Fault<E> {
     Error(E),
     /// The function panicked with this message.
     Panic(String),
+    /// The function was not asked: at this number a value of the same key failed
+    /// ([`try_map_or_park`](crate::KeysExt::try_map_or_park)).
+    Parked(SequenceNumber),
 }
 
 impl<E: fmt::Display> fmt::Display for Fault<E> {
@@ -35,6 +38,7 @@ impl<E: fmt::Display> fmt::Display for Fault<E> {
         match self {
             Fault::Error(error) => error.fmt(f),
             Fault::Panic(message) => message.fmt(f),
+            Fault::Parked(behind) => write!(f, "parked: a value of its key failed at number {behind}"),
         }
     }
 }

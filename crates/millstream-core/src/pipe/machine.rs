@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Pair, Val};
+use crate::{Arrow, Density, Event, Flow, Pair, SequenceNumber, Val};
 use std::sync::Arc;
 
 /// A Mealy machine that is told where END is and may leave a slot empty: what the stages have in common that keep a
@@ -18,12 +18,23 @@ pub trait Machine: Send + Sync + 'static {
     const NAME: &'static str;
     /// The state before the first slot.
     fn start(&self) -> Self::State;
-    /// One slot, END the last: what the output's slot holds.
-    fn step(&self, state: &mut Self::State, slot: Option<<Self::In as Flow>::Ref<'_>>, end: bool) -> Option<Self::Out>;
+    /// One slot, END the last: what the output's slot holds. An empty slot changes nothing; a deployment need not ask about
+    /// it, unless it is END.
+    fn step(
+        &self,
+        state: &mut Self::State,
+        number: SequenceNumber,
+        slot: Option<<Self::In as Flow>::Ref<'_>>,
+        end: bool,
+    ) -> Option<Self::Out>;
     /// Where it can give something, behind an edge that can hold something there.
     #[must_use]
     fn fills(input: Filled) -> Filled {
         input
+    }
+    /// How many keys it keeps something for at most, if it has keys.
+    fn keys(&self) -> Option<usize> {
+        None
     }
 }
 
@@ -41,10 +52,14 @@ pub struct Beside<M> {
 }
 combinator!(Beside<M>: KeepsClock Determinate; through M: Quiet);
 
-fn describe<M: Machine>(input: &Port, plan: &mut Describe) -> Port {
+fn describe<M: Machine>(machine: &M, input: &Port, plan: &mut Describe) -> Port {
     let (slot_bytes, full) = (Val::<M::Out, M::Density>::BYTES, M::Density::FULL);
     let fills = M::fills(input.filled());
-    plan.stage(input, StageKind { name: M::NAME, stateful: true, slot_bytes, full, fills })
+    let kind = StageKind { name: M::NAME, stateful: true, slot_bytes, full, fills };
+    match machine.keys() {
+        Some(most) => plan.keyed_stage(input, kind, most),
+        None => plan.stage(input, kind),
+    }
 }
 
 impl<M> Stateful<M> {
@@ -58,7 +73,7 @@ impl<M: Machine> Arrow for Stateful<M> {
     type Out = Val<M::Out, M::Density>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        describe::<M>(&input, plan)
+        describe(&*self.machine, &input, plan)
     }
 }
 
@@ -73,7 +88,7 @@ impl<M: Machine> Arrow for Beside<M> {
     type Out = Pair<Val<M::Out, M::Density>, M::In>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let written = describe::<M>(&input, plan);
+        let written = describe(&*self.machine, &input, plan);
         plan.beside(&written, &input)
     }
 }

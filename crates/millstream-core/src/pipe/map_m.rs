@@ -1,5 +1,5 @@
 use super::machine::Machine;
-use crate::{Event, Flow, Quiet};
+use crate::{Event, Flow, Quiet, SequenceNumber};
 use std::marker::PhantomData;
 
 /// A function with effects at every value, called in the order of the numbers: `mapM`.
@@ -30,7 +30,7 @@ where
     fn start(&self) {}
 
     #[inline]
-    fn step(&self, (): &mut (), slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
+    fn step(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
         slot.map(|value| (self.f)(value))
     }
 }

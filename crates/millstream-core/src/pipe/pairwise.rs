@@ -1,5 +1,5 @@
 use super::machine::Machine;
-use crate::{Holed, Own, Quiet};
+use crate::{Holed, Own, Quiet, SequenceNumber};
 use std::marker::PhantomData;
 
 /// At every value the one before it; empty at the first.
@@ -25,7 +25,13 @@ impl<A: Own<Owned: Clone>> Machine for Before<A> {
     }
 
     #[inline]
-    fn step(&self, before: &mut Option<A::Owned>, slot: Option<A::Ref<'_>>, _: bool) -> Option<A::Owned> {
+    fn step(
+        &self,
+        before: &mut Option<A::Owned>,
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        _: bool,
+    ) -> Option<A::Owned> {
         before.replace(A::own(slot?))
     }
 }

@@ -1,5 +1,5 @@
 use super::machine::Machine;
-use crate::{Holed, Own, Quiet};
+use crate::{Holed, Own, Quiet, SequenceNumber};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
@@ -32,7 +32,13 @@ impl<A: Own<Owned: Clone>> Machine for Windows<A> {
     }
 
     #[inline]
-    fn step(&self, last: &mut VecDeque<A::Owned>, slot: Option<A::Ref<'_>>, _: bool) -> Option<Vec<A::Owned>> {
+    fn step(
+        &self,
+        last: &mut VecDeque<A::Owned>,
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        _: bool,
+    ) -> Option<Vec<A::Owned>> {
         let value = A::own(slot?);
         if last.len() == self.n {
             last.pop_front();

@@ -75,6 +75,8 @@ pub struct Describe {
     parent: Option<usize>,
     branch: &'static str,
     tasklets: usize,
+    /// How many keys a stage with a state has here, inside `shard_by`.
+    keys: Option<usize>,
     serial: bool,
     last: Option<usize>,
     warnings: Vec<Warning>,
@@ -96,6 +98,7 @@ impl Describe {
             parent: None,
             branch: "",
             tasklets: 1,
+            keys: None,
             serial: false,
             last: None,
             warnings: Vec::new(),
@@ -137,7 +140,8 @@ impl Describe {
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
         let StageKind { name: kind_name, stateful, slot_bytes, full, .. } = kind;
         let (name, serial) = (String::new(), self.serial);
-        let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, blocking, serial };
+        let keys = self.keys.filter(|_| stateful);
+        let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, keys, blocking, serial };
         let node = self.node(kind.name, Some(stage));
         self.rings.push(Ring { writer: Some(node), slot_bytes, full, least: 1, capacity: None, clock });
         self.last = Some(node);
@@ -150,6 +154,20 @@ impl Describe {
         let port = self.stage(input, kind);
         self.tasklets = outside;
         port
+    }
+
+    /// As [`stage`](Describe::stage), for one that keeps something for each of so many keys, at most.
+    pub fn keyed_stage(&mut self, input: &Port, kind: StageKind, most: usize) -> Port {
+        let outside = self.more_keys(most);
+        let port = self.stage(input, kind);
+        self.keys = outside;
+        port
+    }
+
+    fn more_keys(&mut self, most: usize) -> Option<usize> {
+        let outside = self.keys;
+        self.keys = Some(outside.unwrap_or(1).saturating_mul(most));
+        outside
     }
 
     /// What a filter behind this edge gives: the edge's rings and the mask's.
@@ -209,9 +227,9 @@ impl Describe {
         let output = self.within(node, "", |plan| {
             let output = body(plan, looped);
             let reads = [&input.rings[..], &output.rings[..]].concat();
-            let (name, kind, tasklets) = (String::new(), "state", plan.tasklets);
-            let stage =
-                Stage { name, kind, reads, writes: states, tasklets, stateful: true, blocking: false, serial: true };
+            let (name, kind, keys) = (String::new(), "state", plan.keys);
+            let (tasklets, stateful, blocking, serial) = (1, true, false, true);
+            let stage = Stage { name, kind, reads, writes: states, tasklets, stateful, keys, blocking, serial };
             let closing = plan.node("state", Some(stage));
             plan.rings[states].writer = Some(closing);
             output
@@ -234,6 +252,32 @@ impl Describe {
         self.tasklets *= k;
         let port = self.within(node, "", body);
         self.tasklets /= k;
+        self.last = Some(node);
+        port
+    }
+
+    /// Adds `shard_by(key, k, body)`: one stage that gives every number its key's seat, and the stages of the body, each
+    /// run by k times as many tasklets, with a state for each of `most` keys.
+    pub fn shard_by(
+        &mut self,
+        input: &Port,
+        k: usize,
+        most: usize,
+        slot_bytes: usize,
+        body: impl FnOnce(&mut Self) -> Port,
+    ) -> Port {
+        let node = self.node("shard_by", None);
+        let outside = self.more_keys(most);
+        let port = self.within(node, "", |plan| {
+            let (name, stateful, full, fills) = ("key", true, false, input.filled());
+            let before = std::mem::replace(&mut plan.tasklets, 1);
+            plan.stage(input, StageKind { name, stateful, slot_bytes, full, fills });
+            plan.tasklets = before * k;
+            let port = body(plan);
+            plan.tasklets = before;
+            port
+        });
+        self.keys = outside;
         self.last = Some(node);
         port
     }

@@ -7,11 +7,14 @@ impl fmt::Display for Plan {
             1 => stage.name.clone(),
             k => format!("{} x{k}", stage.name),
         };
-        let kind = |stage: &super::Stage| match (stage.blocking, stage.serial) {
-            (false, false) => stage.kind.to_owned(),
-            (false, true) => format!("{} (serial)", stage.kind),
-            (true, false) => format!("{} (blocks)", stage.kind),
-            (true, true) => format!("{} (blocks, serial)", stage.kind),
+        let kind = |stage: &super::Stage| {
+            let notes = [
+                stage.blocking.then(|| "blocks".to_owned()),
+                stage.serial.then(|| "serial".to_owned()),
+                stage.keys.map(|most| format!("up to {most} keys")),
+            ];
+            let notes: Vec<String> = notes.into_iter().flatten().collect();
+            if notes.is_empty() { stage.kind.to_owned() } else { format!("{} ({})", stage.kind, notes.join(", ")) }
         };
         let kinds = self.stages.iter().map(|s| kind(s).len()).max().unwrap_or(0).max("source".len());
         let width = self.stages.iter().map(|s| name(s).len()).max().unwrap_or(0).max("stage".len());

@@ -6,7 +6,7 @@ use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
 use millstream_core::pipe::{Boxed, DeadLetter, Judged, Living, TryMapOrDeadLetter};
-use millstream_core::{Cause, Deploy, Event, Lft, Own, Rgt};
+use millstream_core::{Cause, Deploy, Event, Lft, Own, Rgt, Val};
 use millstream_ring::Reader;
 
 impl<A: Carried + Own, F, B: Event, E: Cause + Event, G> Deploy<Rings> for TryMapOrDeadLetter<A, F, B, E, G>
@@ -20,13 +20,26 @@ where
             stateless_stage::<A, Judged<A, B, E>, A::Density>(input, wiring, end, Home::Workers, move |value| {
                 value.map(|value| judge.judge(value))
             });
-        // A reader of its own, so that the ring holds the stage back while failures wait; and a thread of its own,
-        // since it may.
-        let (dead, deliver) = (judged.fork().seen::<Lft>(), self.clone());
-        let batch = wiring.batch_at(Home::Thread);
-        let tell = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
-        let sink = Sink::new(dead, (), tell, batch, Default::default());
-        wiring.side_sink(format!("{}.dead-letters", self.name), Box::new(sink));
-        judged.seen::<Rgt>()
+        in_lanes(judged, self, wiring)
     }
+}
+
+/// The values' lane, with somebody who takes the failures from the other.
+pub(super) fn in_lanes<A: Carried + Own, F, B: Event, E: Cause + Event, G>(
+    judged: Reader<Val<Judged<A, B, E>, A::Density>>,
+    letters: &TryMapOrDeadLetter<A, F, B, E, G>,
+    wiring: &mut Wiring,
+) -> Reader<Living<A, B, E>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    // A reader of its own, so that the ring holds the stage back while failures wait; and a thread of its own, since it
+    // may.
+    let (dead, deliver) = (judged.fork().seen::<Lft>(), letters.clone());
+    let batch = wiring.batch_at(Home::Thread);
+    let tell = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
+    let sink = Sink::new(dead, (), tell, batch, Default::default());
+    wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
+    judged.seen::<Rgt>()
 }

@@ -1,8 +1,8 @@
 //! Stages that keep a state and their clock.
 
 use crate::cut_stage::cut_stage;
-use crate::stage::{EndSlot, stage};
-use crate::wiring::Home;
+use crate::keyed_stage::{stateful_stage, stateful_stage_or};
+use crate::stage::EndSlot;
 use crate::{Carried, Rings, Wiring};
 use millstream_core::pipe::{Beside, Inspect, Inspected, Machine, Sieve, Sift, Stateful};
 use millstream_core::{Deploy, Flow, Full, Masked, Pair, Val};
@@ -15,10 +15,9 @@ fn machine_stage<M: Machine<In: Carried>>(
     input: Reader<M::In>,
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
-    let (machine, mut state) = (machine.clone(), machine.start());
-    let end = EndSlot::of::<M::Density>();
-    stage::<M::In, M::Out, M::Density>(input, wiring, end, Home::Workers, move |slot, end| {
-        machine.step(&mut state, slot, end)
+    let (machine, start, end) = (machine.clone(), machine.start(), EndSlot::of::<M::Density>());
+    stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
+        machine.step(state, number, slot, end)
     })
 }
 
@@ -41,18 +40,20 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Inspected<A>> {
         let (read, f, end) = (input.fork(), self.f.clone(), EndSlot::of::<A::Density>());
-        let seen = stage::<A, (), A::Density>(read, wiring, end, Home::Workers, move |slot, _| slot.map(|a| f(a)));
+        let seen =
+            stateful_stage::<A, (), (), A::Density>(read, wiring, end, (), move |(), _, slot, _| slot.map(|a| f(a)));
         input.zip(seen).seen()
     }
 }
 
 impl<K: Sieve<In: Carried>> Deploy<Rings> for Sift<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Masked<K::In>> {
-        let (sieve, mut state) = (self.sieve.clone(), self.sieve.start());
-        let end = EndSlot::of::<<K::In as Flow>::Density>();
-        let mask = stage::<K::In, bool, Full>(input.fork(), wiring, end, Home::Workers, move |slot, _| {
-            Some(slot.is_some_and(|value| sieve.keeps(&mut state, value)))
-        });
+        let (sieve, start, end) = (self.sieve.clone(), self.sieve.start(), EndSlot::of::<<K::In as Flow>::Density>());
+        let keeps = move |state: &mut K::State, _, slot: Option<<K::In as Flow>::Ref<'_>>, _| {
+            Some(slot.is_some_and(|value| sieve.keeps(state, value)))
+        };
+        let blank = || Some(false);
+        let mask = stateful_stage_or::<K::In, K::State, bool, Full>(input.fork(), wiring, end, start, keeps, blank);
         input.masked(mask)
     }
 

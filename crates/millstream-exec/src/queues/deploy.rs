@@ -4,9 +4,11 @@ mod asynchronous;
 mod clock;
 mod dead_letter;
 mod feedback;
+mod keys;
 mod streams;
 
 use super::copy::{copied, drained, split, zipped};
+use super::keyed::{owning_stateful_stage, stateful_stage};
 use super::message::Queue;
 use super::route::{Lanes, collected, routed};
 use super::shape::{Lend, Queued};
@@ -104,8 +106,10 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
-        let (f, mut state) = (self.f.clone(), self.state.clone());
-        stage::<A, B>(input, wiring, move |value, _| value.map(|value| f(&mut state, value)))
+        let f = self.f.clone();
+        stateful_stage::<A, S, B>(input, wiring, self.state.clone(), move |state, value, _| {
+            value.map(|value| f(state, value))
+        })
     }
 }
 
@@ -116,20 +120,20 @@ where
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
         let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
-        let mut state = initial.clone();
-        stage::<A, B>(input, wiring, move |value, at| {
+        stateful_stage::<A, S, B>(input, wiring, initial.clone(), move |state, value, at| {
             if let Some(value) = value {
-                f(&mut state, value);
+                f(state, value);
             }
-            at.end.then(|| finish(std::mem::replace(&mut state, initial.clone())))
+            at.end.then(|| finish(std::mem::replace(state, initial.clone())))
         })
     }
 }
 
 impl<A: Queued + Own<Owned: Clone>> Deploy<Queues> for Delay<A> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<A> {
-        let mut before = self.first.clone();
-        owning_stage(input, wiring, move |value, _| value.map(|value| std::mem::replace(&mut before, value)))
+        owning_stateful_stage(input, wiring, self.first.clone(), |before, value, _| {
+            value.map(|value| std::mem::replace(before, value))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::report::StageReport;
 use crate::sink::Outcome;
 use crate::{Ended, Report, RunError, Stopper, Unfinished};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -177,7 +178,7 @@ impl<S> std::fmt::Debug for QueuesHandle<S> {
 }
 
 /// All that one thread does.
-fn run(Thread { name, mut work }: Thread, control: &Arc<Control>) -> StageReport {
+fn run(Thread { name, mut work, keys }: Thread, control: &Arc<Control>) -> StageReport {
     let desk = Desk::new(control.clone());
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work.run(&desk))) {
         control.fail(&name, desk.number(), payload.as_ref());
@@ -198,5 +199,6 @@ fn run(Thread { name, mut work }: Thread, control: &Arc<Control>) -> StageReport
         budget: None,
         overruns: 0,
         blocking: true,
+        keys: keys.map(|keys| keys.load(Ordering::Relaxed)),
     }
 }

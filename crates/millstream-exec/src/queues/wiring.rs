@@ -1,8 +1,10 @@
 use super::control::Desk;
+use super::keyed::SeatTellers;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
 use millstream_core::{Plan, plan};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// What threads are added to while a pipeline is deployed on queues, in pipeline order.
 pub struct QueuesWiring {
@@ -13,12 +15,16 @@ pub struct QueuesWiring {
     pub(crate) bytes: usize,
     pub(crate) threads: Vec<Thread>,
     reactor: Option<Arc<Reactor>>,
+    /// Where the stages of a `shard_by`'s body are told of seats.
+    pub(crate) seats: Option<Arc<SeatTellers>>,
 }
 
 /// What one thread does, and in whose name.
 pub(crate) struct Thread {
     pub(crate) name: String,
     pub(crate) work: Box<dyn Work>,
+    /// How many keys it has.
+    pub(crate) keys: Option<Arc<AtomicU64>>,
 }
 
 /// The work of one thread, from its first slot to its last. It has its queues by itself, so that they outlive a panic:
@@ -48,7 +54,7 @@ impl<T: Send, F: FnMut(&mut Queue<T>, &Desk) + Send> Work for Worked<T, F> {
 
 impl QueuesWiring {
     pub(crate) fn new(slots: usize, plan: Plan) -> Self {
-        QueuesWiring { slots, names: plan.stages, named: 0, bytes: 0, threads: Vec::new(), reactor: None }
+        QueuesWiring { slots, names: plan.stages, named: 0, bytes: 0, threads: Vec::new(), reactor: None, seats: None }
     }
 
     /// What the futures of this run find around them.
@@ -84,7 +90,12 @@ impl QueuesWiring {
     }
 
     pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
-        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work) });
+        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None });
+    }
+
+    /// Says where the last thread that was added counts its keys.
+    pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
+        self.threads.last_mut().expect("a thread was added").keys = Some(keys);
     }
 
     /// What `deploy` gives, as often as told, each time for the same stages of the plan.

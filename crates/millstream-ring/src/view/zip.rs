@@ -12,6 +12,19 @@ impl<A: Wire, B: Wire> ZipView<A, B> {
     pub(crate) fn new(first: A::View, second: B::View) -> Self {
         ZipView { first, second }
     }
+
+    /// What END holds on either edge.
+    ///
+    /// # Safety
+    ///
+    /// As [`View::at_end`].
+    pub(crate) unsafe fn halves_at_end<'a>(&self, end: u64) -> (Option<A::Ref<'a>>, Option<B::Ref<'a>>) {
+        // SAFETY: the caller's contract, which `cursor` makes true of both edges.
+        let first = unsafe { self.first.at_end(end) };
+        // SAFETY: as above.
+        let second = unsafe { self.second.at_end(end) };
+        (first, second)
+    }
 }
 
 impl<A: Wire, B: Wire> Sealed for ZipView<A, B> {}
@@ -60,10 +73,8 @@ macro_rules! side_by_side {
             }
 
             unsafe fn at_end<'a>(&self, end: u64) -> Option<<$shape<A, $second> as Flow>::Ref<'a>> {
-                // SAFETY: the caller's contract, which `cursor` makes true of both edges.
-                let first = unsafe { self.first.at_end(end) };
-                // SAFETY: as above.
-                let second = unsafe { self.second.at_end(end) };
+                // SAFETY: the caller's contract.
+                let (first, second) = unsafe { self.halves_at_end(end) };
                 <$shape<A, $second>>::join(first, second)
             }
 

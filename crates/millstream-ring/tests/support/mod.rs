@@ -4,6 +4,7 @@
 pub(crate) mod composite;
 pub(crate) mod groups;
 pub(crate) mod one_ring;
+pub(crate) mod teams;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,8 +2,9 @@
 
 use super::Owning;
 use crate::Queues;
+use crate::queues::message::At;
 use crate::queues::{Queue, Queued, QueuesWiring};
-use millstream_core::pipe::{Boxed, DeadLetter, TryMapOrDeadLetter};
+use millstream_core::pipe::{Boxed, DeadLetter, Judged, TryMapOrDeadLetter};
 use millstream_core::{Cause, Deploy, Either, Event};
 
 /// Failures go to a thread of their own. In a shard every copy has one: then only each copy's failures are told of in the
@@ -14,31 +15,45 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
-        let ((outlet, output), (dead, failures)) = (wiring.queue::<B>(), wiring.queue::<Boxed<A, E>>());
-        let (judge, deliver) = (self.clone(), self.clone());
-        wiring.stage(input, move |input, desk| {
-            while let Some(message) = input.take(desk) {
-                let at = message.at();
-                let judged = message.into_value().map(|value| judge.judge(A::lend(&value)));
-                let (failure, value) = match judged {
-                    None => (None, None),
-                    Some(Either::Left(failure)) => (Some(failure), None),
-                    Some(Either::Right(value)) => (None, Some(value)),
-                };
-                let told = (failure.is_none() && !at.end) || dead.put(at, failure);
-                if !(told && outlet.put(at, value)) {
-                    return;
-                }
-            }
-        });
-        wiring.helper(&format!("{}.dead-letters", self.name), failures, move |failures: &mut Queue<_>, desk| {
-            while let Some(message) = failures.take(desk) {
-                let number = message.at().number.into();
-                if let Some(failure) = message.into_value() {
-                    deliver.deliver(number, &failure);
-                }
-            }
-        });
-        output
+        let judge = self.clone();
+        in_queues(input, self, wiring, move |_, value| Some(judge.judge(A::lend(value?))))
     }
+}
+
+/// The values' queue, with a thread that takes the failures from another.
+pub(super) fn in_queues<A: Queued, F, B: Event + Clone, E: Cause + Event, G>(
+    input: Owning<A>,
+    letters: &TryMapOrDeadLetter<A, F, B, E, G>,
+    wiring: &mut QueuesWiring,
+    mut judge: impl FnMut(At, Option<&A::Owned>) -> Option<Judged<A, B, E>> + Send + 'static,
+) -> Queue<B>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    let ((outlet, output), (dead, failures)) = (wiring.queue::<B>(), wiring.queue::<Boxed<A, E>>());
+    wiring.stage(input, move |input, desk| {
+        while let Some(message) = input.take(desk) {
+            let at = message.at();
+            let (failure, value) = match judge(at, message.into_value().as_ref()) {
+                None => (None, None),
+                Some(Either::Left(failure)) => (Some(failure), None),
+                Some(Either::Right(value)) => (None, Some(value)),
+            };
+            let told = (failure.is_none() && !at.end) || dead.put(at, failure);
+            if !(told && outlet.put(at, value)) {
+                return;
+            }
+        }
+    });
+    let deliver = letters.clone();
+    wiring.helper(&format!("{}.dead-letters", letters.name), failures, move |failures: &mut Queue<_>, desk| {
+        while let Some(message) = failures.take(desk) {
+            let number = message.at().number.into();
+            if let Some(failure) = message.into_value() {
+                deliver.deliver(number, &failure);
+            }
+        }
+    });
+    output
 }

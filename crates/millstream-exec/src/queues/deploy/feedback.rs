@@ -2,6 +2,7 @@
 
 use super::{Owning, part, seen};
 use crate::Queues;
+use crate::queues::keyed::Kept;
 use crate::queues::shape::Lend;
 use crate::queues::{Queued, QueuesWiring};
 use millstream_core::pipe::{Fed, Feedback, Looped};
@@ -16,18 +17,20 @@ where
         let (into_body, body_input) = wiring.queue();
         let mut back = self.body.deploy(looped::<A, S>(body_input), wiring);
         let (outlet, output) = wiring.queue();
-        let mut state = self.state.clone();
+        let mut kept = Kept::new(self.state.clone(), wiring);
         wiring.stage(input, move |input, desk| {
             while let Some(message) = input.take(desk) {
                 let at = message.at();
-                let pair = message.into_value().map(|value| (value, state.clone()));
+                let state = kept.at(at);
+                let pair = message.into_value().zip(state.as_deref().cloned());
                 if !into_body.put(at, pair) {
                     return;
                 }
                 let Some(given) = back.take(desk) else { return };
                 let given = given.into_value();
-                if let Some(next) = given.as_ref().and_then(|pair| P::Out::state(P::Out::lend(pair))) {
-                    state = next;
+                let next = given.as_ref().and_then(|pair| P::Out::state(P::Out::lend(pair)));
+                if let (Some(state), Some(next)) = (state, next) {
+                    *state = next;
                 }
                 if !outlet.put(at, part::<P::Out, Fst>(given.as_ref())) {
                     return;

@@ -2,47 +2,28 @@
 
 use super::Owning;
 use crate::Queues;
-use crate::queues::message::At;
-use crate::queues::stage::{cut_stage, owning_stage, stage};
+use crate::queues::keyed::{owning_stateful_stage, stateful_stage};
+use crate::queues::stage::{cut_stage, owning_stage};
 use crate::queues::{Lend, Queue, Queued, QueuesWiring};
 use millstream_core::pipe::{Beside, Inspect, Inspected, Machine, Sieve, Sift, Stateful};
-use millstream_core::{Deploy, Flow, Pair, Val};
-use std::sync::Arc;
-
-/// A machine and its state.
-struct Running<M: Machine> {
-    machine: Arc<M>,
-    state: M::State,
-    next: u64,
-}
-
-impl<M: Machine> Running<M> {
-    fn new(machine: &Arc<M>) -> Self {
-        Running { machine: machine.clone(), state: machine.start(), next: 0 }
-    }
-
-    /// One slot, and before it those that did not come: a lane gets its own values only, and a machine may count.
-    fn step(&mut self, slot: Option<<M::In as Flow>::Ref<'_>>, at: At) -> Option<M::Out> {
-        for _ in self.next..at.number {
-            let nothing = self.machine.step(&mut self.state, None, false);
-            debug_assert!(nothing.is_none(), "a lane's stages are quiet");
-        }
-        self.next = at.number + 1;
-        self.machine.step(&mut self.state, slot, at.end)
-    }
-}
+use millstream_core::{Deploy, Own, Pair, Val};
 
 impl<M: Machine<In: Queued, Out: Clone>> Deploy<Queues> for Stateful<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Queue<M::Out> {
-        let mut machine = Running::new(&self.machine);
-        stage::<M::In, M::Out>(input, wiring, move |slot, at| machine.step(slot, at))
+        let machine = self.machine.clone();
+        stateful_stage::<M::In, M::State, M::Out>(input, wiring, machine.start(), move |state, slot, at| {
+            machine.step(state, at.number.into(), slot, at.end)
+        })
     }
 }
 
 impl<M: Machine<In: Queued, Out: Clone>> Deploy<Queues> for Beside<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Owning<Pair<Val<M::Out, M::Density>, M::In>> {
-        let mut machine = Running::new(&self.machine);
-        owning_stage(input, wiring, move |value, at| machine.step(value.as_ref().map(M::In::lend), at).zip(value))
+        let machine = self.machine.clone();
+        owning_stateful_stage(input, wiring, machine.start(), move |state, value: Option<<M::In as Own>::Owned>, at| {
+            let slot = value.as_ref().map(M::In::lend);
+            machine.step(state, at.number.into(), slot, at.end).zip(value)
+        })
     }
 }
 
@@ -58,8 +39,11 @@ where
 
 impl<K: Sieve<In: Queued>> Deploy<Queues> for Sift<K> {
     fn deploy(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Owning<K::In> {
-        let (sieve, mut state) = (self.sieve.clone(), self.sieve.start());
-        owning_stage(input, wiring, move |value, _| value.filter(|value| sieve.keeps(&mut state, K::In::lend(value))))
+        let sieve = self.sieve.clone();
+        let keeps = move |state: &mut K::State, value: Option<<K::In as Own>::Owned>, _| {
+            value.filter(|value| sieve.keeps(state, K::In::lend(value)))
+        };
+        owning_stateful_stage(input, wiring, self.sieve.start(), keeps)
     }
 
     fn deploy_outer(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Owning<K::In> {

@@ -1,0 +1,99 @@
+//! Stages that keep a state for every key.
+
+use super::{Extent, Listed, Model, Slots, column};
+use crate::failure::fail;
+use crate::pipe::{DeadLetter, FoldBy, Judged, Key, ShardBy, Stateful, TryMapOrPark};
+use crate::{Arrow, Bound, Cause, Deploy, Event, Own};
+
+/// Which life each number belongs to: a key's first value begins one, and one that comes after the key was forgotten
+/// another.
+fn lives<K: Eq>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
+    // The keys that are known, the one whose last value is the longest ago first.
+    let mut known: Vec<(K, usize)> = Vec::new();
+    let mut begun = 0;
+    keys.map(|key| {
+        let key = key?;
+        let life = match known.iter().position(|(other, _)| *other == key) {
+            Some(place) => known.remove(place).1,
+            None if known.len() == bound.most() && !bound.forgets() => fail(bound.refusal()),
+            None => {
+                known.drain(..(known.len() + 1).saturating_sub(bound.most()));
+                begun += 1;
+                begun - 1
+            }
+        };
+        known.push((key, life));
+        Some(life)
+    })
+    .collect()
+}
+
+/// The body once for each life, on that life's values alone; and of what comes out, each slot from its own life's.
+impl<A: Listed, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    P: Deploy<Model> + Arrow<In = A, Out: Listed>,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
+        let slots = 0..A::slots(&input);
+        let lives = lives(self.bound, slots.map(|n| A::at(&input, n).map(|value| (self.key)(value))));
+        let count = lives.iter().flatten().max().map_or(0, |last| last + 1);
+        let outputs: Vec<_> = (0..count)
+            .map(|life| {
+                let own: Vec<_> = lives.iter().map(|of| of.filter(|of| *of == life).map(|_| 0)).collect();
+                self.body.deploy(A::gathered(std::slice::from_ref(&input), &own), extent)
+            })
+            .collect();
+        P::Out::gathered(&outputs, &lives)
+    }
+}
+
+/// The keys in their order, and what each one's own values come to.
+impl<A: Listed, K, S, F, G, H, B: Event> Deploy<Model> for Stateful<FoldBy<A, K, S, F, G, H, B>>
+where
+    K: Event + Ord + Clone,
+    S: Event + Clone,
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    H: Fn(S) -> B + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<(K, B)>> {
+        let FoldBy { most, key, state, f, finish, .. } = &*self.machine;
+        let values = || (0..A::slots(&input)).filter_map(|n| A::at(&input, n));
+        column::<A, _>(&input, *extent, |_, end| {
+            if !end {
+                return None;
+            }
+            let mut keys: Vec<K> = values().map(key).collect();
+            keys.sort();
+            keys.dedup();
+            if keys.len() > *most {
+                fail(Bound::refuse(*most).refusal());
+            }
+            let answer = |of: K| {
+                let mut state = state.clone();
+                values().filter(|value| key(*value) == of).for_each(|value| f(&mut state, value));
+                (of, finish(state))
+            };
+            Some(keys.into_iter().map(answer).collect())
+        })
+    }
+}
+
+/// Each value is tried, unless one of its key has failed.
+impl<A: Listed + Own, K: Key, L, F, B: Event, E: Cause + Event, G> Deploy<Model> for TryMapOrPark<A, K, L, F, B, E, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Judged<A, B, E>> {
+        let (mut parked, mut number) = (Default::default(), 0_u64);
+        let judged = column::<A, _>(&input, *extent, |a, _| {
+            number += 1;
+            Some(self.judge(&mut parked, (number - 1).into(), a?))
+        });
+        self.letters.tell(&judged, *extent);
+        judged
+    }
+}

@@ -1,0 +1,76 @@
+use super::machine::Machine;
+use crate::failure::fail;
+use crate::plan::Filled;
+use crate::{Bound, Event, Flow, Holed, SequenceNumber};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// One answer a key at END.
+pub struct FoldBy<A, K, S, F, G, H, B> {
+    /// How many keys at most.
+    pub most: usize,
+    /// The key of a value.
+    pub key: F,
+    /// The state of a key before its first value.
+    pub state: S,
+    /// What a value does to its key's state.
+    pub f: G,
+    /// A key's answer, from its state at END.
+    pub finish: Arc<H>,
+    shape: Shape<A, K, B>,
+}
+
+type Shape<A, K, B> = PhantomData<fn() -> (A, K, B)>;
+
+impl<A, K, S, F, G, H, B> FoldBy<A, K, S, F, G, H, B> {
+    pub(crate) fn new(most: usize, key: F, state: S, f: G, finish: H) -> Self {
+        FoldBy { most, key, state, f, finish: Arc::new(finish), shape: PhantomData }
+    }
+}
+
+impl<A: Flow, K, S, F, G, H, B: Event> Machine for FoldBy<A, K, S, F, G, H, B>
+where
+    K: Event + Ord + Clone,
+    S: Event + Clone,
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    H: Fn(S) -> B + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Vec<(K, B)>;
+    type Density = Holed;
+    type State = BTreeMap<K, S>;
+    const NAME: &'static str = "fold_by";
+
+    fn start(&self) -> BTreeMap<K, S> {
+        BTreeMap::new()
+    }
+
+    #[inline]
+    fn step(
+        &self,
+        states: &mut BTreeMap<K, S>,
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        end: bool,
+    ) -> Option<Vec<(K, B)>> {
+        if let Some(value) = slot {
+            let key = (self.key)(value);
+            if states.len() == self.most && !states.contains_key(&key) {
+                fail(Bound::refuse(self.most).refusal());
+            }
+            (self.f)(states.entry(key).or_insert_with(|| self.state.clone()), value);
+        }
+        end.then(|| std::mem::take(states).into_iter().map(|(key, state)| (key, (self.finish)(state))).collect())
+    }
+
+    fn fills(_: Filled) -> Filled {
+        Filled::END
+    }
+
+    fn keys(&self) -> Option<usize> {
+        Some(self.most)
+    }
+}
+super::debug!(FoldBy<A, K, S, F, G, H, B>);

@@ -1,0 +1,79 @@
+use super::combinator;
+use super::dead_letter::{Dead, DeadLetter, Fault, Judged, Living, TryMapOrDeadLetter};
+use super::shard_by::Key;
+use crate::failure::fail;
+use crate::keys::{Bound, Stable};
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Cause, Density, Either, Event, Flow, Own, SequenceNumber, Val};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A function that can fail, at every value whose key has not failed before; and where the other values go.
+pub struct TryMapOrPark<A, K, L, F, B, E, G> {
+    /// The function, and what gets the failures and what is parked behind them.
+    pub letters: TryMapOrDeadLetter<A, F, B, E, G>,
+    /// The key of a value, shared by every deployment.
+    pub key: Arc<L>,
+    /// How many keys can be parked.
+    pub most: usize,
+    shape: PhantomData<fn() -> K>,
+}
+combinator!(TryMapOrPark<A, K, L, F, B, E, G>: KeepsClock Quiet Determinate; through :);
+
+/// The keys that are parked, and where they failed.
+pub type Parked<K> = HashMap<K, SequenceNumber, Stable>;
+
+impl<A, K, L, F, B, E, G> Clone for TryMapOrPark<A, K, L, F, B, E, G> {
+    fn clone(&self) -> Self {
+        let (letters, key) = (self.letters.clone(), self.key.clone());
+        TryMapOrPark { letters, key, most: self.most, shape: PhantomData }
+    }
+}
+
+impl<A, K, L, F, B, E, G> TryMapOrPark<A, K, L, F, B, E, G> {
+    pub(crate) fn new(most: usize, letters: TryMapOrDeadLetter<A, F, B, E, G>, key: L) -> Self {
+        TryMapOrPark { letters, key: Arc::new(key), most, shape: PhantomData }
+    }
+}
+
+impl<A: Own, K: Key, L, F, B: Event, E: Cause + Event, G> TryMapOrPark<A, K, L, F, B, E, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K,
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
+{
+    /// What the value of a number becomes, and what that does to the keys that are parked.
+    ///
+    /// Unwinds where there are too many of them.
+    pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Judged<A, B, E> {
+        let key = (self.key)(value);
+        if let Some(behind) = parked.get(&key) {
+            return Either::Left(Box::new(Dead { input: A::own(value), fault: Fault::Parked(*behind) }));
+        }
+        let judged = self.letters.judge(value);
+        if judged.is_left() {
+            if parked.len() == self.most {
+                fail(Bound::refuse(self.most).refusal());
+            }
+            parked.insert(key, number);
+        }
+        judged
+    }
+}
+
+impl<A: Own, K: Key, L, F, B: Event, E: Cause + Event, G> Arrow for TryMapOrPark<A, K, L, F, B, E, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Living<A, B, E>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, full) = (Val::<Judged<A, B, E>, A::Density>::BYTES, A::Density::FULL);
+        let kind = StageKind { name: "try_map_or_park", stateful: true, slot_bytes, full, fills: input.filled() };
+        plan.named(&self.letters.name, |plan| plan.keyed_stage(&input, kind, self.most))
+    }
+}

@@ -1,0 +1,123 @@
+use super::combinator;
+use crate::failure::fail;
+use crate::keys::{Bound, Places, Seat, Seats};
+use crate::plan::{Describe, Port};
+use crate::{Arrow, Event, Flow, Holed, Val};
+use std::hash::Hash;
+use std::{marker::PhantomData, sync::Arc};
+
+/// A body with a state of its own for every key, each of its stages run by several tasklets.
+pub struct ShardBy<A, K, F, P> {
+    /// How many tasklets; at least 1.
+    pub k: usize,
+    /// How many keys at once.
+    pub bound: Bound,
+    /// The key of a value, shared by every deployment.
+    pub key: Arc<F>,
+    /// What they run.
+    pub body: P,
+    shape: PhantomData<fn() -> (A, K)>,
+}
+combinator!(ShardBy<A, K, F, P>: ; through P: KeepsClock Quiet Determinate);
+
+impl<A, K, F, P> ShardBy<A, K, F, P> {
+    pub(crate) fn new(bound: Bound, key: F, k: usize, body: P) -> Self {
+        assert!(k >= 1, "shard_by(key, 0, ..): a shard needs at least one tasklet");
+        ShardBy { k, bound, key: Arc::new(key), body, shape: PhantomData }
+    }
+}
+
+impl<A: Flow, K: Key, F, P: Arrow<In = A>> Arrow for ShardBy<A, K, F, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = P::Out;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let slot_bytes = Val::<Seat, Holed>::BYTES;
+        plan.shard_by(&input, self.k, self.bound.most(), slot_bytes, |plan| self.body.describe(input.clone(), plan))
+    }
+}
+
+/// What values are told apart by. Nothing to implement.
+pub trait Key: Event + Hash + Eq + Clone {}
+impl<K: Event + Hash + Eq + Clone> Key for K {}
+
+/// Gives every number the seat of its key: what a deployment does in front of the body of a [`ShardBy`].
+#[derive(Clone, Debug)]
+pub struct Usher<K> {
+    bound: Bound,
+    lanes: usize,
+    places: Places,
+    /// How many keys have a seat.
+    keys: usize,
+    /// Who sits where: one seating, or inside another `shard_by` one for each seat of that, by lane and place.
+    seats: Vec<Vec<Seats<K>>>,
+}
+
+impl<K: Key> Usher<K> {
+    /// To seats in so many lanes; inside another `shard_by`, in so many for each of its `outer` lanes.
+    #[must_use]
+    pub fn new(bound: Bound, lanes: usize, outer: usize) -> Self {
+        Usher { bound, lanes, places: Places::new(lanes * outer), keys: 0, seats: vec![Vec::new(); outer] }
+    }
+
+    /// The seat of a number: none if its slot is empty. `outer` is the seat that the number has in the `shard_by` around
+    /// this one.
+    ///
+    /// Unwinds where there are too many keys.
+    #[inline]
+    pub fn seat(&mut self, outer: Option<Seat>, key: Option<K>) -> Option<Seat> {
+        let Seat { lane, place, fresh } = outer.unwrap_or(Seat { lane: 0, place: 0, fresh: false });
+        let seats = &mut self.seats[usize::from(lane)];
+        while seats.len() <= place as usize {
+            seats.push(Seats::new(self.bound));
+        }
+        let seats = &mut seats[place as usize];
+        if fresh {
+            self.keys -= seats.len();
+            seats.leave(&mut self.places);
+        }
+        let first_lane = usize::from(lane) * self.lanes;
+        let before = seats.len();
+        let seat =
+            seats.seat(key?, first_lane as u16, self.lanes, &mut self.places).unwrap_or_else(|error| fail(error));
+        self.keys += seats.len() - before;
+        Some(seat)
+    }
+
+    /// How many keys have a seat.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+}
+
+/// The states of the keys of one lane, by place.
+#[derive(Clone, Debug)]
+pub struct States<S> {
+    start: S,
+    at: Vec<S>,
+}
+
+impl<S: Clone> States<S> {
+    /// Every key's state is `start`, before its first value.
+    #[must_use]
+    pub fn new(start: S) -> Self {
+        States { start, at: Vec::new() }
+    }
+
+    /// The state of the key that sits here: of every number's, whether the stage has a value there or not, since a key may
+    /// begin at any.
+    #[inline]
+    pub fn of(&mut self, seat: Seat) -> &mut S {
+        let place = seat.place as usize;
+        if self.at.len() <= place {
+            self.at.resize(place + 1, self.start.clone());
+        } else if seat.fresh {
+            self.at[place] = self.start.clone();
+        }
+        &mut self.at[place]
+    }
+}

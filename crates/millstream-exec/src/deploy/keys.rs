@@ -1,0 +1,84 @@
+//! Stages that keep a state for every key.
+
+use super::dead_letter::in_lanes;
+use crate::keyed_stage::{Keyed, seated_stage, stateful_stage};
+use crate::stage::{EndSlot, stage};
+use crate::wiring::Home;
+use crate::{Carried, Rings, Wiring};
+use millstream_core::keys::Seat;
+use millstream_core::pipe::{DeadLetter, Judged, Key, Living, Parked, ShardBy, TryMapOrPark, Usher};
+use millstream_core::{Arrow, Cause, Deploy, Event, Holed, On, Own, Val};
+use millstream_ring::Reader;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl<A: Carried, K: Key, F, P> Deploy<Rings> for ShardBy<A, K, F, P>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    P: Deploy<Rings> + Arrow<In = A>,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+        let lanes = self.k * wiring.keyed.as_ref().map_or(1, |outer| outer.lanes);
+        let seats = seats(self, input.fork(), wiring);
+        let outside = (wiring.width, wiring.keyed.replace(Keyed { seats, lanes }));
+        wiring.width *= self.k;
+        let output = self.body.deploy(input, wiring);
+        (wiring.width, wiring.keyed) = outside;
+        output
+    }
+}
+
+/// Adds the stage that gives every number its key's seat.
+fn seats<A: Carried, K: Key, F, P>(
+    shard: &ShardBy<A, K, F, P>,
+    input: Reader<A>,
+    wiring: &mut Wiring,
+) -> Reader<Val<Seat, Holed>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+{
+    let outer = wiring.keyed.as_ref().map(|outer| (outer.seats.fork(), outer.lanes));
+    let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
+    let mut usher = Usher::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
+    let count = keys.clone();
+    let mut seat = move |value: Option<A::Ref<'_>>, outer| {
+        let seat = usher.seat(outer, value.map(|value| key(value)));
+        if seat.is_some_and(|seat| seat.fresh) {
+            count.store(usher.keys() as u64, Ordering::Relaxed);
+        }
+        seat
+    };
+    let seats = match outer {
+        None => {
+            stage::<A, Seat, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value, _| seat(value, None))
+        }
+        Some((seats, _)) => {
+            let mut seat = Some(seat);
+            seated_stage::<A, Seat, Holed, _>(input, seats, 1, wiring, EndSlot::Written, move || {
+                let mut seat = seat.take().expect("there is one lane");
+                move |_, value: Option<A::Ref<'_>>, outer, _| seat(value, outer)
+            })
+        }
+    };
+    wiring.counts_keys(keys);
+    seats
+}
+
+impl<A: Carried + Own, K: Key, L, F, B: Event, E: Cause + Event, G> Deploy<Rings> for TryMapOrPark<A, K, L, F, B, E, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
+        let (judge, end, parked) = (self.clone(), EndSlot::of::<A::Density>(), Parked::default());
+        let judged = stateful_stage::<A, Parked<K>, Judged<A, B, E>, A::Density>(
+            input,
+            wiring,
+            end,
+            parked,
+            move |parked, number, value, _| value.map(|value| judge.judge(parked, number, value)),
+        );
+        in_lanes(judged, &self.letters, wiring)
+    }
+}

@@ -1,0 +1,120 @@
+//! Stages with a state: one tasklet and one state; or inside `shard_by` as many as that has, and a state for every key.
+
+use crate::stage::{EndSlot, stage};
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::keys::Seat;
+use millstream_core::pipe::States;
+use millstream_core::{Density, Event, Holed, SequenceNumber, Val};
+use millstream_ring::{Mate, Reader, Wire, team};
+use std::marker::PhantomData;
+
+/// What the body of a `shard_by` is deployed with.
+pub(crate) struct Keyed {
+    /// The seat of every number's key. Stages fork it.
+    pub(crate) seats: Reader<Val<Seat, Holed>>,
+    /// How many lanes there are.
+    pub(crate) lanes: usize,
+}
+
+/// Adds a stage to the wiring: `f` of the state and every slot with its number, and of END with `true`, in order. Inside a
+/// `shard_by` it is the state of the number's key, and `f` is asked about values only.
+pub(crate) fn stateful_stage<A: Wire, S: Clone + Send + 'static, B: Event, D: Density>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    end: EndSlot,
+    start: S,
+    f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
+) -> Reader<Val<B, D>> {
+    stateful_stage_or::<A, S, B, D>(input, wiring, end, start, f, || None)
+}
+
+/// As [`stateful_stage`], of a stage that writes something, `blank`, also where there is no value.
+pub(crate) fn stateful_stage_or<A: Wire, S: Clone + Send + 'static, B: Event, D: Density>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    end: EndSlot,
+    start: S,
+    f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
+    blank: fn() -> Option<B>,
+) -> Reader<Val<B, D>> {
+    let Some(Keyed { seats, lanes }) = &wiring.keyed else {
+        let (mut state, mut next) = (start, input.position().0);
+        return stage::<A, B, D>(input, wiring, end, Home::Workers, move |value, end| {
+            let number = SequenceNumber(next);
+            next += 1;
+            f(&mut state, number, value, end)
+        });
+    };
+    let (seats, lanes) = (seats.fork(), *lanes);
+    let states = States::new(start);
+    seated_stage::<A, B, D, _>(input, seats, lanes, wiring, end, || {
+        let (f, mut states) = (f.clone(), states.clone());
+        move |number, value: Option<A::Ref<'_>>, seat, end| {
+            // A key can begin at a number at which this stage has no value.
+            match (seat.map(|seat| states.of(seat)), value) {
+                (Some(state), Some(value)) => f(state, number, Some(value), end),
+                _ => blank(),
+            }
+        }
+    })
+}
+
+/// Adds a stage that knows of every number its key's seat: a tasklet for each lane, which does what `work` makes.
+pub(crate) fn seated_stage<A: Wire, B: Event, D: Density, F>(
+    input: Reader<A>,
+    seats: Reader<Val<Seat, Holed>>,
+    lanes: usize,
+    wiring: &mut Wiring,
+    end: EndSlot,
+    mut work: impl FnMut() -> F,
+) -> Reader<Val<B, D>>
+where
+    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<Seat>, bool) -> Option<B> + Send + 'static,
+{
+    let (mates, reader) = team::<A, B, D>(input, seats, lanes, wiring.slots).expect("the options were checked");
+    let (batch, density) = (wiring.batch, PhantomData::<fn() -> (B, D)>);
+    let tasklet = |mate| Box::new(SeatedStage { mate, f: work(), batch, end, density }) as Box<dyn Tasklet>;
+    let tasklets: Vec<_> = mates.into_iter().map(tasklet).collect();
+    wiring.stage(Home::Workers, tasklets);
+    reader
+}
+
+struct SeatedStage<A: Wire, B: Event, D: Density, F> {
+    mate: Mate<A, D::Slot<B>>,
+    f: F,
+    batch: usize,
+    end: EndSlot,
+    density: PhantomData<fn() -> (B, D)>,
+}
+
+impl<A: Wire, B: Event, D: Density, F> Tasklet for SeatedStage<A, B, D, F>
+where
+    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<Seat>, bool) -> Option<B> + Send,
+{
+    fn step(&mut self) -> Progress {
+        let f = &mut self.f;
+        let mut left = self.batch;
+        while left > 0 {
+            match self.mate.fill(left, |n, value, seat| D::pack(f(SequenceNumber(n), value, seat, false))) {
+                0 => break,
+                passed => left -= passed,
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        self.mate.sweep();
+        let end = self.end;
+        let ended = self.mate.end(|n, value, seat| end.then(|| D::pack(f(SequenceNumber(n), value, seat, true))));
+        if ended { Progress::ENDED } else { Progress::NONE }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.mate.abandoned_at().map(|number| number.0)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.mate.backlog()
+    }
+}

@@ -1,0 +1,177 @@
+//! A state for every key: the same output for every number of tasklets, bounds on keys, and keys that are parked.
+#![cfg(feature = "queues")]
+
+use millstream_core::{Arrow, ArrowLoop, Bound, DeadLetter, Event, Fault, KeysExt, Modelled, Val, pipeline};
+use millstream_exec::{Carried, Ending, Inline, Pipeline, Queues, Rings, Run, RunError, Runner, source};
+use std::sync::mpsc;
+
+const N: u64 = 3_000;
+
+fn mixed(x: u64) -> u64 {
+    x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+}
+
+fn slots<P, R>(on: &R, p: &P) -> Vec<(u64, u64)>
+where
+    P: Arrow<In = Val<u64>, Out = Val<u64>>,
+    R: Runner<u64, P>,
+{
+    let put = |all: &mut Vec<(u64, u64)>, number: millstream_core::SequenceNumber, x: &u64| all.push((number.0, *x));
+    on.run(p, source::ready((0..N).map(mixed)), Vec::new(), put).unwrap().0
+}
+
+/// Balances, of which every key has its own, behind a stage without a state and one that is a loop.
+fn balances(k: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> + millstream_core::Deploy<Queues> {
+    pipeline::<u64>().shard_by(
+        |x| x % 97,
+        k,
+        |p| {
+            p.map(|x| x >> 7)
+                .scan(1_u64, |sum, x| {
+                    *sum = sum.wrapping_mul(31).wrapping_add(*x);
+                    *sum
+                })
+                .feedback(7, |p| p.map(|(x, last): (&u64, &u64)| (x ^ last.rotate_left(5), x.wrapping_add(*last))))
+                .map(|x| *x)
+        },
+    )
+}
+
+#[test]
+fn every_k_on_every_deployment_gives_what_a_map_of_states_gives() {
+    let mut states = std::collections::HashMap::new();
+    let expected: Vec<(u64, u64)> = (0..N)
+        .map(|n| {
+            let (sum, last) = states.entry(mixed(n) % 97).or_insert((1_u64, 7_u64));
+            *sum = sum.wrapping_mul(31).wrapping_add(mixed(n) >> 7);
+            let given = *sum ^ last.rotate_left(5);
+            *last = sum.wrapping_add(*last);
+            (n, given)
+        })
+        .collect();
+    for k in [1, 2, 3, 8] {
+        let p = balances(k);
+        for (ring, workers) in [(1, 1), (4, 2), (1024, 3)] {
+            assert!(slots(&Rings::new().ring(ring).workers(workers), &p) == expected, "{k} on {workers}, {ring} slots");
+        }
+        assert!(slots(&Inline::new(Rings::new()), &p) == expected, "{k} inline");
+        assert!(slots(&Queues::new().capacity(4), &p) == expected, "{k} on queues");
+    }
+}
+
+#[test]
+fn the_model_gives_that_too() {
+    let p = pipeline::<u64>().shard_by(
+        |x| x % 7,
+        3,
+        |p| {
+            p.scan(0, |sum, x| {
+                *sum += x;
+                *sum
+            })
+        },
+    );
+    let model = p.model(0..100);
+    let expected: Vec<u64> = (0..100).map(|n| (0..=n).filter(|x| x % 7 == n % 7).sum()).collect();
+    assert_eq!((model, p.collect(&Rings::new(), 0..100).unwrap()), (expected.clone(), expected));
+}
+
+fn counted<P: Pipeline + Arrow<In = Val<u64>, Out: Carried>>(p: &P, input: Vec<u64>) -> (Option<u64>, Ending) {
+    let (_, report) = p.run_with(&Rings::new(), source::ready(input), (), |(), _, _| ()).unwrap();
+    let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the seats");
+    (stage.keys, report.ending)
+}
+
+#[test]
+fn a_report_says_how_many_keys_there_are_and_a_plan_how_many_there_can_be() {
+    let sums = |bound| {
+        pipeline::<u64>().shard_by_within(
+            bound,
+            |x| x % 10,
+            2,
+            |p| {
+                p.scan(0, |sum, x| {
+                    *sum += x;
+                    *sum
+                })
+            },
+        )
+    };
+    assert_eq!(counted(&sums(Bound::default()), (0..100).collect()), (Some(10), Ending::End));
+    assert_eq!(counted(&sums(Bound::forget(4)), (0..100).collect()), (Some(4), Ending::End));
+    let plan = sums(Bound::refuse(12)).plan();
+    assert!(plan.stages.iter().all(|stage| stage.keys == Some(12)));
+    assert_eq!(plan.stages.iter().map(|stage| stage.tasklets).collect::<Vec<_>>(), [1, 2]);
+    assert!(plan.to_string().contains("scan (up to 12 keys)"), "{plan}");
+}
+
+fn failure<R: Event>(outcome: Result<R, RunError>) -> String {
+    outcome.err().expect("it fails").to_string()
+}
+
+#[test]
+fn a_key_too_many_is_an_error_that_says_where_and_what_to_do() {
+    let p = pipeline::<u64>().shard_by_within(Bound::refuse(3), |x| x % 5, 2, |p| p.map(|x| x + 1)).named("accounts");
+    let said = failure(p.collect(&Rings::new(), 0..100));
+    assert!(said.contains("\"accounts.key-1\"") && said.contains("number 3"), "{said}");
+    assert!(said.contains("there are 3 keys") && said.contains("`Bound::forget(n)`"), "{said}");
+    let p = pipeline::<u64>().fold_by_within(3, |x| x % 5, 0, |n, _| *n += 1, |n| n);
+    let said = failure(p.collect(&Rings::new(), 0..100));
+    assert!(said.contains("\"fold_by-1\"") && said.contains("number 3"), "{said}");
+}
+
+#[test]
+fn a_failed_key_is_parked_and_the_others_go_on_in_every_deployment() {
+    let book = |x: &u64| if *x == 21 || *x == 33 { Err(format!("no {x}")) } else { Ok(x * 10) };
+    let expected: Vec<(u64, String)> =
+        [(21, "no 21"), (31, "21"), (33, "no 33"), (41, "21"), (43, "33"), (51, "21"), (53, "33")]
+            .map(|(x, why)| (x, if why.starts_with("no") { why.to_owned() } else { format!("behind {why}") }))
+            .into();
+    let booked: Vec<u64> = (0..55).filter(|x| !expected.iter().any(|(dead, _)| dead == x)).collect();
+    for k in [1, 3] {
+        let (dead, letters) = mpsc::channel();
+        let tell = move |letter: DeadLetter<'_, u64, String>| {
+            let why = match letter.fault {
+                Fault::Error(why) => why.clone(),
+                Fault::Parked(number) => format!("behind {number}"),
+                Fault::Panic(why) => panic!("{why}"),
+            };
+            let _ = dead.send((letter.number.0, *letter.input, why));
+        };
+        // In a key's own body it is the same, since keys do not share what is parked.
+        let parks = pipeline::<u64>().shard_by(|x| x % 2, k, |p| p.try_map_or_park("book", |x| x % 10, book, tell));
+        let told = || {
+            let mut told: Vec<_> = letters.try_iter().collect();
+            // On queues, and in the model, each key's own are in order.
+            told.sort();
+            assert!(told.iter().all(|(number, x, _)| number == x));
+            told.into_iter().map(|(_, x, why)| (x, why)).collect::<Vec<_>>()
+        };
+        let values = |all: Vec<u64>| all.into_iter().map(|x| x / 10).collect::<Vec<_>>();
+        assert_eq!((values(parks.model(0..55)), told()), (booked.clone(), expected.clone()));
+        assert_eq!(
+            (values(parks.collect(&Rings::new().ring(4), 0..55).unwrap()), told()),
+            (booked.clone(), expected.clone())
+        );
+        let on_queues = Queues::new().collect(&parks, 0..55_u64).unwrap();
+        assert_eq!((values(on_queues), told()), (booked.clone(), expected.clone()));
+    }
+}
+
+#[test]
+fn dead_letters_of_a_parked_key_come_in_the_order_of_their_numbers() {
+    let (dead, letters) = mpsc::channel();
+    let tell = move |letter: DeadLetter<'_, u64, &str>| {
+        let _ = dead.send(letter.number.0);
+    };
+    let p = pipeline::<u64>().try_map_or_park(
+        "even",
+        |x| x % 100,
+        |x| if *x > 1_000 && x % 4 == 0 { Err("four") } else { Ok(*x) },
+        tell,
+    );
+    let done = p.collect(&Rings::new().workers(2).ring(64), 0..10_000).unwrap();
+    let told: Vec<u64> = letters.try_iter().collect();
+    let parked: Vec<u64> = (0..10_000).filter(|x| *x > 1_000 && x % 4 == 0).collect();
+    assert_eq!((done.len() + told.len(), told), (10_000, parked));
+}

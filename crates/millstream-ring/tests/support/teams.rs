@@ -1,0 +1,232 @@
+//! A team of mates over one input ring and its seats, stepped in any order on one thread, with functions that panic now and
+//! then.
+
+use super::{Counted, Op, Tally, must_panic, quietly_panic};
+use millstream_core::keys::Seat;
+use millstream_core::{Full, Holed, Val};
+use millstream_ring::{Mate, Producer, Reader, ring, team};
+
+type Input = Val<Counted>;
+type Output = Val<Counted, Holed>;
+
+struct World {
+    tally_in: Tally,
+    tally_out: Tally,
+    producer: Producer<Counted>,
+    seats: Producer<Option<Seat>>,
+    /// Each with the next number that it passes, and whether it is broken there.
+    mates: Vec<(Mate<Input, Option<Counted>>, u64, bool)>,
+    readers: Vec<(Reader<Output>, u64)>,
+    capacities: [u64; 2],
+    next: u64,
+    ended: bool,
+    /// Every number below was dropped by a mate.
+    swept: u64,
+}
+
+/// The seat of a number; some have none, and some have one in a lane that nobody has.
+fn seat(n: u64) -> Option<Seat> {
+    let lane = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u16;
+    (n % 7 != 3).then_some(Seat { place: n as u32, lane, fresh: true })
+}
+
+/// Runs the operations with `k` mates, who begin at number `start`.
+pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: u8) {
+    let (mut producer, mut input) = ring::<Counted, Full>(capacities[0] as usize).unwrap();
+    let (mut seats, mut seated) = ring::<Seat, Holed>(capacities[0] as usize).unwrap();
+    let (tally_in, tally_out) = (Tally::default(), Tally::default());
+    for n in 0..start {
+        let mut claim = producer.try_claim(1).unwrap().unwrap();
+        claim.write(tally_in.value(n));
+        claim.publish();
+        drop(input.batch(1));
+        let mut claim = seats.try_claim(1).unwrap().unwrap();
+        claim.write(seat(n));
+        claim.publish();
+        drop(seated.batch(1));
+    }
+    producer.sweep();
+    let (mates, output) = team::<Input, Counted, Holed>(input, seated, k, capacities[1] as usize).unwrap();
+    let mut world = World {
+        tally_in: tally_in.clone(),
+        tally_out: tally_out.clone(),
+        producer,
+        seats,
+        mates: mates.into_iter().map(|mate| (mate, start, false)).collect(),
+        readers: vec![(output, start)],
+        capacities,
+        next: start,
+        ended: false,
+        swept: start,
+    };
+    for op in ops {
+        world.step(*op);
+        world.check();
+    }
+    let World { producer, mut mates, readers, .. } = world;
+    match last % 3 {
+        0 => drop((producer, mates, readers)),
+        1 => drop((readers, mates, producer)),
+        _ => {
+            mates.reverse();
+            drop((mates, producer, readers));
+        }
+    }
+    assert_eq!((tally_in.numbers(), tally_out.numbers()), (vec![], vec![]));
+}
+
+impl World {
+    fn step(&mut self, [what, which, much]: Op) {
+        let mate = usize::from(which) % self.mates.len();
+        let reader = usize::from(which) % self.readers.len();
+        match what % 16 {
+            0..=3 => self.publish(u64::from(much % 9)),
+            4..=9 => self.fill(mate, u64::from(much % 6), much > 245),
+            10..=11 => self.read(reader, usize::from(much % 9)),
+            12 => {
+                self.mates[mate].0.sweep();
+                self.swept = self.released();
+            }
+            13 if much % 16 == 0 && !self.ended => {
+                // END's seat needs room.
+                if self.seats.try_end(Some(seat(self.next))).is_ok() {
+                    self.producer.try_end(None).unwrap();
+                    self.ended = true;
+                }
+            }
+            13 => self.end(mate, much > 245),
+            14 if self.readers.len() < 3 => {
+                let (reader, position) = &self.readers[reader];
+                self.readers.push((reader.fork(), *position));
+            }
+            14 if self.readers.len() > 1 => drop(self.readers.swap_remove(reader)),
+            _ => self.producer.sweep(),
+        }
+    }
+
+    fn whose(&self, n: u64) -> usize {
+        seat(n).map_or(0, |seat| usize::from(seat.lane).min(self.mates.len() - 1))
+    }
+
+    /// What the team has done.
+    fn done(&self) -> u64 {
+        self.mates.iter().map(|(_, next, _)| *next).min().unwrap()
+    }
+
+    fn released(&self) -> u64 {
+        self.readers.iter().map(|(_, position)| *position).min().unwrap().min(self.done())
+    }
+
+    /// What a mate finds that looks for room, if it does; then it sweeps.
+    fn room(&mut self, looks: bool) -> u64 {
+        if looks {
+            self.swept = self.released();
+        }
+        self.swept + self.capacities[1]
+    }
+
+    fn check(&mut self) {
+        // What is alive of the output is what whose it is has passed, and nobody has dropped; and of a broken mate's last
+        // batch, what it wrote in it.
+        let mut alive = self.tally_out.numbers();
+        alive.sort_unstable();
+        let passed = |n: &u64| n.is_multiple_of(2) && *n < self.mates[self.whose(*n)].1;
+        let end = self.next;
+        let below = self.mates.iter().map(|(_, next, _)| *next).max().unwrap().min(end);
+        let mut expected: Vec<u64> = (self.swept..below).filter(passed).collect();
+        let end_passed = self.ended && self.swept <= end && self.mates[self.whose(end)].1 > end;
+        expected.extend(end_passed.then_some(end));
+        if self.mates.iter().all(|(_, _, broken)| !broken) {
+            assert_eq!(alive, expected);
+        } else {
+            assert!(expected.iter().all(|n| alive.contains(n)), "{expected:?} of {alive:?}");
+        }
+    }
+
+    fn publish(&mut self, much: u64) {
+        for _ in 0..if self.ended { 0 } else { much } {
+            let n = self.next;
+            let Some(mut claim) = self.producer.try_claim(1).unwrap() else { return };
+            let mut seat_claim = self.seats.try_claim(1).unwrap().expect("its readers are the same");
+            claim.write(self.tally_in.value(n));
+            seat_claim.write(seat(n));
+            seat_claim.publish();
+            claim.publish();
+            self.next += 1;
+        }
+    }
+
+    fn fill(&mut self, index: usize, max: u64, panics: bool) {
+        let (room, k) = (self.room(!self.mates[index].2), self.mates.len());
+        let (tally, whose) =
+            (self.tally_out.clone(), |n| seat(n).map_or(0, |seat: Seat| usize::from(seat.lane).min(k - 1)));
+        let (mate, next, broken) = &mut self.mates[index];
+        let mut fill = |mut left: u64| {
+            mate.fill(max as usize, |n, value, of| {
+                assert_eq!((value.unwrap().number, of, whose(n)), (n, seat(n), index));
+                if left == 0 {
+                    quietly_panic();
+                }
+                left -= 1;
+                (n % 2 == 0).then(|| tally.value(n))
+            })
+        };
+        let there = room.min(self.next).saturating_sub(*next).min(max);
+        let (one, other) = (self.capacities[0], self.capacities[1]);
+        let len = there.min(one - *next % one).min(other - *next % other);
+        let own = (*next..*next + len).filter(|n| whose(*n) == index).count() as u64;
+        if *broken {
+            assert_eq!(fill(9), 0);
+        } else if panics && own > 0 {
+            must_panic(|| fill(own - 1));
+            *broken = true;
+            assert!(mate.abandoned_at().is_some_and(|n| whose(n.0) == index && n.0 >= *next));
+        } else {
+            assert_eq!(fill(99) as u64, len);
+            *next += len;
+        }
+    }
+
+    fn end(&mut self, index: usize, panics: bool) {
+        let looks = !self.mates[index].2 && self.mates[index].1 <= self.next;
+        let (room, end, is_whose) = (self.room(looks), self.next, self.whose(self.next));
+        let (tally, ended) = (self.tally_out.clone(), self.ended);
+        let (mate, next, broken) = &mut self.mates[index];
+        let at_end = ended && !*broken && *next == end && room > end;
+        let mut end_it = |panics: bool| {
+            mate.end(|n, value, of| {
+                assert_eq!((n, value.is_none(), of, is_whose), (end, true, seat(end), index));
+                if panics {
+                    quietly_panic();
+                }
+                Some(Some(tally.value(end)))
+            })
+        };
+        if at_end && panics && is_whose == index {
+            must_panic(|| end_it(true));
+            *broken = true;
+        } else {
+            assert_eq!(end_it(false), at_end || (*next == end + 1 && ended));
+            *next += u64::from(at_end);
+        }
+    }
+
+    fn read(&mut self, reader: usize, max: usize) {
+        let (done, end, ended) = (self.done(), self.next, self.ended);
+        let (reader, position) = &mut self.readers[reader];
+        if let Some(mut batch) = reader.batch(max) {
+            batch.for_each(&mut (), |(), n, value| {
+                assert_eq!(n.0, *position);
+                assert_eq!(value.map(|value| value.number), (n.0 % 2 == 0).then_some(n.0));
+                *position += 1;
+            });
+            assert!(*position <= done.min(end));
+        } else if let Some(at_end) = reader.end() {
+            assert_eq!((at_end.number().0, at_end.value().map(|value| value.number)), (end, Some(end)));
+            assert!(ended && done > end);
+            *position += 1;
+        } else {
+            assert!(max == 0 || *position >= done.min(end));
+        }
+    }
+}
