@@ -67,6 +67,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Merge(p, q) => Merge(body(p), body(q)),
         Pipe::Tee(p) => Pipe::Tee(body(p)),
         Pipe::Feedback(start, p) => other(Pipe::Feedback(start, body(p))),
+        Pipe::ShardBy { keys, most, k, body: p } => other(Pipe::ShardBy { keys, most, k, body: body(p) }),
         Shard(k, p) => Shard(k, body(p)),
         Pipe::Named(p) => Pipe::Named(body(p)),
         stage => other(stage),
@@ -77,7 +78,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
 /// outer level, and a number counts the empty slots before it.
 fn without_folds(pipe: Pipe) -> Pipe {
     stages(pipe, &|stage| match stage {
-        Fold { start } => Scan { start },
+        Fold { start } | Pipe::FoldBy { start, .. } => Scan { start },
         Pipe::Stream(Stream::Chunks(n)) => Pipe::Stream(Stream::Windows(n)),
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
@@ -88,9 +89,8 @@ fn without_folds(pipe: Pipe) -> Pipe {
 
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
-        Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } | DeadLetter { plus, .. } => {
-            Map { plus }
-        }
+        Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
+        DeadLetter { plus, .. } | Pipe::Park { plus, .. } => Map { plus },
         DeadEnd => Id,
         Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,
         Pipe::Stream(_) => Pipe::Stream(Stream::MapM(7)),
@@ -103,7 +103,8 @@ fn without_states(pipe: Pipe) -> Pipe {
         Scan { start: plus } | Delay { first: plus } => Map { plus },
         Pipe::Stream(Stream::Skip(_) | Stream::SkipWhile(_)) => Filter { modulus: 3 },
         Pipe::Stream(_) => Map { plus: 5 },
-        Pipe::Feedback(_, body) => *body,
+        Pipe::Feedback(_, body) | Pipe::ShardBy { body, .. } => *body,
+        Pipe::Park { modulus, plus, .. } => DeadLetter { modulus, plus },
         stage => stage,
     })
 }
@@ -211,6 +212,21 @@ proptest! {
         equal!(s, xs, both(&f, &g), then([&second(&g), &first(&f)]));
         equal!(s, xs, then([&both(&f, &g), &both(&h, &k)]), both(&then([&f, &h]), &then([&g, &k])));
         equal!(s, xs, Shard(3, f.clone().into()), f);
+    }
+
+    #[test]
+    fn every_key_has_the_body_for_itself(
+        s in any_pipe(), f in quiet(), g in stateless_and_quiet(), keys in 1..5_i64, xs in inputs(),
+    ) {
+        let by = |keys, body: &Pipe| Pipe::ShardBy { keys, most: 5, k: 3, body: body.clone().into() };
+        equal!(s, xs, by(1, &f), f);
+        equal!(s, xs, by(keys, &g), g);
+        let (all, key) = (slots(&by(keys, &f), &xs), |value: &Value| value.digest().rem_euclid(keys));
+        for of in 0..keys {
+            let given = xs.iter().zip(&all).filter(|(x, _)| key(x) == of).filter_map(|(_, slot)| slot.clone());
+            let own: Vec<Value> = xs.iter().filter(|x| key(x) == of).cloned().collect();
+            prop_assert_eq!(given.collect::<Vec<_>>(), list(&f, &own), "key {} of {}, {}", of, keys, f);
+        }
     }
 
     #[test]

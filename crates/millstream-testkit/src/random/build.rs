@@ -99,6 +99,10 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             assert!(p.is_pure(), "{p} cannot be a shard's body");
             join::shard(*k, input, chain(p, input))
         }
+        Pipe::ShardBy { keys, most, k, body } => {
+            assert!(body.is_quiet(), "{body} cannot be a key's body");
+            join::shard_by(*keys, *most, *k, input, |input| chain(body, input))
+        }
         Pipe::Named(p) => join::named("named", input, |input| chain(p, input)),
         leaf => leaf::leaf(leaf, input),
     }

@@ -4,8 +4,9 @@ use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, LF, MF, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
 use super::shape::Shape;
+use super::tree::keyed;
 use super::value::Value;
-use millstream_core::{Arrow, ArrowChoice, ArrowLoop, ArrowParts, Fst, Lens, Lft, Rgt, Seen, Snd, id};
+use millstream_core::{Arrow, ArrowChoice, ArrowLoop, ArrowParts, Bound, Fst, KeysExt, Lens, Lft, Rgt, Seen, Snd, id};
 
 /// Two bodies on the same edge.
 pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
@@ -148,6 +149,30 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
         Kind::Whole(Whole::Phh) => on::<A, Phh>(k, input, body),
         other => unreachable!("a copy gave {other:?}"),
     })
+}
+
+/// A body for every key; in front of it there is one ring of values.
+pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
+    fn on<A: Shape, B: Shape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
+        let (key, bound) = (move |slot: A::Ref<'_>| keyed(&A::value(slot), keys), Bound::forget(most));
+        let body = body.boxed_quiet::<A, B>();
+        Chain::empty(input).then(Boxed::new(id::<A>().shard_by_within(bound, key, k, |_| body)))
+    }
+    let before = as_ring(Chain::empty(input));
+    let (input, body) = (before.output, body(before.output));
+    let body = match (input, body.output) {
+        (Kind::Whole(Whole::F), Kind::Whole(Whole::MF | Whole::Pff)) => body,
+        _ => as_ring(body),
+    };
+    let sharded = match (input, body.output) {
+        (Kind::Whole(Whole::F), Kind::Whole(Whole::F)) => on::<F, F>(keys, most, k, input, body),
+        (Kind::Whole(Whole::F), Kind::Whole(Whole::H)) => on::<F, H>(keys, most, k, input, body),
+        (Kind::Whole(Whole::F), Kind::Whole(Whole::MF)) => on::<F, MF>(keys, most, k, input, body),
+        (Kind::Whole(Whole::F), Kind::Whole(Whole::Pff)) => on::<F, Pff>(keys, most, k, input, body),
+        (Kind::Whole(Whole::H), Kind::Whole(Whole::H)) => on::<H, H>(keys, most, k, input, body),
+        other => unreachable!("a stage cannot go from and to {other:?}"),
+    };
+    before.followed_by(sharded)
 }
 
 /// A body with a name; its edges are copied into rings of values first.

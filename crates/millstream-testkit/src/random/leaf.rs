@@ -4,10 +4,10 @@ use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::shape::{Element, Shape};
 use super::stream::stream;
-use super::tree::{Pipe, expanded, folded, kept, mapped, scanned};
+use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
 use super::value::Value;
 use super::windows::windows;
-use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, Masked, Val, id};
+use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, KeysExt, Masked, Val, id};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
@@ -157,6 +157,18 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             // Clones the values of the lane into a ring, for whatever comes behind.
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
+        }
+        Pipe::Park { keys, modulus, plus } => {
+            let judge = move |slot: A::Ref<'_>| tried(&A::value(slot), modulus, plus);
+            let key = move |slot: A::Ref<'_>| keyed(&A::value(slot), keys);
+            let stage = id::<A>().try_map_or_park("park", key, judge, |_| ()).filter_map(|value| Some(value.clone()));
+            chain.then(Boxed::new(stage))
+        }
+        Pipe::FoldBy { keys, start } => {
+            let key = move |slot: A::Ref<'_>| keyed(&A::value(slot), keys);
+            let answers = id::<A>().fold_by(key, start, |state, slot| folded(state, &A::value(slot)), Value::I);
+            let pair = |(key, answer): &(i64, Value)| Value::pair(Value::I(*key), answer.clone());
+            chain.then(Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect()))))
         }
         _ => renumbering::<A>(tree, input),
     }

@@ -65,7 +65,7 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
         return leaf(rng, place);
     }
     if size == 2 || below(rng, 5) == 0 {
-        return match below(rng, 7) {
+        return match below(rng, 9) {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
             // In a shard the body on the side is in the shard, too; elsewhere it may be anything.
             2 if place == Place::Shard => Pipe::Tee(grow(rng, size - 1, place).into()),
@@ -74,6 +74,14 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
                 // A loop in a loop costs the model, which runs a body anew for every number, too much.
                 let body = grow(rng, size - 1, place.at_most(Place::Body)).without_loops();
                 Pipe::Feedback(size as i64, body.into())
+            }
+            4 | 5 if place != Place::Shard => {
+                let (keys, k) = (1 + below(rng, 6) as i64, 1 + below(rng, 4));
+                // Sometimes keys are forgotten, again and again. A body that is a loop costs the model too much then.
+                let most = if below(rng, 3) == 0 { 1 + below(rng, 3) } else { 100 };
+                let body = grow(rng, size - 1, place.at_most(Place::Lane));
+                let body = if most < 100 { body.without_loops() } else { body }.into();
+                Pipe::ShardBy { keys, most, k, body }
             }
             _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Place::Shard).into()),
         };
@@ -107,8 +115,8 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     }
     let stages = match place {
         Place::Shard => 16,
-        Place::Lane => 24,
-        Place::Body | Place::Outer => 26,
+        Place::Lane => 25,
+        Place::Body | Place::Outer => 28,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -130,7 +138,9 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         16 => Pipe::Delay { first: small },
         17 | 18 => Pipe::Scan { start: small },
         19..=23 => Pipe::Stream(stream(rng, 10)),
-        24 => Pipe::Stream(stream(rng, 11)),
+        24 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
+        25 => Pipe::Stream(stream(rng, 11)),
+        26 => Pipe::FoldBy { keys: 1 + small, start: small },
         _ => Pipe::Fold { start: small },
     }
 }
@@ -244,6 +254,7 @@ mod tests {
                 Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
                 Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
+                Pipe::ShardBy { body, .. } => body.is_quiet() && bodies_fit(body),
                 Pipe::Named(p) => bodies_fit(p),
                 _ => true,
             }
@@ -255,7 +266,7 @@ mod tests {
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
-                   scan( fanout( both( choose( merge( feedback( tee( shard( named( flat_map( flatten compact windows_by( take( take_while( \
+                   scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( fold_by( park( named( flat_map( flatten compact windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -1,7 +1,8 @@
+mod show;
+
 use super::stream::Stream;
 use super::value::Value;
 use super::windows::Windows;
-use std::fmt;
 
 /// The syntax tree of a random pipeline, and in its comments what it means.
 ///
@@ -80,6 +81,22 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
+    /// For every [key](Pipe::ShardBy) what [`Pipe::Fold`] answers of its values: a list of pairs.
+    FoldBy {
+        /// The modulus of the keys.
+        keys: i64,
+        /// The state before the first value.
+        start: i64,
+    },
+    /// As [`Pipe::DeadLetter`], of a stage that parks the [key](Pipe::ShardBy) of a value that failed.
+    Park {
+        /// The modulus of the keys.
+        keys: i64,
+        /// The modulus.
+        modulus: i64,
+        /// The summand.
+        plus: i64,
+    },
     /// At every value the value before it.
     Delay {
         /// At the first value stand the halves of this number, as a pair.
@@ -121,6 +138,18 @@ pub enum Pipe {
     Tee(Box<Pipe>),
     /// The body, run by so many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
+    /// The body for every key, run by so many tasklets, at least 1. A value's key is its digest modulo `keys`, at least 1. The
+    /// body must be quiet.
+    ShardBy {
+        /// The modulus of the keys.
+        keys: i64,
+        /// How many keys are not forgotten, at least 1.
+        most: usize,
+        /// How many tasklets.
+        k: usize,
+        /// The body.
+        body: Box<Pipe>,
+    },
     /// The body, named.
     Named(Box<Pipe>),
 }
@@ -145,6 +174,11 @@ pub(crate) fn scanned(state: &mut i64, value: &Value) -> Value {
 pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Value> + use<> {
     let value = value.clone();
     (0..value.digest().rem_euclid(modulus)).map(move |plus| mapped(&value, plus))
+}
+
+/// The key of a value.
+pub(crate) fn keyed(value: &Value, keys: i64) -> i64 {
+    value.digest().rem_euclid(keys)
 }
 
 /// What a [`Pipe::Fold`] does.
@@ -174,6 +208,7 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
+            Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
             Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
@@ -186,12 +221,14 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
+            Pipe::Fold { .. } | Pipe::FoldBy { .. } => false,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Feedback(_, p) => p.is_quiet(),
+            Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
         }
     }
@@ -225,8 +262,8 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.width().max(q.width())
             }
-            Pipe::Shard(k, p) => k * p.width(),
-            Pipe::Named(p) | Pipe::Tee(p) => p.width(),
+            Pipe::Shard(k, p) | Pipe::ShardBy { k, body: p, .. } => k * p.width(),
+            Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
             _ => 1,
         }
     }
@@ -239,6 +276,7 @@ impl Pipe {
                 1 + p.size() + q.size()
             }
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
+            Pipe::ShardBy { body, .. } => 1 + body.size(),
             _ => 1,
         }
     }
@@ -269,6 +307,7 @@ impl Pipe {
             Pipe::Choose(p, q) => Pipe::Choose(body(p), body(q)),
             Pipe::Merge(p, q) => Pipe::Merge(body(p), body(q)),
             Pipe::Shard(k, p) => Pipe::Shard(k, body(p)),
+            Pipe::ShardBy { keys, most, k, body: p } => Pipe::ShardBy { keys, most, k, body: body(p) },
             Pipe::Named(p) => Pipe::Named(body(p)),
             Pipe::Tee(p) => Pipe::Tee(body(p)),
             leaf => leaf,
@@ -288,6 +327,7 @@ impl Pipe {
                 q.each_leaf(f);
             }
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
+            Pipe::ShardBy { body, .. } => body.each_leaf(f),
             leaf => f(leaf),
         }
     }
@@ -323,6 +363,13 @@ impl Pipe {
                 found.extend((1..*k).map(|k| Pipe::Shard(k, p.clone())));
                 found.extend(p.simpler().into_iter().map(|simple| Pipe::Shard(*k, simple.into())));
             }
+            Pipe::ShardBy { keys, most, k, body } => {
+                found.push((**body).clone());
+                let other = |keys, most, k, body| Pipe::ShardBy { keys, most, k, body };
+                found.extend((1..*k).map(|k| other(*keys, *most, k, body.clone())));
+                found.extend((1..*keys).map(|keys| other(keys, *most, *k, body.clone())));
+                found.extend(body.simpler().into_iter().map(|simple| other(*keys, *most, *k, simple.into())));
+            }
             Pipe::Named(p) => {
                 found.push((**p).clone());
                 found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));
@@ -332,6 +379,8 @@ impl Pipe {
             }
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
+            Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
+            Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),
             Pipe::MapAsync { limit, plus } => {
@@ -341,51 +390,5 @@ impl Pipe {
             _ => {}
         }
         found
-    }
-}
-
-impl fmt::Display for Pipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Pipe::Id => write!(f, "id"),
-            Pipe::Map { plus } => write!(f, "map({plus})"),
-            Pipe::DeadLetter { modulus, plus } => write!(f, "dead_letter({modulus}, {plus})"),
-            Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
-            Pipe::Tuple => write!(f, "tuple"),
-            Pipe::Fst => write!(f, "fst"),
-            Pipe::Snd => write!(f, "snd"),
-            Pipe::Swap => write!(f, "swap"),
-            Pipe::Fork => write!(f, "fork"),
-            Pipe::Distribute => write!(f, "distribute"),
-            Pipe::DeadEnd => write!(f, "dead_end"),
-            Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
-            Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
-            Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
-            Pipe::TryMap { modulus, plus } => write!(f, "try_map({modulus}, {plus})"),
-            Pipe::Scan { start } => write!(f, "scan({start})"),
-            Pipe::Fold { start } => write!(f, "fold({start})"),
-            Pipe::Delay { first } => write!(f, "delay({first})"),
-            Pipe::Stream(stage) => write!(f, "{stage}"),
-            Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
-            Pipe::Flatten => write!(f, "flatten"),
-            Pipe::Compact => write!(f, "compact"),
-            Pipe::WindowsBy(windows) => write!(f, "{windows}"),
-            Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
-            Pipe::Then(p, q) => write!(f, "{p}.{q}"),
-            Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
-            Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
-            Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
-            Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),
-            Pipe::Feedback(start, p) => write!(f, "feedback({start}, {p})"),
-            Pipe::Tee(p) => write!(f, "tee({p})"),
-            Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
-            Pipe::Named(p) => write!(f, "named({p})"),
-        }
-    }
-}
-
-impl fmt::Debug for Pipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -3,6 +3,7 @@
 //! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
 //! and is given the whole prefix anew at every number: nothing here has a state.
 
+mod keys;
 mod stream;
 mod windows;
 
@@ -60,6 +61,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             edge(p, &looped).iter().map(|given| given.as_ref().map(|given| halves(given).0)).collect()
         }
         Pipe::Tee(_) => input.to_vec(),
+        Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
         Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => {
@@ -162,6 +164,10 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             Some(before.unwrap_or_else(|| Value::Pair(Box::new(halves(&Value::I(first))))))
         }
         Pipe::Fold { start } => is_end.then(|| Value::I(digests().fold(start, |state, d| state.wrapping_mul(17) ^ d))),
+        Pipe::FoldBy { keys, start } => is_end.then(|| keys::folded(keys, start, seen)),
+        Pipe::Park { keys, modulus, plus } => {
+            keys::failed(keys, modulus, seen).is_none().then(|| here.map(|value| mapped(value, plus)))?
+        }
         Pipe::Stream(stage) => stream::at(stage, seen, is_end),
         _ => unreachable!("{stage} is not one stage"),
     }

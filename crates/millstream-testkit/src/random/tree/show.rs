@@ -1,0 +1,53 @@
+//! Trees as text.
+
+use super::Pipe;
+use std::fmt;
+
+impl fmt::Display for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pipe::Id => write!(f, "id"),
+            Pipe::Map { plus } => write!(f, "map({plus})"),
+            Pipe::DeadLetter { modulus, plus } => write!(f, "dead_letter({modulus}, {plus})"),
+            Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
+            Pipe::Tuple => write!(f, "tuple"),
+            Pipe::Fst => write!(f, "fst"),
+            Pipe::Snd => write!(f, "snd"),
+            Pipe::Swap => write!(f, "swap"),
+            Pipe::Fork => write!(f, "fork"),
+            Pipe::Distribute => write!(f, "distribute"),
+            Pipe::DeadEnd => write!(f, "dead_end"),
+            Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
+            Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
+            Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
+            Pipe::TryMap { modulus, plus } => write!(f, "try_map({modulus}, {plus})"),
+            Pipe::Scan { start } => write!(f, "scan({start})"),
+            Pipe::Fold { start } => write!(f, "fold({start})"),
+            Pipe::FoldBy { keys, start } => write!(f, "fold_by({keys}, {start})"),
+            Pipe::Park { keys, modulus, plus } => write!(f, "park({keys}, {modulus}, {plus})"),
+            Pipe::Delay { first } => write!(f, "delay({first})"),
+            Pipe::Stream(stage) => write!(f, "{stage}"),
+            Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
+            Pipe::Flatten => write!(f, "flatten"),
+            Pipe::Compact => write!(f, "compact"),
+            Pipe::WindowsBy(windows) => write!(f, "{windows}"),
+            Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
+            Pipe::Then(p, q) => write!(f, "{p}.{q}"),
+            Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
+            Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
+            Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
+            Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),
+            Pipe::Feedback(start, p) => write!(f, "feedback({start}, {p})"),
+            Pipe::Tee(p) => write!(f, "tee({p})"),
+            Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
+            Pipe::ShardBy { keys, most, k, body } => write!(f, "shard_by({keys}, {most}, {k}, {body})"),
+            Pipe::Named(p) => write!(f, "named({p})"),
+        }
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

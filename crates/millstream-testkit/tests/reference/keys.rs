@@ -1,0 +1,47 @@
+//! The stages that have a state for every key.
+
+use super::{Slot, digest, edge, pair};
+use millstream_testkit::random::{Pipe, Value};
+
+fn key(value: &Value, keys: i64) -> i64 {
+    digest(value).rem_euclid(keys)
+}
+
+/// The body of each number's key, on that key's slots since it was not known.
+pub(super) fn by_key(keys: i64, most: usize, body: &Pipe, input: &[Slot]) -> Vec<Slot> {
+    let keys: Vec<Option<i64>> = input.iter().map(|slot| slot.as_ref().map(|value| key(value, keys))).collect();
+    let mut output = vec![None; input.len()];
+    for first in (0..input.len()).filter(|n| keys[*n].is_some() && begins(&keys, *n, most)) {
+        let own = |n: usize| {
+            let ended = (first + 1..=n).any(|later| keys[later] == keys[first] && begins(&keys, later, most));
+            n >= first && keys[n] == keys[first] && !ended
+        };
+        let slots: Vec<Slot> = (0..input.len()).map(|n| input[n].clone().filter(|_| own(n))).collect();
+        let given = edge(body, &slots);
+        (0..input.len()).filter(|n| own(*n)).for_each(|n| output[n] = given[n].clone());
+    }
+    output
+}
+
+/// Whether the key of number `n` is not known there: it never came, or since it came as many others did as can be known.
+fn begins(keys: &[Option<i64>], n: usize, most: usize) -> bool {
+    let Some(before) = (0..n).rev().find(|before| keys[*before] == keys[n]) else { return true };
+    let mut others: Vec<i64> = keys[before + 1..n].iter().flatten().copied().collect();
+    others.sort_unstable();
+    others.dedup();
+    others.len() >= most
+}
+
+/// Every key's answer.
+pub(super) fn folded(keys: i64, start: i64, seen: &[Slot]) -> Value {
+    let of = |k: i64| -> Vec<i64> { seen.iter().flatten().filter(|v| key(v, keys) == k).map(digest).collect() };
+    let answer = |k| pair(Value::I(k), Value::I(of(k).iter().fold(start, |state, d| state.wrapping_mul(17) ^ d)));
+    Value::List((0..keys).filter(|k| !of(*k).is_empty()).map(answer).collect())
+}
+
+/// The first value that failed of the last number's key.
+pub(super) fn failed(keys: i64, modulus: i64, seen: &[Slot]) -> Option<&Value> {
+    let last = seen.last()?.as_ref()?;
+    let same = |value: &&Value| key(value, keys) == key(last, keys);
+    seen.iter().flatten().filter(same).find(|value| digest(value).rem_euclid(modulus) == 0)
+}
