@@ -8,9 +8,11 @@ mod copying;
 mod copying_queues;
 mod filter_map;
 mod hop;
+mod merge;
 mod oversubscribed;
 mod shard2;
 mod shard2_ordered;
+mod shard_by;
 mod sleep;
 mod wake;
 mod wc;
@@ -45,6 +47,16 @@ pub(crate) const ALL: &[Bench] = &[
         run: copying_queues::run,
     },
     Bench { name: "compile", about: "what a pipeline of thirty stages costs to compile", run: compile::run },
+    Bench {
+        name: "merge",
+        about: "two lanes by turns, a map in either, and the same in one loop and on queues",
+        run: merge::run,
+    },
+    Bench {
+        name: "shard-by",
+        about: "running sums of 1,000 keys, in one loop and on queues; and two shards",
+        run: shard_by::run,
+    },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
     Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },
