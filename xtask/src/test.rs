@@ -63,7 +63,7 @@ fn cases(depth: Depth) -> &'static str {
     match depth {
         Depth::Quick => "64",
         Depth::Normal => "256",
-        Depth::Full => "4096",
+        Depth::Full => "10000",
     }
 }
 

@@ -4,6 +4,9 @@
 //! Lines go from one core to another at a speed that depends most of all on how many slots there are between the two.
 //! So everybody with a ring takes part with several sizes, and in case `speed` the best of ours meets the best of theirs;
 //! the other cases are of one of our sizes each.
+//!
+//! The limit is two bare threads with a few buffers between them, each of which is written by the one, read by the other
+//! and given back, with nothing else to be done: what these two cores can hand over.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -11,13 +14,19 @@ use crate::rivals::Task;
 use crate::setting::Setting;
 use crate::turns::{Against, Contestant, Work, take_turns};
 use millstream::prelude::*;
+use std::hint::{black_box, spin_loop};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{ThreadId, current};
 
 const OURS: [&str; 3] = ["ours-4096", "ours-65536", "ours-262144"];
 const CASES: [&str; 3] = ["ring4096", "ring65536", "ring262144"];
 const SLOTS: [usize; 3] = [4096, 65_536, 262_144];
+
+const LIMITS: [&str; 2] = ["limit-32768", "limit-262144"];
+const LIMITS_SLOTS: [usize; 2] = [32_768, 262_144];
+const BUFFERS: usize = 8;
 
 const RTRB: [&str; 4] = ["rtrb-chunk-1024", "rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-262144"];
 const DISRUPTOR: [&str; 4] = ["disruptor-1024", "disruptor-8192", "disruptor-65536", "disruptor-262144"];
@@ -35,6 +44,12 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new(name, expected, move || ours(&rings, n))
     };
     let mut contestants: Vec<_> = OURS.iter().zip(SLOTS).map(of_ring).collect();
+    contestants.extend(
+        LIMITS
+            .iter()
+            .zip(LIMITS_SLOTS)
+            .map(|(who, size)| Contestant::new(who, expected, move || handed_over(black_box(n), size))),
+    );
     contestants.extend(rival("crossbeam-vec1024", "crossbeam-vec", 64));
     contestants.extend(rival("crossbeam", "crossbeam", 1024));
     contestants.extend(RTRB.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "rtrb-chunk", size)));
@@ -43,6 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let speeds = take_turns(setting, work, contestants)?;
     let against = |bounds: [Option<f64>; 3]| {
         [
+            Against { who: "limit", of: &LIMITS, bound: None },
             Against { who: "crossbeam-vec1024", of: &["crossbeam-vec1024"], bound: bounds[0] },
             Against { who: "rtrb-chunk", of: &RTRB, bound: bounds[1] },
             Against { who: "disruptor", of: &DISRUPTOR, bound: bounds[2] },
@@ -70,6 +86,39 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
         (Some(source), Some(sink)) if source != sink && pinned => Ok(sum),
         _ => Err(Failure::Threads("the source and the sink did not run on two threads on a core each")),
     }
+}
+
+/// The sum of `n` numbers that go from one thread to another through buffers of so many in all.
+fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
+    let each = size / BUFFERS;
+    let buffers: [Mutex<Vec<u64>>; BUFFERS] = std::array::from_fn(|_| Mutex::new(vec![0; each]));
+    let (written, read) = (AtomicU64::new(0), AtomicU64::new(0));
+    let turns = n.div_ceil(each as u64);
+    let buffer = |turn: u64| buffers[turn as usize % BUFFERS].lock().unwrap_or_else(PoisonError::into_inner);
+    let await_turn = |counter: &AtomicU64, turn: u64| {
+        while counter.load(Ordering::Acquire) < turn {
+            spin_loop();
+        }
+    };
+    std::thread::scope(|scope| {
+        let writer = std::thread::Builder::new().spawn_scoped(scope, || {
+            let mut numbers = 0..n;
+            for turn in 0..turns {
+                await_turn(&read, (turn + 1).saturating_sub(BUFFERS as u64));
+                buffer(turn).iter_mut().zip(&mut numbers).for_each(|(slot, number)| *slot = number);
+                written.store(turn + 1, Ordering::Release);
+            }
+        });
+        writer.map_err(Failure::io("a thread"))?;
+        let mut sum = 0_u64;
+        for turn in 0..turns {
+            await_turn(&written, turn + 1);
+            let len = (n - turn * each as u64).min(each as u64) as usize;
+            sum = buffer(turn)[..len].iter().fold(sum, |sum, x| sum.wrapping_add(*x));
+            read.store(turn + 1, Ordering::Release);
+        }
+        Ok(sum)
+    })
 }
 
 /// A range that says where it ended.
