@@ -173,12 +173,18 @@ impl Runs {
         O: Listed + Own<Owned = B>,
     {
         let input = Until(input, self.interrupts.clone()).values();
-        match panics::of_pipeline(|| pipeline.model_slots(input)) {
-            Ok(slots) => {
-                self.reports.push(stats::of_model(Some(slots.len() - 1), None));
-                for (number, output) in (0..).zip(slots).filter_map(|(number, slot)| Some((number, slot?))) {
-                    sink(&mut state, SequenceNumber(number), &output);
-                }
+        // What prints a value is the user's code as well.
+        let ran = panics::of_pipeline(|| {
+            let slots = pipeline.model_slots(input);
+            let end = slots.len() - 1;
+            for (number, output) in (0..).zip(slots).filter_map(|(number, slot)| Some((number, slot?))) {
+                sink(&mut state, SequenceNumber(number), &output);
+            }
+            end
+        });
+        match ran {
+            Ok(end) => {
+                self.reports.push(stats::of_model(Some(end), None));
                 (Some(state), None)
             }
             Err(payload) => {

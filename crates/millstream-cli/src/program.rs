@@ -163,7 +163,7 @@ where
         self
     }
 
-    /// Does what this process's arguments say. Wrong ones, `--help` and `--version` end the process.
+    /// Does what this process's arguments say. Wrong ones and `--help` end the process.
     #[must_use = "the program's `main` gives it back"]
     pub fn main<B>(self) -> ExitCode
     where

@@ -7,6 +7,7 @@
 mod numbers;
 
 use millstream::prelude::*;
+use std::fmt;
 use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
@@ -20,15 +21,20 @@ fn main() -> ExitCode {
         Ok("numbers") => return numbers::main(),
         Ok("lengths") => return lengths(),
         Ok("clock") => return clock(),
+        Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("what_is_no_value_is_told_and_left_out", what_is_no_value_is_told_and_left_out),
         ("it_plans", it_plans),
         ("it_verifies", it_verifies),
         ("a_hidden_clock_is_found", a_hidden_clock_is_found),
         ("a_failure_is_told_in_one_line", a_failure_is_told_in_one_line),
+        (
+            "a_value_that_cannot_be_printed_is_a_failure_everywhere",
+            a_value_that_cannot_be_printed_is_a_failure_everywhere,
+        ),
         ("wrong_use_is_refused", wrong_use_is_refused),
     ];
     for (name, test) in tests {
@@ -46,6 +52,17 @@ fn clock() -> ExitCode {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let stamped = pipeline::<u64>().map(|x| x + 1).named("next").map(move |x| x ^ now()).named("stamp");
     millstream::main(stamped.map(|x| x + 1).named("last"))
+}
+
+/// Cannot be printed if it is 2.
+#[derive(Clone)]
+struct Shy(u64);
+
+impl fmt::Display for Shy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        assert!(self.0 != 2, "not this one");
+        self.0.fmt(f)
+    }
 }
 
 /// What came out, what was said, and the exit code.
@@ -136,6 +153,15 @@ fn a_failure_is_told_in_one_line() {
     let (_, err, code) = started("numbers", "verify", &input);
     assert!(err.contains("panicked: too large (--deploy model)"), "{err}");
     assert_eq!(code, Some(3));
+}
+
+fn a_value_that_cannot_be_printed_is_a_failure_everywhere() {
+    for way in ["", "--deploy inline", "--deploy queues", "--workers 2"] {
+        let told = "millstream: stage \"sink\", number 1: panicked: not this one\n";
+        comes(started("shy", &format!("run {way}"), "1\n2\n3\n"), "1\n", told, 3);
+    }
+    let told = "millstream: model, which knows neither stage nor number: panicked: not this one\n";
+    comes(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", told, 3);
 }
 
 fn wrong_use_is_refused() {
