@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 /// How long a placement is watched before it is judged.
 const WINDOW: Duration = Duration::from_millis(10);
-/// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it. And
-/// so early one begins where more workers were asked for than there are cores.
+/// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it, and
+/// what was given up is tried again later.
+const HOPELESS: [(Duration, f64); 2] = [(Duration::from_micros(500), 0.4), (GLANCE, 0.9)];
+/// So early a trial begins where more workers were asked for than there are cores.
 const GLANCE: Duration = Duration::from_millis(2);
-const HOPELESS: f64 = 0.6;
 /// More workers must move at least so much more.
 const GAIN: f64 = 1.10;
 /// Fewer workers are enough if they move at least so much.
@@ -153,7 +154,10 @@ impl Controller {
         let rate = (moved - moved_then) as f64 / lasted.as_secs_f64();
         let over = match &self.trial {
             None => lasted >= self.patience,
-            Some(trial) => lasted >= WINDOW || lasted >= GLANCE && rate < trial.rate_before * HOPELESS,
+            Some(trial) => {
+                let hopeless = |(early, least): (Duration, f64)| lasted >= early && rate < trial.rate_before * least;
+                lasted >= WINDOW || HOPELESS.into_iter().any(hopeless)
+            }
         };
         if !over {
             return false;
@@ -318,17 +322,21 @@ mod tests {
     }
 
     #[test]
-    fn a_hopeless_trial_is_short() {
-        let mut controller = Controller::automatic(2, String::new());
-        let millisecond = Duration::from_millis(1);
-        let (mut now, mut moved, mut tried) = (Instant::now(), 0, 0);
-        for _ in 0..25 {
-            controller.review(now, moved);
-            now += millisecond;
-            moved += if controller.workers() == 1 { 1000 } else { 500 };
-            tried += controller.workers() - 1;
-        }
-        assert_eq!((controller.workers(), tried), (1, 2));
+    fn the_less_hope_the_shorter_a_trial() {
+        // How many half milliseconds two workers are tried for, if they move so much where one moves 1000.
+        let tried = |two_move: u64| {
+            let mut controller = Controller::automatic(2, String::new());
+            let (mut now, mut moved, mut tried) = (Instant::now(), 0, 0);
+            for _ in 0..50 {
+                controller.review(now, moved);
+                now += Duration::from_micros(500);
+                moved += if controller.workers() == 1 { 1000 } else { two_move };
+                tried += controller.workers() - 1;
+            }
+            assert_eq!(controller.workers(), 1);
+            tried
+        };
+        assert_eq!([tried(300), tried(800), tried(1000)], [1, 4, 20]);
     }
 
     #[test]
