@@ -1,0 +1,165 @@
+use crate::{Block, Failure};
+use std::io::{Error, ErrorKind, Read};
+
+/// The bytes of a reader, as owned blocks of whole lines.
+///
+/// A block ends behind the last line end among its first `size` bytes; a longer line is a block of its own. So blocks
+/// of one byte are lines. Only the last block may end without a line end. Where blocks are cut depends on the bytes
+/// alone and not on how they come, so a block waits until it is full or the input ends; one of a byte waits for its line.
+///
+/// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader, or a line longer than
+/// [`longest`](LineBlocks::longest), told with its number, from 1, and the number of bytes in front of it. All whole
+/// lines before it have been passed on. An interrupted read is repeated.
+///
+/// **Memory**: a block, or the longest line, and what one read brings more; blocks have memory of their own.
+///
+/// ```
+/// use millstream_io::LineBlocks;
+/// let blocks: Vec<_> = LineBlocks::with_size(&b"to be\nor\nnot to be"[..], 9).map(|block| block.to_vec()).collect();
+/// assert_eq!(blocks, [&b"to be\nor\n"[..], b"not to be"]);
+/// ```
+#[derive(Debug)]
+pub struct LineBlocks<R> {
+    /// None once the stream has ended: a terminal could be read beyond its end.
+    reader: Option<R>,
+    size: usize,
+    longest: usize,
+    /// What was read: up to `start` passed on, up to `filled` not yet, and room behind.
+    buffer: Vec<u8>,
+    start: usize,
+    filled: usize,
+    /// How far behind `start` there is no line end; only where that is a block or more.
+    searched: usize,
+    failure: Failure,
+    /// Lines and bytes that were passed on.
+    lines: u64,
+    bytes: u64,
+}
+
+/// Room for one read.
+const READ: usize = 64 * 1024;
+
+impl<R: Read> LineBlocks<R> {
+    /// The longest line, unless chosen otherwise.
+    pub const LONGEST: usize = 16 * 1024 * 1024;
+
+    /// Blocks of at most `size` bytes, but for longer lines.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    pub fn with_size(reader: R, size: usize) -> Self {
+        assert!(size > 0, "a block needs room for at least one byte");
+        LineBlocks {
+            reader: Some(reader),
+            size,
+            longest: Self::LONGEST.max(size),
+            buffer: Vec::new(),
+            start: 0,
+            filled: 0,
+            searched: 0,
+            failure: Failure::default(),
+            lines: 0,
+            bytes: 0,
+        }
+    }
+
+    /// With lines of at most so many bytes, the line end counted, or of a block's size if that is more.
+    #[must_use]
+    pub fn longest(mut self, bytes: usize) -> Self {
+        self.longest = bytes.max(self.size);
+        self
+    }
+
+    /// Where an error is kept.
+    pub fn failure(&self) -> Failure {
+        self.failure.clone()
+    }
+
+    /// The length of the next block, if what was read decides it.
+    fn cut(&mut self) -> Option<usize> {
+        let held = &self.buffer[self.start..self.filled];
+        if held.len() < self.size {
+            return None;
+        }
+        if self.searched < self.size
+            && let Some(at) = memchr::memrchr(b'\n', &held[..self.size])
+        {
+            return Some(at + 1);
+        }
+        let from = self.searched.max(self.size);
+        let end = memchr::memchr(b'\n', &held[from..]);
+        self.searched = held.len();
+        end.map(|at| from + at + 1)
+    }
+
+    /// Passes on the next `length` bytes.
+    fn pass_on(&mut self, length: usize) -> Block {
+        let bytes = self.buffer[self.start..self.start + length].to_vec();
+        self.start += length;
+        self.searched = 0;
+        self.bytes += bytes.len() as u64;
+        self.lines += crate::text::line_ends(&bytes);
+        bytes.into()
+    }
+
+    /// Reads once. At the end, or if that fails, there is no reader any more.
+    fn read(&mut self) {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() < self.filled + READ {
+            self.buffer.resize(self.filled.max(self.size) + READ, 0);
+        }
+        let Some(reader) = &mut self.reader else { return };
+        match reader.read(&mut self.buffer[self.filled..]) {
+            Ok(0) => self.reader = None,
+            Ok(read) => self.filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                // The line that it has cut short is none.
+                let whole = memchr::memrchr(b'\n', &self.buffer[..self.filled]);
+                self.filled = whole.map_or(0, |at| at + 1);
+                self.fail(error);
+            }
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failure.keep(error);
+        self.reader = None;
+    }
+
+    /// Ends the stream in front of a line that is too long.
+    fn refuse(&mut self) {
+        let (line, at, longest) = (self.lines + 1, self.bytes, self.longest);
+        let text = format!("line {line}, which begins at byte {at}, is longer than {longest} bytes");
+        self.filled = self.start;
+        self.searched = 0;
+        self.fail(Error::new(ErrorKind::InvalidData, text));
+    }
+}
+
+impl<R: Read> Iterator for LineBlocks<R> {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        loop {
+            let cut = self.cut();
+            let held = self.filled - self.start;
+            // Without a line end in its first block, what is held begins with one line of this length or more.
+            if cut.unwrap_or(self.searched) > self.longest {
+                self.refuse();
+                return None;
+            }
+            match cut {
+                Some(length) => return Some(self.pass_on(length)),
+                None if self.reader.is_some() => self.read(),
+                None if held == 0 => return None,
+                None => return Some(self.pass_on(held)),
+            }
+        }
+    }
+}
