@@ -4,6 +4,7 @@ mod copying;
 mod hidden_clock;
 mod idle;
 pub(crate) mod panic;
+pub(crate) mod pipe;
 mod plan;
 pub(crate) mod sleep;
 mod uppercase;
@@ -13,6 +14,7 @@ mod wc;
 pub(crate) use copying::{Copying, Fanout};
 pub(crate) use idle::Idle;
 pub(crate) use panic::Panic;
+pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use sleep::Sleep;
 pub(crate) use uppercase::Uppercase;
@@ -30,6 +32,7 @@ pub(crate) enum Command {
     Panic(Panic),
     Idle(Idle),
     Copying(Copying),
+    Pipe(Pipe),
     Verify(Verify),
     Plan(PlanCommand),
 }
@@ -43,6 +46,7 @@ impl Command {
             Command::Panic(panic) => panic.run(),
             Command::Idle(idle) => idle.run(),
             Command::Copying(copying) => copying.run(),
+            Command::Pipe(pipe) => pipe.run(),
             Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
         }

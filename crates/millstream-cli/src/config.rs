@@ -1,7 +1,8 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
-use crate::command::{Command, Copying, HowToShow, Idle, Panic, PlanCommand, Sleep, Uppercase, Verify, Wc};
-use crate::flags::{self, Deploy, Program};
+use crate::command::pipe::{Filter, How};
+use crate::command::{Command, Copying, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Uppercase, Verify, Wc};
+use crate::flags::{self, Deploy, Program, ShardBy};
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
 use millstream_exec::{Queues, Rings, Wait};
@@ -72,6 +73,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             let run = run_with_slots(NUMBERS, flags.run)?;
             Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, run }))
         }
+        flags::Command::Pipe(flags) => Ok(Command::Pipe(pipe(flags)?)),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,
@@ -81,8 +83,23 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     }
 }
 
+fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = flags.jobs.or(flags.run.tuning.shards).unwrap_or_else(cores);
+    let (how, slots) = match (flags.shard, flags.block, flags.patience) {
+        (ShardBy::Block, _, Some(_)) => return Err("--patience is for `--shard line`".into()),
+        (ShardBy::Line, Some(_), _) => return Err("--block is for `--shard block`".into()),
+        // As many blocks as keep all processes busy while one of them takes longer.
+        (ShardBy::Block, size, _) => (How::Block(size.unwrap_or(1 << 20)), (4 * jobs).next_power_of_two()),
+        (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
+    };
+    let filter = Filter::new(flags.command);
+    let (max_line, quiet) = (flags.max_line, flags.run.quiet);
+    Ok(Pipe { filter, jobs, how, max_line, quiet, run: run_with_slots(slots, flags.run)? })
+}
+
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
-    let reads = matches!(flags.program, Program::Wc | Program::Uppercase);
+    let reads = matches!(flags.program, Program::Wc | Program::Uppercase | Program::Pipe);
     if !reads && !flags.files.is_empty() {
         return Err("this program reads no files: it is verified on numbers of its own".into());
     }

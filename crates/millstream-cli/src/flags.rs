@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Idle(Idle),
     /// Numbers that fan out two to twenty ways, and a map that reads all halves: what copying costs, and what none does
     Copying(Copying),
+    /// Send standard input through a command, several of it at once, and keep the order, as parallel --pipe -k does
+    Pipe(Pipe),
     /// Run one input through a program on every deployment, with several sizes, and compare every edge
     Verify(Verify),
     /// Show the stages and rings of a program's pipeline, without running it
@@ -78,6 +80,39 @@ pub(crate) struct Copying {
     pub(crate) run: Run,
 }
 
+/// Every process must end with status 0; standard error is passed through. A line that is longer than a block is a block.
+/// With `--shard line` a process must answer every line with one line before it is given the next, and treat every line
+/// alike, since any of the processes may get it
+#[derive(Debug, Args)]
+pub(crate) struct Pipe {
+    /// So many processes at once, as `--shards N` [default: one for each usable core]
+    #[arg(short, long, value_name = "N", value_parser = tasklets, conflicts_with = "shards")]
+    pub(crate) jobs: Option<usize>,
+    /// A new process for each block of whole lines, or processes that stay and get one line after the other
+    #[arg(long, value_name = "WHAT", default_value = "block")]
+    pub(crate) shard: ShardBy,
+    /// Bytes in a block; K, M and G are powers of 1024 [default: 1M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) block: Option<usize>,
+    /// The longest line, with its end
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
+    pub(crate) max_line: usize,
+    /// Milliseconds after which a process that has not answered its line is told that no more lines come [default: 5000]
+    #[arg(long, value_name = "MS")]
+    pub(crate) patience: Option<u64>,
+    #[command(flatten)]
+    pub(crate) run: Run,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShardBy {
+    Line,
+    Block,
+}
+
 /// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the stage
 /// and the number, and exits with 4
 #[derive(Debug, Args)]
@@ -117,7 +152,8 @@ pub(crate) struct Tuning {
     /// Worker threads [default: as many as pay, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
-    /// Slots of each ring, a power of two [default: 16 where a slot holds a block of a file, 4096 where a number or a line]
+    /// Slots of each ring, a power of two [default: 16 where a slot holds a block of a file, 4096 where a number or
+    /// a line, 4 for each process of `pipe`]
     #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
     /// The most slots that a stage takes in one step
@@ -192,6 +228,8 @@ pub(crate) enum Program {
     Panic,
     Idle,
     Copying,
+    /// Blocks through `cat`
+    Pipe,
     /// Numbers with the time added to them: not the same twice, and so refused by `verify`
     HiddenClock,
 }
@@ -212,11 +250,28 @@ const MOST_TASKLETS: usize = 1024;
 /// A larger ring is one too: its slots are there from the start.
 const MOST_SLOTS: usize = 1 << 20;
 
+/// A block or a line is in memory, several times.
+const MOST_BYTES: usize = 1 << 30;
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".into()),
         Ok(n) => Ok(n),
         Err(_) => Err("must be a whole number".into()),
+    }
+}
+
+/// A number of bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    match at_least_one(digits)?.checked_shl(shift) {
+        Some(size) if size <= MOST_BYTES && size >> shift == at_least_one(digits)? => Ok(size),
+        _ => Err("must be at most 1G".into()),
     }
 }
 

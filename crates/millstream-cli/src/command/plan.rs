@@ -1,7 +1,7 @@
 use super::copying::{five, summed};
 use super::hidden_clock::stamped;
 use super::sleep::{NAP, sleep};
-use super::{Outcome, idle::idle, panic::panicking, uppercase::uppercase, wc::pipelines};
+use super::{Outcome, idle::idle, panic::panicking, pipe, uppercase::uppercase, wc::pipelines};
 use crate::flags::Program;
 use crate::input::Joined;
 use crate::message::Complaints;
@@ -9,7 +9,7 @@ use crate::output::Output;
 use millstream_core::{Arrow, Plan};
 use millstream_exec::source::Ready;
 use millstream_exec::{Explanation, Feed, Rings};
-use millstream_io::{Block, Blocks};
+use millstream_io::{Block, Blocks, LineBlocks};
 use std::fs::File;
 use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::IntoIter;
@@ -41,6 +41,7 @@ impl PlanCommand {
             Program::Uppercase => Feed::source::<Block, Joined>(),
             Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
             Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
+            Program::Pipe => Feed::source::<Block, LineBlocks<File>>(),
             Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
         }
     }
@@ -55,6 +56,8 @@ impl PlanCommand {
             (Program::Panic, shards) => panicking(0, shards).plan(),
             (Program::Copying, _) => summed(five()).plan(),
             (Program::HiddenClock, shards) => stamped(shards).plan(),
+            // The stages are the same whatever the command.
+            (Program::Pipe, shards) => pipe::blocks(shards, pipe::Filter::cat()).plan(),
             (Program::Idle, shards) => idle(shards).plan(),
         }
     }

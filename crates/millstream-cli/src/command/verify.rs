@@ -66,7 +66,7 @@ pub(crate) enum NotVerified {
 impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
-        let reads = matches!(self.program, Program::Wc | Program::Uppercase);
+        let reads = matches!(self.program, Program::Wc | Program::Uppercase | Program::Pipe);
         verified(&complaints, || {
             let input: Vec<Block> =
                 if reads { Joined::new(self.files, complaints.clone()).collect() } else { Vec::new() };

@@ -7,6 +7,7 @@ mod copying;
 mod deployments;
 mod failures;
 mod full;
+mod pipe;
 mod plan;
 mod scene;
 mod signals;

@@ -4,7 +4,7 @@ use super::Edge;
 use crate::command::copying::{five, summed};
 use crate::command::hidden_clock::{squared, stamped};
 use crate::command::wc::pipelines;
-use crate::command::{idle::idle, panic, sleep, uppercase::uppercase};
+use crate::command::{idle::idle, panic, pipe, sleep, uppercase::uppercase};
 use crate::deploy::Hashed;
 use crate::flags::Program;
 use millstream_core::model::Listed;
@@ -41,6 +41,7 @@ pub(super) fn edges(program: Program, shards: usize, input: &[Block]) -> Vec<Edg
         ],
         Program::Idle => vec![edge(idle(shards), &numbers(1000))],
         Program::Copying => vec![edge(five(), &numbers(1000)), edge(summed(five()), &numbers(1000))],
+        Program::Pipe => vec![edge(pipe::blocks(shards, pipe::Filter::cat()), input)],
         Program::HiddenClock => vec![edge(squared(shards), &numbers(100)), edge(stamped(shards), &numbers(100))],
     }
 }
