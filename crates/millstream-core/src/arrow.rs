@@ -115,7 +115,8 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `dead` is called once for each failure of a run, in the order of their numbers, also where `f` is sharded. It may
     /// wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. So failures that
     /// nobody takes hold up the run, and its end; a bounded channel whose receiver is dropped does not. Where `dead`
-    /// panics, the run fails. The model tells of failures in the same order. Where a stage behind this one ends the stream,
+    /// panics, the run fails. The model tells of failures in the same order; inside a `shard_by`, the model and queues keep
+    /// the order of each key alone. Where a stage behind this one ends the stream,
     /// as an outer `take` does, failures behind that end may be told of or not.
     ///
     /// ```

@@ -22,9 +22,9 @@ pub trait Stateless {}
 
 /// Fills a slot only where its input is filled; also at END.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not quiet, so it cannot stand inside `shard` or in a lane of a choice",
+    message = "`{Self}` is not quiet, so it cannot stand inside `shard`, at a key or in a lane of a choice",
     label = "this body may speak at END, where its input is empty",
-    note = "a fold belongs behind the `shard` or the choice",
+    note = "a fold belongs behind the `shard`, the `shard_by` or the choice",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
 )]
 pub trait Quiet {}

@@ -21,7 +21,8 @@ impl<P> std::fmt::Debug for Tee<P> {
 
 // Whatever the body does, what goes on is what came in.
 impl<P> KeepsClock for Tee<P> {}
-impl<P> Quiet for Tee<P> {}
+// Where values of one stream alone are shown, in a lane or at a key, a body has no clock of its own, and no END.
+impl<P: KeepsClock + Quiet> Quiet for Tee<P> {}
 impl<P> Determinate for Tee<P> {}
 impl<P: KeepsClock + Quiet + Stateless> Stateless for Tee<P> {}
 

@@ -101,7 +101,8 @@ impl Window {
 
     /// How many values all open windows together may hold behind one value, and what happens with more of them. A value
     /// counts once for each window that it is in, and once if it is late and kept. Unless set, 1,048,576 and
-    /// [`Overflow::Fail`].
+    /// [`Overflow::Fail`]. It is looked at behind each value, which is put into all its windows first: into size / every of
+    /// them where they slide.
     ///
     /// ```
     /// use millstream_core::{ClockExt, Modelled, Overflow, Window, pipeline};

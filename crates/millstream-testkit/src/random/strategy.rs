@@ -67,9 +67,8 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
     if size == 2 || below(rng, 5) == 0 {
         return match below(rng, 9) {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
-            // In a shard the body on the side is in the shard, too; elsewhere it may be anything.
-            2 if place == Place::Shard => Pipe::Tee(grow(rng, size - 1, place).into()),
-            2 => Pipe::Tee(grow(rng, size - 1, Place::Body).into()),
+            // In a lane or a shard the body on the side is there, too.
+            2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Place::Body)).into()),
             3 if place != Place::Shard => {
                 // A loop in a loop costs the model, which runs a body anew for every number, too much.
                 let body = grow(rng, size - 1, place.at_most(Place::Body)).without_loops();

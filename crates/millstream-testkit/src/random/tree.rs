@@ -227,7 +227,7 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Feedback(_, p) => p.is_quiet(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
             Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
         }
