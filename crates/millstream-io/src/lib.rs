@@ -1,7 +1,13 @@
-//! Where streams begin and end: bytes in blocks from files and standard input, counts over them, and a way out.
+//! Where streams begin and end: bytes in blocks from files and standard input, ticks, and counts over bytes.
 //!
-//! Nothing here knows of rings or threads. [`Blocks`] and [`LineBlocks`] are iterators that any deployment can take as its source, the
-//! counters of [`text`] are states for `fold`, and [`stdio`] gives the standard streams without a buffer in between.
+//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or [`LineBlocks`] of a reader,
+//! which may be a file or [standard input](stdio::input); and
+//! [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
+//! error that ended either is kept in its [`Failure`], whatever the reader.
+//!
+//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes back
+//! at the end: a `File`, a vector, or whatever a closure can change. `collect` gathers what comes out in a
+//! vector.
 //!
 //! ```
 //! use millstream_io::{Blocks, text::Words};
@@ -19,6 +25,7 @@ mod failure;
 mod line_blocks;
 pub mod stdio;
 pub mod text;
+pub mod time;
 
 pub use block::Block;
 pub use blocks::Blocks;
