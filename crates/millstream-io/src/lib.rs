@@ -1,7 +1,7 @@
 //! Where streams begin and end: bytes in blocks from files and standard input, ticks, and counts over bytes.
 //!
 //! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or [`LineBlocks`] of a reader,
-//! which may be a file or [standard input](stdio::input); and
+//! which may be a file, several [`Files`], a file that [grows](Follow) or [standard input](stdio::input); and
 //! [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
 //! error that ended either is kept in its [`Failure`], whatever the reader.
 //!
@@ -22,7 +22,10 @@
 mod block;
 mod blocks;
 mod failure;
+mod files;
+mod follow;
 mod line_blocks;
+mod named;
 pub mod stdio;
 pub mod text;
 pub mod time;
@@ -30,4 +33,8 @@ pub mod time;
 pub use block::Block;
 pub use blocks::Blocks;
 pub use failure::Failure;
+pub use files::Files;
+#[cfg(feature = "glob")]
+pub use files::matching;
+pub use follow::{Follow, FollowStopper};
 pub use line_blocks::LineBlocks;

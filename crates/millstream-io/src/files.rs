@@ -1,0 +1,101 @@
+mod decoder;
+#[cfg(feature = "glob")]
+mod matching;
+
+use crate::named::named;
+use decoder::Decoder;
+#[cfg(feature = "glob")]
+pub use matching::matching;
+use std::io::{ErrorKind, Read, Result};
+use std::path::PathBuf;
+use std::vec;
+
+/// Several files, one behind the other, as one reader. [`Blocks`](crate::Blocks) of it are a source.
+///
+/// The bytes come as `cat` gives them: nothing is put between two files, also where the first one's last line has no
+/// end. One file is open at a time, from its first read to its end, so many files need one descriptor. No block has
+/// bytes of two files.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Rings, Run};
+/// use millstream_io::{Block, Blocks, Files};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let (monday, tuesday) = (directory.path().join("monday"), directory.path().join("tuesday"));
+/// std::fs::write(&monday, "rain\n")?;
+/// std::fs::write(&tuesday, "sun\n")?;
+/// let blocks = Blocks::new(Files::new([monday, tuesday]));
+/// let failure = blocks.failure();
+/// let p = pipeline::<Block>().map(|block| block.len());
+/// assert_eq!(p.collect(&Rings::new(), blocks)?, [5, 4]);
+/// assert!(failure.take().is_none(), "all has been read");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// A file that cannot be opened, read or decompressed: the error says which file, and which of the three. What is
+/// behind it is not read.
+#[derive(Debug)]
+pub struct Files {
+    paths: vec::IntoIter<PathBuf>,
+    open: Option<(PathBuf, Decoder)>,
+    decompress: bool,
+}
+
+impl Files {
+    /// The files of these names, in this order, as they are.
+    pub fn new(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
+        let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
+        Files { paths: paths.into_iter(), open: None, decompress: false }
+    }
+
+    /// Decompresses files whose names end in `.gz` (feature `gzip`) or `.zst` (feature `zstd`); without the feature
+    /// they are refused. All others are given as they are.
+    ///
+    /// A file may have several members, or frames, one behind the other: they give their bytes in turn. One that ends in
+    /// the middle of a member gives what can be had and then an error; so does one with anything else behind a member.
+    ///
+    /// ```
+    /// # #[cfg(feature = "gzip")] {
+    /// use flate2::{Compression, write::GzEncoder};
+    /// use millstream_io::{Blocks, Files};
+    /// use std::io::Write;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let log = directory.path().join("log.gz");
+    /// let mut encoder = GzEncoder::new(std::fs::File::create(&log)?, Compression::fast());
+    /// encoder.write_all(b"hello\n")?;
+    /// encoder.finish()?;
+    /// let mut blocks = Blocks::new(Files::new([log]).decompressed());
+    /// assert_eq!(*blocks.next().unwrap(), *b"hello\n");
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn decompressed(self) -> Self {
+        Files { decompress: true, ..self }
+    }
+}
+
+impl Read for Files {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if let Some((path, decoder)) = &mut self.open {
+                match decoder.read(buffer) {
+                    Ok(0) => self.open = None,
+                    Ok(read) => return Ok(read),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+                    Err(error) => return Err(named(path, decoder.doing(), error)),
+                }
+            }
+            let Some(path) = self.paths.next() else { return Ok(0) };
+            let decoder = Decoder::open(&path, self.decompress).map_err(|error| named(&path, "open", error))?;
+            self.open = Some((path, decoder));
+        }
+    }
+}

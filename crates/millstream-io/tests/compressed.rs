@@ -1,0 +1,111 @@
+//! Compressed files: whole, in several members, cut off, and not compressed at all.
+
+#![cfg(all(feature = "gzip", feature = "zstd"))]
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use millstream_io::{Blocks, Files};
+use std::fs;
+use std::io::{Error, ErrorKind, Write};
+use tempfile::tempdir;
+
+/// A format: how a name ends, and how bytes become a member.
+type Format = (&'static str, fn(&[u8]) -> Vec<u8>);
+
+const FORMATS: [Format; 2] = [("gz", gzip), ("zst", zstd)];
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// What can be had of a file of this content, and why no more.
+fn read(extension: &str, content: &[u8]) -> (Vec<u8>, Option<Error>) {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join(format!("log.{extension}"));
+    fs::write(&path, content).unwrap();
+    let mut blocks = Blocks::with_size(Files::new([&path]).decompressed(), 1000);
+    let bytes = blocks.by_ref().flat_map(|block| block.to_vec()).collect();
+    let error = blocks.failure().take();
+    if let Some(error) = &error {
+        let start = format!("{}: cannot decompress: ", path.display());
+        assert!(error.to_string().starts_with(&start), "{error}");
+    }
+    (bytes, error)
+}
+
+/// Bytes that hardly compress, so that a member is longer than any buffer.
+fn noise(length: usize) -> Vec<u8> {
+    let step = |x: u64| (x ^ (x << 13) ^ (x >> 7)).wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(29);
+    std::iter::successors(Some(1), |x| Some(step(*x))).flat_map(u64::to_le_bytes).take(length).collect()
+}
+
+#[test]
+fn members_give_their_bytes_in_turn() {
+    for (extension, member) in FORMATS {
+        let long = noise(300_000);
+        let parts: [&[u8]; 5] = [b"hello\nwo", b"", b"rld\n", &long, b"end"];
+        let (bytes, error) = read(extension, &parts.map(member).concat());
+        assert!(error.is_none(), "{extension}: {error:?}");
+        assert_eq!(bytes, parts.concat(), "{extension}");
+    }
+}
+
+#[test]
+fn a_truncated_file_gives_what_it_can_and_says_so() {
+    for (extension, member) in FORMATS {
+        let text = noise(200);
+        let (first, second) = (member(b"first\n"), member(&text));
+        let file = [&first[..], &second].concat();
+        let whole = [b"first\n", &text[..]].concat();
+        for cut in (1..file.len()).filter(|&cut| cut != first.len()) {
+            let (bytes, error) = read(extension, &file[..cut]);
+            let error = error.unwrap_or_else(|| panic!("{extension}, cut at {cut}: no error"));
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{extension}, cut at {cut}: {error}");
+            assert!(error.to_string().ends_with("it is truncated: it ends inside a member"), "{error}");
+            assert!(whole.starts_with(&bytes), "{extension}, cut at {cut}");
+            assert!(cut < first.len() || bytes.starts_with(b"first\n"), "{extension}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn damage_is_found() {
+    for (extension, member) in FORMATS {
+        let mut file = member(&noise(10_000));
+        let middle = file.len() / 2;
+        file[middle] ^= 1;
+        let (_, error) = read(extension, &file);
+        assert!(error.is_some(), "{extension}");
+    }
+}
+
+#[test]
+fn what_is_no_member_is_an_error() {
+    for (extension, member) in FORMATS {
+        let (bytes, error) = read(extension, b"just some text\n");
+        assert!(bytes.is_empty() && error.is_some(), "{extension}: a text");
+        let (bytes, error) = read(extension, &[member(b"text"), b"and something else".to_vec()].concat());
+        assert!(bytes == b"text" && error.is_some(), "{extension}: a text behind a member");
+    }
+}
+
+#[test]
+fn plain_files_may_stand_among_compressed_ones() {
+    let directory = tempdir().unwrap();
+    let files = [("a.gz", gzip(b"a")), ("b", b"b".to_vec()), ("c.zst", zstd(b"c")), ("d.gzip", b"d".to_vec())];
+    let paths = files.map(|(name, content)| {
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    });
+    assert_eq!(std::io::read_to_string(Files::new(paths).decompressed()).unwrap(), "abcd");
+}

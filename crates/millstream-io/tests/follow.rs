@@ -1,0 +1,229 @@
+//! Following a file that grows, moves and shrinks. Each wait of the follower is the next line of a script, so every test
+//! runs in a fixed order and waits for nobody.
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run};
+use millstream_io::time::{Clock, VirtualClock};
+use millstream_io::{Block, Blocks, Follow};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+use tempfile::{TempDir, tempdir};
+
+type Step = Box<dyn FnOnce(&Path)>;
+
+/// A clock whose sleeper sleeps while the next step of a script is done.
+struct Script {
+    log: PathBuf,
+    steps: RefCell<VecDeque<Step>>,
+    slept: Rc<RefCell<Vec<Duration>>>,
+}
+
+impl Clock for Script {
+    fn now(&self) -> Duration {
+        self.slept.borrow().iter().sum()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.slept.borrow_mut().push(time);
+        let step = self.steps.borrow_mut().pop_front().expect("it waits although it was told to end");
+        step(&self.log);
+    }
+}
+
+struct Stage {
+    _directory: TempDir,
+    log: PathBuf,
+    slept: Rc<RefCell<Vec<Duration>>>,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let directory = tempdir().unwrap();
+        Stage { log: directory.path().join("log"), _directory: directory, slept: Rc::default() }
+    }
+
+    /// A follower; at its nth wait the nth step is done, and at the last it is told to end.
+    fn follow(&self, steps: Vec<Step>) -> Follow<Script> {
+        let told = Rc::new(RefCell::new(None::<millstream_io::FollowStopper>));
+        let stop = told.clone();
+        let mut steps: VecDeque<Step> = steps.into();
+        let last = steps.pop_back().expect("a last step");
+        steps.push_back(Box::new(move |log: &Path| {
+            last(log);
+            stop.borrow().as_ref().unwrap().stop();
+        }));
+        let script = Script { log: self.log.clone(), steps: RefCell::new(steps), slept: self.slept.clone() };
+        let follow = Follow::by(script, &self.log);
+        *told.borrow_mut() = Some(follow.stopper());
+        follow
+    }
+}
+
+/// All that is given, each read's bytes between bars.
+fn given<C: Clock>(follow: Follow<C>) -> String {
+    let mut blocks = Blocks::new(follow);
+    let all: Vec<String> = blocks.by_ref().map(|block| String::from_utf8(block.to_vec()).unwrap()).collect();
+    if let Some(error) = blocks.failure().take() {
+        panic!("{error}");
+    }
+    all.join("|")
+}
+
+fn step(step: impl FnOnce(&Path) + 'static) -> Step {
+    Box::new(step)
+}
+
+fn append(text: &'static str) -> Step {
+    step(move |log| add(log, text))
+}
+
+fn add(log: &Path, text: &str) {
+    OpenOptions::new().append(true).create(true).open(log).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn rotate(log: &Path) {
+    fs::rename(log, log.with_extension("1")).unwrap();
+}
+
+fn truncate(log: &Path) {
+    OpenOptions::new().write(true).truncate(true).open(log).unwrap();
+}
+
+fn nothing() -> Step {
+    step(|_| ())
+}
+
+#[test]
+fn what_is_appended_is_given() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let follow = stage.follow(vec![append("two\n"), nothing(), append("three\n")]);
+    assert_eq!(given(follow.interval(Duration::from_secs(7))), "one\n|two\n|three\n");
+    assert_eq!(*stage.slept.borrow(), [Duration::from_secs(7); 3]);
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_waited_for() {
+    let stage = Stage::set();
+    let follow = stage.follow(vec![nothing(), append("one\n"), append("two\n")]);
+    assert_eq!(given(follow.from_end()), "one\n|two\n");
+}
+
+#[test]
+fn from_the_end_leaves_out_what_is_there() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "old\n").unwrap();
+    let replace = step(|log| {
+        rotate(log);
+        add(log, "three\n");
+    });
+    let follow = stage.follow(vec![append("two\n"), replace, nothing()]);
+    assert_eq!(given(follow.from_end()), "two\n|three\n", "and nothing of a later file");
+}
+
+#[test]
+fn a_renamed_file_is_read_to_its_end_and_then_its_successor() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let replace = step(|log| {
+        add(log, "two\n");
+        rotate(log);
+        add(&log.with_extension("1"), "late\n");
+        add(log, "three\n");
+    });
+    assert_eq!(given(stage.follow(vec![replace, append("four\n")])), "one\n|two\nlate\n|three\n|four\n");
+}
+
+#[test]
+fn between_two_names_the_old_file_is_followed() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let late = step(|log| add(&log.with_extension("1"), "late\n"));
+    let follow = stage.follow(vec![step(rotate), late, append("two\n"), nothing()]);
+    assert_eq!(given(follow), "one\n|late\n|two\n");
+}
+
+#[test]
+fn a_truncated_file_is_read_from_its_beginning() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "a long first line\n").unwrap();
+    let again = step(|log| {
+        truncate(log);
+        add(log, "two\n");
+    });
+    assert_eq!(
+        given(stage.follow(vec![again, append("three\n"), step(truncate), append("4\n")])),
+        "a long first line\n|two\n|three\n|4\n"
+    );
+}
+
+#[test]
+fn what_is_there_when_it_is_told_to_end_is_given() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let all_at_once = step(|log| {
+        add(log, "two\n");
+        rotate(log);
+        add(log, "three\n");
+    });
+    assert_eq!(given(stage.follow(vec![all_at_once])), "one\n|two\n|three\n");
+
+    let truncated = step(|log| {
+        truncate(log);
+        add(log, "x");
+    });
+    assert_eq!(given(stage.follow(vec![truncated])), "three\n|x");
+}
+
+#[test]
+fn a_writer_that_never_rests_does_not_hold_up_the_end() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "12345678").unwrap();
+    let mut follow = Follow::by(VirtualClock::default(), &stage.log);
+    follow.stopper().stop();
+    let (mut all, mut buffer) = (Vec::new(), [0; 3]);
+    loop {
+        let read = follow.read(&mut buffer).unwrap();
+        all.extend_from_slice(&buffer[..read]);
+        add(&stage.log, "more");
+        if read == 0 {
+            break;
+        }
+    }
+    assert_eq!(all, b"12345678");
+}
+
+#[test]
+fn only_regular_files_are_followed() {
+    let directory = tempdir().unwrap();
+    let mut blocks = Blocks::new(Follow::new(directory.path()));
+    assert!(blocks.next().is_none());
+    let error = blocks.failure().take().unwrap().to_string();
+    let expected = format!("{}: cannot open: only a regular file can be followed", directory.path().display());
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn a_followed_file_is_a_source() {
+    let directory = tempdir().unwrap();
+    let log = directory.path().join("log");
+    let follow = Follow::new(&log).interval(Duration::from_millis(1));
+    let stopper = follow.stopper();
+    let p = pipeline::<Block>().map(|block| block.to_vec());
+    let sink = |all: &mut Vec<u8>, _, bytes: &Vec<u8>| all.extend(bytes);
+    let run = p.start(&Rings::new(), Blocks::new(follow), Vec::new(), sink).unwrap();
+    let mut expected = String::new();
+    for n in 0..100 {
+        let line = format!("line {n}\n");
+        add(&log, &line);
+        expected.push_str(&line);
+    }
+    stopper.stop();
+    let (all, _) = run.wait().unwrap();
+    assert_eq!(String::from_utf8(all).unwrap(), expected);
+}
