@@ -1,4 +1,5 @@
-//! Where streams begin and end: bytes in blocks from files and standard input, ticks, and counts over bytes.
+//! Where streams begin and end: bytes in blocks from files and standard input, ticks, counts over bytes, and files to
+//! write to.
 //!
 //! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or [`LineBlocks`] of a reader,
 //! which may be a file, several [`Files`], a file that [grows](Follow) or [standard input](stdio::input); and
@@ -6,7 +7,7 @@
 //! error that ended either is kept in its [`Failure`], whatever the reader.
 //!
 //! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes back
-//! at the end: a `File`, a vector, or whatever a closure can change. `collect` gathers what comes out in a
+//! at the end: a [`FileSink`], a `File`, a vector, or whatever a closure can change. `collect` gathers what comes out in a
 //! vector.
 //!
 //! ```
@@ -22,6 +23,7 @@
 mod block;
 mod blocks;
 mod failure;
+mod file_sink;
 mod files;
 mod follow;
 mod line_blocks;
@@ -33,6 +35,7 @@ pub mod time;
 pub use block::Block;
 pub use blocks::Blocks;
 pub use failure::Failure;
+pub use file_sink::{FileSink, FileSinkOptions, Position, SyncPolicy};
 pub use files::Files;
 #[cfg(feature = "glob")]
 pub use files::matching;

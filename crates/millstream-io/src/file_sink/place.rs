@@ -1,0 +1,141 @@
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often a file is rotated, and how many old ones are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rotation {
+    pub(super) size: u64,
+    pub(super) keep: u32,
+}
+
+/// Where a file stands, and where it goes.
+#[derive(Debug)]
+pub(super) enum Place {
+    Here {
+        path: PathBuf,
+        rotation: Option<Rotation>,
+    },
+    /// Under a name of its own, until it takes that of `target`.
+    Beside {
+        temporary: PathBuf,
+        target: PathBuf,
+        arrived: bool,
+    },
+}
+
+impl Place {
+    /// The file of this name, opened for appending, and its length.
+    pub(super) fn here(path: PathBuf, rotation: Option<Rotation>) -> Result<(Self, File, u64)> {
+        let file = appended(&path)?;
+        let metadata = file.metadata()?;
+        if rotation.is_some() && !metadata.is_file() {
+            return Err(Error::new(ErrorKind::InvalidInput, "only a regular file can be rotated"));
+        }
+        let length = if metadata.is_file() { metadata.len() } else { 0 };
+        Ok((Place::Here { path, rotation }, file, length))
+    }
+
+    /// A new file beside the one of this name.
+    pub(super) fn beside(path: &Path) -> Result<(Self, File, u64)> {
+        let (target, old) = match fs::canonicalize(path) {
+            Ok(target) => {
+                let old = fs::metadata(&target)?;
+                if !old.is_file() {
+                    return Err(Error::new(ErrorKind::InvalidInput, "only a regular file can be replaced"));
+                }
+                (target, Some(old))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) => return Err(error),
+        };
+        let temporary = temporary(&target)?;
+        let file = OpenOptions::new().append(true).create_new(true).open(&temporary)?;
+        let place = Place::Beside { temporary, target, arrived: false }; // removes the file if what follows fails
+        if let Some(old) = old {
+            file.set_permissions(old.permissions())?;
+        }
+        Ok((place, file, 0))
+    }
+
+    /// Whether a file that would have so many bytes is to be rotated away first.
+    pub(super) fn rotates_above(&self, length: u64) -> bool {
+        matches!(self, Place::Here { rotation: Some(rotation), .. } if length > rotation.size)
+    }
+
+    /// Names the file NAME.1, the one of that name NAME.2 and so on, and makes a new one.
+    pub(super) fn rotate(&self) -> Result<File> {
+        let Place::Here { path, rotation: Some(rotation) } = self else { unreachable!("asked before") };
+        // It has moved already if the new one could not be made the last time.
+        if path.try_exists()? {
+            for n in (1..rotation.keep).rev() {
+                match fs::rename(numbered(path, n), numbered(path, n + 1)) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    renamed => renamed?,
+                }
+            }
+            fs::rename(path, numbered(path, 1))?;
+        }
+        appended(path)
+    }
+
+    /// Gives a new file its name.
+    pub(super) fn arrive(&mut self) -> Result<()> {
+        if let Place::Beside { temporary, target, arrived } = self {
+            fs::rename(&*temporary, &*target)?;
+            *arrived = true;
+        }
+        Ok(())
+    }
+
+    /// Makes the file's name outlast the machine as well.
+    pub(super) fn sync_directory(&self) -> Result<()> {
+        let (Place::Here { path, .. } | Place::Beside { target: path, .. }) = self;
+        match File::open(directory(path))?.sync_all() {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()), // not every file system can
+            synced => synced,
+        }
+    }
+
+    pub(super) fn keeps_unfinished(&self) -> bool {
+        matches!(self, Place::Here { .. })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Place::Beside { temporary, arrived: false, .. } = self {
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+fn appended(path: &Path) -> Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn numbered(path: &Path, n: u32) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(format!(".{n}"));
+    name.into()
+}
+
+/// A name beside `target` that nobody else in this process or another one has.
+fn temporary(target: &Path) -> Result<PathBuf> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "not the name of a file"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.{}.tmp", process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
+    Ok(directory(target).join(hidden))
+}
