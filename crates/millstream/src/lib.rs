@@ -26,13 +26,15 @@
 //! ```
 //!
 //! [`Run`](prelude::Run) runs a pipeline, [`Modelled`](prelude::Modelled) specifies it, and
-//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator.
+//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has files and
+//! ticks as sources, and files as sinks.
 
 /// With the feature `cli`.
 #[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
 pub use millstream_core as core;
 pub use millstream_exec as exec;
+pub use millstream_io as io;
 pub use millstream_ring as ring;
 /// With the feature `testkit`.
 #[cfg(feature = "testkit")]
