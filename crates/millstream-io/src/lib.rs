@@ -1,9 +1,9 @@
 //! Where streams begin and end: bytes in blocks from files and standard input, ticks, counts over bytes, and files to
 //! write to.
 //!
-//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or [`LineBlocks`] of a reader,
-//! which may be a file, several [`Files`], a file that [grows](Follow) or [standard input](stdio::input); and
-//! [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
+//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or
+//! [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow) or
+//! [standard input](stdio::input); and [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
 //! error that ended either is kept in its [`Failure`], whatever the reader.
 //!
 //! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes back
