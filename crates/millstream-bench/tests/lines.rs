@@ -11,13 +11,15 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "chain2",
     "filter-map",
     "copying5",
     "copying10",
     "copying",
     "compile",
+    "merge",
+    "shard-by",
     "shard2",
     "wc",
     "hop",
