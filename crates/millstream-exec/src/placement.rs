@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// How long a placement is watched before it is judged.
 const WINDOW: Duration = Duration::from_millis(10);
 /// A trial is given up so early if it moves less than so much of what moved before: a short run should not pay for it, and
-/// what was given up is tried again later.
+/// what was given up is tried again later. Fewer workers get more time to begin: they have to take over from the others.
 const HOPELESS: [(Duration, f64); 2] = [(Duration::from_micros(500), 0.4), (GLANCE, 0.9)];
+const HOPELESSLY_FEW: [(Duration, f64); 1] = [(GLANCE, 0.6)];
 /// So early a trial begins where more workers were asked for than there are cores.
 const GLANCE: Duration = Duration::from_millis(2);
 /// More workers must move at least so much more.
@@ -155,8 +156,9 @@ impl Controller {
         let over = match &self.trial {
             None => lasted >= self.patience,
             Some(trial) => {
-                let hopeless = |(early, least): (Duration, f64)| lasted >= early && rate < trial.rate_before * least;
-                lasted >= WINDOW || HOPELESS.into_iter().any(hopeless)
+                let hopeless = |(early, least): &(Duration, f64)| lasted >= *early && rate < trial.rate_before * least;
+                let glances = if self.workers > trial.workers_before { &HOPELESS[..] } else { &HOPELESSLY_FEW };
+                lasted >= WINDOW || glances.iter().any(hopeless)
             }
         };
         if !over {
