@@ -88,13 +88,13 @@ where
         }
         let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
         let (arrivals, failed) = (&mut self.arrivals, &mut self.failed);
-        let published = claim.extend(&mut std::iter::from_fn(|| {
+        let published = claim.fill_while(|| {
             let (number, landed) = arrivals.land()?;
             *failed = Some(number);
             let value = AsIs.settle(landed);
             *failed = None;
             value
-        }));
+        });
         claim.publish();
         published
     }
