@@ -5,6 +5,7 @@ mod feedback;
 mod keys;
 mod parts;
 mod streams;
+mod text;
 
 pub use asynchronous::AsyncExt;
 pub use choice::ArrowChoice;
@@ -13,6 +14,7 @@ pub use feedback::ArrowLoop;
 pub use keys::KeysExt;
 pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
 pub use streams::StreamsExt;
+pub use text::TextExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{

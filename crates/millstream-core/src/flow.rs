@@ -1,10 +1,12 @@
 mod beside;
 mod lens;
 mod rearranged;
+mod text;
 
 pub use beside::{Choice, Like, OneOf, Pair, SideBySide};
 pub use lens::{Fst, Lens, Lft, Rgt, Snd};
 pub use rearranged::{Distributed, Nothing, Swapped, Twice};
+pub use text::{OfPieces, Text};
 
 use crate::{Density, Full, Holed};
 use std::{fmt, marker::PhantomData};

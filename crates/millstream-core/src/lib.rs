@@ -31,18 +31,19 @@ pub mod notation;
 pub mod pipe;
 pub mod plan;
 mod sequence;
+pub mod text;
 
 pub use arrow::{
     Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, ClockExt, First, KeysExt, LeftLane, RightLane, Second,
-    StreamsExt,
+    StreamsExt, TextExt,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{Density, Full, Holed, Lane};
 pub use either::Either;
 pub use failure::{Cause, Retry};
 pub use flow::{
-    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OneOf, Own, Pair, Rgt, Seen, SideBySide,
-    Snd, Swapped, Twice, Val,
+    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OfPieces, OneOf, Own, Pair, Rgt, Seen, SideBySide,
+    Snd, Swapped, Text, Twice, Val,
 };
 pub use joined::Joined;
 pub use keys::{Bound, StableHasher, TooManyKeys};

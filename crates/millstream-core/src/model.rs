@@ -20,6 +20,7 @@ mod dead_letter;
 mod keys;
 pub mod sources;
 mod streams;
+mod text;
 mod windows;
 
 /// The deployment that is the specification: lists, one stage after the other.

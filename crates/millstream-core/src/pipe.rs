@@ -4,6 +4,7 @@ mod both;
 mod choose;
 mod chunks;
 mod compact;
+mod cut;
 mod dead_letter;
 mod dedup;
 mod delay;
@@ -27,6 +28,7 @@ mod merge;
 mod named;
 mod pairwise;
 mod park;
+mod part;
 mod renumber;
 mod scan;
 mod see;
@@ -43,11 +45,13 @@ mod try_map;
 mod unordered;
 mod windows;
 mod windows_by;
+mod write;
 
 pub use both::Both;
 pub use choose::Choose;
 pub use chunks::Chunks;
 pub use compact::Compact;
+pub use cut::Cuts;
 pub use dead_letter::{Boxed, Dead, DeadLetter, Fault, Judged, Living, TryMapOrDeadLetter};
 pub use dedup::Dedup;
 pub use delay::Delay;
@@ -71,6 +75,7 @@ pub use merge::Merge;
 pub use named::Named;
 pub use pairwise::Before;
 pub use park::{Parked, TryMapOrPark};
+pub use part::{FilterMapPart, MapPart, NotUtf8, Parting, Parts, ToStr};
 pub use renumber::{Expand, Renumber};
 pub use scan::Scan;
 pub use see::{Part, See};
@@ -88,6 +93,7 @@ pub use unordered::Unordered;
 pub use windows::Windows;
 pub(crate) use windows_by::WindowShape;
 pub use windows_by::{Late, OpenWindows, Overflow, TimeWindow, Window, WindowsBy};
+pub use write::{Always, Sometimes, Write, Writing};
 
 /// Implements `Debug` by the name.
 macro_rules! debug {

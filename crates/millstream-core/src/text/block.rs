@@ -1,0 +1,188 @@
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::{fmt, mem};
+
+/// Some bytes of a stream, shared: a clone is the same memory. At most [`MOST`](Block::MOST) of them.
+///
+/// A block says nothing about where it was cut from its stream; what made it does. Once there is a block, its bytes do not
+/// change as long as anybody has it.
+#[derive(Clone, Default)]
+pub struct Block(Arc<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    bytes: Vec<u8>,
+    filled: usize,
+}
+
+impl Block {
+    /// The most bytes of a block: 2 GiB less one byte, so that where a piece lies takes 8 bytes.
+    pub const MOST: usize = i32::MAX as usize;
+
+    /// Whether both are the same memory.
+    #[must_use]
+    #[inline]
+    pub fn is_same(&self, other: &Block) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        &self.0.bytes[..self.0.filled]
+    }
+}
+
+/// # Panics
+///
+/// If these are more than [`Block::MOST`] bytes.
+impl From<Vec<u8>> for Block {
+    fn from(bytes: Vec<u8>) -> Self {
+        let mut draft = Draft::default();
+        let filled = bytes.len();
+        draft.bytes = bytes;
+        draft.finish(filled)
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({} bytes)", self.len())
+    }
+}
+
+/// A block that is being written, by one thread.
+#[derive(Debug, Default)]
+pub struct Draft {
+    block: Block,
+    /// What is written. Its length is what the last block in this memory left, and its content is not specified.
+    pub bytes: Vec<u8>,
+}
+
+impl Draft {
+    /// The block as long as it is not finished: without a byte.
+    #[must_use]
+    pub fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// The block of the first `filled` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer, or these are more than [`Block::MOST`], or somebody has kept a clone of the block.
+    #[must_use]
+    pub fn finish(self, filled: usize) -> Block {
+        let Draft { mut block, bytes } = self;
+        assert!(filled <= bytes.len(), "{filled} of {} bytes", bytes.len());
+        assert!(filled <= Block::MOST, "a block has at most 2 GiB, and this one would have {filled} bytes");
+        let memory = Arc::get_mut(&mut block.0).expect("nobody has a draft's block");
+        *memory = Memory { bytes, filled };
+        block
+    }
+}
+
+/// Memory for the blocks of one writer: it is used again as soon as nobody has a block any more, so a run over any amount of
+/// data allocates as many blocks as are alive at once.
+///
+/// ```
+/// use millstream_core::text::BlockPool;
+/// let mut pool = BlockPool::new(1024);
+/// let mut draft = pool.draft();
+/// draft.bytes.clear();
+/// draft.bytes.extend(b"to be");
+/// let block = pool.finish(draft, 5);
+/// assert_eq!(*block, *b"to be");
+/// let memory = block.as_ptr();
+/// drop(block);
+/// assert_eq!(pool.draft().bytes.as_ptr(), memory);
+/// ```
+#[derive(Debug)]
+pub struct BlockPool {
+    /// The bytes of a block for which memory is kept; a larger one's goes back to the allocator.
+    most: usize,
+    /// What was given away, the oldest first.
+    given: VecDeque<Block>,
+}
+
+/// How many blocks a pool keeps in mind. Of more that are alive at once, the oldest ones are not used again.
+const REMEMBERED: usize = 256;
+
+impl BlockPool {
+    /// A pool that keeps the memory of blocks of at most `most` bytes.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        BlockPool { most, given: VecDeque::new() }
+    }
+
+    /// A block to be written: of memory that nobody has any more, or of none.
+    #[must_use]
+    pub fn draft(&mut self) -> Draft {
+        // Blocks are given back in the order in which they were given, more or less, so what is free is in front.
+        if let Some(oldest) = self.given.front_mut()
+            && Arc::get_mut(&mut oldest.0).is_some()
+            && let Some(mut block) = self.given.pop_front()
+            && let Some(memory) = Arc::get_mut(&mut block.0)
+        {
+            let mut bytes = mem::take(&mut memory.bytes);
+            memory.filled = 0;
+            if bytes.capacity() > self.most {
+                bytes = Vec::new();
+            }
+            return Draft { block, bytes };
+        }
+        Draft::default()
+    }
+
+    /// The block of a draft's first `filled` bytes, whose memory is used again once nobody has it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Draft::finish`].
+    #[must_use]
+    pub fn finish(&mut self, draft: Draft, filled: usize) -> Block {
+        let block = draft.finish(filled);
+        if self.given.len() == REMEMBERED {
+            self.given.pop_front();
+        }
+        self.given.push_back(block.clone());
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_has_is_not_written_over() {
+        let mut pool = BlockPool::new(100);
+        let block = |pool: &mut BlockPool, byte| {
+            let mut draft = pool.draft();
+            draft.bytes.clear();
+            draft.bytes.resize(10, byte);
+            pool.finish(draft, 10)
+        };
+        let kept = block(&mut pool, 1);
+        let clone = kept.clone();
+        drop(kept);
+        let other = block(&mut pool, 2);
+        assert_eq!((clone[0], other[0]), (1, 2));
+        let memory = clone.as_ptr();
+        drop(clone);
+        assert_eq!(block(&mut pool, 3).as_ptr(), memory);
+    }
+
+    #[test]
+    fn the_memory_of_a_giant_is_not_kept() {
+        let mut pool = BlockPool::new(100);
+        let mut draft = pool.draft();
+        draft.bytes.resize(101, 0);
+        drop(pool.finish(draft, 101));
+        assert_eq!(pool.draft().bytes.capacity(), 0);
+    }
+}
