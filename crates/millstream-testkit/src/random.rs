@@ -13,6 +13,7 @@ mod edge;
 mod join;
 mod kind;
 mod leaf;
+mod order;
 mod shape;
 mod strategy;
 mod stream;

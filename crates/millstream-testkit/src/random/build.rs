@@ -1,11 +1,12 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
+use super::order::in_one_order;
 use super::shape::{Element, Shape};
 use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
-use crate::deployment::{Deployment, Slots};
+use crate::deployment::{Deployment, Feeding, Slots};
 use millstream_core::{Arrow, Modelled, Plan};
 use millstream_exec::{FreePipe, Queues, RunError, Runner, source};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Built {
     pipeline: Arc<dyn Runs>,
+    /// Whether it keeps the order only in the model, on queues and on a lone thread.
+    gives_order_up: bool,
 }
 
 /// A pipeline whose output is of some shape.
@@ -60,7 +63,8 @@ impl Pipe {
     pub fn build(&self) -> Built {
         let chain = chain(self, Kind::Whole(Whole::F));
         let Kind::Whole(whole) = chain.output else { unreachable!("only a body sees a half or a lane") };
-        Built { pipeline: with_whole!(whole, B => Arc::new(chain.boxed_free::<F, B>())) }
+        let pipeline: Arc<dyn Runs> = with_whole!(whole, B => Arc::new(chain.boxed_free::<F, B>()));
+        Built { pipeline, gives_order_up: self.gives_order_up() }
     }
 }
 
@@ -130,7 +134,8 @@ impl Built {
         self.pipeline.collect_slots(inputs, deployment)
     }
 
-    /// Compares a deployment with the model, as [`check`](crate::check) does.
+    /// Compares a deployment with the model, as [`check`](crate::check) does. Where the pipeline
+    /// [gives its order up](Pipe::gives_order_up), and the deployment makes use of it, both outputs are sorted before.
     ///
     /// # Errors
     ///
@@ -138,6 +143,9 @@ impl Built {
     pub fn check(&self, inputs: &[Value], deployment: Deployment) -> Result<(), Difference> {
         let model = self.model_slots(inputs.to_vec());
         let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
+        if self.gives_order_up && matches!(deployment.feeding, Feeding::Ready | Feeding::Waiting) {
+            return compare(in_one_order(model), move || pipeline.collect_slots(inputs, deployment).map(in_one_order));
+        }
         compare(model, move || pipeline.collect_slots(inputs, deployment))
     }
 

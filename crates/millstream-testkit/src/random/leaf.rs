@@ -2,6 +2,7 @@
 
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
+use super::order::AnyOrder;
 use super::shape::{Element, Shape};
 use super::stream::stream;
 use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
@@ -139,13 +140,7 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(Boxed::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
         }
         Pipe::MapAsync { limit, plus } => {
-            let stage = id::<A>().map_async(limit, move |slot| {
-                let value = A::value(slot);
-                async move {
-                    give_way(value.digest().rem_euclid(5)).await;
-                    mapped(&value, plus)
-                }
-            });
+            let stage = id::<A>().map_async(limit, move |slot| mapped_later(A::value(slot), plus));
             chain.then(Boxed::new(stage))
         }
         Pipe::TryMap { modulus, plus } => {
@@ -191,9 +186,19 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let compacted = leaf(tree, copied.output);
             copied.followed_by(compacted)
         }
+        Pipe::Unordered { limit, plus } => {
+            let stage = id::<A>().unordered(limit, move |slot| mapped_later(A::value(slot), plus));
+            chain.then(Boxed::free(AnyOrder(stage)))
+        }
         Pipe::WindowsBy(of) => windows::<A>(of, input),
         _ => unreachable!("{tree} is not one stage"),
     }
+}
+
+/// What a [`Pipe::Map`] does, once others had their turn, some values' more often than others'.
+async fn mapped_later(value: Value, plus: i64) -> Value {
+    give_way(value.digest().rem_euclid(5)).await;
+    mapped(&value, plus)
 }
 
 /// Pending so many times.

@@ -12,7 +12,7 @@ pub fn pipes(size: usize) -> Pipes {
     Pipes { size, place: Place::Body }
 }
 
-/// As [`pipes`], of which some renumber on the way, and go on.
+/// As [`pipes`], of which some renumber on the way, or [give the order up](Pipe::gives_order_up), and go on.
 #[must_use]
 pub fn streams(size: usize) -> Pipes {
     Pipes { size, place: Place::Outer }
@@ -30,6 +30,8 @@ pub struct Pipes {
 enum Place {
     /// Behind the source: anything.
     Outer,
+    /// Behind what gave the order up: what gives the same values in whatever order they come. Its bodies are as in a shard.
+    Scattered,
     /// In a body: what keeps its clock.
     Body,
     /// In a lane of a choice: what is also quiet.
@@ -41,7 +43,22 @@ enum Place {
 impl Place {
     /// The place in a body that allows no more than `body`.
     fn at_most(self, body: Self) -> Self {
-        self.max(body)
+        if self == Place::Scattered { Place::Shard } else { self.max(body) }
+    }
+
+    /// Whether a stage there may know what came before.
+    fn keeps_states(self) -> bool {
+        !matches!(self, Place::Scattered | Place::Shard)
+    }
+
+    /// Whether a stage there may number afresh.
+    fn has_clocks(self) -> bool {
+        matches!(self, Place::Outer | Place::Scattered)
+    }
+
+    /// The place behind a tree that stands here.
+    fn behind(self, tree: &Pipe) -> Self {
+        if self == Place::Outer && tree.gives_order_up() { Place::Scattered } else { self }
     }
 }
 
@@ -69,12 +86,12 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
             // In a lane or a shard the body on the side is there, too.
             2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Place::Body)).into()),
-            3 if place != Place::Shard => {
+            3 if place.keeps_states() => {
                 // A loop in a loop costs the model, which runs a body anew for every number, too much.
                 let body = grow(rng, size - 1, place.at_most(Place::Body)).without_loops();
                 Pipe::Feedback(size as i64, body.into())
             }
-            4 | 5 if place != Place::Shard => {
+            4 | 5 if place.keeps_states() => {
                 let (keys, k) = (1 + below(rng, 6) as i64, 1 + below(rng, 4));
                 // Sometimes keys are forgotten, again and again. A body that is a loop costs the model too much then.
                 let most = if below(rng, 3) == 0 { 1 + below(rng, 3) } else { 100 };
@@ -92,7 +109,9 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
         4..=7 => place.at_most(Place::Body),
         _ => place.at_most(Place::Lane),
     };
-    let (p, q) = (grow(rng, first, inside).into(), grow(rng, size - 1 - first, inside).into());
+    let p = grow(rng, first, inside);
+    let q = grow(rng, size - 1 - first, inside.behind(&p));
+    let (p, q) = (p.into(), q.into());
     match join {
         0..=3 => Pipe::Then(p, q),
         4 | 5 => Pipe::Fanout(p, q),
@@ -104,16 +123,17 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
 
 fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     let small = below(rng, 9) as i64;
-    if place == Place::Outer && below(rng, 4) == 0 {
-        return match below(rng, 5) {
+    if place.has_clocks() && below(rng, 4) == 0 {
+        return match below(rng, 6) {
             0 => Pipe::Flatten,
             1 => Pipe::Compact,
-            2 => Pipe::WindowsBy(windows(rng)),
+            2 if place.keeps_states() => Pipe::WindowsBy(windows(rng)),
+            3 => Pipe::Unordered { limit: 1 + below(rng, 5), plus: small },
             _ => Pipe::FlatMap { modulus: 1 + small % 4 },
         };
     }
     let stages = match place {
-        Place::Shard => 16,
+        Place::Shard | Place::Scattered => 16,
         Place::Lane => 25,
         Place::Body | Place::Outer => 28,
     };
@@ -249,6 +269,7 @@ mod tests {
         fn bodies_fit(tree: &Pipe) -> bool {
             match tree {
                 Pipe::Fanout(p, q) | Pipe::Both(p, q) if p.renumbers() || q.renumbers() => false,
+                Pipe::Then(p, q) if p.gives_order_up() && !q.needs_no_order() => false,
                 Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => bodies_fit(p) && bodies_fit(q),
                 Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
@@ -265,7 +286,7 @@ mod tests {
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple fst snd swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
-                   scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( fold_by( park( named( flat_map( flatten compact windows_by( take( take_while( \
+                   scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
         assert!(all.split(' ').all(|name| printed.contains(name)));
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

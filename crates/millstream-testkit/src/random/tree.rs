@@ -1,4 +1,5 @@
 mod show;
+mod simpler;
 
 use super::stream::Stream;
 use super::value::Value;
@@ -113,6 +114,14 @@ pub enum Pipe {
     Flatten,
     /// On a new clock, the same values.
     Compact,
+    /// On a new clock, as [`Pipe::MapAsync`], in the order in which they are done. Behind it random pipelines have only
+    /// what [needs no order](Pipe::needs_no_order).
+    Unordered {
+        /// How many at a time.
+        limit: usize,
+        /// The summand.
+        plus: i64,
+    },
     /// On a new clock, windows of event time.
     WindowsBy(Windows),
     /// The same value, and a panic where the modulus, at least 1, divides its digest. Random pipelines do not have it;
@@ -209,7 +218,8 @@ impl Pipe {
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
-            Pipe::Stream(_) | Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
+            Pipe::Stream(_) => false,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
@@ -222,7 +232,7 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FoldBy { .. } => false,
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => false,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
@@ -237,7 +247,7 @@ impl Pipe {
     #[must_use]
     pub fn renumbers(&self) -> bool {
         match self {
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) => true,
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
             Pipe::Named(p) => p.renumbers(),
             _ => false,
@@ -252,6 +262,28 @@ impl Pipe {
             Pipe::Then(p, q) => p.ends() || q.ends(),
             Pipe::Named(p) => p.ends(),
             _ => false,
+        }
+    }
+
+    /// Whether its output is in no order: which value has which number can be another one in every run.
+    #[must_use]
+    pub fn gives_order_up(&self) -> bool {
+        match self {
+            Pipe::Unordered { .. } => true,
+            Pipe::Then(p, q) => p.gives_order_up() || q.gives_order_up(),
+            Pipe::Named(p) => p.gives_order_up(),
+            _ => false,
+        }
+    }
+
+    /// Whether it gives the same values, each as often, in whatever order its input's come.
+    #[must_use]
+    pub fn needs_no_order(&self) -> bool {
+        match self {
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => true,
+            Pipe::Then(p, q) => p.needs_no_order() && q.needs_no_order(),
+            Pipe::Named(p) => p.needs_no_order(),
+            _ => self.is_pure(),
         }
     }
 
@@ -330,65 +362,5 @@ impl Pipe {
             Pipe::ShardBy { body, .. } => body.each_leaf(f),
             leaf => f(leaf),
         }
-    }
-
-    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only, a quiet one quiet ones.
-    #[must_use]
-    pub fn simpler(&self) -> Vec<Pipe> {
-        let mut found = Vec::new();
-        if *self != Pipe::Id {
-            found.push(Pipe::Id);
-        }
-        let join = |make: fn(Box<Pipe>, Box<Pipe>) -> Pipe, p: &Pipe, q: &Pipe| {
-            let first = p.simpler().into_iter().map(|simple| make(simple.into(), q.clone().into()));
-            let second = q.simpler().into_iter().map(|simple| make(p.clone().into(), simple.into()));
-            [p.clone(), q.clone()].into_iter().chain(first).chain(second).collect::<Vec<_>>()
-        };
-        match self {
-            Pipe::Then(p, q) => found.extend(join(Pipe::Then, p, q)),
-            Pipe::Fanout(p, q) => found.extend(join(Pipe::Fanout, p, q)),
-            Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
-            Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
-            Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
-            Pipe::Feedback(start, p) => {
-                found.push((**p).clone());
-                found.extend(p.simpler().into_iter().map(|simple| Pipe::Feedback(*start, simple.into())));
-            }
-            Pipe::Tee(p) => {
-                found.extend(p.is_quiet().then(|| (**p).clone()));
-                found.extend(p.simpler().into_iter().map(|simple| Pipe::Tee(simple.into())));
-            }
-            Pipe::Shard(k, p) => {
-                found.push((**p).clone());
-                found.extend((1..*k).map(|k| Pipe::Shard(k, p.clone())));
-                found.extend(p.simpler().into_iter().map(|simple| Pipe::Shard(*k, simple.into())));
-            }
-            Pipe::ShardBy { keys, most, k, body } => {
-                found.push((**body).clone());
-                let other = |keys, most, k, body| Pipe::ShardBy { keys, most, k, body };
-                found.extend((1..*k).map(|k| other(*keys, *most, k, body.clone())));
-                found.extend((1..*keys).map(|keys| other(keys, *most, *k, body.clone())));
-                found.extend(body.simpler().into_iter().map(|simple| other(*keys, *most, *k, simple.into())));
-            }
-            Pipe::Named(p) => {
-                found.push((**p).clone());
-                found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));
-            }
-            Pipe::FilterMap { modulus, plus } => {
-                found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
-            }
-            Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
-            Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
-            Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
-            Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
-            Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),
-            Pipe::MapAsync { limit, plus } => {
-                found.push(Pipe::Map { plus: *plus });
-                found.extend((1..*limit).map(|limit| Pipe::MapAsync { limit, plus: *plus }));
-            }
-            _ => {}
-        }
-        found
     }
 }

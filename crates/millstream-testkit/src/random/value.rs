@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::fmt;
 
 /// Whatever flows through a random pipeline. All functions on it are total, so that any two pipelines fit together.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     /// A number.
     I(i64),

@@ -64,7 +64,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
-        Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact => {
+        Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => {
             let mut outputs: Vec<Slot> = Vec::new();
             for value in input.iter().flatten() {
                 outputs.extend(expanded(tree, value).into_iter().map(Some));
@@ -83,6 +83,7 @@ fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
             let digest = digest(value);
             (0..digest.rem_euclid(*modulus)).map(|i| Value::I(digest.wrapping_mul(31).wrapping_add(i))).collect()
         }
+        (Pipe::Unordered { plus, .. }, _) => vec![Value::I(digest(value).wrapping_mul(31).wrapping_add(*plus))],
         (Pipe::Flatten, Value::List(list)) => list.clone(),
         (Pipe::Flatten, Value::Pair(pair)) => vec![pair.0.clone(), pair.1.clone()],
         _ => vec![value.clone()],

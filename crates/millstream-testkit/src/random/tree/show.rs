@@ -30,6 +30,7 @@ impl fmt::Display for Pipe {
             Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
             Pipe::Flatten => write!(f, "flatten"),
             Pipe::Compact => write!(f, "compact"),
+            Pipe::Unordered { limit, plus } => write!(f, "unordered({limit}, {plus})"),
             Pipe::WindowsBy(windows) => write!(f, "{windows}"),
             Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),

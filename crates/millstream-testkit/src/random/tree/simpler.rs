@@ -1,0 +1,69 @@
+//! What a tree shrinks to.
+
+use super::Pipe;
+
+impl Pipe {
+    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only, a quiet one quiet ones.
+    #[must_use]
+    pub fn simpler(&self) -> Vec<Pipe> {
+        let mut found = Vec::new();
+        if *self != Pipe::Id {
+            found.push(Pipe::Id);
+        }
+        let join = |make: fn(Box<Pipe>, Box<Pipe>) -> Pipe, p: &Pipe, q: &Pipe| {
+            let first = p.simpler().into_iter().map(|simple| make(simple.into(), q.clone().into()));
+            let second = q.simpler().into_iter().map(|simple| make(p.clone().into(), simple.into()));
+            [p.clone(), q.clone()].into_iter().chain(first).chain(second).collect::<Vec<_>>()
+        };
+        match self {
+            Pipe::Then(p, q) => found.extend(join(Pipe::Then, p, q)),
+            Pipe::Fanout(p, q) => found.extend(join(Pipe::Fanout, p, q)),
+            Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
+            Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
+            Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
+            Pipe::Feedback(start, p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Feedback(*start, simple.into())));
+            }
+            Pipe::Tee(p) => {
+                found.extend(p.is_quiet().then(|| (**p).clone()));
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Tee(simple.into())));
+            }
+            Pipe::Shard(k, p) => {
+                found.push((**p).clone());
+                found.extend((1..*k).map(|k| Pipe::Shard(k, p.clone())));
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Shard(*k, simple.into())));
+            }
+            Pipe::ShardBy { keys, most, k, body } => {
+                found.push((**body).clone());
+                let other = |keys, most, k, body| Pipe::ShardBy { keys, most, k, body };
+                found.extend((1..*k).map(|k| other(*keys, *most, k, body.clone())));
+                found.extend((1..*keys).map(|keys| other(keys, *most, *k, body.clone())));
+                found.extend(body.simpler().into_iter().map(|simple| other(*keys, *most, *k, simple.into())));
+            }
+            Pipe::Named(p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));
+            }
+            Pipe::FilterMap { modulus, plus } => {
+                found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
+            }
+            Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
+            Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
+            Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
+            Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
+            Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
+            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),
+            Pipe::Unordered { limit, plus } => {
+                found.extend([Pipe::Compact, Pipe::Map { plus: *plus }]);
+                found.extend((1..*limit).map(|limit| Pipe::Unordered { limit, plus: *plus }));
+            }
+            Pipe::MapAsync { limit, plus } => {
+                found.push(Pipe::Map { plus: *plus });
+                found.extend((1..*limit).map(|limit| Pipe::MapAsync { limit, plus: *plus }));
+            }
+            _ => {}
+        }
+        found
+    }
+}
