@@ -42,8 +42,8 @@ pub use density::{Density, Full, Holed, Lane};
 pub use either::Either;
 pub use failure::{Cause, Retry};
 pub use flow::{
-    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OfPieces, OneOf, Own, Pair, Rgt, Seen, SideBySide,
-    Snd, Swapped, Text, Twice, Val,
+    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OfPieces, OneOf, Own, Pair, Rgt, Seen,
+    SideBySide, Snd, Swapped, Text, Twice, Val,
 };
 pub use joined::Joined;
 pub use keys::{Bound, StableHasher, TooManyKeys};
