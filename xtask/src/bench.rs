@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: builds millstream-bench and hands everything to it.
 
 use crate::cmd::{Cmd, Result};
+use crate::tools;
 
 /// The arguments are millstream-bench's own.
 #[derive(Debug, clap::Args)]
@@ -11,7 +12,19 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
+/// Benches of programs in a shell, and what they are compared with.
+const PROGRAMS: [&str; 6] = ["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];
+const RIVALS: [&str; 2] = ["pv", "parallel"];
+
 pub(crate) fn run(args: &Args) -> Result {
+    if args.args.iter().any(|arg| PROGRAMS.contains(&arg.as_str())) {
+        for rival in RIVALS {
+            // Without it, the bench says whom it leaves out.
+            if let Err(reason) = tools::package(rival) {
+                eprintln!("{reason}");
+            }
+        }
+    }
     let cargo = ["run", "--quiet", "--release", "-p", "millstream-bench", "--", "--rivals"];
     let all = cargo.into_iter().chain(args.args.iter().map(String::as_str));
     Cmd::new("cargo", all).run_passing_code()

@@ -18,8 +18,12 @@ pub(crate) fn run(args: &Args) -> Result {
     report.must("fmt", || {
         tools::component("fmt", "rustfmt").map_err(failure)?;
         Cmd::cargo("fmt --all --check").run()?;
-        // A workspace of its own, which the line above does not know.
-        Cmd::cargo("fmt --manifest-path crates/millstream-bench/peers/rust/Cargo.toml --check").run()
+        // Workspaces of their own, which the line above does not know.
+        let peers = ["rust", "text"].into_iter();
+        let manifest = |peer| format!("crates/millstream-bench/peers/{peer}/Cargo.toml");
+        peers
+            .map(manifest)
+            .try_for_each(|manifest| Cmd::cargo(&format!("fmt --manifest-path {manifest} --check")).run())
     });
     report.must("clippy", || {
         tools::component("clippy", "clippy").map_err(failure)?;

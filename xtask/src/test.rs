@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result {
 }
 
 /// What a quick run leaves out: each of them takes ten seconds or more.
-const LONG: [&str; 7] = [
+const LONG: [&str; 8] = [
     "misuse_does_not_compile",
     "wrong_pipelines_do_not_compile",
     "no_item_allocates",
@@ -56,6 +56,7 @@ const LONG: [&str; 7] = [
     "wc_is_the_same_wherever_it_runs",
     "every_program_is_the_same_everywhere",
     "idling_takes_no_processor_time",
+    "the_rivals_put_headers_in_front_of_lines",
 ];
 
 /// Random cases a property, unless `PROPTEST_CASES` says otherwise.

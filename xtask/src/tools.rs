@@ -71,6 +71,17 @@ pub(crate) fn perf() -> Result<(), String> {
     Err("perf is not installed (Debian and Ubuntu: linux-perf or linux-tools-generic)".to_owned())
 }
 
+/// A program that is the one of a Debian package of its name, installed if need be and if this may be done.
+pub(crate) fn package(name: &str) -> Result<(), String> {
+    let here = || Cmd::new(name, ["--version"]).succeeds();
+    let install = || Cmd::new("apt-get", ["install", "--yes", "--no-install-recommends", name]).succeeds();
+    // A fresh machine may have no list of packages yet.
+    if here() || (install() && here()) || (Cmd::new("apt-get", ["update"]).succeeds() && install() && here()) {
+        return Ok(());
+    }
+    Err(format!("{name} is not installed, and `apt-get install {name}` does not install it"))
+}
+
 fn rustup(args: &str) -> Result<(), String> {
     Cmd::new("rustup", args.split_whitespace()).run().map_err(|error| error.message)
 }

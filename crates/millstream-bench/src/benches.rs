@@ -10,12 +10,15 @@ mod filter_map;
 mod hop;
 mod merge;
 mod oversubscribed;
+mod pipe;
 mod shard2;
 mod shard2_ordered;
 mod shard_by;
 mod sleep;
+mod uppercase;
 mod wake;
 mod wc;
+mod wc_fast;
 mod zip10;
 mod zip2;
 
@@ -69,6 +72,9 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
     Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
     Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
+    Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
+    Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
+    Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static Bench> {

@@ -7,13 +7,19 @@ mod args;
 mod benches;
 mod failure;
 mod figure;
+#[cfg(test)]
+#[path = "../../millstream-cli/tests/programs/spaces/golden.rs"]
+mod golden;
+mod hash;
 mod latency;
 mod load;
 mod machine;
 mod memory;
+mod peers;
 #[cfg(feature = "plot")]
 mod plot;
 mod print;
+mod programs;
 mod progress;
 mod rivals;
 mod save;

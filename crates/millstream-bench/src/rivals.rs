@@ -3,11 +3,11 @@
 
 use crate::failure::Failure;
 use crate::latency::Waiter;
+use crate::peers;
 use crate::progress::Progress;
 use crate::turns::Contestant;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -76,12 +76,10 @@ struct Peers {
     answers: BufReader<ChildStdout>,
 }
 
-const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/rust/Cargo.toml");
-
 impl Peers {
     fn start(progress: &Progress) -> Result<Self, Failure> {
         progress.say("building the rivals");
-        let program = built()?;
+        let program = peers::built("rust", "millstream-peers")?;
         let shown = program.display().to_string();
         let child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(Failure::io(shown.clone()))?;
@@ -110,17 +108,4 @@ impl Drop for Peers {
         self.requests = None;
         let _ = self.child.wait();
     }
-}
-
-/// The program, built beside this one's own directory.
-fn built() -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
-    let target = own.parent().and_then(Path::parent).map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers"));
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(&target);
-    let status = cargo.stdin(Stdio::null()).status().map_err(Failure::io(format!("{cargo:?}")))?;
-    if !status.success() {
-        return Err(Failure::Program(format!("{cargo:?}"), status.to_string()));
-    }
-    Ok(target.join("release/millstream-peers").with_extension(std::env::consts::EXE_EXTENSION))
 }

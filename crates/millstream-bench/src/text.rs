@@ -2,8 +2,9 @@
 //! beyond ASCII.
 
 use crate::failure::Failure;
+use crate::hash::Hash;
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 const WORDS: usize = 20_000;
@@ -14,7 +15,12 @@ const BEYOND_ASCII: [char; 9] = ['é', 'ü', 'ø', 'ß', 'ç', 'ž', 'λ', 'я',
 /// there.
 pub(crate) fn file(bytes: u64) -> Result<PathBuf, Failure> {
     // The name says what is in it: another way to make text needs another number.
-    let path = std::env::temp_dir().join(format!("millstream-text-1-{bytes}.txt"));
+    made("text-1", bytes, || block().into_bytes())
+}
+
+/// A file of one block again and again, at least `bytes` bytes. Its name is that of what is in it.
+pub(crate) fn made(name: &str, bytes: u64, block: impl FnOnce() -> Vec<u8>) -> Result<PathBuf, Failure> {
+    let path = std::env::temp_dir().join(format!("millstream-{name}-{bytes}.txt"));
     if path.metadata().is_ok_and(|data| data.len() >= bytes) {
         return Ok(path);
     }
@@ -24,7 +30,7 @@ pub(crate) fn file(bytes: u64) -> Result<PathBuf, Failure> {
     let block = block();
     let mut written = 0;
     while written < bytes {
-        out.write_all(block.as_bytes()).map_err(cannot())?;
+        out.write_all(&block).map_err(cannot())?;
         written += block.len() as u64;
     }
     out.into_inner().map_err(|error| cannot()(error.into_error()))?;
@@ -42,6 +48,26 @@ pub(crate) fn warm(path: &Path) -> Result<u64, Failure> {
         match file.read(&mut buffer).map_err(cannot())? {
             0 => return Ok(length),
             read => length += read as u64,
+        }
+    }
+}
+
+/// The hash of a file.
+pub(crate) fn hash(path: &Path) -> Result<u64, Failure> {
+    hash_of_blocks(path, |block, hash| hash.write_all(block))
+}
+
+/// The hash of what a function writes of a file's blocks, which may be cut anywhere.
+pub(crate) fn hash_of_blocks(
+    path: &Path,
+    mut write: impl FnMut(&mut [u8], &mut Hash) -> io::Result<()>,
+) -> Result<u64, Failure> {
+    let cannot = || Failure::io(format!("cannot read {}", path.display()));
+    let (mut file, mut block, mut hash) = (File::open(path).map_err(cannot())?, vec![0; 1 << 18], Hash::default());
+    loop {
+        match file.read(&mut block).map_err(cannot())? {
+            0 => return Ok(hash.finish()),
+            read => write(&mut block[..read], &mut hash).map_err(cannot())?,
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
+use crate::peers;
 use crate::setting::Setting;
 use crate::text;
 use crate::turns::{Contestant, Work, take_turns};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let millstream = built(setting)?;
+    let millstream = peers::millstream(&setting.progress)?;
     setting.progress.say("text");
     let file = text::file(setting.items(1_000_000_000, 200_000_000))?;
     let bytes = text::warm(&file)?;
@@ -50,21 +51,4 @@ fn said(command: &mut Command) -> Result<String, Failure> {
         return Err(Failure::Program(shown, output.status.to_string()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The program, beside this one: both are built into the same directory.
-fn built(setting: &Setting) -> Result<PathBuf, Failure> {
-    setting.progress.say("building millstream-cli");
-    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
-    let program = own.with_file_name("millstream").with_extension(std::env::consts::EXE_EXTENSION);
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli"]).env_remove("CARGO_MANIFEST_DIR");
-    if let Some(target) = own.parent().and_then(Path::parent) {
-        cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
-    }
-    match cargo.stdin(Stdio::null()).status() {
-        Ok(status) if !status.success() => Err(Failure::Program(format!("{cargo:?}"), status.to_string())),
-        // Without cargo, what is there has to do.
-        _ => Ok(program),
-    }
 }

@@ -1,0 +1,43 @@
+//! The experiment "standard input, transform, standard output" as others write it, and the counts of `wc`: `WHO < IN > OUT`.
+//!
+//! In the experiment every line gets a header that says how many spaces it has, up to 6, and all its bytes as they are: a carriage return
+//! stays, a missing last line end is added. Each program keeps to the algorithm that it stands for, and to the sizes of
+//! buffers and queues that its library or the experiment has.
+
+mod futures_streams;
+mod header;
+mod std_baseline;
+mod tokio_baseline;
+mod tokio_pipeline;
+mod wc_pass;
+
+use std::io;
+use std::process::ExitCode;
+
+type Program = fn() -> io::Result<()>;
+
+const PROGRAMS: [(&str, Program); 5] = [
+    ("std-baseline", std_baseline::run),
+    ("tokio-baseline", tokio_baseline::run),
+    ("tokio-pipeline", tokio_pipeline::run),
+    ("futures-streams", futures_streams::run),
+    ("wc-pass", wc_pass::run),
+];
+
+fn main() -> ExitCode {
+    let who = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, run)) = PROGRAMS.iter().find(|(name, _)| *name == who) else {
+        let names: Vec<_> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+        eprintln!("millstream-text-peers: say which: {}", names.join(", "));
+        return ExitCode::from(2);
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Who has seen enough is no failure.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("millstream-text-peers: {who}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `millstream uppercase` and `tr a-z A-Z`, from a file that is in memory to nowhere.
+
+use crate::failure::Failure;
+use crate::figure::{Results, Unit};
+use crate::peers;
+use crate::programs::{Chain, yes_pv};
+use crate::setting::Setting;
+use crate::text;
+use crate::turns::{Work, take_turns};
+use std::io::Write;
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let millstream = peers::millstream(&setting.progress)?;
+    setting.progress.say("text");
+    let file = text::file(setting.items(1_000_000_000, 200_000_000))?;
+    let bytes = text::warm(&file)?;
+    let expected = text::hash_of_blocks(&file, |block, hash| {
+        block.make_ascii_uppercase();
+        hash.write_all(block)
+    })?;
+    let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
+    let reading = || Chain::reading(&file);
+    let mut contestants = vec![reading().then(&millstream, ["uppercase"]).contestant("ours", expected)?];
+    if setting.rivals.wanted() {
+        contestants.push(reading().then("tr", ["a-z", "A-Z"]).contestant("tr", expected)?);
+        contestants.push(reading().then("cat", [""; 0]).contestant("cat", text::hash(&file)?)?);
+        contestants.extend(yes_pv(bytes)?);
+    }
+    let speeds = take_turns(setting, work, contestants)?;
+    let ratios = [speeds.ratio("tr", Some(1.4)), speeds.ratio("cat", None), speeds.ratio("yes-pv", None)];
+    Ok(speeds.results(ratios))
+}

@@ -1,0 +1,81 @@
+//! Building what is not this program: the rivals' programs, each a manifest of its own below `peers`, and ours.
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
+
+/// The program `name` of the manifest in `peers/DIR`, built beside this one's own directory.
+pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    // The program is in `release`, its tests are in `release/deps`.
+    let beside = own.ancestors().skip(1).find(|dir| !dir.ends_with("deps")).and_then(Path::parent);
+    let target = beside.map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers"));
+    let mut cargo = cargo();
+    cargo
+        .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
+        .arg(format!("{PEERS}/{dir}/Cargo.toml"));
+    succeed(cargo.arg("--target-dir").arg(&target))?;
+    Ok(target.join("release").join(name).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// The `millstream` command, beside this program: both are built into the same directory.
+pub(crate) fn millstream(progress: &Progress) -> Result<PathBuf, Failure> {
+    progress.say("building millstream-cli");
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    let program = own.with_file_name("millstream").with_extension(std::env::consts::EXE_EXTENSION);
+    let mut cargo = cargo();
+    cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli"]).env_remove("CARGO_MANIFEST_DIR");
+    if let Some(target) = own.parent().and_then(Path::parent) {
+        cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    }
+    match succeed(&mut cargo) {
+        // Without cargo, what is there has to do.
+        Err(Failure::Io { .. }) | Ok(()) => Ok(program),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn succeed(command: &mut Command) -> Result<(), Failure> {
+    let shown = format!("{command:?}");
+    let status = command.stdin(Stdio::null()).status().map_err(Failure::io(shown.clone()))?;
+    if status.success() { Ok(()) } else { Err(Failure::Program(shown, status.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+    use crate::programs::Chain;
+
+    /// All rivals but one pass any bytes on; that one reads strings.
+    #[test]
+    fn the_rivals_put_headers_in_front_of_lines() {
+        let program = built("text", "millstream-text-peers").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let written = golden::WRITTEN.map(|(text, out)| ("written", text.to_vec(), out.to_vec()));
+        let computed = golden::texts().into_iter().map(|(name, text)| {
+            let out = golden::headed(&text);
+            (name, text, out)
+        });
+        for (name, text, expected) in written.into_iter().chain(computed) {
+            let file = dir.path().join("text");
+            std::fs::write(&file, &text).unwrap();
+            for who in ["std-baseline", "tokio-baseline", "tokio-pipeline", "futures-streams"] {
+                let output = Chain::reading(&file).then(&program, [who]).output();
+                if who == "std-baseline" && std::str::from_utf8(&text).is_err() {
+                    let failure = output.unwrap_err().to_string();
+                    assert!(failure.contains("exit status: 1"), "{failure}");
+                } else {
+                    assert!(output.unwrap() == expected, "{who}: {name}");
+                }
+            }
+        }
+    }
+}
