@@ -2,7 +2,7 @@ use crate::deployment::{Deployment, Slots};
 use crate::watchdog::{Hung, within};
 use millstream_core::model::Listed;
 use millstream_core::{Arrow, Event, Modelled, Own, Val};
-use millstream_exec::{Carried, Pipeline, RunError};
+use millstream_exec::{Carried, Everywhere, Pipeline, Queued, RunError};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,10 @@ impl<T: Event, P> Checkable<T> for P where
     P: Pipeline + Arrow<In = Val<T>, Out: Carried + Listed + Own<Owned: PartialEq + fmt::Debug>>
 {
 }
+
+/// A [`Checkable`] pipeline that queues run as well: one whose values are `Clone`. Nothing to implement.
+pub trait CheckableEverywhere<T: Event + Clone>: Checkable<T> + Everywhere + Arrow<Out: Queued> {}
+impl<T: Event + Clone, P: Checkable<T> + Everywhere + Arrow<Out: Queued>> CheckableEverywhere<T> for P {}
 
 /// How a deployment differs from the model.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
-use crate::check::{Checkable, Difference, check};
-use crate::deployment::{Deployment, deployments};
-use millstream_core::{Event, Plan};
+use crate::check::{Checkable, CheckableEverywhere, Difference, check, compare, models};
+use crate::way::{Way, collect_on_queues, ways};
+use millstream_core::{Event, Modelled, Plan};
+use millstream_exec::Queues;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use std::cell::Cell;
@@ -32,6 +33,28 @@ where
     Determinacy::of(pipeline).assert(inputs);
 }
 
+/// As [`assert_deterministic`], and every fourth case on queues, whose stages are a thread each and clone what they hand on:
+/// what a `Clone` does that is no copy comes out too.
+///
+/// # Panics
+///
+/// As [`assert_deterministic`].
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_testkit::{assert_deterministic_everywhere, proptest::{collection::vec, prelude::any}};
+///
+/// let p = pipeline::<u32>().fanout(|p| p.delay(0), |p| p.map(|x| x.count_ones()));
+/// assert_deterministic_everywhere(p, vec(any::<u32>(), 0..50));
+/// ```
+pub fn assert_deterministic_everywhere<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
+where
+    T: Event + Clone + fmt::Debug,
+    P: CheckableEverywhere<T>,
+{
+    Determinacy::of(pipeline).everywhere().assert(inputs);
+}
+
 /// [`assert_deterministic`], with more to say of the pipeline.
 ///
 /// ```
@@ -48,39 +71,50 @@ where
 /// Determinacy::sharded(sums).edge(ones).assert(vec(any::<u32>(), 0..50));
 /// ```
 pub struct Determinacy<T, P> {
-    build: Box<dyn Fn(usize) -> Arc<P>>,
+    whole: Subject<T, P>,
     shards: usize,
     edges: Vec<Box<dyn Edge<T>>>,
 }
 
-/// A pipeline up to one of its stages, for so many shards.
+/// A pipeline that is built for a number of shards, and where it can run.
+struct Subject<T, P> {
+    build: Box<dyn Fn(usize) -> Arc<P>>,
+    on_queues: Option<OnQueues<T, P>>,
+}
+
+type OnQueues<T, P> = fn(&Arc<P>, &[T], Queues, bool) -> Result<(), Difference>;
+
+/// A pipeline up to one of its stages.
 trait Edge<T> {
     fn plan(&self, shards: usize) -> Plan;
-    fn check(&self, inputs: &[T], shards: usize, deployment: Deployment) -> Result<(), Difference>;
+    /// Against its model, and its model against that with one shard; nothing where it cannot run that way.
+    fn check(&self, inputs: &[T], shards: usize, way: Way) -> Option<Result<(), Difference>>;
 }
 
-struct UpTo<F>(F);
-
-impl<T: Event + Clone, P: Checkable<T>, F: Fn(usize) -> P> Edge<T> for UpTo<F> {
+impl<T: Event + Clone, P: Checkable<T>> Edge<T> for Subject<T, P> {
     fn plan(&self, shards: usize) -> Plan {
-        self.0(shards).plan()
+        (self.build)(shards).plan()
     }
 
-    fn check(&self, inputs: &[T], shards: usize, deployment: Deployment) -> Result<(), Difference> {
-        against_one_shard(&|shards| Arc::new(self.0(shards)), inputs, shards, deployment)
+    fn check(&self, inputs: &[T], shards: usize, way: Way) -> Option<Result<(), Difference>> {
+        let pipeline = (self.build)(shards);
+        let as_one = || if shards == 1 { Ok(()) } else { models(&*(self.build)(1), &*pipeline, inputs) };
+        let checked = match way {
+            Way::Rings(deployment) => check(&pipeline, inputs, deployment),
+            Way::Queues { queues, ready } => self.on_queues?(&pipeline, inputs, queues, ready),
+        };
+        Some(checked.and_then(|()| as_one()))
     }
 }
 
-/// A pipeline with shards against its own model, and its model against that with one shard.
-fn against_one_shard<T: Event + Clone, P: Checkable<T>>(
-    build: &dyn Fn(usize) -> Arc<P>,
-    inputs: &[T],
-    shards: usize,
-    deployment: Deployment,
-) -> Result<(), Difference> {
-    let pipeline = build(shards);
-    check(&pipeline, inputs, deployment)?;
-    if shards == 1 { Ok(()) } else { crate::check::models(&*build(1), &*pipeline, inputs) }
+fn check_on_queues<T, P>(pipeline: &Arc<P>, inputs: &[T], queues: Queues, ready: bool) -> Result<(), Difference>
+where
+    T: Event + Clone,
+    P: CheckableEverywhere<T>,
+{
+    let model = pipeline.model_slots(inputs.iter().cloned());
+    let (pipeline, inputs) = (pipeline.clone(), inputs.to_vec());
+    compare(model, move || collect_on_queues(&*pipeline, inputs, queues, ready))
 }
 
 impl<T, P> Determinacy<T, P>
@@ -91,19 +125,57 @@ where
     /// Of a pipeline with the shards that it has.
     pub fn of(pipeline: P) -> Self {
         let pipeline = Arc::new(pipeline);
-        Determinacy { build: Box::new(move |_| pipeline.clone()), shards: 1, edges: Vec::new() }
+        Self::built(Box::new(move |_| pipeline.clone()), 1)
     }
 
     /// Of a pipeline that is built for a number of shards: 1 to 4, and with all of them the output must be the same.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
-        Determinacy { build: Box::new(move |shards| Arc::new(build(shards))), shards: MOST_SHARDS, edges: Vec::new() }
+        Self::built(Box::new(move |shards| Arc::new(build(shards))), MOST_SHARDS)
+    }
+
+    fn built(build: Box<dyn Fn(usize) -> Arc<P>>, shards: usize) -> Self {
+        Determinacy { whole: Subject { build, on_queues: None }, shards, edges: Vec::new() }
+    }
+
+    /// On queues as well, every fourth case.
+    #[must_use]
+    pub fn everywhere(mut self) -> Self
+    where
+        P: CheckableEverywhere<T>,
+    {
+        self.whole.on_queues = Some(check_on_queues);
+        self
     }
 
     /// The pipeline up to one of its stages, in pipeline order. Where the whole differs, the first edge that differs on
-    /// the same input names the stage.
+    /// the same input names the stage. Where it differs on queues, only [`edge_everywhere`](Determinacy::edge_everywhere)
+    /// helps.
     #[must_use]
-    pub fn edge<Q: Checkable<T> + 'static>(mut self, up_to: impl Fn(usize) -> Q + 'static) -> Self {
-        self.edges.push(Box::new(UpTo(up_to)));
+    pub fn edge<Q: Checkable<T> + 'static>(self, up_to: impl Fn(usize) -> Q + 'static) -> Self
+    where
+        T: 'static,
+    {
+        self.up_to(up_to, None)
+    }
+
+    /// As [`edge`](Determinacy::edge), for queues too.
+    #[must_use]
+    pub fn edge_everywhere<Q: CheckableEverywhere<T> + 'static>(self, up_to: impl Fn(usize) -> Q + 'static) -> Self
+    where
+        T: 'static,
+    {
+        self.up_to(up_to, Some(check_on_queues))
+    }
+
+    fn up_to<Q: Checkable<T> + 'static>(
+        mut self,
+        up_to: impl Fn(usize) -> Q + 'static,
+        on_queues: Option<OnQueues<T, Q>>,
+    ) -> Self
+    where
+        T: 'static,
+    {
+        self.edges.push(Box::new(Subject { build: Box::new(move |shards| Arc::new(up_to(shards))), on_queues }));
         self
     }
 
@@ -115,10 +187,10 @@ where
     pub fn assert(&self, inputs: impl Strategy<Value = Vec<T>>) {
         let config = Config { failure_persistence: None, max_shrink_iters: MOST_SHRINKS, ..Config::default() };
         let (mut runner, found) = (TestRunner::new(config), Cell::new(false));
-        let cases = (inputs, 1..=self.shards, deployments());
-        let outcome = runner.run(&cases, |(inputs, shards, deployment)| {
+        let cases = (inputs, 1..=self.shards, ways(self.whole.on_queues.is_some()));
+        let outcome = runner.run(&cases, |(inputs, shards, way)| {
             let tries = if found.get() { TRIES } else { 1 };
-            let compare = |_| against_one_shard(&*self.build, &inputs, shards, deployment).err();
+            let compare = |_| self.whole.check(&inputs, shards, way)?.err();
             match (0..tries).find_map(compare) {
                 None => Ok(()),
                 Some(difference) => {
@@ -129,11 +201,11 @@ where
         });
         match outcome {
             Ok(()) => {}
-            Err(TestError::Fail(why, (inputs, shards, deployment))) => {
-                let (stages, plan) = (self.suspects(&inputs, shards, deployment), (self.build)(shards).plan());
+            Err(TestError::Fail(why, (inputs, shards, way))) => {
+                let (stages, plan) = (self.suspects(&inputs, shards, way), self.whole.plan(shards));
                 let shards = if shards == 1 { String::new() } else { format!(", shards {shards}") };
                 panic!(
-                    "{}: {why}\n  input, the smallest found: {inputs:?}\n  deployment: {deployment:?}{shards}\n\n{plan}",
+                    "{}: {why}\n  input, the smallest found: {inputs:?}\n  deployment: {way:?}{shards}\n\n{plan}",
                     told(&stages)
                 )
             }
@@ -142,19 +214,23 @@ where
     }
 
     /// The stages that run up to the first edge that differs, but for those up to edges that do not.
-    fn suspects(&self, inputs: &[T], shards: usize, deployment: Deployment) -> Vec<String> {
+    fn suspects(&self, inputs: &[T], shards: usize, way: Way) -> Vec<String> {
         let mut cleared = Vec::new();
         let left = |plan: Plan, cleared: &[String]| -> Vec<String> {
             plan.stages.into_iter().map(|stage| stage.name).filter(|name| !cleared.contains(name)).collect()
         };
         for edge in &self.edges {
+            let mut checked = (0..TRIES).map_while(|_| edge.check(inputs, shards, way)).peekable();
+            if checked.peek().is_none() {
+                continue;
+            }
             let new = left(edge.plan(shards), &cleared);
-            if (0..TRIES).any(|_| edge.check(inputs, shards, deployment).is_err()) {
+            if checked.any(|checked| checked.is_err()) {
                 return new;
             }
             cleared.extend(new);
         }
-        left((self.build)(shards).plan(), &cleared)
+        left(self.whole.plan(shards), &cleared)
     }
 }
 

@@ -28,6 +28,8 @@
 //! assert_deterministic(p, vec(any::<u32>(), 1..50));
 //! ```
 //!
+//! A pipeline whose values are `Clone` runs on queues as well: [`assert_deterministic_everywhere`].
+//!
 //! [`Determinacy`] says more: pipelines that are built for a number of shards, and the edges inside a pipeline, by which
 //! the stage is found that differs first.
 //!
@@ -38,9 +40,10 @@ mod deployment;
 mod determinacy;
 pub mod random;
 mod watchdog;
+mod way;
 
-pub use check::{Checkable, Difference, check};
+pub use check::{Checkable, CheckableEverywhere, Difference, check};
 pub use deployment::{Deployment, Feeding, deployments};
-pub use determinacy::{Determinacy, assert_deterministic};
+pub use determinacy::{Determinacy, assert_deterministic, assert_deterministic_everywhere};
 pub use proptest;
 pub use watchdog::{Hung, within};

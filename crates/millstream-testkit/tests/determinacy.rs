@@ -1,8 +1,8 @@
 //! What breaks the promise is found, made small, and told so that one knows where to look.
 
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::Pipeline;
-use millstream_testkit::{Determinacy, assert_deterministic};
+use millstream_exec::{Everywhere, Pipeline};
+use millstream_testkit::{Determinacy, assert_deterministic, assert_deterministic_everywhere};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,4 +96,40 @@ fn a_failure_is_told_with_the_smallest_input() {
     let p = pipeline::<u64>().map(|x| 1000 / x.saturating_sub(9));
     let message = told(|| assert_deterministic(p, vec(0..100_u64, 0..40)));
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
+}
+
+/// A number, and a `Clone` that is no copy.
+#[derive(Debug, PartialEq)]
+struct Counted(u64);
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        Counted(self.0 + 1)
+    }
+}
+
+fn counted(_: usize) -> impl Everywhere<In = Val<u64>, Out = Val<Counted>> {
+    pipeline::<u64>().map(|x| Counted(x / 2)).named("count")
+}
+
+fn beside_itself(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+    counted(shards).fanout(|p| p, |p| p).map(|(a, b)| a.0.max(b.0)).named("greater")
+}
+
+#[test]
+fn what_only_queues_show_is_found_on_queues() {
+    assert_deterministic(beside_itself(1), inputs());
+    let message = told(|| assert_deterministic_everywhere(beside_itself(1), inputs()));
+    begins(
+        &message,
+        "stage \"count\" or \"greater\", which are not known apart: number 0 holds Some(1), and in the model Some(0)",
+    );
+    assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Waiting\n"), "{message}");
+    // An edge that cannot run there says nothing; one that can clears its stage.
+    let of = || Determinacy::sharded(beside_itself).everywhere();
+    let message = told(|| of().edge(counted).assert(inputs()));
+    begins(&message, "stage \"count\" or \"greater\"");
+    let numbers = |shards| counted(shards).map(|counted| counted.0);
+    let message = told(|| of().edge_everywhere(numbers).assert(inputs()));
+    begins(&message, "stage \"greater\": number 0 ");
 }

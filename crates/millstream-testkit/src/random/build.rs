@@ -7,8 +7,9 @@ use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Feeding, Slots};
+use crate::way::collect_on_queues;
 use millstream_core::{Arrow, Modelled, Plan};
-use millstream_exec::{FreePipe, Queues, RunError, Runner, source};
+use millstream_exec::{FreePipe, Queues, RunError};
 use std::sync::Arc;
 
 /// A random pipeline, ready to run.
@@ -41,9 +42,7 @@ impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
     }
 
     fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError> {
-        let slots =
-            if ready { queues.collect_slots(self, source::ready(inputs)) } else { queues.collect_slots(self, inputs) };
-        slots.map(values::<B>)
+        collect_on_queues(self, inputs, queues, ready).map(values::<B>)
     }
 }
 

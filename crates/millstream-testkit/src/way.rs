@@ -1,0 +1,53 @@
+//! Rings in any number of ways, and queues.
+
+use crate::deployment::{Deployment, Slots, deployments};
+use millstream_core::{Arrow, Event, Own, Val};
+use millstream_exec::{Carried, Everywhere, Queued, Queues, RunError, Runner, source};
+use proptest::prelude::*;
+use std::fmt;
+
+/// One way to run a pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Rings(Deployment),
+    /// The source is always ready, or may wait.
+    Queues {
+        queues: Queues,
+        ready: bool,
+    },
+}
+
+/// Ways on rings, the simplest, and every fourth on queues, if it may.
+pub(crate) fn ways(queues: bool) -> BoxedStrategy<Way> {
+    let rings = deployments().prop_map(Way::Rings);
+    if !queues {
+        return rings.boxed();
+    }
+    let queues = (1..=64_usize, any::<bool>())
+        .prop_map(|(capacity, ready)| Way::Queues { queues: Queues::new().capacity(capacity), ready });
+    prop_oneof![3 => rings, 1 => queues].boxed()
+}
+
+/// Every slot of a pipeline's output on queues.
+pub(crate) fn collect_on_queues<T: Event + Clone, P>(
+    pipeline: &P,
+    inputs: Vec<T>,
+    queues: Queues,
+    ready: bool,
+) -> Result<Slots<<P::Out as Own>::Owned>, RunError>
+where
+    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Own>,
+{
+    if ready { queues.collect_slots(pipeline, source::ready(inputs)) } else { queues.collect_slots(pipeline, inputs) }
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Rings(deployment) => deployment.fmt(f),
+            Way::Queues { queues, ready } => {
+                write!(f, "{queues:?}, {}", if *ready { "Ready" } else { "Waiting" })
+            }
+        }
+    }
+}
