@@ -7,6 +7,7 @@ pub(crate) mod panic;
 pub(crate) mod pipe;
 mod plan;
 pub(crate) mod sleep;
+pub(crate) mod spaces;
 mod uppercase;
 pub(crate) mod verify;
 mod wc;
@@ -17,6 +18,7 @@ pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use sleep::Sleep;
+pub(crate) use spaces::Spaces;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
@@ -28,6 +30,7 @@ use std::process::{self, ExitCode};
 pub(crate) enum Command {
     Wc(Wc),
     Uppercase(Uppercase),
+    Spaces(Spaces),
     Sleep(Sleep),
     Panic(Panic),
     Idle(Idle),
@@ -42,6 +45,7 @@ impl Command {
         match self {
             Command::Wc(wc) => wc.run(),
             Command::Uppercase(uppercase) => uppercase.run(),
+            Command::Spaces(spaces) => spaces.run(),
             Command::Sleep(sleep) => sleep.run(),
             Command::Panic(panic) => panic.run(),
             Command::Idle(idle) => idle.run(),

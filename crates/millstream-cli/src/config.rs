@@ -1,7 +1,9 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
 use crate::command::pipe::{Filter, How};
-use crate::command::{Command, Copying, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Uppercase, Verify, Wc};
+use crate::command::{
+    Command, Copying, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
+};
 use crate::flags::{self, Deploy, Program, ShardBy};
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
@@ -18,6 +20,18 @@ const RING: usize = 16;
 
 /// The same where a slot holds a number or a line.
 pub(crate) const NUMBERS: usize = 4096;
+
+/// The same where a slot says where a line lies.
+const LINES: usize = 1024;
+
+/// Slots of each ring of a program, unless chosen otherwise.
+fn slots_of(program: Program) -> usize {
+    match program {
+        Program::Copying => NUMBERS,
+        Program::Spaces => LINES,
+        _ => RING,
+    }
+}
 
 /// How one pipeline is to be run, and what is to be told about it.
 #[derive(Clone, Debug)]
@@ -56,6 +70,12 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Uppercase(Uppercase { files, shards, run: run(flags.run)? }))
         }
+        flags::Command::Spaces(flags) => {
+            let flags::OverLines { max_line: longest, input } = flags;
+            let files = if input.files.is_empty() { vec!["-".into()] } else { input.files };
+            let shards = input.run.tuning.shards.unwrap_or(1);
+            Ok(Command::Spaces(Spaces { files, shards, longest, run: run_with_slots(LINES, input.run)? }))
+        }
         flags::Command::Sleep(flags) => {
             let shards = flags.run.tuning.shards.unwrap_or(if flags.sharded { 2 } else { 1 });
             Ok(Command::Sleep(Sleep { shards, run: run(flags.run)? }))
@@ -78,7 +98,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,
             shards: flags.how.tuning.shards.unwrap_or(1),
-            how: how_to_show(&flags.how),
+            how: how_to_show(&flags.how.with_slots(slots_of(flags.program))),
         })),
     }
 }
@@ -99,8 +119,7 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
 }
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
-    let reads = matches!(flags.program, Program::Wc | Program::Uppercase | Program::Pipe);
-    if !reads && !flags.files.is_empty() {
+    if !flags.program.reads() && !flags.files.is_empty() {
         return Err("this program reads no files: it is verified on numbers of its own".into());
     }
     let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };

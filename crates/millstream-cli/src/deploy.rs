@@ -3,12 +3,18 @@
 use crate::command::Outcome;
 use crate::config::{Place, RunConfig, StatsTo};
 use crate::hash::Hash;
+use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
+use crate::output::Output;
 use crate::{panics, stats};
 use millstream_core::model::Listed;
+use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
-use millstream_exec::{Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source};
+use millstream_exec::{
+    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source,
+    source::{few, ready},
+};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -48,6 +54,12 @@ impl Hashed for u64 {
         self.to_le_bytes().to_vec().into()
     }
 }
+
+/// Slots of the ring that blocks of text come through. They stay in a core's cache.
+pub(crate) const BLOCKS: usize = 4;
+
+/// What a sink changes: its state, and the hash of the output if one is wanted.
+type Sunk<S> = (S, Option<Hash>);
 
 /// The runs of one command: most have one, `wc` has one for each file.
 #[derive(Debug)]
@@ -114,12 +126,62 @@ impl Runs {
         B: Event,
         S: Send + 'static,
     {
-        let sink = move |(state, hash): &mut (S, Option<Hash>), number: SequenceNumber, output: &B| {
+        let sink = move |(state, hash): &mut Sunk<S>, number: SequenceNumber, output: &B| {
             if let Some(hash) = hash {
                 hash.slot(number, &bytes(output));
             }
             sink(state, output);
         };
+        self.run_into(pipeline, input, state, sink, |_| ())
+    }
+
+    /// Runs a pipeline whose output is text over some files, into an output that gathers what it writes.
+    pub(crate) fn write<P, O>(&mut self, pipeline: &P, input: Joined, output: Output) -> Result<Output, Failed>
+    where
+        P: Everywhere + Arrow<In = Val<Block>, Out = O>,
+        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+    {
+        if input.never_waits() {
+            self.write_from(pipeline, few::<BLOCKS, _>(ready(input)), output)
+        } else {
+            self.write_from(pipeline, few::<BLOCKS, _>(input), output)
+        }
+    }
+
+    fn write_from<P, O>(&mut self, pipeline: &P, input: impl Source<Block>, output: Output) -> Result<Output, Failed>
+    where
+        P: Everywhere + Arrow<In = Val<Block>, Out = O>,
+        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+    {
+        // Elsewhere nobody says when nothing more is there.
+        let gathers = self.config.place == Place::Rings;
+        let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
+            if let Some(hash) = hash {
+                hash.slot(number, &piece);
+            }
+            output.gather(piece);
+            if !gathers {
+                output.flush();
+            }
+        };
+        self.run_into(pipeline, input, output, sink, |(output, _)| output.flush())
+    }
+
+    /// Runs `pipeline` over `input`, wherever the user wants it; `pause` is called when nothing more is there for now.
+    fn run_into<P, T, O, S>(
+        &mut self,
+        pipeline: &P,
+        input: impl Source<T>,
+        state: S,
+        sink: impl for<'a> Fn(&mut Sunk<S>, SequenceNumber, O::Ref<'a>) + Send + 'static,
+        pause: impl Fn(&mut Sunk<S>) + Send + 'static,
+    ) -> Result<S, Failed>
+    where
+        P: Everywhere + Arrow<In = Val<T>, Out = O>,
+        T: Event + Clone,
+        O: Carried + Listed + Queued,
+        S: Send + 'static,
+    {
         let state = (state, self.hash.take());
         let (state, failure) = match self.config.place {
             Place::Model => self.on_lists(pipeline, input, state, sink),
@@ -138,7 +200,8 @@ impl Runs {
                 self.ended("queues", ended)
             }
             Place::Rings => {
-                let handle = pipeline.start(&self.config.rings, input, state, sink).map_err(Failed::Run)?;
+                let rings = &self.config.rings;
+                let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
@@ -160,31 +223,24 @@ impl Runs {
     }
 
     /// By the model, a function of whole lists.
-    fn on_lists<P, T, O, B, S>(
+    fn on_lists<P, T, O, S>(
         &mut self,
         pipeline: &P,
         input: impl Source<T>,
         mut state: S,
-        sink: impl Fn(&mut S, SequenceNumber, &B),
+        sink: impl for<'a> Fn(&mut S, SequenceNumber, O::Ref<'a>),
     ) -> (Option<S>, Option<Failed>)
     where
         P: Modelled<T> + Arrow<In = Val<T>, Out = O>,
         T: Event,
-        O: Listed + Own<Owned = B>,
+        O: Listed + Own,
     {
         let input = Until(input, self.interrupts.clone()).values();
         // What prints a value is the user's code as well.
-        let ran = panics::of_pipeline(|| {
-            let slots = pipeline.model_slots(input);
-            let end = slots.len() - 1;
-            for (number, output) in (0..).zip(slots).filter_map(|(number, slot)| Some((number, slot?))) {
-                sink(&mut state, SequenceNumber(number), &output);
-            }
-            end
-        });
+        let ran = panics::of_pipeline(|| pipeline.model_each(input, |number, value| sink(&mut state, number, value)));
         match ran {
             Ok(end) => {
-                self.reports.push(stats::of_model(Some(end), None));
+                self.reports.push(stats::of_model(Some(end.0 as usize), None));
                 (Some(state), None)
             }
             Err(payload) => {

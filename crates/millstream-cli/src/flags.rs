@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Wc(OverFiles),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     Uppercase(OverFiles),
+    /// Put in front of every line how many spaces it has, up to 6, as `[spaces: N]`
+    Spaces(OverLines),
     /// Five items through stages that sleep, two of them side by side: what overlaps, and what does not
     Sleep(Sleep),
     /// Numbers without end through three maps, the third of which panics: what a failure looks like
@@ -42,6 +44,15 @@ pub(crate) struct OverFiles {
     pub(crate) files: Vec<OsString>,
     #[command(flatten)]
     pub(crate) run: Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverLines {
+    /// The longest line, with its end; K, M and G are powers of 1024. A longer one ends its file, and is told of
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
+    pub(crate) max_line: usize,
+    #[command(flatten)]
+    pub(crate) input: OverFiles,
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +235,7 @@ pub(crate) struct Planning {
 pub(crate) enum Program {
     Wc,
     Uppercase,
+    Spaces,
     Sleep,
     Panic,
     Idle,
@@ -232,6 +244,13 @@ pub(crate) enum Program {
     Pipe,
     /// Numbers with the time added to them: not the same twice, and so refused by `verify`
     HiddenClock,
+}
+
+impl Program {
+    /// Whether it reads files.
+    pub(crate) fn reads(self) -> bool {
+        matches!(self, Program::Wc | Program::Uppercase | Program::Spaces | Program::Pipe)
+    }
 }
 
 /// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0.

@@ -133,6 +133,7 @@ pub(crate) struct Until<X>(pub(crate) X, pub(crate) Interrupts);
 impl<T: millstream_core::Event, X: Source<T>> Source<T> for Until<X> {
     type Values = UntilValues<X::Values>;
     const WAITS: bool = X::WAITS;
+    const SLOTS: usize = X::SLOTS;
 
     fn values(self) -> Self::Values {
         UntilValues { values: self.0.values(), interrupts: self.1 }

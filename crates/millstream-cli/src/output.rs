@@ -2,6 +2,7 @@
 
 use crate::command::Outcome;
 use crate::message::{Complaints, cause};
+use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -10,18 +11,60 @@ use std::io::{ErrorKind, Write};
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
+    /// What was gathered and is not written: bytes of one block, side by side.
+    gathered: Option<Gathered>,
     complaints: Complaints,
+}
+
+/// What was gathered is output, however the run ended.
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// Where in memory the bytes are that were gathered, and the block that they are in.
+#[derive(Debug)]
+struct Gathered {
+    block: Block,
+    start: usize,
+    end: usize,
 }
 
 impl Output {
     /// What `command` comes to with standard output; where that cannot be opened, says so, and nothing is run.
     pub(crate) fn opened(complaints: &Complaints, command: impl FnOnce(Self) -> Outcome) -> Outcome {
         match stdio::output() {
-            Ok(file) => command(Output { file, complaints: complaints.clone() }),
+            Ok(file) => command(Output { file, gathered: None, complaints: complaints.clone() }),
             Err(error) => {
                 complaints.complain(&cause(&error));
                 Outcome::InputOrOutputFailed
             }
+        }
+    }
+
+    /// Writes a piece, with those beside it in its block: at the latest at the next [`flush`](Output::flush), and without a copy.
+    #[inline]
+    pub(crate) fn gather(&mut self, piece: Piece<'_>) {
+        let start = piece.text().as_ptr() as usize;
+        match &mut self.gathered {
+            Some(gathered) if gathered.end == start && gathered.block.is_same(piece.block()) => {
+                gathered.end += piece.len()
+            }
+            _ => self.gather_anew(piece, start),
+        }
+    }
+
+    fn gather_anew(&mut self, piece: Piece<'_>, start: usize) {
+        self.flush();
+        self.gathered = Some(Gathered { block: piece.block().clone(), start, end: start + piece.len() });
+    }
+
+    /// Writes what was gathered.
+    pub(crate) fn flush(&mut self) {
+        if let Some(Gathered { block, start, end }) = self.gathered.take() {
+            let first = start - block.as_ptr() as usize;
+            self.write(&block[first..first + (end - start)]);
         }
     }
 

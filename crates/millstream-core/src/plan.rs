@@ -96,6 +96,15 @@ impl Plan {
         self
     }
 
+    /// The same plan with a source whose ring has this many slots.
+    #[must_use]
+    pub fn with_source_capacity(mut self, slots: usize) -> Self {
+        for ring in self.rings.iter_mut().filter(|ring| ring.writer.is_none()).take(1) {
+            ring.capacity = Some(slots);
+        }
+        self
+    }
+
     /// Bytes of all rings together, without what values own on the heap, once capacities are known; `usize::MAX` if
     /// they are more than that.
     #[must_use]

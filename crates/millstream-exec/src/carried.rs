@@ -1,6 +1,6 @@
 use crate::Rings;
-use millstream_core::{Choice, Density, Event, Lens, Like, Masked, On, OneOf, Pair, Seen, Val};
-use millstream_ring::{Reader, Wire};
+use millstream_core::{Choice, Density, Event, Lens, Like, Masked, On, OneOf, Pair, Seen, Text, Val};
+use millstream_ring::{Kind, Reader, Wire};
 
 /// A shape that rings carry: every shape of this project. Nothing to implement.
 pub trait Carried: Wire + On<Rings, Edge = Reader<Self>> {}
@@ -27,6 +27,10 @@ impl<A: Wire> On<Rings> for Masked<A> {
 }
 
 impl<A: Wire, L: Lens<A>> On<Rings> for Seen<A, L> {
+    type Edge = Reader<Self>;
+}
+
+impl<T: Kind + ?Sized, D: Density> On<Rings> for Text<T, D> {
     type Edge = Reader<Self>;
 }
 

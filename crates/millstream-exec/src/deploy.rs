@@ -5,6 +5,7 @@ mod clock;
 mod dead_letter;
 mod keys;
 mod streams;
+mod text;
 
 use crate::group_stage::stateless_stage;
 use crate::keyed_stage::stateful_stage;

@@ -12,33 +12,46 @@ use std::time::Duration;
 pub struct Feed {
     thread: bool,
     tasklet: bool,
+    /// The most slots of its ring.
+    slots: usize,
     words: &'static str,
 }
 
 impl Feed {
     /// Everything is on the calling thread.
-    pub(crate) const BY_CALLER: Feed = Feed { thread: false, tasklet: true, words: "the calling thread runs it" };
+    pub(crate) fn by_caller(slots: usize) -> Self {
+        Feed { thread: false, tasklet: true, slots, words: "the calling thread runs it" }
+    }
 
     /// From a source of this type.
     #[must_use]
     pub fn source<T: Event, X: Source<T>>() -> Self {
         let words = match (X::WAITS, Feed::sweeps::<T>()) {
-            (false, _) => return Feed { thread: false, tasklet: true, words: "never waits, so a worker runs it" },
+            (false, _) => {
+                let words = "never waits, so a worker runs it";
+                return Feed { thread: false, tasklet: true, slots: X::SLOTS, words };
+            }
             (true, false) => "may wait, so it has a thread",
             (true, true) => "may wait, so it has a thread; a tasklet drops the values that were released",
         };
-        Feed { thread: true, tasklet: Feed::sweeps::<T>(), words }
+        Feed { thread: true, tasklet: Feed::sweeps::<T>(), slots: X::SLOTS, words }
     }
 
     /// From a [`Sender`](crate::Sender) of such values.
     #[must_use]
     pub fn sender<T: Event>() -> Self {
-        Feed { thread: true, tasklet: Feed::sweeps::<T>(), words: "a sender, on a thread of the program's" }
+        let words = "a sender, on a thread of the program's";
+        Feed { thread: true, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, words }
     }
 
     /// Whether a tasklet drops values that were released while nobody sends new ones.
     pub(crate) fn sweeps<T>() -> bool {
         std::mem::needs_drop::<T>()
+    }
+
+    /// How many slots its ring has in a run whose rings have so many.
+    pub(crate) fn slots(self, slots: usize) -> usize {
+        self.slots.min(slots)
     }
 
     /// Whether values come from a thread that is none of the workers.
@@ -159,7 +172,7 @@ impl Rings {
     /// ```
     #[must_use]
     pub fn explain(&self, plan: &Plan, feed: Feed) -> Explanation {
-        let plan = self.planned(plan.clone());
+        let plan = self.planned(plan.clone(), feed);
         let cores = usable_cores();
         let (shared, own_thread) = plan.tasklets();
         // The sink is one as well.

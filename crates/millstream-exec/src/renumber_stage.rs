@@ -35,9 +35,9 @@ struct RenumberStage<E: Expand<In: Wire>> {
 }
 
 /// The input's number at which user code was called last, and whether it has come back.
-struct At {
-    number: u64,
-    busy: bool,
+pub(crate) struct At {
+    pub(crate) number: u64,
+    pub(crate) busy: bool,
 }
 
 /// The outputs of some slots, one after the other.
@@ -77,7 +77,7 @@ impl<'b, E: Expand, I: Iterator<Item = Option<<E::In as millstream_core::Flow>::
 }
 
 /// What a part of a step came to.
-enum Part {
+pub(crate) enum Part {
     /// So many numbers were read or written.
     Moved(usize),
     /// There is no room for outputs, or for marks.
@@ -158,7 +158,7 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
 }
 
 /// Lays a mark of the input at the output's next number.
-fn lay<T: millstream_core::Event>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
+pub(crate) fn lay<T: millstream_core::Event>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
     *room = output.mark(mark.id).is_ok();
     *room
 }

@@ -1,5 +1,5 @@
 use crate::budget::Budgets;
-use crate::explain::Tunables;
+use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::placement::Controller;
 use crate::wait::{BackOff, Wait};
@@ -198,10 +198,10 @@ impl Rings {
             .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
     }
 
-    /// The plan with the rings that it gets here.
+    /// The plan with the rings that it gets here, behind a source.
     #[must_use]
-    pub fn planned(&self, plan: Plan) -> Plan {
-        plan.with_capacity(self.slots)
+    pub fn planned(&self, plan: Plan, feed: Feed) -> Plan {
+        plan.with_capacity(self.slots).with_source_capacity(feed.slots(self.slots))
     }
 
     pub(crate) fn tunables(&self) -> Tunables {

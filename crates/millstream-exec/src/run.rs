@@ -52,6 +52,39 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         wire(self, rings, source, Threads::Workers)?.start_into(rings, state, sink)
     }
 
+    /// As [`start`](Run::start), with a sink that may hold back what it was given: `pause` is called on its state once nothing
+    /// more is there for now, and at the end. So a sink can gather what it writes, and nobody waits for what is not written.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{Rings, Run};
+    /// use std::io::{BufWriter, Write};
+    /// let file = BufWriter::new(Vec::new());
+    /// let run = pipeline().start_pausing(
+    ///     &Rings::new(),
+    ///     1..=3,
+    ///     file,
+    ///     |file, _, n: &u64| writeln!(file, "{n}").unwrap(),
+    ///     |file| file.flush().unwrap(),
+    /// )?;
+    /// assert_eq!(run.wait()?.0.buffer().len(), 0);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Run::start). A panic of `pause` is a failure of the sink.
+    fn start_pausing<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        pause: impl FnMut(&mut S) + Send + 'static,
+    ) -> Result<Handle<S>, RunError> {
+        wire(self, rings, source, Threads::Workers)?.start_into_pausing(rings, state, sink, Some(Box::new(pause)))
+    }
+
     /// As [`start`](Run::start), fed by a [`Sender`].
     ///
     /// # Errors

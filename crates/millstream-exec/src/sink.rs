@@ -18,8 +18,14 @@ pub(crate) struct Sink<A: Wire, S, F> {
     user: Option<User<S, F>>,
     batch: usize,
     at_end: Option<u64>,
+    /// What is called when there is nothing to be read for now, and whether anything was since.
+    pause: Option<Pause<S>>,
+    read: bool,
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
+
+/// What a sink does when nothing more is there for now.
+pub(crate) type Pause<S> = Box<dyn FnMut(&mut S) + Send>;
 
 /// What a sink changes with every value.
 struct User<S, F> {
@@ -41,7 +47,20 @@ impl<S, F> User<S, F> {
 
 impl<A: Wire, S, F> Sink<A, S, F> {
     pub(crate) fn new(input: Reader<A>, state: S, f: F, batch: usize, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
-        Sink { input, user: Some(User { state, f, values: 0 }), batch, at_end: None, outcome }
+        let user = Some(User { state, f, values: 0 });
+        Sink { input, user, batch, at_end: None, pause: None, read: false, outcome }
+    }
+
+    pub(crate) fn pausing(mut self, pause: Option<Pause<S>>) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Nothing more is there for now.
+    fn pause(&mut self) {
+        if let (true, Some(pause), Some(user)) = (std::mem::take(&mut self.read), &mut self.pause, &mut self.user) {
+            pause(&mut user.state);
+        }
     }
 
     /// Leaves the state to whoever waits for it.
@@ -78,9 +97,13 @@ where
             left -= batch.len();
         }
         if left < self.batch {
+            self.read = true;
             return Progress::moved(self.batch - left);
         }
-        let Some(end) = self.input.end() else { return Progress::NONE };
+        let Some(end) = self.input.end() else {
+            self.pause();
+            return Progress::NONE;
+        };
         let numbers = end.number();
         self.at_end = Some(numbers.0);
         if let Some(value) = end.value() {
@@ -88,6 +111,8 @@ where
         }
         self.at_end = None;
         drop(end);
+        self.read = true;
+        self.pause();
         self.leave(numbers);
         Progress::ENDED
     }

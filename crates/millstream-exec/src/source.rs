@@ -27,6 +27,9 @@ pub trait Source<T: Event> {
     /// published at once; if not, a worker takes values from it in batches.
     const WAITS: bool;
 
+    /// The most slots that its ring should have. See [`few`].
+    const SLOTS: usize = usize::MAX;
+
     /// The iterator.
     fn values(self) -> Self::Values;
 }
@@ -56,6 +59,36 @@ impl<T: Event, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 
     fn values(self) -> I {
         self.0
+    }
+}
+
+/// A source whose ring has few slots. See [`few`].
+#[derive(Clone, Debug)]
+pub struct Few<X, const SLOTS: usize>(X);
+
+/// A source with `SLOTS` slots in its ring, or as many as the run's rings have if those are fewer: for values that are large
+/// by themselves, of which only a few should be alive at a time, as blocks of bytes. The rings behind it are as elsewhere.
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
+/// let bytes = pipeline().run_with(&Rings::new(), source::few::<4, _>(blocks), 0, |n, _, block: &Vec<u8>| *n += block.len())?;
+/// assert_eq!(bytes.0, 100 << 16);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+pub fn few<const SLOTS: usize, X>(source: X) -> Few<X, SLOTS> {
+    const { assert!(SLOTS.is_power_of_two(), "a ring's slots are a power of two") };
+    Few(source)
+}
+
+impl<T: Event, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
+    type Values = X::Values;
+    const WAITS: bool = X::WAITS;
+    const SLOTS: usize = SLOTS;
+
+    fn values(self) -> X::Values {
+        self.0.values()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::machine::{Cores, usable_cores};
 use crate::placement::Controller;
 use crate::pool::{Pool, shared_seats};
 use crate::shared::Shared;
-use crate::sink::Sink;
+use crate::sink::{Pause, Sink};
 use crate::source::SourceTasklet;
 use crate::wait::Patience;
 use crate::worker::work;
@@ -52,7 +52,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     let values = source.values();
-    let feeding = if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::BY_CALLER };
+    let feeding = if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(X::SLOTS) };
     let outside = feeding.has_thread();
     let mut feed = None;
     let wired = wire_behind(pipeline, rings, threads, feeding, |producer, wiring| {
@@ -111,13 +111,13 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     rings.check()?;
-    let plan = rings.planned(pipeline.plan());
+    let plan = rings.planned(pipeline.plan(), feeding);
     rings.check_memory(&plan)?;
     let ring_bytes = plan.bytes().unwrap_or(0);
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
     let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable)));
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
-    let (producer, input) = ring::<T, Full>(rings.slots()).expect("the options were checked");
+    let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
     let end_source = source(producer, &mut wiring).map(|output| Arc::new(output) as EndSource);
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
@@ -177,9 +177,21 @@ impl<A: Carried> Wired<Reader<A>> {
         state: S,
         f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
+        self.start_into_pausing(rings, state, f, None)
+    }
+
+    /// As [`start_into`](Wired::start_into), with something to do when nothing more is there for now.
+    pub(crate) fn start_into_pausing<S: Send + 'static>(
+        self,
+        rings: &Rings,
+        state: S,
+        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
+        pause: Option<Pause<S>>,
+    ) -> Result<Handle<S>, RunError> {
         let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let outcome = Arc::new(Mutex::new(None));
-        wiring.end("sink", Box::new(Sink::new(output, state, f, rings.most(), outcome.clone())));
+        let sink = Sink::new(output, state, f, rings.most(), outcome.clone()).pausing(pause);
+        wiring.end("sink", Box::new(sink));
         let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;
         Ok(Handle { started, outcome })

@@ -1,8 +1,8 @@
-use crate::block::Pool;
 use crate::{Block, Failure};
+use millstream_core::text::BlockPool;
 use std::io::{ErrorKind, Read};
 
-/// The bytes of a reader, as owned blocks.
+/// The bytes of a reader, as owned blocks, whose memory is used again once nobody has them any more.
 ///
 /// One read makes one block: what a read brings is passed on at once, however little, so that a line typed at a
 /// terminal is not held back until a block is full. An interrupted read is repeated. An error ends the iterator and is
@@ -11,7 +11,8 @@ use std::io::{ErrorKind, Read};
 pub struct Blocks<R> {
     /// None once the stream has ended: a terminal could be read beyond its end.
     reader: Option<R>,
-    pool: Pool,
+    size: usize,
+    pool: BlockPool,
     failure: Failure,
 }
 
@@ -33,7 +34,7 @@ impl<R: Read> Blocks<R> {
     /// If `size` is 0.
     pub fn with_size(reader: R, size: usize) -> Self {
         assert!(size > 0, "a block needs room for at least one byte");
-        Blocks { reader: Some(reader), pool: Pool::new(size), failure: Failure::default() }
+        Blocks { reader: Some(reader), size, pool: BlockPool::new(size), failure: Failure::default() }
     }
 
     /// Where an error of the reader is kept.
@@ -47,11 +48,12 @@ impl<R: Read> Iterator for Blocks<R> {
 
     fn next(&mut self) -> Option<Block> {
         let reader = self.reader.as_mut()?;
-        let mut buffer = self.pool.take();
+        let mut draft = self.pool.draft();
+        draft.bytes.resize(self.size, 0);
         loop {
-            match reader.read(&mut buffer) {
+            match reader.read(&mut draft.bytes) {
                 Ok(0) => break,
-                Ok(filled) => return Some(self.pool.block(buffer, filled)),
+                Ok(filled) => return Some(self.pool.finish(draft, filled)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.failure.keep(error);

@@ -1,8 +1,8 @@
 //! Where streams begin and end: bytes in blocks from files and standard input, ticks, counts over bytes, and files to
 //! write to.
 //!
-//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`] or
-//! [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow) or
+//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`],
+//! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow) or
 //! [standard input](stdio::input); and [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
 //! error that ended either is kept in its [`Failure`], whatever the reader.
 //!
@@ -20,7 +20,6 @@
 //! assert_eq!(words.count(), 6);
 //! ```
 
-mod block;
 mod blocks;
 mod failure;
 mod file_sink;
@@ -31,8 +30,8 @@ mod named;
 pub mod stdio;
 pub mod text;
 pub mod time;
+mod whole_blocks;
 
-pub use block::Block;
 pub use blocks::Blocks;
 pub use failure::Failure;
 pub use file_sink::{FileSink, FileSinkOptions, Position, SyncPolicy};
@@ -41,3 +40,5 @@ pub use files::Files;
 pub use files::matching;
 pub use follow::{Follow, FollowStopper};
 pub use line_blocks::LineBlocks;
+pub use millstream_core::text::Block;
+pub use whole_blocks::{Framing, WholeBlocks};

@@ -1,6 +1,11 @@
+use crate::batch::Batch;
 use crate::producer::Producer;
+use crate::text::{Kind, Passing, Pen, Run, Span};
 use crate::vectorised::{Loop, vectorised};
-use millstream_core::{Event, SequenceNumber};
+use crate::view::Wire;
+use millstream_core::pipe::Parting;
+use millstream_core::text::Writer;
+use millstream_core::{Density, Event, OfPieces, SequenceNumber};
 
 /// Free slots, claimed by the producer: write them in order, then publish.
 ///
@@ -11,11 +16,13 @@ pub struct Claim<'p, S: Event> {
     producer: &'p mut Producer<S>,
     len: usize,
     written: usize,
+    /// How far behind what is written a run of text has come that is being written.
+    ahead: usize,
 }
 
 impl<'p, S: Event> Claim<'p, S> {
     pub(crate) fn new(producer: &'p mut Producer<S>, len: usize) -> Self {
-        Claim { producer, len, written: 0 }
+        Claim { producer, len, written: 0, ahead: 0 }
     }
 
     /// The first claimed number.
@@ -90,6 +97,82 @@ impl<'p, S: Event> Claim<'p, S> {
         n
     }
 
+    /// Writes the next slots: what `f` writes at every slot of this batch, in order, as far as both go and the pen has room.
+    /// Empty ones where it says false. Returns how many those were.
+    ///
+    /// If `f` panics, none of them is written.
+    #[inline]
+    pub fn write_text<F: Wire, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        batch: &Batch<'_, F>,
+        pen: &mut Pen<T>,
+        f: impl FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
+    ) -> usize {
+        let n = pen.room(self.producer.shared.swept(), batch.len().min(self.len - self.written));
+        self.text_run::<T, D>(pen, |pen, run, ahead| vectorised(pen, WriteText { run, n, batch, f, ahead }))
+    }
+
+    /// Has `fill` write the next slots, as long as there are any and the pen has room: pieces that lie in blocks already, and
+    /// empty ones. Returns how many those were.
+    ///
+    /// If `fill` panics, none of them is written.
+    #[inline]
+    pub fn pass_on<'b, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        pen: &mut Pen<T>,
+        fill: impl FnOnce(&mut Passing<'_, 'b, T, D>),
+    ) -> usize
+    where
+        T: 'b,
+    {
+        let n = pen.room(self.producer.shared.swept(), self.len - self.written);
+        self.text_run::<T, D>(pen, |pen, run, _| pen.pass_on(run, n, false, fill))
+    }
+
+    /// As [`pass_on`](Claim::pass_on): the part that goes on of every slot of this batch, in order, and an empty one where there
+    /// is none, as far as both go and the pen has room.
+    #[inline]
+    pub fn pass_on_parts<F, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        batch: &Batch<'_, F>,
+        pen: &mut Pen<T>,
+        parting: &impl Parting<In = F, Kind = T>,
+    ) -> usize
+    where
+        F: Wire + OfPieces,
+    {
+        let n = pen.room(self.producer.shared.swept(), batch.len().min(self.len - self.written));
+        let chunk = batch.chunk();
+        self.text_run::<T, D>(pen, |pen, run, ahead| {
+            pen.pass_on(run, n, false, |slots| {
+                for i in 0..n {
+                    if slots.is_full() {
+                        break;
+                    }
+                    *ahead = i;
+                    // SAFETY: `n` is no more than the batch's length.
+                    let slot = unsafe { F::at(&chunk, i) };
+                    slots.put(slot.and_then(|value| parting.part(value)));
+                }
+            })
+        })
+    }
+
+    /// Has `fill` write the next slots; it says how many, and while it is at it how far it has come.
+    #[inline(always)]
+    fn text_run<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        pen: &mut Pen<T>,
+        fill: impl FnOnce(&mut Pen<T>, Run<'_, T, D>, &mut usize) -> u64,
+    ) -> usize {
+        // SAFETY: these numbers are claimed, as in `write`, and `fill` writes no more than are left.
+        let run = unsafe { Run::new(&self.producer.shared.slots, self.producer.next + self.written as u64) };
+        let written = fill(pen, run, &mut self.ahead) as usize;
+        self.ahead = 0;
+        self.written += written;
+        written
+    }
+
     /// Shows what was written to every reader, and gives the other slots back.
     #[inline]
     pub fn publish(self) {
@@ -112,6 +195,31 @@ impl<S: Event, I: Iterator<Item = S>> Loop<I> for Extend<'_, '_, S> {
     }
 }
 
+struct WriteText<'c, 'b, 'r, F: Wire, T: Kind + ?Sized, D: Density, G> {
+    run: Run<'c, T, D>,
+    n: usize,
+    batch: &'b Batch<'r, F>,
+    f: G,
+    ahead: &'c mut usize,
+}
+
+impl<F: Wire, T: Kind + ?Sized, D: Density, G> Loop<Pen<T>> for WriteText<'_, '_, '_, F, T, D, G>
+where
+    G: FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
+{
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(mut self, pen: &mut Pen<T>) -> u64 {
+        let chunk = self.batch.chunk();
+        pen.write(self.run, self.n, false, |i, out| {
+            *self.ahead = i;
+            // SAFETY: `n` is no more than the batch's length.
+            (self.f)(unsafe { F::at(&chunk, i) }, out)
+        })
+    }
+}
+
 /// Counts the slots that a `fill` has written, also when its function panics.
 struct Count<'a> {
     n: usize,
@@ -128,7 +236,7 @@ impl Drop for Count<'_> {
 impl<S: Event> Drop for Claim<'_, S> {
     fn drop(&mut self) {
         let next = self.producer.next;
-        self.producer.abandoned = Some(next + self.written as u64);
+        self.producer.abandoned = Some(next + (self.written + self.ahead) as u64);
         // SAFETY: this claim wrote the values, and no reader looks at a number that is not published.
         unsafe { self.producer.shared.slots.drop_values(next..next + self.written as u64) };
     }

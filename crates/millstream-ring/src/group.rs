@@ -12,10 +12,11 @@ use crate::member::Member;
 use crate::reader::Reader;
 use crate::shared::{Published, Shared};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
-use crate::view::{HiddenGate, View, Wire};
+use crate::text::{Kind, Span};
+use crate::view::{HiddenGate, OneRing, View, Wire};
 use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
-use millstream_core::{Density, Event, Val};
+use millstream_core::{Density, Event, Text, Val};
 
 /// The floor of a member that works on nothing.
 const IDLE: u64 = u64::MAX;
@@ -137,19 +138,46 @@ impl GroupState {
 /// If `k` is 0.
 #[expect(clippy::type_complexity, reason = "the members and the reader of their output")]
 pub fn group<F: Wire, T: Event, D: Density>(
-    mut input: Reader<F>,
+    input: Reader<F>,
     k: usize,
     capacity: usize,
 ) -> Result<(Vec<Member<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
+    group_of(input, k, capacity)
+}
+
+/// As [`group`], of text.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Panics
+///
+/// As [`group`].
+#[expect(clippy::type_complexity, reason = "the members and the reader of their output")]
+pub fn text_group<F: Wire, T: Kind + ?Sized, D: Density>(
+    input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<Member<F, D::Slot<Span<T>>>>, Reader<Text<T, D>>), CapacityError> {
+    group_of(input, k, capacity)
+}
+
+#[expect(clippy::type_complexity, reason = "the members and the reader of their output")]
+fn group_of<F: Wire, B: OneRing>(
+    mut input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<Member<F, B::Slot>>, Reader<B>), CapacityError> {
     assert!(k >= 1, "a group needs at least one member");
     let state = Arc::new(GroupState::new(k, input.position));
-    let shared = Shared::<D::Slot<T>>::new(capacity, input.position, Published::Group(state.clone()))?;
+    let shared = Shared::<B::Slot>::new(capacity, input.position, Published::Group(state.clone()))?;
     if input.ended() {
         shared.set_end(input.view.end(), false);
     }
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
     let view = Arc::new(input.view);
-    let output = reader_at::<T, D>(&shared, input.position);
+    let output = reader_at::<B>(&shared, input.position);
     let members = (0..k).map(|index| Member::new(index, view.clone(), shared.clone(), state.clone())).collect();
     Ok((members, output))
 }

@@ -2,8 +2,11 @@ use crate::gate::Gating;
 use crate::group::GroupState;
 use crate::shared::Shared;
 use crate::sync::{Arc, lock, try_lock};
+use crate::text::{Kind, Pen, Run, Span};
 use crate::view::{View, Wire};
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::pipe::Parting;
+use millstream_core::text::Writer;
+use millstream_core::{Density, Event, OfPieces, SequenceNumber};
 
 /// One of k tasklets that share an input and an output ring.
 ///
@@ -40,24 +43,91 @@ impl<F: Wire, S: Event> Member<F, S> {
     /// As [`fill`](Member::fill), for members whose readers park: `hid` is called if this member, while it was competing for
     /// a run, may have hidden finished numbers from somebody who looked, so that whoever parked looks again.
     pub fn fill_or_tell(&mut self, max: usize, hid: impl FnOnce(), f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
+        let Some((first, len)) = self.claim(max, hid) else { return 0 };
+        self.fill_run(first, len, f);
+        self.group.finish(self.index);
+        len
+    }
+
+    /// As [`fill_or_tell`](Member::fill_or_tell), with what `f` writes at every slot; an empty one where it says false.
+    pub fn write_text<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        max: usize,
+        pen: &mut Pen<T>,
+        hid: impl FnOnce(),
+        mut f: impl FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
+    ) -> usize {
+        self.text_run::<T, D>(max, pen, hid, |pen, run, len, chunk, visited| {
+            pen.write(run, len, true, |i, out| {
+                *visited = i;
+                // SAFETY: less than the length of the run.
+                f(unsafe { F::at(&chunk, i) }, out)
+            })
+        })
+    }
+
+    /// As [`fill_or_tell`](Member::fill_or_tell), with the part that goes on of every slot, which lies in a block already; an
+    /// empty slot where there is none.
+    pub fn pass_on<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        max: usize,
+        pen: &mut Pen<T>,
+        hid: impl FnOnce(),
+        parting: &impl Parting<In = F, Kind = T>,
+    ) -> usize
+    where
+        F: OfPieces,
+    {
+        self.text_run::<T, D>(max, pen, hid, |pen, run, len, chunk, visited| {
+            pen.pass_on(run, len, true, |slots| {
+                for i in 0..len {
+                    *visited = i;
+                    // SAFETY: less than the length of the run.
+                    let slot = unsafe { F::at(&chunk, i) };
+                    slots.put(slot.and_then(|value| parting.part(value)));
+                }
+            })
+        })
+    }
+
+    /// Claims a run and has `fill` write it: all of it, or it panics.
+    fn text_run<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+        &mut self,
+        max: usize,
+        pen: &mut Pen<T>,
+        hid: impl FnOnce(),
+        fill: impl FnOnce(&mut Pen<T>, Run<'_, T, D>, usize, F::Chunk<'_>, &mut usize) -> u64,
+    ) -> usize {
+        self.sweep();
+        let room = pen.room(self.output.swept(), max);
+        let Some((first, len)) = self.claim(room, hid) else { return 0 };
+        // SAFETY: as in `fill_run`.
+        let chunk = unsafe { self.input.chunk(first) };
+        let mut visited = Visited { first, at: 0, abandoned: &mut self.abandoned };
+        // SAFETY: the run is this member's; there was room below its end, so every reader has released what was in its
+        // cells, and it was dropped; and no reader sees it before the run is finished.
+        let run = unsafe { Run::new(&self.output.slots, first) };
+        let written = fill(pen, run, len, chunk, &mut visited.at);
+        assert_eq!(written, len as u64, "a run is filled as a whole");
+        std::mem::forget(visited);
+        self.group.finish(self.index);
+        len
+    }
+
+    /// Claims a run of at most `max` numbers, if there is one that is published, unclaimed, and has room in the output.
+    fn claim(&mut self, max: usize, hid: impl FnOnce()) -> Option<(u64, usize)> {
         if self.abandoned.is_some() || max == 0 {
-            return 0;
+            return None;
         }
         self.seen = self.seen.max(self.input.cursor());
         let limit = self.seen.min(self.input.end()).min(self.room());
         if self.group.taken() >= limit || !self.copy_marks() {
-            return 0;
+            return None;
         }
         let (input, members) = (&self.input, self.group.members());
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(members).min(max as u64));
-        match self.group.claim(self.index, limit, len, hid) {
-            None => 0,
-            Some((first, len)) => {
-                self.fill_run(first, len as usize, f);
-                self.group.finish(self.index);
-                len as usize
-            }
-        }
+        let (first, len) = self.group.claim(self.index, limit, len, hid)?;
+        Some((first, len as usize))
     }
 
     fn fill_run(&mut self, first: u64, len: usize, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
@@ -169,6 +239,19 @@ impl<F: Wire, S: Event> Member<F, S> {
     #[must_use]
     pub fn taken(&self) -> SequenceNumber {
         SequenceNumber(self.group.taken())
+    }
+}
+
+/// Notes where a run of text was when its function panicked.
+struct Visited<'m> {
+    first: u64,
+    at: usize,
+    abandoned: &'m mut Option<u64>,
+}
+
+impl Drop for Visited<'_> {
+    fn drop(&mut self) {
+        *self.abandoned = Some(self.first + self.at as u64);
     }
 }
 

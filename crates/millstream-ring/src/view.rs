@@ -5,7 +5,7 @@ mod masked;
 mod seen;
 mod zip;
 
-pub use leaf::Leaf;
+pub use leaf::{Leaf, OneRing};
 pub use masked::MaskedView;
 pub use seen::SeenView;
 pub use zip::ZipView;

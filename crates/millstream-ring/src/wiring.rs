@@ -3,7 +3,9 @@ use crate::producer::{Producer, leaf_at};
 use crate::reader::Reader;
 use crate::shared::{Published, Shared};
 use crate::sync::Arc;
-use millstream_core::{Density, Event, Val};
+use crate::text::{Kind, Span};
+use crate::view::OneRing;
+use millstream_core::{Density, Event, Text, Val};
 use std::marker::PhantomData;
 
 /// A ring that has not started: readers made here see it from number 0 on.
@@ -49,7 +51,7 @@ impl<T: Event, D: Density> Wiring<T, D> {
 }
 
 /// A reader from number `position` on, which must be the number that is published next.
-pub(crate) fn reader_at<T: Event, D: Density>(shared: &Arc<Shared<D::Slot<T>>>, position: u64) -> Reader<Val<T, D>> {
+pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64) -> Reader<F> {
     let (gate, leaf) = leaf_at(shared, position);
     shared.gates.add(gate);
     Reader::new(leaf, position)
@@ -65,6 +67,20 @@ pub fn ring<T: Event, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T
     let wiring = Wiring::<T, D>::new(capacity)?;
     let reader = wiring.reader();
     Ok((wiring.start(), reader))
+}
+
+/// As [`ring`], of text: what fills its slots is a [`Pen`](crate::Pen).
+///
+/// # Errors
+///
+/// If `capacity` is not a power of two, and at least 1.
+#[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+pub fn text_ring<T: Kind + ?Sized, D: Density>(
+    capacity: usize,
+) -> Result<(Producer<D::Slot<Span<T>>>, Reader<Text<T, D>>), CapacityError> {
+    let shared = Shared::new(capacity, 0, Published::producer(0))?;
+    let reader = reader_at::<Text<T, D>>(&shared, 0);
+    Ok((Producer::new(shared), reader))
 }
 
 impl<T: Event, D: Density> std::fmt::Debug for Wiring<T, D> {

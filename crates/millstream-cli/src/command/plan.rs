@@ -1,13 +1,14 @@
 use super::copying::{five, summed};
 use super::hidden_clock::stamped;
 use super::sleep::{NAP, sleep};
-use super::{Outcome, idle::idle, panic::panicking, pipe, uppercase::uppercase, wc::pipelines};
+use super::{Outcome, idle::idle, panic::panicking, pipe, spaces, uppercase::uppercase, wc::pipelines};
+use crate::deploy::BLOCKS;
 use crate::flags::Program;
 use crate::input::Joined;
 use crate::message::Complaints;
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
-use millstream_exec::source::Ready;
+use millstream_exec::source::{Few, Ready};
 use millstream_exec::{Explanation, Feed, Rings};
 use millstream_io::{Block, Blocks, LineBlocks};
 use std::fs::File;
@@ -38,7 +39,7 @@ impl PlanCommand {
     fn feed(&self) -> Feed {
         match self.program {
             Program::Wc => Feed::source::<Block, Blocks<File>>(),
-            Program::Uppercase => Feed::source::<Block, Joined>(),
+            Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
             Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
             Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
             Program::Pipe => Feed::source::<Block, LineBlocks<File>>(),
@@ -51,6 +52,7 @@ impl PlanCommand {
             (Program::Wc, 1) => pipelines::whole().plan(),
             (Program::Wc, shards) => pipelines::sharded(shards).plan(),
             (Program::Uppercase, shards) => uppercase(shards).plan(),
+            (Program::Spaces, shards) => spaces::spaces(shards).plan(),
             (Program::Sleep, shards) => sleep(shards, NAP).plan(),
             // The stages are the same wherever it fails.
             (Program::Panic, shards) => panicking(0, shards).plan(),
@@ -66,7 +68,7 @@ impl PlanCommand {
 impl HowToShow {
     /// Prints the plan of a pipeline that is fed like this.
     pub(crate) fn show(&self, plan: Plan, feed: Feed) -> Outcome {
-        let plan = self.rings.planned(plan);
+        let plan = self.rings.planned(plan, feed);
         let explanation = self.explain.then(|| self.rings.explain(&plan, feed));
         let text = if self.json { json(&plan, explanation) } else { words(&plan, explanation) };
         Output::opened(&Complaints::of("plan"), |mut output| {

@@ -4,9 +4,9 @@ use crate::deploy::Runs;
 use crate::input::Joined;
 use crate::message::Complaints;
 use crate::output::Output;
-use millstream_core::{Arrow, Val, pipeline};
+use millstream_core::text::Block;
+use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
 use millstream_exec::Everywhere;
-use millstream_io::Block;
 use std::ffi::OsString;
 
 /// `uppercase`: all files as one stream.
@@ -18,8 +18,10 @@ pub(crate) struct Uppercase {
 }
 
 /// Each block with a to z as A to Z. No other byte changes, whatever its encoding.
-pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val<Vec<u8>>> {
-    pipeline::<Block>().shard(shards, |p| p.map(|block: &Block| block.to_ascii_uppercase()).named("uppercase"))
+pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
+    pipeline::<Block>().shard(shards, |p| {
+        p.map_bytes(|block, out| out.extend_with(block.iter().map(u8::to_ascii_uppercase))).named("uppercase")
+    })
 }
 
 impl Uppercase {
@@ -28,7 +30,7 @@ impl Uppercase {
         Output::opened(&complaints, |output| {
             let input = Joined::new(self.files, complaints.clone());
             let mut runs = Runs::new(self.run, complaints.clone());
-            match runs.run(&uppercase(self.shards), input, output, |output, bytes: &Vec<u8>| output.write(bytes)) {
+            match runs.write(&uppercase(self.shards), input, output) {
                 Ok(_) => runs.finish(),
                 Err(error) => runs.fail(&error),
             }

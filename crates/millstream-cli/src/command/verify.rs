@@ -66,10 +66,12 @@ pub(crate) enum NotVerified {
 impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
-        let reads = matches!(self.program, Program::Wc | Program::Uppercase | Program::Pipe);
         verified(&complaints, || {
-            let input: Vec<Block> =
-                if reads { Joined::new(self.files, complaints.clone()).collect() } else { Vec::new() };
+            let input: Vec<Block> = match self.program {
+                Program::Spaces => Joined::lines(self.files, Block::MOST, complaints.clone()).collect(),
+                program if program.reads() => Joined::new(self.files, complaints.clone()).collect(),
+                _ => Vec::new(),
+            };
             (1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect()
         })
     }

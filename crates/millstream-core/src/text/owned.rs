@@ -23,7 +23,7 @@ impl<T: Textual + ?Sized> OwnedPiece<T> {
     #[must_use]
     pub fn new(block: &Block) -> Self {
         let text = T::of(block).expect("a block of this kind");
-        Piece::within(text, block).expect("all of it").into()
+        Piece::of(text, block).into()
     }
 
     /// What a stage gets of it.
@@ -34,7 +34,7 @@ impl<T: Textual + ?Sized> OwnedPiece<T> {
         let start = self.start as usize;
         let bytes = &self.block[start..start + self.len as usize];
         let text = T::of(bytes).expect("it was of this kind when it was made");
-        Piece::within(text, &self.block).expect("it is a part of its block")
+        Piece::of(text, &self.block)
     }
 }
 

@@ -98,13 +98,12 @@ impl<'a> Piece<'a, str> {
 }
 
 impl<'a, T: Textual + ?Sized> Piece<'a, T> {
-    /// A part of a block that is already known to be of this kind; none if the block has no such part.
+    /// A part of a block that is already known to be one: nothing is looked at.
     #[doc(hidden)]
     #[must_use]
     #[inline(always)]
-    pub fn within(text: &'a T, block: &'a Block) -> Option<Self> {
-        let piece = Piece { text, block };
-        piece.checked_start().map(|_| piece)
+    pub fn of(text: &'a T, block: &'a Block) -> Self {
+        Piece { text, block }
     }
 
     /// What it says, for as long as the slot is lent.
@@ -126,11 +125,6 @@ impl<'a, T: Textual + ?Sized> Piece<'a, T> {
     #[inline(always)]
     pub fn start(self) -> usize {
         self.text.bytes().as_ptr() as usize - self.block.as_ptr() as usize
-    }
-
-    fn checked_start(self) -> Option<usize> {
-        let (bytes, block) = (self.text.bytes().as_ptr_range(), self.block.as_ptr_range());
-        (block.start <= bytes.start && bytes.end <= block.end).then(|| self.start())
     }
 
     /// A part of it, by its bytes; none where it has no such part. No byte is copied.

@@ -6,6 +6,7 @@ mod dead_letter;
 mod feedback;
 mod keys;
 mod streams;
+mod text;
 
 use super::copy::{copied, drained, split, zipped};
 use super::keyed::{owning_stateful_stage, stateful_stage};

@@ -53,6 +53,7 @@ where
 {
     type Values = InTime<X::Values, K, T, F>;
     const WAITS: bool = X::WAITS;
+    const SLOTS: usize = X::SLOTS;
 
     fn values(self) -> Self::Values {
         let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.values())).collect();

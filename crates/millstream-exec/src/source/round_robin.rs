@@ -29,6 +29,7 @@ pub fn round_robin<X>(sources: impl IntoIterator<Item = X>) -> RoundRobin<X> {
 impl<T: Event, X: Source<T>> Source<T> for RoundRobin<X> {
     type Values = InTurn<X::Values>;
     const WAITS: bool = X::WAITS;
+    const SLOTS: usize = X::SLOTS;
 
     fn values(self) -> Self::Values {
         InTurn { turns: self.sources.into_iter().map(Source::values).collect() }

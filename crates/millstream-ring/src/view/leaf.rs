@@ -4,7 +4,8 @@ use crate::producer::leaf_at;
 use crate::shared::Shared;
 use crate::slots::Slice;
 use crate::sync::{Arc, Ordering};
-use millstream_core::{Density, Event, Flow, Val};
+use crate::text::{Kind, Span};
+use millstream_core::{Density, Event, Text, Val};
 
 /// A view of one ring.
 pub struct Leaf<S: Event> {
@@ -49,7 +50,25 @@ impl<S: Event> Leaf<S> {
 
 impl<S: Event> Sealed for Leaf<S> {}
 
+/// A shape that lies in one ring. Sealed.
+pub trait OneRing: for<'a> Wire<View = Leaf<Self::Slot>, Chunk<'a> = Slice<'a, Self::Slot>> {
+    /// What a slot of the ring stores.
+    type Slot: Event;
+    /// What a slot holds.
+    #[doc(hidden)]
+    fn peek<'a>(slot: &'a Self::Slot) -> Option<Self::Ref<'a>>;
+}
+
 impl<T: Event, D: Density> Sealed for Val<T, D> {}
+
+impl<T: Event, D: Density> OneRing for Val<T, D> {
+    type Slot = D::Slot<T>;
+
+    #[inline(always)]
+    fn peek<'a>(slot: &'a D::Slot<T>) -> Option<Self::Ref<'a>> {
+        D::peek(slot)
+    }
+}
 
 impl<T: Event, D: Density> Wire for Val<T, D> {
     type View = Leaf<D::Slot<T>>;
@@ -62,7 +81,29 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
     }
 }
 
-impl<T: Event, D: Density> View<Val<T, D>> for Leaf<D::Slot<T>> {
+impl<T: Kind + ?Sized, D: Density> Sealed for Text<T, D> {}
+
+impl<T: Kind + ?Sized, D: Density> OneRing for Text<T, D> {
+    type Slot = D::Slot<Span<T>>;
+
+    #[inline(always)]
+    fn peek<'a>(slot: &'a D::Slot<Span<T>>) -> Option<Self::Ref<'a>> {
+        D::peek(slot).map(Span::lend)
+    }
+}
+
+impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
+    type View = Leaf<D::Slot<Span<T>>>;
+    type Chunk<'a> = Slice<'a, D::Slot<Span<T>>>;
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        D::peek(unsafe { chunk.get(i) }).map(Span::lend)
+    }
+}
+
+impl<F: OneRing> View<F> for Leaf<F::Slot> {
     #[inline(always)]
     fn cursor(&self) -> u64 {
         self.shared.cursor()
@@ -79,17 +120,17 @@ impl<T: Event, D: Density> View<Val<T, D>> for Leaf<D::Slot<T>> {
     }
 
     #[inline(always)]
-    unsafe fn chunk<'a>(&self, from: u64) -> Slice<'a, D::Slot<T>> {
+    unsafe fn chunk<'a>(&self, from: u64) -> Slice<'a, F::Slot> {
         // SAFETY: the caller's contract.
         unsafe { self.shared.slots.slice(from) }
     }
 
-    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Val<T, D> as Flow>::Ref<'a>> {
-        if D::FULL {
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<F::Ref<'a>> {
+        if F::Density::FULL {
             return None;
         }
         // SAFETY: the caller's contract.
-        D::peek(unsafe { self.end_slot(end) }?)
+        F::peek(unsafe { self.end_slot(end) }?)
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 use super::trace::Trace;
 use super::ways::{Place, Way};
 use millstream_core::model::Listed;
-use millstream_core::{Arrow, Event, Flow, Model, Own, Plan, Val};
+use millstream_core::text::{Block, Piece};
+use millstream_core::{Arrow, Event, Flow, Model, Own, Plan, SequenceNumber, Val};
 use millstream_exec::{Carried, Everywhere, Queued, RunError, Runner, source::ready};
 use std::borrow::Cow;
 
@@ -29,14 +30,36 @@ impl Edge {
         O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
         B: Event,
     {
+        Edge::noted(pipeline, input, move |trace, number, value: &B| trace.slot(number, &bytes(value)))
+    }
+
+    /// As [`new`](Edge::new), of one whose output is text.
+    pub(crate) fn text<P, O>(pipeline: P, input: Vec<Block>) -> Self
+    where
+        P: Everywhere + Arrow<In = Val<Block>, Out = O>,
+        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+    {
+        Edge::noted(pipeline, input, |trace, number, piece: Piece<'_>| trace.slot(number, &piece))
+    }
+
+    fn noted<T, P, O>(
+        pipeline: P,
+        input: Vec<T>,
+        note: impl for<'a> Fn(&mut Trace, SequenceNumber, O::Ref<'a>) + Clone + Send + 'static,
+    ) -> Self
+    where
+        T: Event + Clone,
+        P: Everywhere + Arrow<In = Val<T>, Out = O>,
+        O: Carried + Listed + Queued,
+    {
         let plan = pipeline.plan();
         let trace = move |way: &Way| {
-            let (p, input, bytes) = (&pipeline, input.clone(), bytes.clone());
+            let (p, input, note) = (&pipeline, input.clone(), note.clone());
             match way.place {
-                Place::Model => traced(&Model, p, input, bytes),
-                Place::Inline { ring, batch } => traced(&Place::inline(ring, batch), p, input, bytes),
-                Place::Queues { ring } => traced(&Place::queues(ring), p, input, bytes),
-                Place::Rings { workers, ring, batch } => traced(&Place::rings(workers, ring, batch), p, input, bytes),
+                Place::Model => traced(&Model, p, input, note),
+                Place::Inline { ring, batch } => traced(&Place::inline(ring, batch), p, input, note),
+                Place::Queues { ring } => traced(&Place::queues(ring), p, input, note),
+                Place::Rings { workers, ring, batch } => traced(&Place::rings(workers, ring, batch), p, input, note),
             }
         };
         let name = writer(&plan).to_owned();
@@ -55,19 +78,12 @@ fn writer(plan: &Plan) -> &str {
     stage.map_or("source", |stage| &plan.stages[stage].name)
 }
 
-fn traced<T, P, O, B, R>(
+fn traced<T: Event, P: Arrow<In = Val<T>>, R: Runner<T, P>>(
     on: &R,
     pipeline: &P,
     input: Vec<T>,
-    bytes: impl Fn(&B) -> Cow<'_, [u8]> + Send + 'static,
-) -> Result<Trace, RunError>
-where
-    T: Event,
-    P: Arrow<In = Val<T>, Out = O>,
-    O: for<'a> Flow<Ref<'a> = &'a B>,
-    R: Runner<T, P>,
-{
-    let note = move |trace: &mut Trace, number, value: &B| trace.slot(number, &bytes(value));
+    note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+) -> Result<Trace, RunError> {
     let (trace, end) = on.run(pipeline, ready(input), Trace::default(), note)?;
     Ok(trace.ended_at(end))
 }

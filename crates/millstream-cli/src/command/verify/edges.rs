@@ -4,7 +4,7 @@ use super::Edge;
 use crate::command::copying::{five, summed};
 use crate::command::hidden_clock::{squared, stamped};
 use crate::command::wc::pipelines;
-use crate::command::{idle::idle, panic, pipe, sleep, uppercase::uppercase};
+use crate::command::{idle::idle, panic, pipe, sleep, spaces, uppercase::uppercase};
 use crate::deploy::Hashed;
 use crate::flags::Program;
 use millstream_core::model::Listed;
@@ -32,7 +32,10 @@ fn numbers(n: u64) -> Vec<u64> {
 pub(super) fn edges(program: Program, shards: usize, input: &[Block]) -> Vec<Edge> {
     match program {
         Program::Wc => wc(shards, input),
-        Program::Uppercase => vec![edge(uppercase(shards), input)],
+        Program::Uppercase => vec![Edge::text(uppercase(shards), input.to_vec())],
+        Program::Spaces => {
+            vec![Edge::text(spaces::lines(), input.to_vec()), Edge::text(spaces::spaces(shards), input.to_vec())]
+        }
         Program::Sleep => sleeping(shards, &numbers(20)),
         Program::Panic => vec![
             edge(panic::first(shards), &numbers(1000)),

@@ -1,0 +1,120 @@
+use super::Outcome;
+use crate::config::RunConfig;
+use crate::deploy::Runs;
+use crate::input::Joined;
+use crate::message::Complaints;
+use crate::output::Output;
+use millstream_core::text::{Block, Piece, Writer};
+use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
+use millstream_exec::Everywhere;
+use std::ffi::OsString;
+
+/// `spaces`: all files as one stream.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    pub(crate) files: Vec<OsString>,
+    pub(crate) shards: usize,
+    pub(crate) longest: usize,
+    pub(crate) run: RunConfig,
+}
+
+/// Each line with the number of its spaces in front.
+pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
+    pipeline::<Block>().lines_with_ends().shard(shards, |p| p.map_bytes(headed).named("spaces"))
+}
+
+/// The lines alone.
+pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Text> {
+    pipeline::<Block>().lines_with_ends()
+}
+
+#[inline]
+fn headed(line: Piece<'_>, out: &mut Writer<'_, [u8]>) {
+    match count(&line) {
+        Spaced::Few(n) => {
+            let mut header = *b"[spaces: 0]";
+            header[9] += n;
+            out.extend(&header);
+        }
+        Spaced::Many => out.extend(b"[spaces: >6]"),
+    }
+    out.extend(&line);
+    if line.last() != Some(&b'\n') {
+        out.push(b'\n');
+    }
+}
+
+/// How many spaces a line has.
+#[derive(Debug, PartialEq, Eq)]
+enum Spaced {
+    Few(u8),
+    /// More than are counted.
+    Many,
+}
+
+const MOST: u32 = 6;
+
+/// No more of a line is read than tells how many spaces it has.
+#[inline(always)]
+fn count(line: &[u8]) -> Spaced {
+    let mut spaces = 0;
+    let (blocks, rest) = line.as_chunks::<32>();
+    for block in blocks {
+        spaces += u32::from(block.iter().map(|byte| u8::from(*byte == b' ')).sum::<u8>());
+        if spaces > MOST {
+            return Spaced::Many;
+        }
+    }
+    let (eights, rest) = rest.as_chunks::<8>();
+    for eight in eights {
+        spaces += in_eight(*eight);
+    }
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    spaces += in_eight(last);
+    if spaces > MOST { Spaced::Many } else { Spaced::Few(spaces as u8) }
+}
+
+/// The spaces among eight bytes, all at once: a byte that is one becomes 0 first, and then the only one whose highest bit
+/// stays 0. Their number is the highest byte of the sum of those bits, each in its own byte.
+#[inline(always)]
+fn in_eight(bytes: [u8; 8]) -> u32 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let differs = u64::from_le_bytes(bytes) ^ (LOW * u64::from(b' '));
+    let any = ((differs & (LOW * 0x7f)) + LOW * 0x7f) | differs;
+    ((((!any >> 7) & LOW).wrapping_mul(LOW)) >> 56) as u32
+}
+
+impl Spaces {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("spaces");
+        Output::opened(&complaints, |output| {
+            let input = Joined::lines(self.files, self.longest, complaints.clone());
+            let mut runs = Runs::new(self.run, complaints.clone());
+            match runs.write(&spaces(self.shards), input, output) {
+                Ok(_) => runs.finish(),
+                Err(error) => runs.fail(&error),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_are_counted_wherever_they_stand() {
+        for len in 0..150_usize {
+            for step in 1..9 {
+                let line: Vec<u8> =
+                    (0..len).map(|at| if at % step == 0 { b' ' } else { 0xa0 ^ at as u8 & 1 }).collect();
+                let expected = match line.iter().filter(|byte| **byte == b' ').count() {
+                    few @ 0..=6 => Spaced::Few(few as u8),
+                    _ => Spaced::Many,
+                };
+                assert_eq!(count(&line), expected, "one of {step} in {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A stage that cuts text into pieces, and numbers them afresh.
+
+use crate::renumber_stage::{At, Part, lay};
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::text::Cut;
+use millstream_core::{Full, OfPieces, Text};
+use millstream_ring::{Kind, Passing, Pen, Producer, Reader, Span, Wire, text_ring};
+use std::sync::Arc;
+
+/// Adds a stage to the wiring that cuts every value into pieces.
+pub(crate) fn piece_stage<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    cut: Arc<C>,
+) -> Reader<Text<A::Kind>> {
+    let (output, reader) = text_ring::<A::Kind, Full>(wiring.slots).expect("the options were checked");
+    let stage = PieceStage::new(input, output, cut, wiring.batch);
+    wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+struct PieceStage<A: Wire + OfPieces<Kind: Kind>, C> {
+    input: Reader<A>,
+    output: Producer<Span<A::Kind>>,
+    cut: Arc<C>,
+    pen: Pen<A::Kind>,
+    /// Where the next piece of the input's next value is looked for: a value may need many steps.
+    from: usize,
+    at: At,
+    batch: usize,
+    marks: u64,
+}
+
+impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
+    fn new(input: Reader<A>, output: Producer<Span<A::Kind>>, cut: Arc<C>, batch: usize) -> Self {
+        let at = At { number: 0, busy: false };
+        PieceStage { input, output, cut, pen: Pen::new(), from: 0, at, batch, marks: 0 }
+    }
+
+    /// Cuts values as long as there is room for their pieces: at most `max` of both.
+    fn take(&mut self, max: usize) -> Part {
+        let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
+        let (first, output) = (batch.first().0, &mut self.output);
+        let mut room = true;
+        // Only the marks at the batch's first slot: all pieces of the slots before it are published. Those of a value that
+        // was begun lie in front of its first piece.
+        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
+        let claim = if room { output.try_claim(max) } else { Ok(None) };
+        let Ok(Some(mut claim)) = claim else {
+            batch.truncate(0);
+            return Part::Full;
+        };
+        let mut cutter = Cutter { cut: &*self.cut, from: &mut self.from, at: &mut self.at };
+        let mut taken = 0;
+        let written = claim.pass_on::<A::Kind, Full>(&mut self.pen, |slots| {
+            taken = cutter.cut_all::<A>(first, batch.iter(), slots);
+        });
+        claim.publish();
+        batch.truncate(taken);
+        moved(taken, written)
+    }
+
+    /// As [`take`](PieceStage::take), of what END holds.
+    fn take_end(&mut self, max: usize) -> Part {
+        let Some(end) = self.input.end() else { return Part::Nothing };
+        let (output, mut room) = (&mut self.output, true);
+        end.copy_marks(&mut self.marks, |mark| lay(output, mark, &mut room));
+        let claim = if room { output.try_claim(max) } else { Ok(None) };
+        let Ok(Some(mut claim)) = claim else {
+            end.keep();
+            return Part::Full;
+        };
+        let mut cutter = Cutter { cut: &*self.cut, from: &mut self.from, at: &mut self.at };
+        let mut taken = 0;
+        let written = claim.pass_on::<A::Kind, Full>(&mut self.pen, |slots| {
+            taken = cutter.cut_all::<A>(end.number().0, std::iter::once(end.value()), slots);
+        });
+        claim.publish();
+        if taken == 0 {
+            end.keep();
+        }
+        moved(taken, written)
+    }
+}
+
+/// What a step came to that has taken and written so much. Nothing, where the pen has no room.
+fn moved(taken: usize, written: usize) -> Part {
+    match taken.max(written) {
+        0 => Part::Full,
+        moved => Part::Moved(moved),
+    }
+}
+
+struct Cutter<'s, C> {
+    cut: &'s C,
+    from: &'s mut usize,
+    at: &'s mut At,
+}
+
+impl<C> Cutter<'_, C> {
+    /// Cuts the values of some slots, the first of which has this number, as far as there are slots for their pieces. Returns
+    /// how many of them are done with.
+    #[inline]
+    fn cut_all<'b, A: OfPieces<Kind: Kind>>(
+        &mut self,
+        first: u64,
+        values: impl Iterator<Item = Option<A::Ref<'b>>>,
+        slots: &mut Passing<'_, 'b, A::Kind, Full>,
+    ) -> usize
+    where
+        C: Cut<A::Kind>,
+    {
+        let mut taken = 0;
+        for value in values {
+            if slots.is_full() {
+                break;
+            }
+            if let Some(value) = value {
+                *self.at = At { number: first + taken as u64, busy: true };
+                let whole = A::piece(value);
+                let done = slots.cut(whole, &mut self.cut.pieces(whole.text(), *self.from), self.from);
+                self.at.busy = false;
+                if !done {
+                    break;
+                }
+                *self.from = 0;
+            }
+            taken += 1;
+        }
+        taken
+    }
+}
+
+impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, C> {
+    fn step(&mut self) -> Progress {
+        let mut left = self.batch;
+        while left > 0 {
+            match self.take(left) {
+                Part::Moved(moved) => left -= moved.min(left),
+                Part::Full | Part::Nothing => break,
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        self.output.sweep();
+        match self.take_end(self.batch) {
+            Part::Moved(moved) => Progress::moved(moved),
+            Part::Nothing if self.input.ended() => match self.output.try_end(None) {
+                Ok(()) => Progress::ENDED,
+                Err(_) => unreachable!("the END of a new clock has no slot"),
+            },
+            Part::Full | Part::Nothing => Progress::NONE,
+        }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at.busy.then_some(self.at.number)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
+    }
+}

@@ -1,0 +1,208 @@
+//! Stages whose output is text: they write it, or pass on parts of what they read.
+
+use crate::shared::Shared;
+use crate::stage::{EndSlot, take_end};
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::pipe::{Parting, Writing};
+use millstream_core::{Density, Flow, Text};
+use millstream_ring::{Batch, Claim, Kind, Member, Pen, Producer, Reader, Span, Wire, text_group, text_ring};
+use std::sync::Arc;
+
+/// What fills slots of text: one for each tasklet.
+pub(crate) trait Fill: Send + 'static {
+    type In: Wire;
+    type Kind: Kind + ?Sized;
+    type Density: Density;
+    /// The claim's next slots, from the batch's; returns how many.
+    fn fill(&mut self, batch: &Batch<'_, Self::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize;
+    /// A run of a member's own; returns how long it was.
+    fn fill_run(&mut self, member: &mut Member<Self::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize;
+    /// END's slot.
+    fn end(&mut self, value: Option<<Self::In as Flow>::Ref<'_>>) -> Option<Span<Self::Kind>>;
+}
+
+/// What a slot of its output stores.
+type Slot<F> = <<F as Fill>::Density as Density>::Slot<Span<<F as Fill>::Kind>>;
+
+/// Writes text at every value.
+pub(crate) struct Writes<W: Writing<Kind: Kind>> {
+    writing: Arc<W>,
+    pen: Pen<W::Kind>,
+}
+
+/// Passes on a part of every value.
+pub(crate) struct PassesOn<K: Parting<Kind: Kind>> {
+    parting: Arc<K>,
+    pen: Pen<K::Kind>,
+}
+
+impl<W: Writing<In: Wire, Kind: Kind>> Fill for Writes<W> {
+    type In = W::In;
+    type Kind = W::Kind;
+    type Density = W::Density;
+
+    fn fill(&mut self, batch: &Batch<'_, W::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize {
+        let writing = &*self.writing;
+        claim.write_text::<W::In, W::Kind, W::Density>(batch, &mut self.pen, |value, out| {
+            value.is_some_and(|value| writing.write(value, out))
+        })
+    }
+
+    fn fill_run(&mut self, member: &mut Member<W::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+        let writing = &*self.writing;
+        member.write_text::<W::Kind, W::Density>(max, &mut self.pen, hid, |value, out| {
+            value.is_some_and(|value| writing.write(value, out))
+        })
+    }
+
+    fn end(&mut self, value: Option<<W::In as Flow>::Ref<'_>>) -> Option<Span<W::Kind>> {
+        let value = value?;
+        self.pen.one(|out| self.writing.write(value, out))
+    }
+}
+
+impl<K: Parting<In: Wire, Kind: Kind>> Fill for PassesOn<K> {
+    type In = K::In;
+    type Kind = K::Kind;
+    type Density = K::Density;
+
+    fn fill(&mut self, batch: &Batch<'_, K::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize {
+        claim.pass_on_parts::<K::In, K::Kind, K::Density>(batch, &mut self.pen, &*self.parting)
+    }
+
+    fn fill_run(&mut self, member: &mut Member<K::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+        member.pass_on::<K::Kind, K::Density>(max, &mut self.pen, hid, &*self.parting)
+    }
+
+    fn end(&mut self, value: Option<<K::In as Flow>::Ref<'_>>) -> Option<Span<K::Kind>> {
+        self.parting.part(value?).map(Span::of)
+    }
+}
+
+/// Adds a stage that writes text to the wiring.
+pub(crate) fn write_stage<W: Writing<In: Wire, Kind: Kind>>(
+    input: Reader<W::In>,
+    wiring: &mut Wiring,
+    writing: &Arc<W>,
+) -> Reader<Text<W::Kind, W::Density>> {
+    text_stage(input, wiring, || Writes { writing: writing.clone(), pen: Pen::new() })
+}
+
+/// Adds a stage that passes on parts of text to the wiring.
+pub(crate) fn part_stage<K: Parting<In: Wire, Kind: Kind>>(
+    input: Reader<K::In>,
+    wiring: &mut Wiring,
+    parting: &Arc<K>,
+) -> Reader<Text<K::Kind, K::Density>> {
+    text_stage(input, wiring, || PassesOn { parting: parting.clone(), pen: Pen::new() })
+}
+
+fn text_stage<F: Fill>(
+    input: Reader<F::In>,
+    wiring: &mut Wiring,
+    fill: impl Fn() -> F,
+) -> Reader<Text<F::Kind, F::Density>> {
+    let batch = wiring.batch;
+    if wiring.width == 1 {
+        let (output, reader) = text_ring::<F::Kind, F::Density>(wiring.slots).expect("the options were checked");
+        let stage = TextStage { input, output, fill: fill(), batch, marks: 0, at_end: None };
+        wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
+        return reader;
+    }
+    let (members, reader) =
+        text_group::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots).expect("the options were checked");
+    let shared = &wiring.shared;
+    let tasklet =
+        |member| Box::new(GroupTextStage { member, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;
+    let tasklets: Vec<_> = members.into_iter().map(tasklet).collect();
+    wiring.stage(Home::Workers, tasklets);
+    reader
+}
+
+struct TextStage<F: Fill> {
+    input: Reader<F::In>,
+    output: Producer<Slot<F>>,
+    fill: F,
+    batch: usize,
+    marks: u64,
+    at_end: Option<u64>,
+}
+
+impl<F: Fill> TextStage<F> {
+    /// Moves what lies side by side on both sides, at most `max`; returns how much that was.
+    fn move_batch(&mut self, max: usize) -> usize {
+        let Some(mut batch) = self.input.batch(max) else { return 0 };
+        let output = &mut self.output;
+        let copied = batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok());
+        let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
+        let moved = match claim {
+            Ok(Some(mut claim)) => {
+                let moved = self.fill.fill(&batch, &mut claim);
+                claim.publish();
+                moved
+            }
+            _ => 0,
+        };
+        batch.truncate(moved);
+        moved
+    }
+}
+
+impl<F: Fill> Tasklet for TextStage<F> {
+    fn step(&mut self) -> Progress {
+        let mut left = self.batch;
+        while left > 0 {
+            match self.move_batch(left) {
+                0 => break,
+                moved => left -= moved,
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        self.output.sweep();
+        let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
+        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, end, |value| {
+            F::Density::pack(fill.end(value))
+        })
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
+    }
+}
+
+/// As [`TextStage`], of one of k tasklets in a shard.
+struct GroupTextStage<F: Fill> {
+    member: Member<F::In, Slot<F>>,
+    fill: F,
+    batch: usize,
+    shared: Arc<Shared>,
+}
+
+impl<F: Fill> Tasklet for GroupTextStage<F> {
+    fn step(&mut self) -> Progress {
+        let shared = &self.shared;
+        let moved = self.fill.fill_run(&mut self.member, self.batch, || shared.signal.notify());
+        if moved > 0 {
+            return Progress::moved(moved);
+        }
+        self.member.sweep();
+        let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
+        let ended = self.member.end(|value| end.then(|| F::Density::pack(fill.end(value))));
+        if ended { Progress::DONE } else { Progress::NONE }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.member.abandoned_at().map(|number| number.0)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.member.backlog()
+    }
+}

@@ -1,0 +1,169 @@
+use super::run::{Passing, Run};
+use super::span::{Kind, Span};
+use millstream_core::Density;
+use millstream_core::text::{BlockPool, Draft, Writer};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+/// What one tasklet fills slots of text with, and how much of it readers still need.
+///
+/// It writes into blocks of some [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room as long as the blocks of slots that some
+/// reader has not released come to less than [`LIMIT`](Pen::LIMIT) bytes; so what a ring of text keeps alive is bounded by
+/// that, and by what is written in one go, however long its pieces are.
+pub struct Pen<T: ?Sized> {
+    pool: BlockPool,
+    held: Held,
+    /// Bytes for one value, on average, at the last runs.
+    weight: usize,
+    kind: PhantomData<fn() -> Box<T>>,
+}
+
+/// Runs that some reader has not released.
+#[derive(Debug, Default)]
+struct Held {
+    /// The number behind each run, and the bytes of its blocks.
+    runs: VecDeque<(u64, usize)>,
+    bytes: usize,
+}
+
+impl Held {
+    fn release(&mut self, upto: u64) {
+        while let Some((_, bytes)) = self.runs.pop_front_if(|(end, _)| *end <= upto) {
+            self.bytes -= bytes;
+        }
+    }
+
+    fn hold(&mut self, end: u64, bytes: usize) {
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.runs.push_back((end, bytes));
+        }
+    }
+}
+
+impl<T: Kind + ?Sized> Pen<T> {
+    /// A block is finished when it has so many bytes.
+    pub const BLOCK: usize = 64 * 1024;
+    /// So many bytes may be needed by readers before a pen waits.
+    pub const LIMIT: usize = 4 * 1024 * 1024;
+    /// So many bytes are written in one go, if values are no longer than they were before.
+    const RUN: usize = 256 * 1024;
+
+    /// A pen that has not written.
+    #[must_use]
+    pub fn new() -> Self {
+        Pen { pool: BlockPool::new(2 * Self::BLOCK), held: Held::default(), weight: Self::RUN, kind: PhantomData }
+    }
+
+    /// How many slots may be written now, at most `max`, if every number below `released` is released by all readers.
+    pub(crate) fn room(&mut self, released: u64, max: usize) -> usize {
+        self.held.release(released);
+        if self.held.bytes >= Self::LIMIT { 0 } else { max.min((Self::RUN / self.weight.max(1)).max(1)) }
+    }
+
+    /// Writes `n` slots: what `f` writes at 0, 1, ..., empty where it says false. Returns how many that are: fewer where
+    /// a block's bytes are written before, if the run need not be `whole`.
+    #[inline(always)]
+    pub(crate) fn write<D: Density>(
+        &mut self,
+        mut run: Run<'_, T, D>,
+        n: usize,
+        whole: bool,
+        mut f: impl FnMut(usize, &mut Writer<'_, T>) -> bool,
+    ) -> u64 {
+        let (first, mut total, mut i) = (run.next(), 0, 0);
+        let mut draft = self.draft();
+        let mut bytes = std::mem::take(&mut draft.bytes);
+        while i < n {
+            let start = bytes.len();
+            if f(i, &mut Writer::new(&mut bytes)) {
+                let len = bytes.len() - start;
+                // SAFETY: `f` only ever appends, text of kind `T`, and the draft is finished with all of it and then kept,
+                // before another one is begun and before the run is finished. If `f` panics, or this does, the run is dropped.
+                unsafe { run.put(draft.block(), start, len) };
+            } else {
+                bytes.truncate(start);
+                run.skip();
+            }
+            i += 1;
+            if bytes.len() >= Self::BLOCK {
+                if !whole {
+                    break;
+                }
+                total += self.keep(&mut run, draft, bytes);
+                draft = self.draft();
+                bytes = std::mem::take(&mut draft.bytes);
+            }
+        }
+        total += self.keep(&mut run, draft, bytes);
+        self.weigh(i, total);
+        let written = run.finish();
+        self.held.hold(first + written, total);
+        written
+    }
+
+    fn draft(&mut self) -> Draft {
+        let mut draft = self.pool.draft();
+        draft.bytes.clear();
+        draft
+    }
+
+    /// Finishes a draft, and has the run keep it. Returns how many bytes it has.
+    fn keep<D: Density>(&mut self, run: &mut Run<'_, T, D>, mut draft: Draft, bytes: Vec<u8>) -> usize {
+        let len = bytes.len();
+        draft.bytes = bytes;
+        let block = self.pool.finish(draft, len);
+        run.keep(&block);
+        len
+    }
+
+    fn weigh(&mut self, slots: usize, bytes: usize) {
+        if slots > 0 {
+            self.weight = bytes.div_ceil(slots);
+        }
+    }
+
+    /// Has `fill` write slots of pieces that lie in blocks already, at most `n`; or, if the run need not be `whole`, until their
+    /// blocks come to [`LIMIT`](Pen::LIMIT) bytes.
+    #[inline(always)]
+    pub(crate) fn pass_on<'b, D: Density>(
+        &mut self,
+        run: Run<'_, T, D>,
+        n: usize,
+        whole: bool,
+        fill: impl FnOnce(&mut Passing<'_, 'b, T, D>),
+    ) -> u64
+    where
+        T: 'b,
+    {
+        let first = run.next();
+        let mut passing = Passing::new(run, n, if whole { usize::MAX } else { Self::LIMIT });
+        fill(&mut passing);
+        let (written, bytes) = passing.finish();
+        self.weigh(written as usize, bytes);
+        self.held.hold(first + written, bytes);
+        written
+    }
+
+    /// What `f` writes, in a block of its own; none if it says false. For END.
+    pub fn one(&mut self, f: impl FnOnce(&mut Writer<'_, T>) -> bool) -> Option<Span<T>> {
+        let mut draft = self.draft();
+        let filled = f(&mut Writer::new(&mut draft.bytes));
+        let len = draft.bytes.len();
+        let block = self.pool.finish(draft, len);
+        // SAFETY: `f` has appended these bytes, of kind `T`, and nothing else is in the block.
+        filled.then(|| unsafe { Span::owning(block, 0, len) })
+    }
+}
+
+impl<T: Kind + ?Sized> Default for Pen<T> {
+    fn default() -> Self {
+        Pen::new()
+    }
+}
+
+impl<T: ?Sized> std::fmt::Debug for Pen<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pen").field("held", &self.held.bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,198 @@
+use super::span::{Kind, Span, place};
+use crate::slots::Slots;
+use millstream_core::Density;
+use millstream_core::text::{Block, Cutting, Piece};
+use std::marker::PhantomData;
+
+/// Slots of text that are being written, side by side or around the ring's end, and that nobody reads yet.
+///
+/// When it is finished, every block of theirs has a count in one of the slots. One that is dropped instead drops what it
+/// has written.
+pub(crate) struct Run<'c, T: Kind + ?Sized, D: Density> {
+    slots: &'c Slots<D::Slot<Span<T>>>,
+    first: u64,
+    written: u64,
+    /// The last filled slot, if nobody has a count of its block yet.
+    last: Option<Last>,
+    kind: PhantomData<fn() -> Box<T>>,
+}
+
+#[derive(Clone, Copy)]
+struct Last {
+    at: u64,
+    start: usize,
+    len: usize,
+}
+
+impl<'c, T: Kind + ?Sized, D: Density> Run<'c, T, D> {
+    /// From number `first` on.
+    ///
+    /// # Safety
+    ///
+    /// The numbers that are written must be claimed by the caller, and their cells free, as long as this lives.
+    pub(crate) unsafe fn new(slots: &'c Slots<D::Slot<Span<T>>>, first: u64) -> Self {
+        Run { slots, first, written: 0, last: None, kind: PhantomData }
+    }
+
+    /// The number of the next slot.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.written
+    }
+
+    #[inline(always)]
+    fn write(&self, at: u64, slot: Option<Span<T>>) {
+        // SAFETY: the number is claimed and its cell is free, by the contract of `new`; one cell is inside the storage. Where
+        // a span is written over, it has no count.
+        unsafe { self.slots.cells(at).write(0, D::pack(slot)) };
+    }
+
+    /// The next slot, empty.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self) {
+        self.write(self.next(), None);
+        self.written += 1;
+    }
+
+    /// The next slot: some bytes of `block`.
+    ///
+    /// # Safety
+    ///
+    /// The bytes must be of kind `T` and in the block, once it is finished; and before another block comes, and before this
+    /// is finished, [`keep`](Run::keep) must be called with it.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&mut self, block: &Block, start: usize, len: usize) {
+        let at = self.next();
+        // SAFETY: nobody reads the slot before the run is finished, and then a later slot has a count, or this one.
+        self.write(at, Some(unsafe { Span::lent(block, start, len) }));
+        self.written += 1;
+        self.last = Some(Last { at, start, len });
+    }
+
+    /// Gives the last filled slot a count of its block, which must be `block`.
+    pub(crate) fn keep(&mut self, block: &Block) {
+        if let Some(Last { at, start, len }) = self.last.take() {
+            // SAFETY: by the contract of `put`, where these numbers come from.
+            self.write(at, Some(unsafe { Span::owning(block.clone(), start, len) }));
+        }
+    }
+
+    /// All of it stays as it is.
+    pub(crate) fn finish(self) -> u64 {
+        debug_assert!(self.last.is_none(), "the last block was kept");
+        let written = self.written;
+        std::mem::forget(self);
+        written
+    }
+}
+
+impl<T: Kind + ?Sized, D: Density> Drop for Run<'_, T, D> {
+    fn drop(&mut self) {
+        // SAFETY: this run wrote these slots, and nobody else looks at them.
+        unsafe { self.slots.drop_values(self.first..self.first + self.written) };
+    }
+}
+
+/// Slots that are being written with pieces of blocks that there are already.
+///
+/// It is lent to a function that fills them: see [`Claim::pass_on`](crate::Claim::pass_on).
+pub struct Passing<'c, 'b, T: Kind + ?Sized, D: Density> {
+    run: Run<'c, T, D>,
+    left: usize,
+    block: Option<&'b Block>,
+    /// The bytes of the blocks that the run keeps, and of how many at most it may.
+    bytes: usize,
+    most: usize,
+}
+
+impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
+    /// At most `left` slots, of blocks of some `most` bytes.
+    pub(super) fn new(run: Run<'c, T, D>, left: usize, most: usize) -> Self {
+        Passing { run, left, block: None, bytes: 0, most }
+    }
+
+    /// Whether it takes no more.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Writes the next slot.
+    ///
+    /// # Panics
+    ///
+    /// If it is full.
+    #[inline(always)]
+    pub fn put(&mut self, piece: Option<Piece<'b, T>>) {
+        assert!(self.left > 0, "all slots are written");
+        self.left -= 1;
+        let Some(piece) = piece else { return self.run.skip() };
+        let (start, len) = place(piece);
+        self.turn_to(piece.block());
+        // SAFETY: `place` has found the piece in its block, which lives as long as 'b, and is kept before another one comes
+        // and before this ends.
+        unsafe { self.run.put(piece.block(), start, len) };
+    }
+
+    /// Writes the next slots: the parts of `whole` that are cut off it, as long as there are any and this is not full.
+    /// `from` is where the next one is looked for. Whether there are no more.
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has no such part.
+    #[inline(always)]
+    pub fn cut(&mut self, whole: Piece<'b, T>, parts: &mut impl Iterator<Item = Cutting>, from: &mut usize) -> bool {
+        let (base, _) = place(whole);
+        let (block, text) = (whole.block(), whole.text());
+        self.turn_to(block);
+        while self.left > 0 {
+            let Some(Cutting { range, next }) = parts.next() else { return true };
+            let (start, end) = (range.start, range.end);
+            if text.part(range).is_none() {
+                no_part(start, end, text.bytes().len());
+            }
+            // SAFETY: `place` has found the whole in its block, and this is a part of it; else as in `put`.
+            unsafe { self.run.put(block, base + start, end - start) };
+            self.left -= 1;
+            *from = next;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn turn_to(&mut self, block: &'b Block) {
+        if !self.block.is_some_and(|before| before.is_same(block)) {
+            self.change(block);
+        }
+    }
+
+    fn change(&mut self, block: &'b Block) {
+        if let Some(before) = self.block.replace(block) {
+            self.run.keep(before);
+        }
+        self.bytes += block.len();
+        if self.bytes >= self.most {
+            // For this block one slot more.
+            self.left = self.left.min(1);
+        }
+    }
+
+    /// How many slots were written, and the bytes of the blocks that they keep.
+    pub(super) fn finish(mut self) -> (u64, usize) {
+        if let Some(block) = self.block {
+            self.run.keep(block);
+        }
+        (self.run.finish(), self.bytes)
+    }
+}
+
+#[cold]
+fn no_part(start: usize, end: usize, len: usize) -> ! {
+    panic!("cut at {start} and {end}, which is no part of {len} bytes")
+}
+
+impl<T: Kind + ?Sized, D: Density> std::fmt::Debug for Passing<'_, '_, T, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Passing").field("left", &self.left).finish_non_exhaustive()
+    }
+}
