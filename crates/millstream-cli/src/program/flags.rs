@@ -46,7 +46,7 @@ impl Files {
 
 impl Planning {
     /// With rings of so many slots, if the flags do not say how many.
-    pub(super) fn with_slots(mut self, slots: usize) -> Self {
+    pub(crate) fn with_slots(mut self, slots: usize) -> Self {
         self.tuning.ring.get_or_insert(slots);
         self
     }

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// It writes into blocks of some [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room as long as the blocks of slots that some
 /// reader has not released come to less than [`LIMIT`](Pen::LIMIT) bytes; so what a ring of text keeps alive is bounded by
 /// that, and by what is written in one go, however long its pieces are.
-pub struct Pen<T: ?Sized> {
+pub struct Pen<T: ?Sized = [u8]> {
     pool: BlockPool,
     held: Held,
     /// Bytes for one value, on average, at the last runs.

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 /// Where a piece lies, as a slot holds it. Only this crate makes spans that rely on others.
-pub struct Span<T: ?Sized> {
+pub struct Span<T: ?Sized = [u8]> {
     block: ManuallyDrop<Block>,
     start: u32,
     /// The length, and in the highest bit whether this span has a count of its block.
