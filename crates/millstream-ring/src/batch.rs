@@ -2,7 +2,7 @@ use crate::claim::Claim;
 use crate::mark::Mark;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
-use crate::view::{View, Wire};
+use crate::view::{View, Wire, of_one_ring};
 use millstream_core::{Event, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
@@ -98,10 +98,23 @@ impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loop<T> f
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self, state: &mut T) {
+    fn run(self, state: &mut T) {
+        // SAFETY: as in `Batch::chunk`; the batch is borrowed for the whole loop.
+        let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
+        match of_one_ring::<F>(&chunk) {
+            Some(chunk) => self.over(chunk, state),
+            None => self.over(chunk, state),
+        }
+    }
+}
+
+impl<F: Wire, G> ForEach<'_, '_, F, G> {
+    #[inline(always)]
+    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
+    where
+        G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>),
+    {
         let (first, len) = (self.batch.reader.position, self.batch.len);
-        // SAFETY: as in `chunk`; the batch is borrowed for the whole loop.
-        let chunk = unsafe { self.batch.reader.view.chunk(first) };
         let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
         for i in 0..len {
             visited.n = first + i as u64;
@@ -125,8 +138,21 @@ where
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self, state: &mut T) {
+    fn run(self, state: &mut T) {
         let chunk = self.batch.chunk();
+        match of_one_ring::<F>(&chunk) {
+            Some(chunk) => self.over(chunk, state),
+            None => self.over(chunk, state),
+        }
+    }
+}
+
+impl<F: Wire, S: Event, G> MapInto<'_, '_, '_, '_, F, S, G> {
+    #[inline(always)]
+    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
+    where
+        G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+    {
         self.claim.fill(self.batch.len, |i| {
             // SAFETY: `fill` gives no `i` beyond the batch's length.
             (self.f)(state, unsafe { F::at(&chunk, i) })

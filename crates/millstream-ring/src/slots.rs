@@ -1,6 +1,7 @@
 //! The storage: cells that hold a value or nothing, and do not know which. Who may touch a cell is decided above.
 
 use crate::sync::UnsafeCell;
+use crate::view::Place;
 use std::{fmt, marker::PhantomData, mem::MaybeUninit};
 
 pub(crate) struct Slots<S> {
@@ -159,6 +160,22 @@ impl<'a, S> Slice<'a, S> {
             // SAFETY: by the same contract it holds a value.
             unsafe { value.assume_init_ref() }
         })
+    }
+
+    /// Where these slots begin.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place {
+        Place::new(self.cells.first)
+    }
+
+    /// The slots that begin there.
+    ///
+    /// # Safety
+    ///
+    /// A slice like this one must begin there, made for as many slots and for as long.
+    #[inline(always)]
+    pub(crate) unsafe fn at_place(place: Place) -> Self {
+        Slice { cells: Cursor { first: place.pointer(), storage: PhantomData }, lent: PhantomData }
     }
 }
 

@@ -32,6 +32,79 @@ pub trait Wire: Flow + sealed::Sealed {
     /// `i` must be less than the length for which the chunk was made.
     #[doc(hidden)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>>;
+
+    /// How many rings, one that is read twice counted twice.
+    #[doc(hidden)]
+    const RINGS: usize = 1;
+
+    /// How many bytes a slot takes, if all rings may be one.
+    #[doc(hidden)]
+    const SLOT: Option<usize> = None;
+
+    /// Where the slots of the first ring begin.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn place(_: &Self::Chunk<'_>) -> Place {
+        Place(std::ptr::null())
+    }
+
+    /// Whether the slots of every ring begin there.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_at(_: &Self::Chunk<'_>, _: Place) -> bool {
+        false
+    }
+
+    /// The same chunk, by way of `place`.
+    ///
+    /// # Safety
+    ///
+    /// The slots of every ring must begin there, and have a size.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, _: Place) -> Self::Chunk<'a> {
+        *chunk
+    }
+}
+
+/// Where slots begin.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(*const ());
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn new<C>(first: *const C) -> Self {
+        Place(first.cast())
+    }
+
+    #[inline(always)]
+    pub(crate) fn pointer<C>(self) -> *const C {
+        self.0.cast()
+    }
+}
+
+/// The same chunk, if all its rings are one, with a single pointer to it: so the compiler knows that they are one, and
+/// loads a slot once, however many readers look at it.
+#[inline(always)]
+pub(crate) fn of_one_ring<'a, F: Wire>(chunk: &F::Chunk<'a>) -> Option<F::Chunk<'a>> {
+    // Slots without a size can be at one place and of different rings.
+    if F::RINGS == 1 || !matches!(F::SLOT, Some(1..)) {
+        return None;
+    }
+    let place = F::place(chunk);
+    F::is_at(chunk, place).then(|| {
+        // SAFETY: as was just seen.
+        unsafe { F::by_way_of(chunk, place) }
+    })
+}
+
+/// The size of a slot of both shapes, if it is the same.
+pub(crate) const fn slot_of_both(one: Option<usize>, other: Option<usize>) -> Option<usize> {
+    match (one, other) {
+        (Some(one), Some(other)) if one == other => Some(one),
+        _ => None,
+    }
 }
 
 /// The reading end of an edge without a position: a [`Reader`](crate::Reader) adds one.

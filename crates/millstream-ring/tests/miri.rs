@@ -5,7 +5,7 @@
 mod support;
 
 use millstream_core::keys::Seat;
-use millstream_core::{Full, Holed, Val};
+use millstream_core::{Full, Holed, Pair, Val};
 use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring, team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
@@ -287,4 +287,49 @@ fn a_forgotten_guard_leaks_and_does_nothing_else() {
     std::mem::forget(reader.end());
     assert_eq!(reader.end().unwrap().value(), Some(&3));
     assert!(reader.ended());
+}
+
+/// What stands at every number, however it is read: the numbers of the halves, which are one value each.
+fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> {
+    let show = |((a, b), c): ((&Counted, &Counted), &Counted)| [a.number, b.number, c.number];
+    let mut batch = edge.batch(max).unwrap();
+    let one_by_one: Vec<_> = batch.iter().map(|slot| slot.map(show)).collect();
+    let (mut copies, mut copied) = ring::<[u64; 3], Holed>(8).unwrap();
+    let mut claim = copies.try_claim(batch.len()).unwrap().unwrap();
+    batch.map_into(&mut claim, &mut (), |(), slot| slot.map(show));
+    claim.publish();
+    let mut looped = Vec::new();
+    batch.for_each(&mut looped, |looped, _, slot| looped.push(slot.map(show)));
+    assert_eq!(one_by_one, looped);
+    assert_eq!(one_by_one, copied.batch(8).unwrap().iter().map(|slot| slot.copied()).collect::<Vec<_>>());
+    looped
+}
+
+type Val3 = Pair<Pair<Val<Counted, Holed>, Val<Counted, Holed>>, Val<Counted, Holed>>;
+
+#[test]
+fn readers_of_one_ring_side_by_side_and_of_two_rings_that_look_alike() {
+    let (tally, others) = (Tally::default(), Tally::default());
+    let (mut p, one) = ring::<Counted, Holed>(4).unwrap();
+    let (mut q, other) = ring::<Counted, Holed>(4).unwrap();
+    let mut of_one = one.fork().zip(one.fork()).zip(one.fork());
+    let mut of_both = one.fork().zip(one).zip(other);
+    for first in [0, 3, 6] {
+        for (producer, tally, add) in [(&mut p, &tally, 0), (&mut q, &others, 100)] {
+            let mut claim = producer.try_claim(3).unwrap().unwrap();
+            claim.fill(3, |i| (i != 1).then(|| tally.value(first + i as u64 + add)));
+            claim.publish();
+        }
+        let slots = |add| (first..first + 3).map(move |n| (n != first + 1).then_some([n, n, n + add]));
+        let seen = |edge: &mut Reader<Val3>| -> Vec<_> {
+            let before_the_wrap = seen_every_way(edge, 8);
+            let left = 3 - before_the_wrap.len();
+            if left > 0 { [before_the_wrap, seen_every_way(edge, 8)].concat() } else { before_the_wrap }
+        };
+        assert_eq!(seen(&mut of_one), slots(0).collect::<Vec<_>>());
+        assert_eq!(seen(&mut of_both), slots(100).collect::<Vec<_>>());
+    }
+    drop((p, q, of_one, of_both));
+    none_left(&tally);
+    none_left(&others);
 }

@@ -1,4 +1,4 @@
-use super::{HiddenGate, HiddenMarks, View, Wire, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
 use crate::gate::{GONE, Gate};
 use crate::producer::leaf_at;
 use crate::shared::Shared;
@@ -78,6 +78,26 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
         // SAFETY: the caller's contract.
         D::peek(unsafe { chunk.get(i) })
+    }
+
+    const RINGS: usize = 1;
+    const SLOT: Option<usize> = Some(size_of::<D::Slot<T>>());
+
+    #[inline(always)]
+    fn place(chunk: &Self::Chunk<'_>) -> Place {
+        chunk.place()
+    }
+
+    #[inline(always)]
+    fn is_at(chunk: &Self::Chunk<'_>, place: Place) -> bool {
+        chunk.place() == place
+    }
+
+    #[inline(always)]
+    unsafe fn by_way_of<'a>(_: &Self::Chunk<'a>, place: Place) -> Self::Chunk<'a> {
+        // SAFETY: this leaf's slots begin there, by the caller's contract, and with them the storage that both pointers lie
+        // in: a slot that has a size is at one place only, and of one type.
+        unsafe { Slice::at_place(place) }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{HiddenGate, HiddenMarks, View, Wire, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
 use millstream_core::{Flow, Lens, Seen};
 use std::marker::PhantomData;
 
@@ -27,6 +27,25 @@ impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
         // SAFETY: the caller's contract.
         L::focus(unsafe { F::at(chunk, i) }?)
+    }
+
+    const RINGS: usize = F::RINGS;
+    const SLOT: Option<usize> = F::SLOT;
+
+    #[inline(always)]
+    fn place(chunk: &Self::Chunk<'_>) -> Place {
+        F::place(chunk)
+    }
+
+    #[inline(always)]
+    fn is_at(chunk: &Self::Chunk<'_>, place: Place) -> bool {
+        F::is_at(chunk, place)
+    }
+
+    #[inline(always)]
+    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: Place) -> Self::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { F::by_way_of(chunk, place) }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{HiddenGate, HiddenMarks, View, Wire, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed, slot_of_both};
 use millstream_core::{Choice, Flow, Like, OneOf, Pair, SideBySide};
 
 /// Two views side by side: a number is there when both have it. What the two slots hold together is the shape's matter.
@@ -44,6 +44,28 @@ macro_rules! side_by_side {
                 // SAFETY: the caller's contract.
                 let second = unsafe { $second::at(&chunk.1, i) };
                 Self::join(first, second)
+            }
+
+            const RINGS: usize = A::RINGS + $second::RINGS;
+            const SLOT: Option<usize> = slot_of_both(A::SLOT, $second::SLOT);
+
+            #[inline(always)]
+            fn place(chunk: &Self::Chunk<'_>) -> Place {
+                A::place(&chunk.0)
+            }
+
+            #[inline(always)]
+            fn is_at(chunk: &Self::Chunk<'_>, place: Place) -> bool {
+                A::is_at(&chunk.0, place) && $second::is_at(&chunk.1, place)
+            }
+
+            #[inline(always)]
+            unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: Place) -> Self::Chunk<'a> {
+                // SAFETY: the caller's contract.
+                let first = unsafe { A::by_way_of(&chunk.0, place) };
+                // SAFETY: the caller's contract.
+                let second = unsafe { $second::by_way_of(&chunk.1, place) };
+                (first, second)
             }
         }
 
