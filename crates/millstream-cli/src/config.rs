@@ -33,6 +33,9 @@ fn slots_of(program: Program) -> usize {
     }
 }
 
+/// An answer of fewer bytes stays in memory, however small the blocks are.
+const MOST_ANSWER: usize = 1 << 16;
+
 /// How one pipeline is to be run, and what is to be told about it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunConfig {
@@ -114,6 +117,11 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
         (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
     };
     let filter = Filter::new(flags.command);
+    let filter = match how {
+        // What the ring of answers holds is then a multiple of what that of blocks does.
+        How::Block(size) => filter.most_in_memory(MOST_ANSWER.max(4 * size)),
+        How::Line(_) => filter,
+    };
     let (max_line, quiet) = (flags.max_line, flags.run.quiet);
     Ok(Pipe { filter, jobs, how, max_line, quiet, run: run_with_slots(slots, flags.run)? })
 }

@@ -92,6 +92,7 @@ pub(crate) struct Copying {
 }
 
 /// Every process must end with status 0; standard error is passed through. A line that is longer than a block is a block.
+/// What a process writes beyond four times a block waits in a temporary file (in TMPDIR) for its turn.
 /// With `--shard line` a process must answer every line with one line before it is given the next, and treat every line
 /// alike, since any of the processes may get it
 #[derive(Debug, Args)]

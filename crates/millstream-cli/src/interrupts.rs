@@ -26,8 +26,14 @@ struct Inner {
 struct State {
     /// The first signal; its number is what the exit code tells.
     first: Option<u8>,
+    /// Whether a second one has come.
+    stopped: bool,
     running: Option<Stopper>,
+    when_stopped: Vec<Box<WhenStopped>>,
 }
+
+/// Stops what the run would wait for; told `true`, it takes no time.
+type WhenStopped = dyn Fn(bool) + Send;
 
 impl Interrupts {
     /// Listens from now on; until then the signals do what they always do.
@@ -53,13 +59,17 @@ impl Interrupts {
             self.0.came.notify_all();
             return;
         };
+        state.stopped = true;
         if let Some(running) = &state.running {
             running.stop_now();
         }
+        state.when_stopped.iter().for_each(|stop| stop(false));
         drop(state);
         // The process ends by itself meanwhile, unless something hangs that nobody can stop.
         thread::sleep(GRACE);
-        if let Some(running) = &self.lock().running {
+        let state = self.lock();
+        state.when_stopped.iter().for_each(|stop| stop(true));
+        if let Some(running) = &state.running {
             for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
                 eprintln!("millstream: stage \"{}\" did not come to its end", stage.stage);
             }
@@ -70,6 +80,16 @@ impl Interrupts {
     /// The signal that came first, if one came.
     pub(crate) fn first(&self) -> Option<u8> {
         self.lock().first
+    }
+
+    /// Whether a second signal has come.
+    pub(crate) fn stopped(&self) -> bool {
+        self.lock().stopped
+    }
+
+    /// At the second signal `stop` is called, and once more if the run has not ended a little later.
+    pub(crate) fn when_stopped(&self, stop: impl Fn(bool) + Send + 'static) {
+        self.lock().when_stopped.push(Box::new(stop));
     }
 
     /// Waits for the first signal.

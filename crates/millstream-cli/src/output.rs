@@ -5,7 +5,7 @@ use crate::message::{Complaints, cause};
 use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, Write};
 
 /// Standard output, unbuffered: what is written is out.
 #[derive(Debug)]
@@ -73,7 +73,18 @@ impl Output {
     /// Without an output nothing is left to be done, and a run could not end by itself: its source may be waiting for
     /// input that never comes. A reader who has seen enough is no failure, so that ends the process quietly.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        match self.file.write_all(bytes) {
+        let written = self.file.write_all(bytes);
+        self.or_end(written);
+    }
+
+    /// Writes a whole file, or ends the process as [`write`](Output::write) does.
+    pub(crate) fn copy(&mut self, mut file: &File) {
+        let written = file.rewind().and_then(|()| io::copy(&mut file, &mut self.file));
+        self.or_end(written.map(drop));
+    }
+
+    fn or_end(&self, written: io::Result<()>) {
+        match written {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Outcome::Done.exit(),
             Err(error) => {

@@ -1,7 +1,9 @@
 //! `pipe`: standard input through a command, several of it at once, and the output in the order of the input.
 
+mod answer;
 mod filter;
 mod lines;
+mod processes;
 
 pub(crate) use filter::Filter;
 
@@ -11,6 +13,7 @@ use crate::deploy::{Failed, Runs};
 use crate::input::message;
 use crate::message::Complaints;
 use crate::output::Output;
+use answer::Answer;
 use lines::Talks;
 use millstream_core::{Arrow, Retry, SequenceNumber, Val, pipeline};
 use millstream_exec::{Everywhere, RunError};
@@ -49,7 +52,7 @@ const STAGE: &str = "pipe";
 type Line = (u64, Block);
 
 /// Each block as a new process of the command answers it. Such a function waits, and it is not asked again.
-pub(crate) fn blocks(jobs: usize, filter: Filter) -> impl Everywhere<In = Val<Block>, Out = Val<Vec<u8>>> {
+pub(crate) fn blocks(jobs: usize, filter: Filter) -> impl Everywhere<In = Val<Block>, Out = Val<Answer>> {
     pipeline::<Block>()
         .shard(jobs, move |p| p.try_map_retry(Retry::times(0), move |block: &Block| filter.answer(block)).named(STAGE))
 }
@@ -81,10 +84,15 @@ impl Pipe {
         let input = LineBlocks::with_size(input, size).longest(self.max_line);
         let failure = input.failure();
         let mut runs = Runs::new(self.run, complaints.clone());
-        let print = |output: &mut Output, bytes: &Vec<u8>| output.write(bytes);
+        let processes = self.filter.processes().clone();
+        runs.interrupts().when_stopped(move |now| processes.stop(now));
         let ran = match self.how {
-            How::Block(_) => runs.run(&blocks(self.jobs, self.filter), input, output, print).map(drop),
+            How::Block(_) => {
+                let print = |output: &mut Output, answer: &Answer| answer.write_to(output);
+                runs.run(&blocks(self.jobs, self.filter), input, output, print).map(drop)
+            }
             How::Line(patience) => {
+                let print = |output: &mut Output, bytes: &Vec<u8>| output.write(bytes);
                 let talks = Arc::new(Talks::new(self.filter, patience, self.max_line, self.quiet));
                 let ran = runs.run(&lines(self.jobs, talks.clone()), (1..).zip(input), output, print);
                 ran.and_then(|_| talks.end().map_err(|(line, cause)| failed(line, cause)))
@@ -94,8 +102,9 @@ impl Pipe {
             complaints.complain(&message("-".as_ref(), &advised(error)));
         }
         match ran {
-            Ok(()) => runs.finish(),
-            Err(error) => runs.fail(&error),
+            // What a process did that was stopped is not its fault.
+            Err(error) if !runs.interrupts().stopped() => runs.fail(&error),
+            Ok(()) | Err(_) => runs.finish(),
         }
     }
 }

@@ -20,14 +20,16 @@ fn a_gigabyte_is_as_from_gnu() {
     drop(file);
     let theirs = scene.run(scene.command("wc", "text"), Input::Nothing);
     assert_eq!(scene.millstream("wc text", Input::Nothing), theirs);
-    same_stream(&scene, "uppercase --shards 2 text");
+    same_stream(&scene, "uppercase --shards 2", "tr", "a-z A-Z");
+    same_stream(&scene, "pipe -j 2 -- cat", "cat", "");
+    same_stream(&scene, "pipe -j 3 --block 10M -- tr a-z A-Z", "tr", "a-z A-Z");
 }
 
-/// Compares with `tr` while both run, so that no gigabyte is held in memory.
-fn same_stream(scene: &Scene, args: &str) {
-    let text = File::open(scene.path("text")).unwrap();
-    let mut theirs = scene.command("tr", "a-z A-Z").stdin(text).stdout(Stdio::piped()).spawn().unwrap();
-    let mut ours = scene.command("millstream", args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+/// The same bytes as those of another program, compared while both run, so that no gigabyte is held in memory.
+fn same_stream(scene: &Scene, args: &str, program: &str, theirs: &str) {
+    let text = || File::open(scene.path("text")).unwrap();
+    let mut theirs = scene.command(program, theirs).stdin(text()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ours = scene.command("millstream", args).stdin(text()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut their_bytes, mut our_bytes) = (theirs.stdout.take().unwrap(), ours.stdout.take().unwrap());
     let (mut expected, mut got) = (Vec::new(), Vec::new());
     loop {
@@ -35,7 +37,7 @@ fn same_stream(scene: &Scene, args: &str) {
         got.clear();
         their_bytes.by_ref().take(1 << 20).read_to_end(&mut expected).unwrap();
         our_bytes.by_ref().take(1 << 20).read_to_end(&mut got).unwrap();
-        assert!(expected == got, "{args}: other bytes than tr's");
+        assert!(expected == got, "{args}: other bytes than {program}'s");
         if expected.is_empty() {
             break;
         }

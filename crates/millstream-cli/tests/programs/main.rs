@@ -8,6 +8,7 @@ mod deployments;
 mod failures;
 mod full;
 mod pipe;
+mod pipe_processes;
 mod plan;
 mod scene;
 mod signals;

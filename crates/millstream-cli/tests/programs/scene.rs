@@ -112,6 +112,13 @@ pub(crate) fn ended(child: &mut Child) -> ExitStatus {
     }
 }
 
+/// The most that a process had in memory, in bytes; none where the system does not tell.
+pub(crate) fn resident_peak(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
 /// Whether the programs that ours are compared with are GNU's. If not, says that the test `name` did not run.
 pub(crate) fn gnu_is_here(name: &str) -> bool {
     let version = Command::new("wc").arg("--version").output();

@@ -1,6 +1,6 @@
 //! Pipes that are slow, or closed too early.
 
-use crate::scene::{Input, PATIENCE, Scene, ended, prose, skipped};
+use crate::scene::{Input, PATIENCE, Scene, ended, prose, resident_peak, skipped};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
@@ -109,9 +109,16 @@ fn a_full_disk_is_a_failed_output() {
         return skipped("a_full_disk_is_a_failed_output", "there is no /dev/full");
     };
     let scene = Scene::new().file("text", "a\n");
-    for (program, args) in [("uppercase", "uppercase text"), ("wc", "wc text"), ("plan", "plan wc")] {
+    for (program, args) in [
+        ("uppercase", "uppercase text"),
+        ("wc", "wc text"),
+        ("plan", "plan wc"),
+        ("pipe", "pipe -- cat"),
+        ("pipe", "pipe --block 2 -- head -c 100000 /dev/zero"),
+        ("pipe", "pipe --shard line -- cat"),
+    ] {
         let mut command = scene.command("millstream", args);
-        command.stdin(Stdio::null()).stdout(full.try_clone().unwrap()).stderr(Stdio::piped());
+        command.stdin(File::open(scene.path("text")).unwrap()).stdout(full.try_clone().unwrap()).stderr(Stdio::piped());
         let output = command.output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(message, format!("millstream {program}: write error: No space left on device\n"));
@@ -139,12 +146,6 @@ fn peak_memory(scene: &Scene, args: &str) -> Option<u64> {
     }
     assert!(ended(&mut child).success());
     peak
-}
-
-fn resident_peak(id: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::filter::{Filter, feed, how_it_ended};
+use super::processes::Processes;
 use crate::message::{cause, say};
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -62,7 +63,7 @@ impl Talks {
             self.idle().push(talk);
         } else {
             self.tell_of_late_answers();
-            talk.end().map_err(|why| self.blame(number, &mut talk, why))?;
+            talk.end(self.filter.processes()).map_err(|why| self.blame(number, &mut talk, why))?;
         }
         Ok(ended_as(answer, line))
     }
@@ -74,7 +75,7 @@ impl Talks {
         talks.iter_mut().for_each(|talk| drop(talk.input.take()));
         for mut talk in talks {
             let line = talk.last;
-            talk.end().map_err(|why| (line, self.blame(line, &mut talk, why)))?;
+            talk.end(self.filter.processes()).map_err(|why| (line, self.blame(line, &mut talk, why)))?;
         }
         Ok(())
     }
@@ -100,7 +101,7 @@ impl Talks {
             Wrong::None => {
                 // It has closed its output; its end follows from that of its input.
                 talk.input = None;
-                let how = talk.child.wait().map_or_else(|error| cause(&error), how_it_ended);
+                let how = self.filter.processes().end(&mut talk.child).map_or_else(|error| cause(&error), how_it_ended);
                 format!("{name} gave no line for it and {how}")
             }
             Wrong::More => format!("{name} gave more than one line for it"),
@@ -160,13 +161,13 @@ impl Talk {
     }
 
     /// Waits until it has ended, once its input has.
-    fn end(&mut self) -> Result<(), Wrong> {
+    fn end(&mut self, processes: &Processes) -> Result<(), Wrong> {
         match self.answers.recv() {
             Ok(Ok(_)) => return Err(Wrong::More),
             Ok(Err(error)) => return Err(Wrong::Broken(error)),
             Err(_) => {}
         }
-        let status = self.child.wait().map_err(Wrong::Broken)?;
+        let status = processes.end(&mut self.child).map_err(Wrong::Broken)?;
         if status.success() { Ok(()) } else { Err(Wrong::Failed(how_it_ended(status))) }
     }
 }

@@ -1,0 +1,113 @@
+//! `pipe` and the processes that it runs: what becomes of them, and of what they write.
+
+use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak, skipped};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn start(scene: &Scene, args: &str, script: &str) -> Child {
+    let mut command = scene.command("millstream", args);
+    command.args(["--", "sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status();
+    assert!(sent.expect("a shell").success());
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the process has ended; who has waited for it makes no difference.
+fn is_gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.map_or(true, |stat| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")))
+}
+
+#[test]
+fn the_second_signal_ends_the_commands() {
+    if !Path::new("/proc/self/stat").exists() {
+        return skipped("the_second_signal_ends_the_commands", "the system does not tell which processes there are");
+    }
+    // The first one has to do with a signal what most programs do; the second does not listen.
+    for script in ["echo $$ > new; mv new pid; sleep 1000", "trap '' TERM; echo $$ > new; mv new pid; sleep 1000"] {
+        for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line", "pipe -j 2 --deploy queues"] {
+            let scene = Scene::new();
+            let mut child = start(&scene, args, script);
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(b"1\n").unwrap();
+            drop(stdin);
+            wait_until("the command does not start", || scene.path("pid").exists());
+            send("INT", &child);
+            send("TERM", &child);
+            let code = ended(&mut child).code();
+            let stderr = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+            assert!([Some(130), Some(143)].contains(&code), "{args}: {code:?} {stderr}");
+            assert!(!stderr.contains("signal"), "{args}: {stderr}");
+            let pid = fs::read_to_string(scene.path("pid")).unwrap();
+            wait_until("the command does not end", || is_gone(pid.trim()));
+        }
+    }
+}
+
+const LARGE: usize = 100_000;
+
+/// More than stays in memory for a block so small.
+#[test]
+fn large_answers_come_out_in_order() {
+    let script = format!("read x; head -c {LARGE} /dev/zero | tr '\\0' $x");
+    let expected: Vec<u8> = b"1234567".iter().flat_map(|byte| [*byte].repeat(LARGE)).collect();
+    let mut hashes = Vec::new();
+    for way in ["-j 2", "-j 1 --deploy inline", "-j 3 --deploy queues", "-j 2 --deploy model"] {
+        let scene = Scene::new();
+        let mut command = scene.command("millstream", &format!("pipe --block 2 --hash {way}"));
+        command.args(["--", "sh", "-c", &script]);
+        let seen = scene.run(command, Input::Pipe(b"1\n2\n3\n4\n5\n6\n7\n", 100));
+        assert_eq!(seen.code, Some(0), "{way}: {}", seen.stderr);
+        assert!(seen.stdout == expected, "{way}: other bytes");
+        hashes.push(seen.stderr);
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 1, "{hashes:?}");
+}
+
+#[test]
+fn an_answer_of_any_size_takes_bounded_memory() {
+    const ZEROS: u64 = 300_000_000;
+    let scene = Scene::new();
+    let mut child = start(&scene, "pipe -j 1 --block 64K", &format!("head -c {ZEROS} /dev/zero"));
+    child.stdin.take().unwrap().write_all(b"1\n").unwrap();
+    let (mut output, mut buffer, mut length, mut peak) = (child.stdout.take().unwrap(), vec![0; 1 << 20], 0, None);
+    loop {
+        match output.read(&mut buffer).unwrap() {
+            0 => break,
+            read => length += read as u64,
+        }
+        peak = peak.max(resident_peak(child.id()));
+    }
+    assert_eq!((length, ended(&mut child).code()), (ZEROS, Some(0)));
+    let Some(peak) = peak else {
+        return skipped("an_answer_of_any_size_takes_bounded_memory", "the system does not tell what a process takes");
+    };
+    assert!(peak < 64_000_000, "{peak} bytes");
+}
+
+#[test]
+fn an_answer_that_nothing_takes_is_told() {
+    let scene = Scene::new();
+    let mut command = scene.command("millstream", "pipe --block 2 -- head -c 100000 /dev/zero");
+    command.env("TMPDIR", scene.path("nosuch"));
+    let seen = scene.run(command, Input::Pipe(b"1\n", 2));
+    assert_eq!((seen.stdout.len(), seen.code), (0, Some(3)));
+    let cause = "head wrote 65536 bytes or more, and no temporary file takes them: No such file or directory";
+    assert!(seen.stderr.starts_with(&format!("millstream: stage \"pipe\", number 0: {cause}")), "{}", seen.stderr);
+}
