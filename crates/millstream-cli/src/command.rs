@@ -23,6 +23,7 @@ pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
 
+use crate::progress;
 use std::process::{self, ExitCode};
 
 /// A command with everything that it needs.
@@ -77,6 +78,7 @@ pub(crate) enum Outcome {
 impl Outcome {
     /// Ends the process here and now, whatever its other threads do.
     pub(crate) fn exit(self) -> ! {
+        progress::end();
         process::exit(self.code().into())
     }
 

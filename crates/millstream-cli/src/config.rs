@@ -5,6 +5,7 @@ use crate::command::{
     Command, Copying, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
 };
 use crate::flags::{self, Deploy, Program, ShardBy};
+use crate::input::Names;
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
 use millstream_exec::{Queues, Rings, Wait};
@@ -44,6 +45,7 @@ pub(crate) struct RunConfig {
     pub(crate) queues: Queues,
     pub(crate) stats: Option<StatsTo>,
     pub(crate) hash: bool,
+    pub(crate) quiet: bool,
 }
 
 /// The deployments.
@@ -66,16 +68,19 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     match flags.command {
         flags::Command::Wc(flags) => {
             let shards = flags.run.tuning.shards.unwrap_or(1);
-            Ok(Command::Wc(Wc { files: flags.files, shards, run: run(flags.run)? }))
+            let files = Names { files: flags.files, decompress: flags.decompress };
+            Ok(Command::Wc(Wc { files, shards, run: run(flags.run)? }))
         }
         flags::Command::Uppercase(flags) => {
             let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
+            let files = Names { files, decompress: flags.decompress };
             let shards = flags.run.tuning.shards.unwrap_or(1);
             Ok(Command::Uppercase(Uppercase { files, shards, run: run(flags.run)? }))
         }
         flags::Command::Spaces(flags) => {
             let flags::OverLines { max_line: longest, input } = flags;
             let files = if input.files.is_empty() { vec!["-".into()] } else { input.files };
+            let files = Names { files, decompress: input.decompress };
             let shards = input.run.tuning.shards.unwrap_or(1);
             Ok(Command::Spaces(Spaces { files, shards, longest, run: run_with_slots(LINES, input.run)? }))
         }
@@ -122,8 +127,8 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
         How::Block(size) => filter.most_in_memory(MOST_ANSWER.max(4 * size)),
         How::Line(_) => filter,
     };
-    let (max_line, quiet) = (flags.max_line, flags.run.quiet);
-    Ok(Pipe { filter, jobs, how, max_line, quiet, run: run_with_slots(slots, flags.run)? })
+    let max_line = flags.max_line;
+    Ok(Pipe { filter, jobs, how, max_line, run: run_with_slots(slots, flags.run)? })
 }
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
@@ -155,7 +160,7 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let rings = rings(&flags.tuning);
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
-    Ok(RunConfig { place, rings, queues, stats, hash: flags.hash })
+    Ok(RunConfig { place, rings, queues, stats, hash: flags.hash, quiet: flags.quiet })
 }
 
 fn rings(tuning: &flags::Tuning) -> Rings {

@@ -7,7 +7,7 @@ use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::output::Output;
-use crate::{panics, stats};
+use crate::{panics, progress, stats};
 use millstream_core::model::Listed;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
@@ -253,6 +253,7 @@ impl Runs {
 
     /// Tells what was asked for, the hash last.
     pub(crate) fn finish(self) -> Outcome {
+        progress::end();
         self.tell();
         if let Some(signal) = self.interrupts.first() {
             return Outcome::Interrupted(signal);
@@ -262,6 +263,7 @@ impl Runs {
 
     /// Says why a run failed; then what was asked for, up to there.
     pub(crate) fn fail(self, failed: &Failed) -> Outcome {
+        progress::end();
         say(&format!("millstream: {}", one_line(&failed.to_string())));
         self.tell();
         match failed {

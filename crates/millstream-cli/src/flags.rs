@@ -42,6 +42,9 @@ pub(crate) struct OverFiles {
     /// Files to read, one after the other; `-` and no file at all mean standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<OsString>,
+    /// Read files whose names end in .gz or .zst decompressed
+    #[arg(long)]
+    pub(crate) decompress: bool,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -148,7 +151,7 @@ pub(crate) struct Run {
     /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
-    /// Say nothing on standard error but what failed and what was asked for
+    /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,
     /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always cut

@@ -2,25 +2,75 @@
 
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
-use millstream_io::{Block, Blocks, Failure, WholeBlocks, stdio};
+use crate::progress;
+use millstream_io::{Block, Blocks, Failure, Files, WholeBlocks, stdio};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::{fmt, io, vec};
 
+/// The inputs that a command was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    /// In this order; `-` is standard input.
+    pub(crate) files: Vec<OsString>,
+    /// Whether those whose names end in `.gz` or `.zst` hold what is meant only once they are decompressed.
+    pub(crate) decompress: bool,
+}
+
+/// Something that is read, and told as progress.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Plain(File),
+    Compressed(Files),
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match self {
+            Input::Plain(file) => file.read(buffer)?,
+            Input::Compressed(files) => files.read(buffer).map_err(without_name)?,
+        };
+        progress::advance(read);
+        Ok(read)
+    }
+}
+
+/// An error of [`Files`] without the file's name, which is told by whoever has told all others.
+fn without_name(error: io::Error) -> io::Error {
+    match error.get_ref().and_then(|named| named.source()) {
+        Some(cause) => io::Error::new(error.kind(), cause.to_string()),
+        None => error,
+    }
+}
+
 /// Opens a file by its name; `-` is standard input.
-pub(crate) fn open(name: &OsStr) -> io::Result<File> {
-    if name == "-" { stdio::input() } else { File::open(name) }
+pub(crate) fn open(name: &OsStr, decompress: bool) -> io::Result<Input> {
+    let compressed =
+        ["gz", "zst"].iter().any(|end| Path::new(name).extension().is_some_and(|extension| extension == *end));
+    if name == "-" {
+        return stdio::input().map(Input::Plain);
+    }
+    if decompress && compressed {
+        return Ok(Input::Compressed(Files::new([name]).decompressed()));
+    }
+    File::open(name).map(Input::Plain)
 }
 
 /// As [`open`]; none if a signal comes while it waits for somebody to open the other end.
-pub(crate) fn open_unless_interrupted(name: &OsStr, interrupts: &Interrupts) -> io::Result<Option<File>> {
+pub(crate) fn open_unless_interrupted(
+    name: &OsStr,
+    decompress: bool,
+    interrupts: &Interrupts,
+) -> io::Result<Option<Input>> {
     let waits = name != "-" && fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo());
     if !waits {
-        return open(name).map(Some);
+        return open(name, decompress).map(Some);
     }
     let name = name.to_owned();
-    interrupts.unless_interrupted(move || open(&name))?.transpose()
+    interrupts.unless_interrupted(move || open(&name, decompress))?.transpose()
 }
 
 /// Whether reading never waits for somebody else: of a regular file.
@@ -37,6 +87,7 @@ pub(crate) fn message(name: &OsStr, error: &io::Error) -> String {
 /// The blocks of several inputs as one stream. An input that fails is told of and left out from there on.
 pub(crate) struct Joined {
     names: vec::IntoIter<OsString>,
+    decompress: bool,
     /// Of at most so many bytes each, if blocks are of whole lines.
     longest_line: Option<usize>,
     current: Option<(OsString, Box<dyn Iterator<Item = Block> + Send>, Failure)>,
@@ -44,12 +95,12 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    pub(crate) fn new(names: Vec<OsString>, complaints: Complaints) -> Self {
-        Joined { names: names.into_iter(), longest_line: None, current: None, complaints }
+    pub(crate) fn new(Names { files, decompress }: Names, complaints: Complaints) -> Self {
+        Joined { names: files.into_iter(), decompress, longest_line: None, current: None, complaints }
     }
 
     /// Blocks of whole lines; a line that is longer than so many bytes, its end counted, fails its input.
-    pub(crate) fn lines(names: Vec<OsString>, longest: usize, complaints: Complaints) -> Self {
+    pub(crate) fn lines(names: Names, longest: usize, complaints: Complaints) -> Self {
         Joined { longest_line: Some(longest), ..Joined::new(names, complaints) }
     }
 
@@ -58,13 +109,13 @@ impl Joined {
         self.names.as_slice().iter().all(|name| never_waits(name))
     }
 
-    fn blocks(&self, file: File) -> (Box<dyn Iterator<Item = Block> + Send>, Failure) {
+    fn blocks(&self, input: Input) -> (Box<dyn Iterator<Item = Block> + Send>, Failure) {
         if let Some(longest) = self.longest_line {
-            let blocks = WholeBlocks::lines(file).longest(longest);
+            let blocks = WholeBlocks::lines(input).longest(longest);
             let failure = blocks.failure();
             return (Box::new(blocks), failure);
         }
-        let blocks = Blocks::new(file);
+        let blocks = Blocks::new(input);
         let failure = blocks.failure();
         (Box::new(blocks), failure)
     }
@@ -72,9 +123,9 @@ impl Joined {
     /// Opens the next input that can be opened.
     fn advance(&mut self) -> Option<()> {
         let name = self.names.next()?;
-        match open(&name) {
-            Ok(file) => {
-                let (blocks, failure) = self.blocks(file);
+        match open(&name, self.decompress) {
+            Ok(input) => {
+                let (blocks, failure) = self.blocks(input);
                 self.current = Some((name, blocks, failure));
             }
             Err(error) => self.complaints.complain(&message(&name, &error)),

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM: the first drains what runs, the second stops it now.
 
 use crate::command::Outcome;
+use crate::message::say;
 use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -71,7 +72,7 @@ impl Interrupts {
         state.when_stopped.iter().for_each(|stop| stop(true));
         if let Some(running) = &state.running {
             for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
-                eprintln!("millstream: stage \"{}\" did not come to its end", stage.stage);
+                say(&format!("millstream: stage \"{}\" did not come to its end", stage.stage));
             }
         }
         Outcome::Interrupted(first).exit()

@@ -15,6 +15,7 @@ mod message;
 mod output;
 mod panics;
 mod program;
+mod progress;
 mod stats;
 
 pub use program::{Line, Printed, Program, main};

@@ -1,5 +1,6 @@
 //! What is said on standard error, and how names are written there.
 
+use crate::progress;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -31,7 +32,7 @@ impl Complaints {
 
 /// Writes a line to standard error. If nobody reads it, that is no reason to fail.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = progress::aside(|| writeln!(io::stderr(), "{line}"));
 }
 
 /// A message of several lines, as that of `assert_eq!`, in one.

@@ -2,10 +2,11 @@
 
 use crate::command::Outcome;
 use crate::message::{Complaints, cause};
+use crate::progress;
 use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek, Write};
+use std::io::{self, ErrorKind, IsTerminal, Seek, Write};
 
 /// Standard output, unbuffered: what is written is out.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct Output {
     file: File,
     /// What was gathered and is not written: bytes of one block, side by side.
     gathered: Option<Gathered>,
+    /// Where something else may be shown.
+    is_terminal: bool,
     complaints: Complaints,
 }
 
@@ -35,7 +38,10 @@ impl Output {
     /// What `command` comes to with standard output; where that cannot be opened, says so, and nothing is run.
     pub(crate) fn opened(complaints: &Complaints, command: impl FnOnce(Self) -> Outcome) -> Outcome {
         match stdio::output() {
-            Ok(file) => command(Output { file, gathered: None, complaints: complaints.clone() }),
+            Ok(file) => {
+                let is_terminal = file.is_terminal();
+                command(Output { file, gathered: None, is_terminal, complaints: complaints.clone() })
+            }
             Err(error) => {
                 complaints.complain(&cause(&error));
                 Outcome::InputOrOutputFailed
@@ -73,7 +79,8 @@ impl Output {
     /// Without an output nothing is left to be done, and a run could not end by itself: its source may be waiting for
     /// input that never comes. A reader who has seen enough is no failure, so that ends the process quietly.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        let written = self.file.write_all(bytes);
+        let written =
+            if self.is_terminal { progress::aside(|| self.file.write_all(bytes)) } else { self.file.write_all(bytes) };
         self.or_end(written);
     }
 

@@ -8,8 +8,10 @@ use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::{self, NUMBERS};
 use crate::deploy::Runs;
 use crate::flags::refuse;
+use crate::input::Names;
 use crate::message::{Complaints, say};
 use crate::output::Output;
+use crate::progress::{self, Writes};
 use clap::Parser;
 use flags::{Command, Flags, OverLines};
 use lines::Lines;
@@ -17,7 +19,6 @@ use millstream_core::model::Listed;
 use millstream_core::{Event, Flow, Own, Val};
 use millstream_exec::{Carried, Everywhere, Feed, Queued};
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -52,7 +53,8 @@ impl<B: Event + Display, O> Printed<B> for O where
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]; the n-th line that can be
 /// parsed has number n. A line that cannot be, or is no UTF-8, is told of on standard error with its file and place, and
-/// left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`.
+/// left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`. `--decompress` reads
+/// files whose names end in `.gz` (feature `gzip`) or `.zst` (feature `zstd`) decompressed.
 ///
 /// **Output.** Every value on a line of its own, by [`Display`], as soon as it is there and in order. `--hash` sees that
 /// text, without the line end. Values are `Clone` and no more: `--deploy queues` copies them.
@@ -177,7 +179,7 @@ where
                 let how = config::how_to_show(&flags.with_slots(NUMBERS));
                 how.show(self.pipeline.with_shards(shards).plan(), Feed::source::<T, Lines<T>>())
             }
-            Command::Verify(flags) => self.verify(flags.files()),
+            Command::Verify(flags) => self.verify(flags.names()),
         };
         outcome.into()
     }
@@ -191,7 +193,8 @@ where
         if let (Whole::Built(_), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
             say("millstream: --shards has no effect: the pipeline is built with its shards");
         }
-        let files = flags.input.files();
+        let files = flags.input.names();
+        progress::begin("run", &files.files, flags.run.quiet, Writes::AllTheTime);
         let config = config::run_with_slots(NUMBERS, flags.run).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
         let complaints = Complaints::of("run");
         let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));
@@ -206,7 +209,7 @@ where
         })
     }
 
-    fn verify<B>(self, files: Vec<OsString>) -> Outcome
+    fn verify<B>(self, files: Names) -> Outcome
     where
         O: Printed<B>,
         B: Event + Display,

@@ -10,15 +10,15 @@ pub(crate) use filter::Filter;
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
-use crate::input::message;
+use crate::input::{self, Input, message};
 use crate::message::Complaints;
 use crate::output::Output;
+use crate::progress::{self, Writes};
 use answer::Answer;
 use lines::Talks;
 use millstream_core::{Arrow, Retry, SequenceNumber, Val, pipeline};
 use millstream_exec::{Everywhere, RunError};
-use millstream_io::{Block, LineBlocks, stdio};
-use std::fs::File;
+use millstream_io::{Block, LineBlocks};
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,6 @@ pub(crate) struct Pipe {
     pub(crate) how: How,
     /// The longest line, in bytes.
     pub(crate) max_line: usize,
-    pub(crate) quiet: bool,
     pub(crate) run: RunConfig,
 }
 
@@ -44,6 +43,9 @@ pub(crate) enum How {
     /// told that no more lines come.
     Line(Duration),
 }
+
+/// Standard input's name.
+const STDIN: &str = "-";
 
 /// The stage's name.
 const STAGE: &str = "pipe";
@@ -67,20 +69,22 @@ fn lines(jobs: usize, talks: Arc<Talks>) -> impl Everywhere<In = Val<Line>, Out 
 impl Pipe {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("pipe");
-        Output::opened(&complaints, |output| match stdio::input() {
+        progress::begin("pipe", &[STDIN.into()], self.run.quiet, Writes::AllTheTime);
+        Output::opened(&complaints, |output| match input::open(STDIN.as_ref(), false) {
             Ok(input) => self.run_over(input, output, &complaints),
             Err(error) => {
-                complaints.complain(&message("-".as_ref(), &error));
+                complaints.complain(&message(STDIN.as_ref(), &error));
                 Outcome::InputOrOutputFailed
             }
         })
     }
 
-    fn run_over(self, input: File, output: Output, complaints: &Complaints) -> Outcome {
+    fn run_over(self, input: Input, output: Output, complaints: &Complaints) -> Outcome {
         let size = match self.how {
             How::Block(size) => size,
             How::Line(_) => 1,
         };
+        let quiet = self.run.quiet;
         let input = LineBlocks::with_size(input, size).longest(self.max_line);
         let failure = input.failure();
         let mut runs = Runs::new(self.run, complaints.clone());
@@ -93,13 +97,13 @@ impl Pipe {
             }
             How::Line(patience) => {
                 let print = |output: &mut Output, bytes: &Vec<u8>| output.write(bytes);
-                let talks = Arc::new(Talks::new(self.filter, patience, self.max_line, self.quiet));
+                let talks = Arc::new(Talks::new(self.filter, patience, self.max_line, quiet));
                 let ran = runs.run(&lines(self.jobs, talks.clone()), (1..).zip(input), output, print);
                 ran.and_then(|_| talks.end().map_err(|(line, cause)| failed(line, cause)))
             }
         };
         if let Some(error) = failure.take() {
-            complaints.complain(&message("-".as_ref(), &advised(error)));
+            complaints.complain(&message(STDIN.as_ref(), &advised(error)));
         }
         match ran {
             // What a process did that was stopped is not its fault.

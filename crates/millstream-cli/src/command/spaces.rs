@@ -1,18 +1,18 @@
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
-use crate::input::Joined;
+use crate::input::{Joined, Names};
 use crate::message::Complaints;
 use crate::output::Output;
+use crate::progress::{self, Writes};
 use millstream_core::text::{Block, Piece, Writer};
 use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
 use millstream_exec::Everywhere;
-use std::ffi::OsString;
 
 /// `spaces`: all files as one stream.
 #[derive(Debug)]
 pub(crate) struct Spaces {
-    pub(crate) files: Vec<OsString>,
+    pub(crate) files: Names,
     pub(crate) shards: usize,
     pub(crate) longest: usize,
     pub(crate) run: RunConfig,
@@ -88,6 +88,7 @@ fn in_eight(bytes: [u8; 8]) -> u32 {
 impl Spaces {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("spaces");
+        progress::begin("spaces", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
             let input = Joined::lines(self.files, self.longest, complaints.clone());
             let mut runs = Runs::new(self.run, complaints.clone());

@@ -1,18 +1,18 @@
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
-use crate::input::Joined;
+use crate::input::{Joined, Names};
 use crate::message::Complaints;
 use crate::output::Output;
+use crate::progress::{self, Writes};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
 use millstream_exec::Everywhere;
-use std::ffi::OsString;
 
 /// `uppercase`: all files as one stream.
 #[derive(Debug)]
 pub(crate) struct Uppercase {
-    pub(crate) files: Vec<OsString>,
+    pub(crate) files: Names,
     pub(crate) shards: usize,
     pub(crate) run: RunConfig,
 }
@@ -27,6 +27,7 @@ pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out =
 impl Uppercase {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("uppercase");
+        progress::begin("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
             let input = Joined::new(self.files, complaints.clone());
             let mut runs = Runs::new(self.run, complaints.clone());

@@ -9,7 +9,7 @@ pub(crate) use edge::Edge;
 
 use super::Outcome;
 use crate::flags::Program;
-use crate::input::Joined;
+use crate::input::{Joined, Names};
 use crate::message::{Complaints, one_line, say};
 use crate::output::Output;
 use crate::panics;
@@ -67,9 +67,10 @@ impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
         verified(&complaints, || {
+            let names = Names { files: self.files, decompress: false };
             let input: Vec<Block> = match self.program {
-                Program::Spaces => Joined::lines(self.files, Block::MOST, complaints.clone()).collect(),
-                program if program.reads() => Joined::new(self.files, complaints.clone()).collect(),
+                Program::Spaces => Joined::lines(names, Block::MOST, complaints.clone()).collect(),
+                program if program.reads() => Joined::new(names, complaints.clone()).collect(),
                 _ => Vec::new(),
             };
             (1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect()

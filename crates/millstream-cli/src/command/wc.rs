@@ -4,22 +4,22 @@ pub(crate) mod pipelines;
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
-use crate::input::{message, open_unless_interrupted};
+use crate::input::{Names, message, open_unless_interrupted};
 use crate::message::Complaints;
 use crate::output::Output;
+use crate::progress::{self, Writes};
 use columns::Columns;
 use millstream_core::{Holed, Val};
 use millstream_exec::Everywhere;
 use millstream_io::{Block, Blocks};
 use pipelines::Counts;
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::ffi::OsStr;
 
 /// `wc`: one run for each file, and a total.
 #[derive(Debug)]
 pub(crate) struct Wc {
     /// None at all: standard input, without a name.
-    pub(crate) files: Vec<OsString>,
+    pub(crate) files: Names,
     pub(crate) shards: usize,
     pub(crate) run: RunConfig,
 }
@@ -45,17 +45,20 @@ impl Wc {
         pipeline: &P,
         complaints: &Complaints,
     ) -> Outcome {
-        let columns = Columns::for_files(&self.files);
+        let Names { files, decompress } = self.files;
+        let columns = Columns::for_files(&files);
+        let read = if files.is_empty() { &["-".into()][..] } else { &files };
+        progress::begin("wc", read, self.run.quiet, Writes::Lines);
         let mut runs = Runs::new(self.run, complaints.clone());
         let names: Vec<Option<&OsStr>> =
-            if self.files.is_empty() { vec![None] } else { self.files.iter().map(|name| Some(&**name)).collect() };
+            if files.is_empty() { vec![None] } else { files.iter().map(|name| Some(&**name)).collect() };
         let mut total = Counts::default();
         for (i, name) in names.iter().enumerate() {
             // The first has counts, be they 0, however early a signal comes.
             if i > 0 && runs.interrupted() {
                 break;
             }
-            match count(pipeline, &mut runs, complaints, *name) {
+            match count(pipeline, &mut runs, complaints, *name, decompress) {
                 Ok(Some(counts)) => {
                     total += counts;
                     output.write(&columns.line(counts, *name));
@@ -77,17 +80,18 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
     runs: &mut Runs,
     complaints: &Complaints,
     name: Option<&OsStr>,
+    decompress: bool,
 ) -> Result<Option<Counts>, Failed> {
     let complain = |error| complaints.complain(&message(name.unwrap_or("standard input".as_ref()), &error));
-    let file: File = match open_unless_interrupted(name.unwrap_or("-".as_ref()), &runs.interrupts()) {
-        Ok(Some(file)) => file,
+    let input = match open_unless_interrupted(name.unwrap_or("-".as_ref()), decompress, &runs.interrupts()) {
+        Ok(Some(input)) => input,
         Ok(None) => return Ok(None),
         Err(error) => {
             complain(error);
             return Ok(None);
         }
     };
-    let blocks = Blocks::new(file);
+    let blocks = Blocks::new(input);
     let failure = blocks.failure();
     let counts = runs.run(pipeline, blocks, None, |answer, counts| *answer = Some(*counts))?;
     if let Some(error) = failure.take() {

@@ -1,6 +1,7 @@
 //! The command line of a user's program.
 
 use crate::flags::{Planning, Run};
+use crate::input::Names;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 
@@ -35,12 +36,16 @@ pub(super) struct Files {
     /// Files to read, one after the other; `-` and no file at all mean standard input
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
+    /// Read files whose names end in .gz or .zst decompressed
+    #[arg(long)]
+    decompress: bool,
 }
 
 impl Files {
     /// What to read.
-    pub(super) fn files(self) -> Vec<OsString> {
-        if self.files.is_empty() { vec!["-".into()] } else { self.files }
+    pub(super) fn names(self) -> Names {
+        let files = if self.files.is_empty() { vec!["-".into()] } else { self.files };
+        Names { files, decompress: self.decompress }
     }
 }
 

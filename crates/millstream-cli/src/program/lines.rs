@@ -1,8 +1,7 @@
-use crate::input::{message, open};
+use crate::input::{self, Names, message};
 use crate::message::Complaints;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -12,6 +11,7 @@ use std::vec;
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     names: vec::IntoIter<OsString>,
+    decompress: bool,
     current: Option<Input>,
     complaints: Complaints,
     parsed: PhantomData<fn() -> T>,
@@ -21,13 +21,13 @@ pub(super) struct Lines<T> {
 #[derive(Debug)]
 struct Input {
     name: OsString,
-    file: BufReader<File>,
+    file: BufReader<input::Input>,
     lines: u64,
 }
 
 impl<T> Lines<T> {
-    pub(super) fn new(names: Vec<OsString>, complaints: Complaints) -> Self {
-        Lines { names: names.into_iter(), current: None, complaints, parsed: PhantomData }
+    pub(super) fn new(Names { files, decompress }: Names, complaints: Complaints) -> Self {
+        Lines { names: files.into_iter(), decompress, current: None, complaints, parsed: PhantomData }
     }
 
     fn complain(&self, name: &OsString, error: &io::Error) {
@@ -62,7 +62,7 @@ impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
         loop {
             let Some(mut input) = self.current.take() else {
                 let name = self.names.next()?;
-                match open(&name) {
+                match input::open(&name, self.decompress) {
                     Ok(file) => self.current = Some(Input { name, file: BufReader::new(file), lines: 0 }),
                     Err(error) => self.complain(&name, &error),
                 }

@@ -4,12 +4,14 @@
 
 mod book;
 mod copying;
+mod decompress;
 mod deployments;
 mod failures;
 mod full;
 mod pipe;
 mod pipe_processes;
 mod plan;
+mod progress;
 mod scene;
 mod signals;
 mod sleep;

@@ -1,0 +1,64 @@
+//! `--decompress`, without which a compressed file is a file like any other.
+
+use crate::scene::{Input, Scene, gnu_is_here, prose};
+use flate2::{Compression, write::GzEncoder};
+use std::io::Write;
+
+fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 0).unwrap()
+}
+
+#[test]
+fn compressed_files_are_read_as_they_are() {
+    if !gnu_is_here("compressed_files_are_read_as_they_are") {
+        return;
+    }
+    let scene = Scene::new().file("x.gz", gzipped(&prose(100_000)));
+    for args in ["x.gz", "x.gz x.gz"] {
+        let theirs = scene.run(scene.command("wc", args), Input::Nothing);
+        assert_eq!(scene.millstream(&format!("wc {args}"), Input::Nothing), theirs);
+    }
+}
+
+#[test]
+fn and_decompressed_where_that_is_asked_for() {
+    let text = prose(300_000);
+    let scene = Scene::new().file("a.gz", gzipped(&text)).file("b.zst", zstd(b"to be\n")).file("c", "or not\n");
+    let expected = [&text[..], b"to be\n", b"or not\n"].concat().to_ascii_uppercase();
+    for way in ["", "--shards 2", "--deploy inline"] {
+        let seen = scene.millstream(&format!("uppercase --decompress {way} a.gz b.zst c"), Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+        assert!(seen.stdout == expected, "{way}: other bytes");
+    }
+    let seen = scene.millstream("wc --decompress b.zst c", Input::Nothing);
+    let counts: Vec<_> =
+        seen.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(counts, ["1 2 6 b.zst", "1 2 7 c", "2 4 13 total"]);
+    // Standard input has no name that could say so.
+    let seen = scene.millstream("uppercase --decompress -", Input::Pipe(b"plain\n", 6));
+    assert_eq!((seen.text().as_str(), seen.code), ("PLAIN\n", Some(0)));
+}
+
+#[test]
+fn what_cannot_be_decompressed_is_told_and_left_out() {
+    let mut cut = gzipped(b"to be\n");
+    cut.truncate(cut.len() - 4);
+    let scene = Scene::new().file("cut.gz", cut).file("no.zst", "no such thing").file("c", "or not\n");
+    let seen = scene.millstream("uppercase --decompress nosuch.gz cut.gz no.zst c", Input::Nothing);
+    assert_eq!((seen.text().as_str(), seen.code), ("TO BE\nOR NOT\n", Some(1)));
+    let lines: Vec<_> = seen.stderr.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "millstream uppercase: nosuch.gz: No such file or directory",
+            "millstream uppercase: cut.gz: it is truncated: it ends inside a member",
+        ]
+    );
+    assert!(lines[2].starts_with("millstream uppercase: no.zst: ") && lines.len() == 3, "{lines:?}");
+}

@@ -1,0 +1,79 @@
+//! The line that says how far the inputs are read, seen through a pseudo-terminal that `script` makes.
+
+use crate::scene::{Input, Scene, prose, skipped};
+use std::process::Command;
+
+/// What comes to a terminal from `program`, a script in which `millstream` is ours.
+fn on_a_terminal(scene: &Scene, program: &str) -> String {
+    let mut command = scene.command("script", "-q -e -c");
+    // Wide enough for the whole line.
+    let millstream = env!("CARGO_BIN_EXE_millstream");
+    command.arg(format!("stty cols 100; millstream() {{ '{millstream}' \"$@\"; }}; {program}")).arg("/dev/null");
+    command.env("SHELL", "/bin/sh");
+    let seen = scene.run(command, Input::Nothing);
+    assert_eq!(seen.code, Some(0), "{program}: {}", seen.text());
+    seen.text()
+}
+
+fn can_run(name: &str) -> bool {
+    let can = Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !can {
+        skipped(name, "there is no `script` of util-linux");
+    }
+    can
+}
+
+/// Reads for longer than a moment: the command takes its time for each of thirty blocks.
+const SLOW: &str = "pipe -j 1 --ring 1 --block 10000 -- sh -c 'sleep 0.1; cat'";
+
+#[test]
+fn a_long_run_says_how_far_it_is() {
+    if !can_run("a_long_run_says_how_far_it_is") {
+        return;
+    }
+    let scene = Scene::new().file("text", prose(300_000));
+    // The length of a file is known.
+    let text = on_a_terminal(&scene, &format!("millstream {SLOW} < text > out"));
+    for word in ["millstream pipe [", "=>", " kB of 300", "kB/s, ", "s left"] {
+        assert!(text.contains(word), "{word}: {text:?}");
+    }
+    assert!(text.ends_with("\r\u{1b}[2K"), "the line is taken away: {text:?}");
+    assert!(std::fs::read(scene.path("out")).unwrap() == prose(300_000));
+    // That of a pipe is not.
+    let text = on_a_terminal(&scene, "(cat text; sleep 1.1; cat text; sleep 0.5) | millstream wc");
+    assert!(text.contains("millstream wc ") && text.contains("kB/s, 1s") && !text.contains("left"), "{text:?}");
+    // The result stands where the line was.
+    assert!(text.contains("\r\u{1b}[2K  "), "{text:?}");
+}
+
+#[test]
+fn messages_stand_on_lines_of_their_own() {
+    if !can_run("messages_stand_on_lines_of_their_own") {
+        return;
+    }
+    let scene = Scene::new().file("text", prose(300_000));
+    let text = on_a_terminal(&scene, "(sleep 1.1; cat text) | millstream uppercase - nosuch > out || true");
+    assert!(text.contains("kB/s"), "{text:?}");
+    let message = "\r\u{1b}[2Kmillstream uppercase: nosuch: No such file or directory\r\n";
+    assert!(text.contains(message), "{text:?}");
+}
+
+#[test]
+fn it_is_quiet_where_nobody_waits_or_wants_it() {
+    if !can_run("it_is_quiet_where_nobody_waits_or_wants_it") {
+        return;
+    }
+    let scene = Scene::new().file("text", prose(300_000));
+    let quiet = SLOW.replace("pipe", "pipe --quiet");
+    // Not wanted; no terminal; the output is there; too short.
+    for program in [
+        format!("millstream {quiet} < text > out"),
+        format!("millstream {SLOW} < text > out 2> messages"),
+        "millstream wc text > out".to_owned(),
+    ] {
+        assert_eq!(on_a_terminal(&scene, &program), "", "{program}");
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("messages")).unwrap(), "");
+    let text = on_a_terminal(&scene, "(sleep 1.1; echo to be) | millstream uppercase");
+    assert_eq!(text, "TO BE\r\n");
+}
