@@ -11,10 +11,12 @@ mod hop;
 mod merge;
 mod oversubscribed;
 mod pipe;
+mod rss;
 mod shard2;
 mod shard2_ordered;
 mod shard_by;
 mod sleep;
+mod spaces;
 mod uppercase;
 mod wake;
 mod wc;
@@ -72,9 +74,17 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
     Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
     Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
+    Bench { name: "spaces-long", about: "headers in front of long lines, from a file to nowhere", run: spaces::long },
+    Bench {
+        name: "spaces-short",
+        about: "headers in front of short lines, from a file to nowhere",
+        run: spaces::short,
+    },
+    Bench { name: "spaces-pipe", about: "headers in front of long lines, between two pipes", run: spaces::pipe },
     Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
+    Bench { name: "rss", about: "what each program has in memory while gigabytes go through it", run: rss::run },
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static Bench> {

@@ -5,6 +5,8 @@
 
 mod args;
 mod benches;
+#[path = "../../millstream-cli/tests/programs/spaces/byte_loop.rs"]
+mod byte_loop;
 mod failure;
 mod figure;
 #[cfg(test)]

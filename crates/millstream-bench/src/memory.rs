@@ -58,7 +58,8 @@ fn peak() -> Option<u64> {
     peak_of("self")
 }
 
-fn peak_of(process: &str) -> Option<u64> {
+/// The same of one process.
+pub(crate) fn peak_of(process: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

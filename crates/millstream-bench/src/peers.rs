@@ -51,6 +51,7 @@ fn succeed(command: &mut Command) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::byte_loop::headed;
     use crate::golden;
     use crate::programs::Chain;
 
@@ -61,7 +62,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let written = golden::WRITTEN.map(|(text, out)| ("written", text.to_vec(), out.to_vec()));
         let computed = golden::texts().into_iter().map(|(name, text)| {
-            let out = golden::headed(&text);
+            let out = headed(&text);
             (name, text, out)
         });
         for (name, text, expected) in written.into_iter().chain(computed) {

@@ -1,78 +1,116 @@
-//! A file of made-up text, the same everywhere: lines of 1 to 20 words of 1 to 11 letters, one word in 33 with a letter
-//! beyond ASCII.
+//! Texts that are made up, the same everywhere, and the files that hold them.
 
 use crate::failure::Failure;
 use crate::hash::Hash;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 const WORDS: usize = 20_000;
 const LINES: usize = 60_000;
 const BEYOND_ASCII: [char; 9] = ['é', 'ü', 'ø', 'ß', 'ç', 'ž', 'λ', 'я', 'ñ'];
 
-/// A file of at least `bytes` bytes and whole lines, below the system's directory for such files; made if it is not
-/// there.
-pub(crate) fn file(bytes: u64) -> Result<PathBuf, Failure> {
-    // The name says what is in it: another way to make text needs another number.
-    made("text-1", bytes, || block().into_bytes())
+/// With its line end, a million of these are 286 MB.
+const LONG: &str = "The stream turns the wheel, the wheel turns the stone, and what was poured in whole comes out as flour, in \
+    the order in which it went in: nobody counts the grains, nobody carries one back, and if the sacks at the door are full, \
+    the stone stands still until somebody has taken one away.\n";
+
+/// Whole lines, again and again.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// What is in it: another way to make a text needs another name.
+    name: &'static str,
+    block: Vec<u8>,
+    times: u64,
 }
 
-/// A file of one block again and again, at least `bytes` bytes. Its name is that of what is in it.
-pub(crate) fn made(name: &str, bytes: u64, block: impl FnOnce() -> Vec<u8>) -> Result<PathBuf, Failure> {
-    let path = std::env::temp_dir().join(format!("millstream-{name}-{bytes}.txt"));
-    if path.metadata().is_ok_and(|data| data.len() >= bytes) {
-        return Ok(path);
+impl Text {
+    fn new(name: &'static str, bytes: u64, block: impl Into<Vec<u8>>) -> Self {
+        let block = block.into();
+        Text { name, times: bytes.div_ceil(block.len() as u64).max(1), block }
     }
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let cannot = || Failure::io(format!("cannot write {}", partial.display()));
-    let mut out = BufWriter::new(File::create(&partial).map_err(cannot())?);
-    let block = block();
-    let mut written = 0;
-    while written < bytes {
-        out.write_all(&block).map_err(cannot())?;
-        written += block.len() as u64;
+
+    /// At least so many bytes in lines of 1 to 20 words of 1 to 11 letters, one word in 33 with a letter beyond ASCII.
+    pub(crate) fn prose(bytes: u64) -> Self {
+        Text::new("prose", bytes, prose())
     }
-    out.into_inner().map_err(|error| cannot()(error.into_error()))?;
-    std::fs::rename(&partial, &path).map_err(cannot())?;
-    Ok(path)
+
+    /// So many copies of one sentence with many spaces.
+    pub(crate) fn sentences(lines: u64) -> Self {
+        Text::new("sentences", lines * LONG.len() as u64, LONG)
+    }
+
+    /// At least so many bytes in lines of seven letters.
+    pub(crate) fn letters(bytes: u64) -> Self {
+        Text::new("letters", bytes, "abcdefg\n")
+    }
+
+    /// So many lines, each with its number.
+    pub(crate) fn numbered(lines: u64) -> Self {
+        let block: String = (0..lines).map(|n| format!("line {n}\n")).collect();
+        Text::new("numbered", block.len() as u64, block)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.times * self.block.len() as u64
+    }
+
+    /// Writes it all.
+    pub(crate) fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
+        // Larger pieces than a short block.
+        let at_once = (1 << 20) / self.block.len() as u64 + 1;
+        let piece = self.block.repeat(at_once.min(self.times) as usize);
+        let mut left = self.bytes();
+        while left > 0 {
+            let length = left.min(piece.len() as u64);
+            out.write_all(&piece[..length as usize])?;
+            left -= length;
+        }
+        Ok(())
+    }
+
+    /// The hash of what a function makes of each of its lines' runs.
+    pub(crate) fn hash(&self, f: impl Fn(&[u8]) -> Vec<u8>) -> u64 {
+        let mapped = Text { name: self.name, block: f(&self.block), times: self.times };
+        let mut hash = Hash::default();
+        mapped.write_to(&mut hash).expect("a hash takes everything");
+        hash.finish()
+    }
+
+    /// Lines, words and bytes.
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        let lines = self.block.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let words = self.block.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() as u64;
+        (lines * self.times, words * self.times, self.bytes())
+    }
+
+    /// A file of it that is in memory, below the system's directory for such files; made if it is not there.
+    pub(crate) fn file(&self) -> Result<PathBuf, Failure> {
+        let bytes = self.bytes();
+        let path = std::env::temp_dir().join(format!("millstream-{}-{bytes}.txt", self.name));
+        if !path.metadata().is_ok_and(|data| data.len() == bytes) {
+            let partial = path.with_extension(format!("{}.partial", std::process::id()));
+            let cannot = || Failure::io(format!("cannot write {}", partial.display()));
+            let mut out = BufWriter::new(File::create(&partial).map_err(cannot())?);
+            self.write_to(&mut out).map_err(cannot())?;
+            out.into_inner().map_err(|error| cannot()(error.into_error()))?;
+            std::fs::rename(&partial, &path).map_err(cannot())?;
+        }
+        warm(&path)?;
+        Ok(path)
+    }
 }
 
-/// Reads the whole file, so that the system keeps it in memory. Returns its length.
-pub(crate) fn warm(path: &Path) -> Result<u64, Failure> {
+/// Reads the whole file, so that the system keeps it in memory.
+fn warm(path: &Path) -> Result<(), Failure> {
     let cannot = || Failure::io(format!("cannot read {}", path.display()));
     let mut file = File::open(path).map_err(cannot())?;
     let mut buffer = vec![0; 1 << 20];
-    let mut length = 0;
-    loop {
-        match file.read(&mut buffer).map_err(cannot())? {
-            0 => return Ok(length),
-            read => length += read as u64,
-        }
-    }
+    while file.read(&mut buffer).map_err(cannot())? > 0 {}
+    Ok(())
 }
 
-/// The hash of a file.
-pub(crate) fn hash(path: &Path) -> Result<u64, Failure> {
-    hash_of_blocks(path, |block, hash| hash.write_all(block))
-}
-
-/// The hash of what a function writes of a file's blocks, which may be cut anywhere.
-pub(crate) fn hash_of_blocks(
-    path: &Path,
-    mut write: impl FnMut(&mut [u8], &mut Hash) -> io::Result<()>,
-) -> Result<u64, Failure> {
-    let cannot = || Failure::io(format!("cannot read {}", path.display()));
-    let (mut file, mut block, mut hash) = (File::open(path).map_err(cannot())?, vec![0; 1 << 18], Hash::default());
-    loop {
-        match file.read(&mut block).map_err(cannot())? {
-            0 => return Ok(hash.finish()),
-            read => write(&mut block[..read], &mut hash).map_err(cannot())?,
-        }
-    }
-}
-
-fn block() -> String {
+fn prose() -> String {
     let mut random = Random(42);
     let words: Vec<_> = (0..WORDS).map(|i| word(&mut random, i.is_multiple_of(33))).collect();
     let mut block = String::new();
@@ -114,16 +152,35 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::byte_loop::headed;
 
     #[test]
-    fn the_text_is_as_it_says() {
-        let block = block();
-        assert_eq!(block, super::block());
+    fn prose_is_as_it_says() {
+        let block = prose();
+        assert_eq!(block, prose());
         assert_eq!(block.lines().count(), LINES);
         assert!(block.ends_with('\n'));
         let most = block.lines().map(|line| line.split(' ').count()).max();
         assert_eq!(most, Some(20));
         assert!(block.split_whitespace().all(|word| (1..=12).contains(&word.chars().count())));
         assert!(!block.is_ascii());
+    }
+
+    #[test]
+    fn a_text_is_its_block_again_and_again() {
+        assert_eq!(Text::sentences(1_000_000).bytes(), 286_000_000);
+        assert_eq!(Text::letters(100).bytes(), 104);
+        let mut written = Vec::new();
+        Text::numbered(3).write_to(&mut written).unwrap();
+        assert_eq!(written, b"line 0\nline 1\nline 2\n");
+        for text in [Text::letters(3_000_000), Text::prose(3_000_000), Text::sentences(5)] {
+            let mut written = Vec::new();
+            text.write_to(&mut written).unwrap();
+            assert_eq!(written.len() as u64, text.bytes());
+            assert!(written.chunks(text.block.len()).all(|chunk| chunk == text.block));
+            let mut hash = Hash::default();
+            hash.write_all(&headed(&written)).unwrap();
+            assert_eq!(hash.finish(), text.hash(headed));
+        }
     }
 }

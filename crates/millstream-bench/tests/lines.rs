@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 27] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -32,13 +32,18 @@ const NAMES: [&str; 23] = [
     "oversubscribed",
     "wake",
     "sleep",
+    "spaces-long",
+    "spaces-short",
+    "spaces-pipe",
     "wc-fast",
     "uppercase",
     "pipe",
+    "rss",
 ];
 
 /// These take a build, or gigabytes of text, however few the items.
-const LARGE: [&str; 5] = ["wc", "compile", "wc-fast", "uppercase", "pipe"];
+const LARGE: [&str; 9] =
+    ["wc", "compile", "spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe", "rss"];
 
 #[test]
 fn standard_output_has_result_lines_only_and_json_says_the_same() {

@@ -6,9 +6,8 @@ use crate::figure::{Results, Unit};
 use crate::peers;
 use crate::programs::{Chain, is_here, yes_pv};
 use crate::setting::Setting;
-use crate::text;
+use crate::text::Text;
 use crate::turns::{Work, take_turns};
-use std::io::Write;
 use std::path::Path;
 
 /// A size of blocks, and how many times as fast as GNU parallel we must be.
@@ -17,12 +16,9 @@ const CASES: [(&str, f64); 2] = [("1M", 3.0), ("10M", 1.0)];
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let millstream = peers::millstream(&setting.progress)?;
     setting.progress.say("text");
-    let file = text::file(setting.items(300_000_000, 100_000_000))?;
-    let bytes = text::warm(&file)?;
-    let expected = text::hash_of_blocks(&file, |block, hash| {
-        block.make_ascii_uppercase();
-        hash.write_all(block)
-    })?;
+    let text = Text::prose(setting.items(300_000_000, 100_000_000));
+    let (file, bytes) = (text.file()?, text.bytes());
+    let expected = text.hash(|block| block.to_ascii_uppercase());
     let parallel = setting.rivals.wanted() && is_here("parallel", "gnu-parallel")?;
     let cases =
         CASES.map(|(block, bound)| case(setting, &millstream, &file, Case { block, bytes, expected, parallel, bound }));

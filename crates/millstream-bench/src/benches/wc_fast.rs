@@ -6,15 +6,15 @@ use crate::hash::Hash;
 use crate::peers;
 use crate::programs::{Chain, yes_pv};
 use crate::setting::Setting;
-use crate::text;
+use crate::text::Text;
 use crate::turns::{Work, take_turns};
 use std::io::Write;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let millstream = peers::millstream(&setting.progress)?;
     setting.progress.say("text");
-    let file = text::file(setting.items(500_000_000, 100_000_000))?;
-    let bytes = text::warm(&file)?;
+    let text = Text::prose(setting.items(500_000_000, 100_000_000));
+    let (file, bytes) = (text.file()?, text.bytes());
     let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
     let ours = Chain::reading(&file).then(&millstream, ["wc"]);
     if !setting.rivals.wanted() {

@@ -1,17 +1,4 @@
-//! What every program gives that puts headers in front of lines, for texts with something odd about each.
-
-/// The output for a text, by a loop over its bytes.
-pub(crate) fn headed(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let spaces = line.iter().filter(|byte| **byte == b' ').count();
-        let count = if spaces > 6 { ">6".to_owned() } else { spaces.to_string() };
-        out.extend(format!("[spaces: {count}]").bytes());
-        out.extend(line.strip_suffix(b"\n").unwrap_or(line));
-        out.push(b'\n');
-    }
-    out
-}
+//! Texts with something odd about each, for programs that put headers in front of lines.
 
 /// Texts whose outputs are written down here, and not computed.
 pub(crate) const WRITTEN: [(&[u8], &[u8]); 6] = [
