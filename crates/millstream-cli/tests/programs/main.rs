@@ -15,6 +15,7 @@ mod progress;
 mod scene;
 mod signals;
 mod sleep;
+mod spaces;
 mod stats;
 mod streams;
 mod uppercase;
