@@ -1,7 +1,7 @@
 use crate::gate::Gating;
 use crate::reader::Reader;
 use crate::shared::Shared;
-use crate::sync::{Arc, lock, try_lock};
+use crate::sync::{Arc, lock};
 use crate::team::TeamState;
 use crate::view::Wire;
 use millstream_core::keys::Seat;
@@ -129,25 +129,12 @@ impl<F: Wire, S: Event> Mate<F, S> {
 
     /// Numbers below the result may be written.
     fn room(&mut self) -> u64 {
-        if std::mem::needs_drop::<S>() {
-            self.sweep();
-            self.output.swept() + self.output.slots.capacity()
-        } else {
-            self.gating.released(&self.output.gates, self.team.done()) + self.output.slots.capacity()
-        }
+        self.output.room_of_several(&mut self.gating, &self.team.sweeping)
     }
 
     /// Drops what every reader of the output has released.
     pub fn sweep(&mut self) {
-        if std::mem::needs_drop::<S>() {
-            // Whoever holds the lock does this work.
-            if let Some(_sweeping) = try_lock(&self.team.sweeping) {
-                let released = self.gating.released(&self.output.gates, self.team.done());
-                // SAFETY: all readers have released these numbers, so all mates have passed them and they hold values that
-                // nobody looks at; the lock makes this mate the only one that sweeps.
-                unsafe { self.output.sweep(released) };
-            }
-        }
+        self.output.sweep_for_several(&mut self.gating, &self.team.sweeping);
     }
 
     /// The number at which a panic ended this mate's work.

@@ -1,7 +1,7 @@
 use crate::gate::Gating;
 use crate::group::GroupState;
 use crate::shared::Shared;
-use crate::sync::{Arc, lock, try_lock};
+use crate::sync::{Arc, lock};
 use crate::text::{Kind, Pen, Run, Span};
 use crate::view::{View, Wire};
 use millstream_core::pipe::Parting;
@@ -187,25 +187,12 @@ impl<F: Wire, S: Event> Member<F, S> {
 
     /// Numbers below the result may be written.
     fn room(&mut self) -> u64 {
-        if std::mem::needs_drop::<S>() {
-            self.sweep();
-            self.output.swept() + self.output.slots.capacity()
-        } else {
-            self.gating.released(&self.output.gates, self.group.done()) + self.output.slots.capacity()
-        }
+        self.output.room_of_several(&mut self.gating, &self.group.sweeping)
     }
 
     /// Drops what every reader of the output has released.
     pub fn sweep(&mut self) {
-        if std::mem::needs_drop::<S>() {
-            // Whoever holds the lock does this work.
-            if let Some(_sweeping) = try_lock(&self.group.sweeping) {
-                let released = self.gating.released(&self.output.gates, self.group.done());
-                // SAFETY: all readers have released these numbers, so they are published and hold values that nobody
-                // looks at; the lock makes this member the only one that sweeps.
-                unsafe { self.output.sweep(released) };
-            }
-        }
+        self.output.sweep_for_several(&mut self.gating, &self.group.sweeping);
     }
 
     /// Lays the input's new marks on the output; the numbers they lie at are not claimed before. False if there is no

@@ -1,11 +1,11 @@
 //! What the two ends of a ring share.
 
 use crate::error::CapacityError;
-use crate::gate::Gates;
+use crate::gate::{Gates, Gating};
 use crate::group::GroupState;
 use crate::mark::MarkList;
 use crate::slots::Slots;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
 use crate::team::TeamState;
 use crate::view::HiddenMarks;
 use crossbeam_utils::CachePadded;
@@ -111,6 +111,29 @@ impl<S> Shared<S> {
     pub(crate) unsafe fn sweep(&self, upto: u64) {
         // SAFETY: the caller's contract; below a released number no run is unfinished.
         unsafe { self.sweep_but(upto, |_| false) };
+    }
+
+    /// Numbers below the result may be written by one of several who fill this ring.
+    pub(crate) fn room_of_several(&self, gating: &mut Gating, sweeping: &Mutex<()>) -> u64 {
+        if std::mem::needs_drop::<S>() {
+            self.sweep_for_several(gating, sweeping);
+            self.swept() + self.slots.capacity()
+        } else {
+            gating.released(&self.gates, self.cursor()) + self.slots.capacity()
+        }
+    }
+
+    /// Drops what every reader has released, for one of several who fill this ring; `sweeping` is theirs.
+    pub(crate) fn sweep_for_several(&self, gating: &mut Gating, sweeping: &Mutex<()>) {
+        if std::mem::needs_drop::<S>() {
+            // Whoever holds the lock does this work.
+            if let Some(_sweeping) = try_lock(sweeping) {
+                let released = gating.released(&self.gates, self.cursor());
+                // SAFETY: all readers have released these numbers, so they are below the cursor, all who fill the ring are
+                // done with them, and they hold values that nobody looks at; the lock makes this the only one that sweeps.
+                unsafe { self.sweep(released) };
+            }
+        }
     }
 
     /// As [`sweep`](Shared::sweep), and passes over holes.
