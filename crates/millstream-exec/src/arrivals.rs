@@ -1,6 +1,6 @@
 //! The futures that a stage has in flight, in no order.
 
-use crate::flights::Seats;
+use crate::flights::{InFlight, Seats};
 use crate::wakes::Wakes;
 use millstream_core::failure::Finished;
 use std::collections::VecDeque;
@@ -17,6 +17,25 @@ pub(crate) struct Arrivals<Fut: Future> {
     landed: VecDeque<usize>,
 }
 
+impl<Fut: Future> InFlight<Fut> for Arrivals<Fut> {
+    fn full(&self) -> bool {
+        self.len() == self.limit
+    }
+
+    fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
+        let index = self.seats.start(make);
+        if index == self.numbers.len() {
+            self.numbers.push(number);
+        }
+        self.numbers[index] = number;
+        if self.seats.landed(index) {
+            self.landed.push_back(index);
+        } else {
+            self.in_flight += 1;
+        }
+    }
+}
+
 impl<Fut: Future> Arrivals<Fut> {
     pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
         let (seats, numbers, landed) = (Seats::new(wakes), Vec::new(), VecDeque::new());
@@ -28,27 +47,9 @@ impl<Fut: Future> Arrivals<Fut> {
         self.in_flight + self.landed.len()
     }
 
-    pub(crate) fn full(&self) -> bool {
-        self.len() == self.limit
-    }
-
     /// How many results are there.
     pub(crate) fn landed(&self) -> usize {
         self.landed.len()
-    }
-
-    /// Starts the future of the value at this number.
-    pub(crate) fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
-        let index = self.seats.start(make);
-        if index == self.numbers.len() {
-            self.numbers.push(number);
-        }
-        self.numbers[index] = number;
-        if self.seats.landed(index) {
-            self.landed.push_back(index);
-        } else {
-            self.in_flight += 1;
-        }
     }
 
     /// As [`Seats::poll_woken`].

@@ -1,6 +1,6 @@
 //! A stage whose function gives futures: one tasklet that polls them, and publishes in order what they give.
 
-use crate::flights::Flights;
+use crate::flights::{Flights, InFlight};
 use crate::reactor::Reactor;
 use crate::stage::EndSlot;
 use crate::tasklet::{Progress, Tasklet};
@@ -90,18 +90,7 @@ where
             return 0;
         }
         let _entered = self.reactor.enter();
-        let (first, mut started) = (batch.first().0, 0);
-        for value in batch.iter() {
-            if let Some(value) = value {
-                if flights.full() {
-                    break;
-                }
-                flights.start(first + started as u64, || f(value));
-            }
-            started += 1;
-        }
-        batch.truncate(started);
-        started
+        flights.start_batch(&mut batch, |value| f(value))
     }
 
     /// Publishes at most `max` numbers that nothing is in flight at or before; returns how many.

@@ -2,6 +2,7 @@
 
 use crate::wakes::{Wakeable, Wakes};
 use millstream_core::failure::{Finished, caught};
+use millstream_ring::{Batch, Wire};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -86,6 +87,32 @@ impl<Fut: Future> Seats<Fut> {
     }
 }
 
+/// Where a stage keeps the futures that it has started.
+pub(crate) trait InFlight<Fut> {
+    /// Whether no further one may be started.
+    fn full(&self) -> bool;
+
+    /// Starts the future of the value at this number, which is behind all that were started.
+    fn start(&mut self, number: u64, make: impl FnOnce() -> Fut);
+
+    /// Starts the futures of a batch's values, as many as may be, and gives the rest of the batch back unread; returns how
+    /// many numbers it went through.
+    fn start_batch<A: Wire>(&mut self, batch: &mut Batch<'_, A>, f: impl Fn(A::Ref<'_>) -> Fut) -> usize {
+        let (first, mut started) = (batch.first().0, 0);
+        for value in batch.iter() {
+            if let Some(value) = value {
+                if self.full() {
+                    break;
+                }
+                self.start(first + started as u64, || f(value));
+            }
+            started += 1;
+        }
+        batch.truncate(started);
+        started
+    }
+}
+
 /// At most `limit` futures and results, in the order of their numbers.
 pub(crate) struct Flights<Fut: Future> {
     limit: usize,
@@ -94,19 +121,20 @@ pub(crate) struct Flights<Fut: Future> {
     order: VecDeque<(u64, usize)>,
 }
 
-impl<Fut: Future> Flights<Fut> {
-    pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
-        Flights { limit, seats: Seats::new(wakes), order: VecDeque::new() }
-    }
-
-    pub(crate) fn full(&self) -> bool {
+impl<Fut: Future> InFlight<Fut> for Flights<Fut> {
+    fn full(&self) -> bool {
         self.order.len() == self.limit
     }
 
-    /// Starts the future of the next number that has one.
-    pub(crate) fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
+    fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
         let index = self.seats.start(make);
         self.order.push_back((number, index));
+    }
+}
+
+impl<Fut: Future> Flights<Fut> {
+    pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
+        Flights { limit, seats: Seats::new(wakes), order: VecDeque::new() }
     }
 
     /// As [`Seats::poll_woken`].

@@ -1,6 +1,7 @@
 //! A stage whose function gives futures, and that publishes what they give as it comes, numbered afresh.
 
 use crate::arrivals::Arrivals;
+use crate::flights::InFlight;
 use crate::reactor::Reactor;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
@@ -66,18 +67,7 @@ where
             return 0;
         }
         let _entered = self.reactor.enter();
-        let mut started = 0;
-        for value in batch.iter() {
-            if let Some(value) = value {
-                if arrivals.full() {
-                    break;
-                }
-                arrivals.start(first + started as u64, || f(value));
-            }
-            started += 1;
-        }
-        batch.truncate(started);
-        started
+        arrivals.start_batch(&mut batch, |value| f(value))
     }
 
     /// Publishes at most `max` results; returns how many.
