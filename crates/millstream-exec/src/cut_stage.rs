@@ -2,7 +2,7 @@
 
 use crate::handle::EndSource;
 use crate::shared::Shared;
-use crate::stage::{EndSlot, take_end};
+use crate::stage::{EndSlot, claimed, moved, take_end};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::Sieve;
@@ -58,14 +58,8 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
     /// As in any other stage, up to where the sieve is over.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
-        let Some(mut batch) = self.input.batch(max) else { return 0 };
-        let output = &mut self.output;
-        let copied = batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok());
-        let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
-        let Ok(Some(mut claim)) = claim else {
-            batch.truncate(0);
-            return 0;
-        };
+        let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
+        let Some((mut batch, mut claim)) = claimed else { return 0 };
         let (sieve, state) = (&*self.sieve, &mut self.state);
         let mut slots = batch.iter();
         let written = claim.fill_while(|| {
@@ -93,18 +87,12 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
 
 impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
     fn step(&mut self) -> Progress {
-        let mut left = self.batch;
-        while left > 0 {
-            match self.move_batch(left) {
-                0 => break,
-                moved => left -= moved,
-            }
-        }
+        let moved = moved(self.batch, |max| self.move_batch(max));
         if self.sieve.over(&self.state) {
-            return self.cut(self.batch - left);
+            return self.cut(moved);
         }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        if moved > 0 {
+            return Progress::moved(moved);
         }
         let (sieve, state) = (&*self.sieve, &mut self.state);
         take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {

@@ -3,7 +3,7 @@
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
-use millstream_ring::{Producer, Reader, Wire, ring};
+use millstream_ring::{Batch, Claim, Producer, Reader, Wire, ring};
 use std::marker::PhantomData;
 
 /// Adds a stage to the wiring: `f` of every slot, and of END with `true`, in order. END has a slot where `end` can hold
@@ -38,6 +38,39 @@ impl EndSlot {
     pub(crate) fn then<S>(self, slot: impl FnOnce() -> S) -> Option<S> {
         (self == EndSlot::Written).then(slot)
     }
+}
+
+/// What lies side by side on both sides, at most `max`, once the input's new marks are laid on the output; nothing if one
+/// of the two has nothing to give, or there is no room for the marks.
+#[inline(always)]
+pub(crate) fn claimed<'s, A: Wire, S: Event>(
+    input: &'s mut Reader<A>,
+    output: &'s mut Producer<S>,
+    marks: &mut u64,
+    max: usize,
+) -> Option<(Batch<'s, A>, Claim<'s, S>)> {
+    let mut batch = input.batch(max)?;
+    let copied = batch.copy_marks(marks, |mark| output.copy_mark(mark).is_ok());
+    let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
+    let Ok(Some(claim)) = claim else {
+        batch.truncate(0);
+        return None;
+    };
+    batch.truncate(claim.len());
+    Some((batch, claim))
+}
+
+/// Moves at most `max`, batch by batch, as long as there is something to move; returns how much that was.
+#[inline(always)]
+pub(crate) fn moved(max: usize, mut move_batch: impl FnMut(usize) -> usize) -> usize {
+    let mut left = max;
+    while left > 0 {
+        match move_batch(left) {
+            0 => break,
+            moved => left -= moved,
+        }
+    }
+    max - left
 }
 
 /// Publishes END once the input's is there, if there is room for what it may hold: `slot` of the input's. Meanwhile
@@ -86,15 +119,8 @@ where
     /// Moves what lies side by side on both sides, at most `max`; returns how much that was.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
-        let Some(mut batch) = self.input.batch(max) else { return 0 };
-        let output = &mut self.output;
-        let copied = batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok());
-        let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
-        let Ok(Some(mut claim)) = claim else {
-            batch.truncate(0);
-            return 0;
-        };
-        batch.truncate(claim.len());
+        let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
+        let Some((batch, mut claim)) = claimed else { return 0 };
         batch.map_into(&mut claim, &mut self.f, |f, value| D::pack(f(value, false)));
         claim.publish();
         batch.len()
@@ -106,15 +132,9 @@ where
     F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     fn step(&mut self) -> Progress {
-        let mut left = self.batch;
-        while left > 0 {
-            match self.move_batch(left) {
-                0 => break,
-                moved => left -= moved,
-            }
-        }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        let moved = moved(self.batch, |max| self.move_batch(max));
+        if moved > 0 {
+            return Progress::moved(moved);
         }
         self.output.sweep();
         let f = &mut self.f;
