@@ -63,8 +63,8 @@ impl Stopper {
         self.0.stop();
     }
 
-    /// The stages that have not come to their end, in pipeline order: which of them holds up a run that was drained or
-    /// stopped, and waits for a closure that does not come back?
+    /// The stages that have not come to their end, in pipeline order. What holds up a run that was drained or stopped is a
+    /// stage that stays [in a step](Unfinished::in_step): one of its closures does not come back.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Unfinished> {
         self.0.unfinished()
@@ -77,8 +77,8 @@ impl Stopper {
 pub struct Unfinished {
     /// Its name in the plan; `source` and `sink` are the ends.
     pub stage: String,
-    /// Whether one of its tasklets was in the middle of a step: in a run that was told to end, whoever is so for long holds
-    /// it up. Not known on queues.
+    /// Whether one of its tasklets was in the middle of a step. A step is short unless a closure is not. None on queues,
+    /// where nobody knows.
     pub in_step: Option<bool>,
 }
 

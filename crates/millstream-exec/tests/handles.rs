@@ -245,10 +245,12 @@ fn draining_can_take_for_ever() {
 #[test]
 fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
     let (let_go, held) = channel::<()>();
+    let (entered, has_entered) = channel();
     let held = Mutex::new(held);
     let p = pipeline::<u64>()
         .map(|x| x + 1)
         .map_blocking(move |x| {
+            entered.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
             *x
         })
@@ -256,9 +258,7 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
     let run = p.start(&Rings::new().workers(1), 0..3, (), |(), _, _| ()).unwrap();
     let stopper = run.stopper();
     let stuck = || stopper.unfinished().into_iter().any(|stage| stage.stage == "stuck" && stage.in_step == Some(true));
-    while !stuck() {
-        std::thread::yield_now();
-    }
+    has_entered.recv().unwrap();
     let ending = std::thread::spawn(move || run.drain(Duration::from_millis(1)));
     while stopper.unfinished().iter().any(|stage| stage.stage != "stuck" && stage.in_step == Some(true)) {
         std::thread::yield_now();
