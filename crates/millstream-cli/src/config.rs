@@ -98,8 +98,9 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         }
         flags::Command::Copying(flags) => {
             // A slot holds a number here, and no block.
+            let (shards, quiet) = (flags.run.tuning.shards.unwrap_or(1), flags.run.quiet);
             let run = run_with_slots(NUMBERS, flags.run)?;
-            Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, run }))
+            Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, shards, quiet, run }))
         }
         flags::Command::Pipe(flags) => Ok(Command::Pipe(pipe(flags)?)),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),

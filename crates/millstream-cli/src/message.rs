@@ -1,6 +1,7 @@
 //! What is said on standard error, and how names are written there.
 
 use crate::progress;
+use millstream_core::Plan;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -33,6 +34,13 @@ impl Complaints {
 /// Writes a line to standard error. If nobody reads it, that is no reason to fail.
 pub(crate) fn say(line: &str) {
     let _ = progress::aside(|| writeln!(io::stderr(), "{line}"));
+}
+
+/// Says that `--shards` was for nothing, and why.
+pub(crate) fn say_no_shards(plan: &Plan) {
+    let built_in = plan.stages.iter().any(|stage| stage.tasklets > 1);
+    let why = if built_in { "the pipeline is built with its shards" } else { "the pipeline has none" };
+    say(&format!("millstream: --shards has no effect: {why}"));
 }
 
 /// A message of several lines, as that of `assert_eq!`, in one.

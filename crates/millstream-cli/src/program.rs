@@ -9,15 +9,15 @@ use crate::config::{self, NUMBERS};
 use crate::deploy::Runs;
 use crate::flags::refuse;
 use crate::input::Names;
-use crate::message::{Complaints, say};
+use crate::message::{Complaints, say_no_shards};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use clap::Parser;
 use flags::{Command, Flags, OverLines};
 use lines::Lines;
 use millstream_core::model::Listed;
-use millstream_core::{Event, Flow, Own, Val};
-use millstream_exec::{Carried, Everywhere, Feed, Queued};
+use millstream_core::{Event, Flow, Own, Val, pipeline};
+use millstream_exec::{Carried, Everywhere, Feed, Inline, Queued, RunError, Runner};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ impl<B: Event + Display, O> Printed<B> for O where
 /// **Verify.** Reads all input into memory first. Only what comes out is known of a pipeline, so what differs is blamed on
 /// all of its stages; [`Program::edge`] tells them apart.
 ///
-/// **Shards.** A pipeline's shards are part of it, so `--shards` says that it has no effect; [`Program::sharded`] makes it
+/// **Shards.** A pipeline's shards are part of it, so `run` and `plan` say that `--shards` has no effect; [`Program::sharded`] makes it
 /// have one.
 ///
 /// # Examples
@@ -132,6 +132,11 @@ impl<P> Whole<P> {
     }
 }
 
+/// All lines, by a pipeline without a stage: a panic of one is told as in any run.
+fn read<T: Line>(lines: Lines<T>) -> Result<Vec<T>, RunError> {
+    Inline::default().collect(&pipeline::<T>(), lines)
+}
+
 /// What is printed of a value, and hashed.
 fn text<B: Display>(value: &B) -> Cow<'_, [u8]> {
     value.to_string().into_bytes().into()
@@ -177,7 +182,12 @@ where
             Command::Plan(flags) => {
                 let shards = flags.tuning.shards.unwrap_or(1);
                 let how = config::how_to_show(&flags.with_slots(NUMBERS));
-                how.show(self.pipeline.with_shards(shards).plan(), Feed::source::<T, Lines<T>>())
+                let built = matches!(self.pipeline, Whole::Built(_));
+                let plan = self.pipeline.with_shards(shards).plan();
+                if built && shards > 1 {
+                    say_no_shards(&plan);
+                }
+                how.show(plan, Feed::source::<T, Lines<T>>())
             }
             Command::Verify(flags) => self.verify(flags.names()),
         };
@@ -190,8 +200,8 @@ where
         B: Event + Display,
     {
         let shards = flags.run.tuning.shards;
-        if let (Whole::Built(_), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
-            say("millstream: --shards has no effect: the pipeline is built with its shards");
+        if let (Whole::Built(pipeline), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
+            say_no_shards(&pipeline.plan());
         }
         let files = flags.input.names();
         progress::begin("run", &files.files, flags.run.quiet, Writes::AllTheTime);
@@ -215,17 +225,17 @@ where
         B: Event + Display,
     {
         let complaints = Complaints::of("verify");
-        let Program { pipeline, edges } = self;
+        let Program { pipeline: whole, edges } = self;
         verified(&complaints, || {
-            let input: Vec<T> = Lines::new(files, complaints.clone()).collect();
+            let input: Vec<T> = read(Lines::new(files, complaints.clone()))?;
             let all = |shards: usize, whole: P| {
                 let parts = edges.iter().map(|edge| edge(shards, input.clone()));
                 parts.chain([Edge::new(whole, input.clone(), text)]).collect()
             };
-            match pipeline {
+            Ok(match whole {
                 Whole::Built(pipeline) => vec![all(1, pipeline)],
                 Whole::Sharded(build) => (1..=MOST_SHARDS).map(|shards| all(shards, build(shards))).collect(),
-            }
+            })
         })
     }
 }

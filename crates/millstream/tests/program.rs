@@ -6,10 +6,13 @@
 #[path = "../examples/numbers.rs"]
 mod numbers;
 
+use millstream::Program;
 use millstream::prelude::*;
 use std::fmt;
 use std::io::Write;
+use std::num::ParseIntError;
 use std::process::{Command, ExitCode, Stdio};
+use std::str::FromStr;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,10 +24,12 @@ fn main() -> ExitCode {
         Ok("numbers") => return numbers::main(),
         Ok("lengths") => return lengths(),
         Ok("clock") => return clock(),
+        Ok("picky") => return picky(),
+        Ok("narrow") => return narrow(),
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("what_is_no_value_is_told_and_left_out", what_is_no_value_is_told_and_left_out),
         ("it_plans", it_plans),
@@ -35,6 +40,7 @@ fn main() -> ExitCode {
             "a_value_that_cannot_be_printed_is_a_failure_everywhere",
             a_value_that_cannot_be_printed_is_a_failure_everywhere,
         ),
+        ("what_panics_before_the_pipeline_runs_is_a_failure", what_panics_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
     ];
     for (name, test) in tests {
@@ -64,6 +70,35 @@ impl fmt::Display for Shy {
         self.0.fmt(f)
     }
 }
+
+/// A number, and a panic at 2.
+#[derive(Clone)]
+struct Picky(u64);
+
+impl FromStr for Picky {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let number = text.parse()?;
+        assert!(number != 2, "not this one");
+        Ok(Picky(number))
+    }
+}
+
+fn picky() -> ExitCode {
+    millstream::main(pipeline::<Picky>().shard(2, |p| p.map(|picky| picky.0)))
+}
+
+/// Is built for two shards at most.
+fn narrow() -> ExitCode {
+    let build = |shards: usize| {
+        assert!(shards <= 2, "too many shards");
+        pipeline::<u64>().shard(shards, |p| p.map(|x| x + 1))
+    };
+    Program::sharded(build).main()
+}
+
+const NO_SHARDS: &str = "millstream: --shards has no effect: the pipeline has none\n";
 
 /// What came out, what was said, and the exit code.
 fn started(program: &str, args: &str, input: &str) -> (String, String, Option<i32>) {
@@ -96,8 +131,9 @@ fn it_runs_over_lines_everywhere() {
     let (_, hash, _) = started("lengths", "run --hash", "to be\n\nor");
     assert!(hash.starts_with("hash ") && hash.ends_with(" count 2\n"), "{hash}");
     assert_eq!(started("lengths", "run --hash --deploy model", "to be\n\nor").1, hash);
+    comes(started("lengths", "run --shards 2", "a\n"), "1\n", NO_SHARDS, 0);
     let note = "millstream: --shards has no effect: the pipeline is built with its shards\n";
-    comes(started("lengths", "run --shards 2", "a\n"), "1\n", note, 0);
+    comes(started("picky", "run --shards 3", "1\n"), "1\n", note, 0);
     let (_, stats, _) = started("numbers", "run --stats", "1\n2\n");
     assert!(stats.contains("\"name\": \"square\"") && stats.contains("\"values\": 2"), "{stats}");
 }
@@ -119,6 +155,8 @@ fn it_plans() {
     for part in ["square x2", "sum", "4096 slots", "usable cores:", "may wait, so it has a thread"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    let (_, err, code) = started("lengths", "plan --shards 2", "");
+    assert_eq!((err.as_str(), code), (NO_SHARDS, Some(0)));
     let (json, _, code) = started("lengths", "plan --json --ring 64", "");
     assert_eq!(code, Some(0));
     assert!(json.contains("\"name\": \"length\"") && json.contains("\"capacity\": 64"), "{json}");
@@ -162,6 +200,20 @@ fn a_value_that_cannot_be_printed_is_a_failure_everywhere() {
     }
     let told = "millstream: model, which knows neither stage nor number: panicked: not this one\n";
     comes(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", told, 3);
+}
+
+fn what_panics_before_the_pipeline_runs_is_a_failure() {
+    let told = "millstream: stage \"source\", number 1: panicked: not this one\n";
+    for command in ["run --deploy inline", "run --deploy queues", "run --workers 2", "verify"] {
+        let (_, err, code) = started("picky", command, "1\n2\n3\n");
+        assert_eq!((err.as_str(), code), (told, Some(3)), "{command}");
+    }
+    comes(
+        started("narrow", "verify", "1\n"),
+        "",
+        "millstream: the pipeline was not built: panicked: too many shards\n",
+        3,
+    );
 }
 
 fn wrong_use_is_refused() {

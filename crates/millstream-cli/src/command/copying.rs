@@ -3,7 +3,7 @@ use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::fan_out;
 use crate::halves::Halves;
-use crate::message::Complaints;
+use crate::message::{Complaints, say_no_shards};
 use crate::output::Output;
 use clap::ValueEnum;
 use millstream_core::{Arrow, Holed, Val, pipeline};
@@ -15,6 +15,9 @@ use millstream_exec::source::ready;
 pub(crate) struct Copying {
     pub(crate) fanout: Fanout,
     pub(crate) items: u64,
+    /// What was asked for, though there are none.
+    pub(crate) shards: usize,
+    pub(crate) quiet: bool,
     pub(crate) run: RunConfig,
 }
 
@@ -62,11 +65,14 @@ impl Copying {
     }
 
     fn run_through(self, mixed: impl Everywhere<In = Val<u64>, Out = Val<u64>>) -> Outcome {
-        let complaints = Complaints::of("copying");
+        let (complaints, pipeline) = (Complaints::of("copying"), summed(mixed));
+        if self.shards > 1 && !self.quiet {
+            say_no_shards(&pipeline.plan());
+        }
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(self.run, complaints.clone());
             let print = |output: &mut Output, sum: &u64| output.write(format!("{sum}\n").as_bytes());
-            match runs.run(&summed(mixed), ready(0..self.items), output, print) {
+            match runs.run(&pipeline, ready(0..self.items), output, print) {
                 Ok(_) => runs.finish(),
                 Err(error) => runs.fail(&error),
             }

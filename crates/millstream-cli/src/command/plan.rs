@@ -5,7 +5,7 @@ use super::{Outcome, idle::idle, panic::panicking, pipe, spaces, uppercase::uppe
 use crate::deploy::BLOCKS;
 use crate::flags::Program;
 use crate::input::Joined;
-use crate::message::Complaints;
+use crate::message::{Complaints, say_no_shards};
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
 use millstream_exec::source::{Few, Ready};
@@ -33,7 +33,11 @@ pub(crate) struct HowToShow {
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
-        self.how.show(self.plan(), self.feed())
+        let plan = self.plan();
+        if self.program == Program::Copying && self.shards > 1 {
+            say_no_shards(&plan);
+        }
+        self.how.show(plan, self.feed())
     }
 
     fn feed(&self) -> Feed {

@@ -14,6 +14,7 @@ use crate::message::{Complaints, one_line, say};
 use crate::output::Output;
 use crate::panics;
 use edges::edges;
+use millstream_core::failure;
 use millstream_exec::RunError;
 use millstream_io::Block;
 use std::ffi::OsString;
@@ -60,7 +61,10 @@ impl fmt::Display for Differs {
 /// Why an edge has no hash.
 pub(crate) enum NotVerified {
     Differs(Box<Differs>),
-    Failed(Way, RunError),
+    /// The function that builds the pipeline panicked.
+    NotBuilt(String),
+    /// Before it ran in any way, if there is none.
+    Failed(Option<Way>, RunError),
 }
 
 impl Verify {
@@ -73,17 +77,24 @@ impl Verify {
                 program if program.reads() => Joined::new(names, complaints.clone()).collect(),
                 _ => Vec::new(),
             };
-            (1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect()
+            Ok((1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect())
         })
     }
 }
 
 /// A line for every edge that is the same everywhere, or what is not. Item k of `pipelines` is of the pipeline with
-/// k + 1 shards.
-pub(crate) fn verified(complaints: &Complaints, pipelines: impl FnOnce() -> Vec<Vec<Edge>>) -> Outcome {
+/// k + 1 shards; there is none if the input fails as a pipeline does.
+pub(crate) fn verified(
+    complaints: &Complaints,
+    pipelines: impl FnOnce() -> Result<Vec<Vec<Edge>>, RunError>,
+) -> Outcome {
     Output::opened(complaints, |mut output| {
-        let pipelines = pipelines();
         panics::quiet_in_pipelines();
+        let pipelines = match panics::of_pipeline(pipelines) {
+            Ok(Ok(pipelines)) => pipelines,
+            Ok(Err(error)) => return NotVerified::Failed(None, error).tell(),
+            Err(panic) => return NotVerified::NotBuilt(failure::message(panic.as_ref())).tell(),
+        };
         match all(&pipelines, |line| output.write(line.as_bytes())) {
             Ok(()) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(()) => Outcome::Done,
@@ -100,8 +111,13 @@ impl NotVerified {
                 say(&format!("millstream: {differs}"));
                 Outcome::CheckFailed
             }
+            NotVerified::NotBuilt(why) => {
+                say(&format!("millstream: the pipeline was not built: {}", one_line(why)));
+                Outcome::PipelineFailed
+            }
             NotVerified::Failed(way, error) => {
-                say(&format!("millstream: {} ({way})", one_line(&error.to_string())));
+                let way = way.map_or(String::new(), |way| format!(" ({way})"));
+                say(&format!("millstream: {}{way}", one_line(&error.to_string())));
                 Outcome::PipelineFailed
             }
         }
@@ -125,7 +141,7 @@ fn all(pipelines: &[Vec<Edge>], mut line: impl FnMut(String)) -> Result<(), NotV
             let Some(edge) = pipelines[way.shards - 1].iter().find(|edge| edge.name == name) else { continue };
             let trace = panics::of_pipeline(|| edge.trace(way))
                 .unwrap_or_else(|panic| resume_unwind(panic))
-                .map_err(|error| NotVerified::Failed(*way, error))?;
+                .map_err(|error| NotVerified::Failed(Some(*way), error))?;
             let Some((there, before)) = &first else {
                 first = Some((*way, trace));
                 continue;

@@ -43,6 +43,21 @@ fn every_program_has_a_plan() {
 }
 
 #[test]
+fn shards_that_a_program_does_not_have_are_told_of() {
+    let note = "millstream: --shards has no effect: the pipeline has none\n";
+    for (args, said) in [
+        ("plan copying --shards 2", note),
+        ("plan copying --shards 1", ""),
+        ("copying --items 9 --shards 2", note),
+        ("copying --items 9 --shards 2 --quiet", ""),
+    ] {
+        let seen = Scene::new().millstream(args, Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), (said, Some(0)), "{args}");
+        assert!(!seen.text().is_empty(), "{args}");
+    }
+}
+
+#[test]
 fn explanations_say_what_and_why() {
     let wc = plan("wc --explain --workers 9 --wait blocking");
     for part in [
