@@ -227,3 +227,26 @@ fn a_followed_file_is_a_source() {
     let (all, _) = run.wait().unwrap();
     assert_eq!(String::from_utf8(all).unwrap(), expected);
 }
+
+/// Behind its last read it grows, and loses its name: nobody has seen that growth when the name is looked at.
+#[test]
+fn what_a_file_got_between_its_last_read_and_its_rotation_is_given() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let mut follow = Follow::new(&stage.log);
+    let stopper = follow.stopper();
+    let mut read = || {
+        let mut buffer = [0; 64];
+        let read = follow.read(&mut buffer).unwrap();
+        String::from_utf8(buffer[..read].to_vec()).unwrap()
+    };
+    assert_eq!(read(), "one\n");
+    add(&stage.log, "two\n");
+    stopper.stop();
+    // It is read as far as it went when it was told to end; what comes now nobody has looked for.
+    assert_eq!(read(), "two\n");
+    add(&stage.log, "three\n");
+    rotate(&stage.log);
+    fs::write(&stage.log, "new\n").unwrap();
+    assert_eq!([read(), read(), read()], ["three\n", "new\n", ""]);
+}
