@@ -17,6 +17,7 @@ mod order;
 mod shape;
 mod strategy;
 mod stream;
+mod text;
 mod tree;
 mod value;
 mod windows;

@@ -5,6 +5,7 @@ use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, Shape};
 use super::stream::stream;
+use super::text::{text, words};
 use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
 use super::value::Value;
 use super::windows::windows;
@@ -165,6 +166,8 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let pair = |(key, answer): &(i64, Value)| Value::pair(Value::I(*key), answer.clone());
             chain.then(Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect()))))
         }
+        Pipe::Text { .. } => text::<A>(tree, input),
+        Pipe::Words { .. } => words::<A>(tree, input),
         _ => renumbering::<A>(tree, input),
     }
 }

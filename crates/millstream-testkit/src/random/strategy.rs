@@ -124,18 +124,19 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
 fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
     let small = below(rng, 9) as i64;
     if place.has_clocks() && below(rng, 4) == 0 {
-        return match below(rng, 6) {
+        return match below(rng, 7) {
             0 => Pipe::Flatten,
             1 => Pipe::Compact,
             2 if place.keeps_states() => Pipe::WindowsBy(windows(rng)),
+            4 => Pipe::Words { modulus: 1 + small },
             3 => Pipe::Unordered { limit: 1 + below(rng, 5), plus: small },
             _ => Pipe::FlatMap { modulus: 1 + small % 4 },
         };
     }
     let stages = match place {
-        Place::Shard | Place::Scattered => 16,
-        Place::Lane => 25,
-        Place::Body | Place::Outer => 28,
+        Place::Shard | Place::Scattered => 17,
+        Place::Lane => 26,
+        Place::Body | Place::Outer => 29,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -154,12 +155,13 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         13 => Pipe::DeadEnd,
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
         15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },
-        16 => Pipe::Delay { first: small },
-        17 | 18 => Pipe::Scan { start: small },
-        19..=23 => Pipe::Stream(stream(rng, 10)),
-        24 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        25 => Pipe::Stream(stream(rng, 11)),
-        26 => Pipe::FoldBy { keys: 1 + small, start: small },
+        16 => Pipe::Text { modulus: 1 + small, plus: small },
+        17 => Pipe::Delay { first: small },
+        18 | 19 => Pipe::Scan { start: small },
+        20..=24 => Pipe::Stream(stream(rng, 10)),
+        25 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
+        26 => Pipe::Stream(stream(rng, 11)),
+        27 => Pipe::FoldBy { keys: 1 + small, start: small },
         _ => Pipe::Fold { start: small },
     }
 }

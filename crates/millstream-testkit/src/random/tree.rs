@@ -110,6 +110,19 @@ pub enum Pipe {
         /// The modulus.
         modulus: i64,
     },
+    /// Written as text, read again, and joined with its first character; nothing where
+    /// [`Pipe::Filter`] leaves nothing, or the text is short.
+    Text {
+        /// The modulus.
+        modulus: i64,
+        /// What is written behind the digest.
+        plus: i64,
+    },
+    /// On a new clock, as many words as the digest modulo `modulus`, at least 1, some of them on a line, written and cut again.
+    Words {
+        /// The modulus.
+        modulus: i64,
+    },
     /// On a new clock, the value's [parts](Value::parts).
     Flatten,
     /// On a new clock, the same values.
@@ -215,11 +228,17 @@ impl Pipe {
             | Pipe::MapAsync { .. }
             | Pipe::DeadLetter { .. }
             | Pipe::TryMap { .. }
+            | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
             Pipe::Stream(_) => false,
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => false,
+            Pipe::FlatMap { .. }
+            | Pipe::Words { .. }
+            | Pipe::Flatten
+            | Pipe::Compact
+            | Pipe::WindowsBy(_)
+            | Pipe::Unordered { .. } => false,
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
@@ -232,7 +251,12 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FoldBy { .. } => false,
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => false,
+            Pipe::FlatMap { .. }
+            | Pipe::Words { .. }
+            | Pipe::Flatten
+            | Pipe::Compact
+            | Pipe::WindowsBy(_)
+            | Pipe::Unordered { .. } => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
@@ -247,7 +271,12 @@ impl Pipe {
     #[must_use]
     pub fn renumbers(&self) -> bool {
         match self {
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::WindowsBy(_) | Pipe::Unordered { .. } => true,
+            Pipe::FlatMap { .. }
+            | Pipe::Words { .. }
+            | Pipe::Flatten
+            | Pipe::Compact
+            | Pipe::WindowsBy(_)
+            | Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
             Pipe::Named(p) => p.renumbers(),
             _ => false,
@@ -280,7 +309,7 @@ impl Pipe {
     #[must_use]
     pub fn needs_no_order(&self) -> bool {
         match self {
-            Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => true,
+            Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.needs_no_order() && q.needs_no_order(),
             Pipe::Named(p) => p.needs_no_order(),
             _ => self.is_pure(),

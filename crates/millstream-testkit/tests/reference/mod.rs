@@ -64,7 +64,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
-        Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => {
+        Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => {
             let mut outputs: Vec<Slot> = Vec::new();
             for value in input.iter().flatten() {
                 outputs.extend(expanded(tree, value).into_iter().map(Some));
@@ -83,11 +83,24 @@ fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
             let digest = digest(value);
             (0..digest.rem_euclid(*modulus)).map(|i| Value::I(digest.wrapping_mul(31).wrapping_add(i))).collect()
         }
+        (Pipe::Words { modulus }, _) => {
+            let digest = digest(value);
+            (0..digest.rem_euclid(*modulus)).map(|i| Value::I(of_text(&format!("{digest}.{i}")))).collect()
+        }
         (Pipe::Unordered { plus, .. }, _) => vec![Value::I(digest(value).wrapping_mul(31).wrapping_add(*plus))],
         (Pipe::Flatten, Value::List(list)) => list.clone(),
         (Pipe::Flatten, Value::Pair(pair)) => vec![pair.0.clone(), pair.1.clone()],
         _ => vec![value.clone()],
     }
+}
+
+/// A text as a number.
+fn of_text(text: &str) -> i64 {
+    let mut number: i64 = 3;
+    for byte in text.as_bytes() {
+        number = number.wrapping_mul(7).wrapping_add(i64::from(*byte));
+    }
+    number
 }
 
 /// What the slots below END are given, END's not known yet.
@@ -156,6 +169,11 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
         Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } | Pipe::DeadLetter { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
+        }
+        Pipe::Text { modulus, plus } => {
+            let text = format!("{} {plus}", digest(here.filter(|value| !divides(modulus, value))?));
+            let part = |text: &str| Value::I(of_text(text));
+            (text.len() > 4).then(|| Value::Pair(Box::new((part(&text[..1]), part(&text)))))
         }
         Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),
         Pipe::Delay { first } => {

@@ -28,6 +28,8 @@ impl fmt::Display for Pipe {
             Pipe::Delay { first } => write!(f, "delay({first})"),
             Pipe::Stream(stage) => write!(f, "{stage}"),
             Pipe::FlatMap { modulus } => write!(f, "flat_map({modulus})"),
+            Pipe::Text { modulus, plus } => write!(f, "text({modulus}, {plus})"),
+            Pipe::Words { modulus } => write!(f, "words({modulus})"),
             Pipe::Flatten => write!(f, "flatten"),
             Pipe::Compact => write!(f, "compact"),
             Pipe::Unordered { limit, plus } => write!(f, "unordered({limit}, {plus})"),

@@ -53,6 +53,8 @@ impl Pipe {
             Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
             Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
             Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
+            Pipe::Text { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
+            Pipe::Words { modulus } => found.push(Pipe::FlatMap { modulus: *modulus }),
             Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),
             Pipe::Unordered { limit, plus } => {
                 found.extend([Pipe::Compact, Pipe::Map { plus: *plus }]);
