@@ -17,6 +17,7 @@ mod shard2_ordered;
 mod shard_by;
 mod sleep;
 mod spaces;
+mod text_batch;
 mod uppercase;
 mod wake;
 mod wc;
@@ -81,6 +82,11 @@ pub(crate) const ALL: &[Bench] = &[
         run: spaces::short,
     },
     Bench { name: "spaces-pipe", about: "headers in front of long lines, between two pipes", run: spaces::pipe },
+    Bench {
+        name: "text-batch",
+        about: "lines through a map, by the size of blocks and batches: bytes a second, and p99",
+        run: text_batch::run,
+    },
     Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },

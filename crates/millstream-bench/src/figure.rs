@@ -91,6 +91,20 @@ pub(crate) struct Results {
     pub(crate) others: Option<f64>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) ratios: Vec<Ratio>,
+    /// Speed against waiting, where a bench tries what trades one for the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) curve: Vec<Point>,
+}
+
+/// A point of such a curve.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Point {
+    /// In bytes.
+    pub(crate) size: u64,
+    /// In bytes a second.
+    pub(crate) speed: f64,
+    /// In nanoseconds.
+    pub(crate) wait: f64,
 }
 
 impl Results {
@@ -100,6 +114,7 @@ impl Results {
             others: case.others.into_iter().chain(all.others).reduce(f64::max),
             figures: [all.figures, case.figures].concat(),
             ratios: [all.ratios, case.ratios].concat(),
+            curve: [all.curve, case.curve].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
     }

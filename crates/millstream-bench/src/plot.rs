@@ -1,14 +1,14 @@
-//! A bar chart of a bench's speeds, as SVG.
+//! A bar chart of a bench's speeds, or the curve that it comes to, as SVG.
 
 use crate::benches::Bench;
 use crate::failure::Failure;
-use crate::figure::{Figure, Results, Unit};
+use crate::figure::{Figure, Point, Results, Unit};
 use plotters::prelude::*;
 use std::path::Path;
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// `DIR/NAME.svg`: one bar for each speed, a whisker from the slowest turn to the fastest.
+/// `DIR/NAME.svg`: one bar for each speed, a whisker from the slowest turn to the fastest; or a curve of speeds and waits.
 pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), Failure> {
     let file = dir.join(format!("{}.svg", bench.name));
     let cannot = || Failure::io(format!("cannot write {}", file.display()));
@@ -16,7 +16,9 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
     let is_speed = |unit| matches!(unit, Unit::ItemsPerSecond | Unit::BytesPerSecond);
     let speeds: Vec<_> = results.figures.iter().filter(|figure| is_speed(figure.unit)).collect();
     let mut svg = String::new();
-    draw(&mut svg, bench, &speeds).map_err(|error| cannot()(std::io::Error::other(error.to_string())))?;
+    let drawn =
+        if results.curve.is_empty() { draw(&mut svg, bench, &speeds) } else { curve(&mut svg, bench, &results.curve) };
+    drawn.map_err(|error| cannot()(std::io::Error::other(error.to_string())))?;
     std::fs::write(&file, svg).map_err(cannot())
 }
 
@@ -49,6 +51,40 @@ fn draw(svg: &mut String, bench: &Bench, speeds: &[&Figure]) -> Drawn {
     area.present()
 }
 
+/// Speeds on the left axis, waits on the right one.
+fn curve(svg: &mut String, bench: &Bench, points: &[Point]) -> Drawn {
+    let most = |of: fn(&Point) -> f64| 1.1 * points.iter().map(of).fold(0.0, f64::max);
+    let (speed, wait) = (|point: &Point| point.speed / f64::from(1 << 20), |point: &Point| point.wait / 1e3);
+    let last = points.len().saturating_sub(1) as f64;
+    let area = SVGBackend::with_string(svg, (720, 420)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(format!("{}: {}", bench.name, bench.about), ("sans-serif", 14))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .right_y_label_area_size(70)
+        .build_cartesian_2d(0.0..last, 0.0..most(speed))?
+        .set_secondary_coord(0.0..last, 0.0..most(wait));
+    let size = |at: &f64| points.get(at.round() as usize).map_or(String::new(), |point| bytes(point.size));
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(points.len()).x_label_formatter(&size).x_desc("bytes read at once").y_desc("MiB/s").draw()?;
+    chart.configure_secondary_axes().y_desc("p99 in microseconds").draw()?;
+    let line = |of: fn(&Point) -> f64| points.iter().enumerate().map(move |(at, point)| (at as f64, of(point)));
+    chart.draw_series(LineSeries::new(line(speed), BLUE.stroke_width(2)))?;
+    chart.draw_secondary_series(LineSeries::new(line(wait), RED.stroke_width(2)))?;
+    area.present()
+}
+
+/// With the largest prefix that leaves a whole number.
+fn bytes(size: u64) -> String {
+    match size {
+        size if size.is_multiple_of(1 << 20) => format!("{} MiB", size >> 20),
+        size if size.is_multiple_of(1 << 10) => format!("{} KiB", size >> 10),
+        size => format!("{size} B"),
+    }
+}
+
 /// The case only where it is not the usual one.
 fn label(figure: &Figure) -> String {
     if figure.case == "speed" { figure.who.to_owned() } else { format!("{}, {}", figure.who, figure.case) }
@@ -70,5 +106,17 @@ mod tests {
             assert!(svg.contains(word), "{word} in {svg}");
         }
         assert!(!svg.contains("alloc"));
+    }
+
+    #[test]
+    fn a_curve_has_two_axes() {
+        let point = |size, speed, wait| Point { size, speed, wait };
+        let curve = vec![point(1 << 12, 1e9, 5e4), point(1 << 16, 2e9, 1e5), point(1 << 20, 3e9, 9e5)];
+        let dir = tempfile::tempdir().unwrap();
+        plot(dir.path(), &crate::benches::ALL[0], &Results { curve, ..Results::default() }).unwrap();
+        let svg = std::fs::read_to_string(dir.path().join("chain2.svg")).unwrap();
+        for word in ["MiB/s", "p99 in microseconds", "4 KiB", "64 KiB", "1 MiB", "polyline"] {
+            assert!(svg.contains(word), "{word} in {svg}");
+        }
     }
 }

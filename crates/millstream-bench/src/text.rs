@@ -11,7 +11,7 @@ const LINES: usize = 60_000;
 const BEYOND_ASCII: [char; 9] = ['é', 'ü', 'ø', 'ß', 'ç', 'ž', 'λ', 'я', 'ñ'];
 
 /// With its line end, a million of these are 286 MB.
-const LONG: &str = "The stream turns the wheel, the wheel turns the stone, and what was poured in whole comes out as flour, in \
+pub(crate) const SENTENCE: &str = "The stream turns the wheel, the wheel turns the stone, and what was poured in whole comes out as flour, in \
     the order in which it went in: nobody counts the grains, nobody carries one back, and if the sacks at the door are full, \
     the stone stands still until somebody has taken one away.\n";
 
@@ -37,7 +37,7 @@ impl Text {
 
     /// So many copies of one sentence with many spaces.
     pub(crate) fn sentences(lines: u64) -> Self {
-        Text::new("sentences", lines * LONG.len() as u64, LONG)
+        Text::new("sentences", lines * SENTENCE.len() as u64, SENTENCE)
     }
 
     /// At least so many bytes in lines of seven letters.

@@ -140,7 +140,7 @@ impl Speeds {
             self.ratio_between(ours, of, who, *bound).map(|ratio| Ratio { case, ..ratio })
         };
         let ratios = against.iter().filter_map(ratio).collect();
-        Results { others: self.others, figures: figure.into_iter().collect(), ratios }
+        Results { others: self.others, figures: figure.into_iter().collect(), ratios, ..Results::default() }
     }
 
     /// The median speeds of everybody but these.
@@ -155,7 +155,7 @@ impl Speeds {
         let shown = |speed: f64| if unit == Unit::Seconds { 1.0 / speed } else { speed };
         let figure = |(who, speeds): (_, Vec<_>)| Figure::new(case, who, speeds.into_iter().map(shown).collect(), unit);
         let figures = self.of.into_iter().map(figure).collect();
-        Results { others, figures, ratios: ratios.into_iter().flatten().collect() }
+        Results { others, figures, ratios: ratios.into_iter().flatten().collect(), ..Results::default() }
     }
 }
 

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -35,6 +35,7 @@ const NAMES: [&str; 27] = [
     "spaces-long",
     "spaces-short",
     "spaces-pipe",
+    "text-batch",
     "wc-fast",
     "uppercase",
     "pipe",

@@ -1,5 +1,6 @@
 //! The most that each program has in memory while gigabytes go through it.
 
+use crate::byte_loop::headed;
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::hash::Hash;
@@ -21,7 +22,8 @@ struct Case {
     output: fn(&Text) -> u64,
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
+    Case { case: "spaces", args: &["spaces"], output: |text| text.hash(headed) },
     Case { case: "uppercase", args: &["uppercase"], output: |text| text.hash(|block| block.to_ascii_uppercase()) },
     Case { case: "wc", args: &["wc"], output: counts },
     Case { case: "pipe", args: &["pipe", "-j", "2", "--", "cat"], output: |text| text.hash(<[u8]>::to_vec) },

@@ -1,0 +1,143 @@
+//! Lines of text through a map, by how much is read at once and by how much a step moves: how many bytes go through in a
+//! second, and how long a line waits when they come at a rate of their own.
+
+use crate::failure::Failure;
+use crate::figure::{Point, Results, Unit};
+use crate::latency::{Quantile, Waiter, compare};
+use crate::setting::{Effort, Setting};
+use crate::text::{SENTENCE, Text};
+use crate::turns::{Contestant, Work, take_turns};
+use millstream::core::TextExt;
+use millstream::core::text::{Block, Piece};
+use millstream::io::WholeBlocks;
+use millstream::prelude::*;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is tried: names of the two cases, bytes read at once, lines in a step.
+struct Trial {
+    speed: &'static str,
+    wait: &'static str,
+    block: usize,
+    batch: usize,
+}
+
+/// As the library has it.
+const BLOCK: usize = 64 * 1024;
+const BATCH: usize = 2048;
+
+const fn block(speed: &'static str, wait: &'static str, block: usize) -> Trial {
+    Trial { speed, wait, block, batch: BATCH }
+}
+
+const fn batch(speed: &'static str, wait: &'static str, batch: usize) -> Trial {
+    Trial { speed, wait, block: BLOCK, batch }
+}
+
+const BLOCKS: [Trial; 6] = [
+    block("block-1K", "block-1K-p99", 1 << 10),
+    block("block-4K", "block-4K-p99", 1 << 12),
+    block("block-16K", "block-16K-p99", 1 << 14),
+    block("block-64K", "block-64K-p99", 1 << 16),
+    block("block-256K", "block-256K-p99", 1 << 18),
+    block("block-1M", "block-1M-p99", 1 << 20),
+];
+
+const BATCHES: [Trial; 4] = [
+    batch("batch-1", "batch-1-p99", 1),
+    batch("batch-16", "batch-16-p99", 16),
+    batch("batch-128", "batch-128-p99", 128),
+    batch("batch-1024", "batch-1024-p99", 1024),
+];
+
+/// At this rate lines come where their waits are measured: well below what any trial can do.
+const BYTES_PER_SECOND: f64 = 50e6;
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let text = Text::sentences(setting.items(1_000_000, 200_000));
+    let file = text.file()?;
+    let mut results = Results::default();
+    for trial in &BLOCKS {
+        let tried = tried(setting, trial, &file, text.bytes())?;
+        let [speed, wait] = [0, 1].map(|i| tried.figures[i].value);
+        results = Results::joined([results, tried]);
+        results.curve.push(Point { size: trial.block as u64, speed, wait });
+    }
+    for trial in &BATCHES {
+        results = Results::joined([results, tried(setting, trial, &file, text.bytes())?]);
+    }
+    Ok(results)
+}
+
+/// One figure of speed, and one of waits.
+fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Results, Failure> {
+    let rings = setting.rings(1).batch(trial.batch);
+    let work = Work { case: trial.speed, unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
+    let ours = || {
+        let input = File::open(file).map_err(Failure::io(file.display().to_string()))?;
+        let blocks = source::few::<4, _>(source::ready(WholeBlocks::lines(input).size(trial.block)));
+        let length = |sum: &mut u64, _, line: Piece<'_>| *sum += line.len() as u64;
+        Ok(capitals().run_with(&rings, blocks, 0, length)?.0)
+    };
+    let speed = take_turns(setting, work, vec![Contestant::new("ours", bytes, ours)])?.results([]);
+    let lasting = Duration::from_millis(if setting.effort == Effort::Quick { 200 } else { 1000 });
+    let lines = (lasting.as_secs_f64() * BYTES_PER_SECOND / SENTENCE.len() as f64) as u64;
+    let lines = setting.items.unwrap_or(lines);
+    let waits = || {
+        let input = Paced { began: Instant::now(), given: 0, bytes: lines * SENTENCE.len() as u64 };
+        let began = input.began;
+        let blocks = source::few::<4, _>(WholeBlocks::lines(input).size(trial.block));
+        let waited = move |waits: &mut Vec<u64>, number: SequenceNumber, _: Piece<'_>| {
+            let due = due((number.0 + 1) * SENTENCE.len() as u64);
+            waits.push(began.elapsed().saturating_sub(due).as_nanos() as u64);
+        };
+        let (waits, _) = capitals().run_with(&rings, blocks, Vec::with_capacity(lines as usize), waited)?;
+        if waits.len() as u64 == lines { Ok(waits) } else { Err(Failure::Answer("ours", waits.len())) }
+    };
+    let waits = compare(setting, &[Quantile { case: trial.wait, of: 0.99 }], vec![Waiter::new("ours", waits)])?;
+    Ok(Results::joined([speed, waits]))
+}
+
+/// Every line with a to z as A to Z.
+fn capitals() -> impl Pipeline<In = Val<Block>, Out = millstream::core::Text> {
+    pipeline::<Block>()
+        .lines_with_ends()
+        .map_bytes(|line, out| out.extend_with(line.iter().map(u8::to_ascii_uppercase)))
+        .named("capitals")
+}
+
+/// When so many bytes have come.
+fn due(bytes: u64) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)
+}
+
+/// Sentences that come at their own rate, read or not.
+struct Paced {
+    began: Instant,
+    given: u64,
+    bytes: u64,
+}
+
+impl Read for Paced {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.bytes {
+            return Ok(0);
+        }
+        let mut come = 0;
+        while come <= self.given {
+            come = ((self.began.elapsed().as_secs_f64() * BYTES_PER_SECOND) as u64).min(self.bytes);
+            if come <= self.given {
+                thread::sleep(due(self.given + SENTENCE.len() as u64).saturating_sub(self.began.elapsed()));
+            }
+        }
+        let length = buffer.len().min((come - self.given) as usize);
+        let from = (self.given % SENTENCE.len() as u64) as usize;
+        let text = SENTENCE.as_bytes().iter().cycle().skip(from);
+        buffer[..length].iter_mut().zip(text).for_each(|(to, byte)| *to = *byte);
+        self.given += length as u64;
+        Ok(length)
+    }
+}
