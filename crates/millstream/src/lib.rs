@@ -25,6 +25,17 @@
 //! assert_eq!(p.model(1..=2), [(1, false), (2, true)]);
 //! ```
 //!
+//! Lines, words and records flow without a copy ([`TextExt`](prelude::TextExt)), as pieces of shared blocks:
+//!
+//! ```
+//! use millstream::{io::WholeBlocks, prelude::*};
+//!
+//! let words = pipeline().lines().words().filter(|word| word.len() > 2);
+//! let blocks = WholeBlocks::lines(&b"to be or not\nto be"[..]);
+//! assert_eq!(words.collect(&Rings::new(), blocks)?, ["not"]);
+//! # Ok::<(), RunError>(())
+//! ```
+//!
 //! [`Run`](prelude::Run) runs a pipeline, [`Modelled`](prelude::Modelled) specifies it, and
 //! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has files and
 //! ticks as sources, and files as sinks.
@@ -33,6 +44,7 @@
 #[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
 pub use millstream_core as core;
+pub use millstream_core::text;
 pub use millstream_exec as exec;
 pub use millstream_io as io;
 pub use millstream_ring as ring;
@@ -47,8 +59,8 @@ pub mod prelude {
     pub use millstream_core::{
         Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, Bound, Choice, ClockExt, DeadLetter, Density, Determinate,
         Either, Event, Fault, Flow, Full, Holed, Joined, KeepsClock, KeysExt, Lane, Late, Masked, Model, Modelled,
-        OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, TimeWindow, Val, Window,
-        id, pipeline,
+        OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, Text, TextExt,
+        TimeWindow, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

@@ -1,0 +1,122 @@
+//! Text on rings and queues: failures at their numbers, folds that speak at END, and nothing held back.
+
+use millstream_core::text::{Block, Cutting};
+use millstream_core::{Arrow, Modelled, StreamsExt, TextExt, pipeline};
+use millstream_exec::{Inline, Queues, Rings, Run, RunError, Runner, source};
+use std::sync::mpsc;
+
+fn block(text: &str) -> Block {
+    Block::from(text.as_bytes().to_vec())
+}
+
+/// Where a run fails, and why.
+fn failure<T>(outcome: Result<T, RunError>) -> (String, Option<u64>, String) {
+    match outcome.err() {
+        Some(RunError::Stage { stage, number, cause }) => (stage, number.map(|number| number.0), cause),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_writer_that_panics_fails_at_its_number() {
+    let text = block(&"line\n".repeat(1000));
+    for shards in [1, 3] {
+        let p = pipeline::<Block>().lines().enumerate().shard(shards, |p| {
+            p.map_bytes(|(number, line), out| {
+                assert_ne!(number.0, 777, "not this one");
+                out.extend(&line);
+            })
+            .named("copy")
+        });
+        for workers in 1..=2 {
+            let rings = Rings::new().workers(workers).ring(64);
+            let (stage, number, cause) = failure(p.collect(&rings, [text.clone()]));
+            assert_eq!((stage.as_str(), number), ("copy", Some(777)), "{shards} shards, {workers} workers");
+            assert!(cause.contains("not this one"), "{cause}");
+        }
+        assert_eq!(failure(Queues::new().collect(&p, [text.clone()])).1, Some(777));
+    }
+}
+
+#[test]
+fn what_is_no_utf8_fails_at_its_number() {
+    let text = Block::from(b"to\nbe\n\xc3\xa9\nor \xff not\n".to_vec());
+    let p = pipeline::<Block>().lines().utf8().named("read").map(|line| line.chars().count());
+    let (stage, number, cause) = failure(p.collect(&Rings::new(), [text.clone()]));
+    assert_eq!((stage.as_str(), number), ("read", Some(3)));
+    assert!(cause.contains("not UTF-8 from byte 3 on"), "{cause}");
+    let some = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
+    assert_eq!(some.collect_slots(&Rings::new(), [text]).unwrap(), [Some(2), Some(2), Some(1), None, None]);
+}
+
+#[test]
+fn a_cut_that_is_none_fails_at_the_number_of_its_text() {
+    let beyond = |text: &[u8], from: usize| (from == 0).then(|| Cutting { range: 0..text.len() + 1, next: 1 });
+    let p = pipeline::<Block>().cut(beyond).named("beyond");
+    let (stage, number, cause) = failure(p.collect(&Rings::new(), [block(""), block("a")].into_iter().skip(1)));
+    assert_eq!((stage.as_str(), number), ("beyond", Some(0)));
+    assert!(cause.contains("cut at 0 and 2, which is no part of 1 bytes"), "{cause}");
+}
+
+#[test]
+fn a_fold_that_speaks_at_the_end_is_written_and_cut() {
+    let p = pipeline::<u64>()
+        .fold(0, |sum, x| *sum += x, |sum| sum)
+        .shard(2, |p| p.map_str(|sum, out| out.push_str(&format!("sum {sum}"))))
+        .words();
+    assert_eq!(p.model(0..5), ["sum", "10"]);
+    assert_eq!(p.collect(&Rings::new(), 0..5).unwrap(), ["sum", "10"]);
+    assert_eq!(Queues::new().collect(&p, 0..5).unwrap(), ["sum", "10"]);
+    assert_eq!(Inline::default().collect(&p, 0..5).unwrap(), ["sum", "10"]);
+}
+
+/// A value of many pieces goes through a ring of one slot, and a text that is longer than all that a ring may hold.
+#[test]
+fn long_texts_go_through_small_rings() {
+    let text = "word ".repeat(20_000);
+    let p = pipeline::<Block>().words().map(|word| word.len());
+    for (ring, batch) in [(1, 1), (2, 5), (1024, 2048)] {
+        let rings = Rings::new().ring(ring).batch(batch);
+        assert_eq!(p.collect(&rings, [block(&text)]).unwrap(), vec![4; 20_000]);
+    }
+    let long = pipeline::<u64>().map_bytes(|n, out| out.extend_with((0..3 << 20).map(|i| (i + n) as u8)));
+    let lengths = long.shard(2, |p| p.map_part(|text| text.part(0..1 << 20).unwrap())).map(|text| text.len());
+    assert_eq!(lengths.collect(&Rings::new().ring(64), 0..9).unwrap(), vec![1 << 20; 9]);
+}
+
+/// Somebody who gives one line and waits sees it come out, though the sink gathers what it is given.
+#[test]
+fn nothing_is_held_back_while_nothing_comes() {
+    let (lines, given) = mpsc::channel::<Block>();
+    let (written, seen) = mpsc::channel::<Vec<u8>>();
+    let p = pipeline::<Block>().lines_with_ends().map_bytes(|line, out| out.extend_with(line.iter().rev().copied()));
+    let blocks = source::few::<4, _>(given.into_iter());
+    let gather = |gathered: &mut Vec<u8>, _, piece: millstream_core::text::Piece<'_>| gathered.extend(&*piece);
+    let write = move |gathered: &mut Vec<u8>| {
+        if !gathered.is_empty() {
+            written.send(std::mem::take(gathered)).unwrap();
+        }
+    };
+    let run = p.start_pausing(&Rings::new(), blocks, Vec::new(), gather, write).unwrap();
+    for line in ["to be\n", "or not\n"] {
+        lines.send(block(line)).unwrap();
+        let mut seen_of_it = Vec::new();
+        while seen_of_it.len() < line.len() {
+            seen_of_it.extend(seen.recv().unwrap());
+        }
+        assert_eq!(seen_of_it, line.bytes().rev().collect::<Vec<_>>());
+    }
+    drop(lines);
+    assert!(run.wait().unwrap().0.is_empty());
+}
+
+/// Pieces that somebody keeps are not written over.
+#[test]
+fn what_is_kept_stays() {
+    let p = pipeline::<u64>().map_bytes(|n, out| out.extend(n.to_string().repeat(100).as_bytes())).windows(3);
+    let expected = p.model(0..3000);
+    assert_eq!(p.collect(&Rings::new().ring(16), 0..3000).unwrap(), expected);
+    let read = pipeline::<u64>().map_bytes(|n, out| out.extend(&n.to_le_bytes()));
+    let kept = read.collect(&Rings::new().ring(16), 0..100_000).unwrap();
+    assert!(kept.iter().zip(0_u64..).all(|(piece, n)| **piece == n.to_le_bytes()));
+}
