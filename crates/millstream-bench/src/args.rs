@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "full")]
     quick: bool,
 
-    /// 9 turns instead of 5
+    /// 9 turns instead of 5; in copying with as many items as in the article
     #[arg(long)]
     full: bool,
 
