@@ -155,7 +155,6 @@ impl Bench {
         let args = args.chain(mutant.kills.iter().map(String::as_str));
         let (mut command, shown) = Cmd::new("cargo", args).current_dir(self.tree.dir()).into_parts();
         command.env("CARGO_TARGET_DIR", self.target(mutant));
-        command.env("CARGO_PROFILE_RELEASE_LTO", "off");
         if let Some(rustflags) = &mutant.rustflags {
             command.env("RUSTFLAGS", rustflags);
         }

@@ -35,9 +35,7 @@ pub(crate) fn run(args: &Args) -> Result {
     report.must("tidy", tidy::run);
     tests(&mut report, depth);
     if depth != Depth::Quick {
-        for package in ["millstream-ring", "millstream-exec"] {
-            loom(&mut report, package);
-        }
+        loom(&mut report);
         miri(&mut report, depth);
         report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
     }
@@ -84,16 +82,13 @@ fn tests(report: &mut Report, depth: Depth) {
     }
 }
 
-/// Every interleaving of the crate's loom tests, up to two preemptions.
-fn loom(report: &mut Report, package: &str) {
-    if !root().join(format!("crates/{package}/tests/loom.rs")).exists() {
-        return;
-    }
-    report.must(&format!("loom {package}"), || {
-        Cmd::cargo(&format!("test --release -p {package} --test loom"))
+/// Every interleaving of the loom tests, up to two preemptions. Both crates in one build, since most of the time goes into
+/// what they depend on.
+fn loom(report: &mut Report) {
+    report.must("loom", || {
+        Cmd::cargo("test --profile loom -p millstream-ring -p millstream-exec --test loom")
             .own_target("loom")
             .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env_default("LOOM_MAX_PREEMPTIONS", "2")
             .run()
     });

@@ -1,8 +1,9 @@
 use crate::scene::{Input, Scene};
+use std::thread;
 
 #[test]
 fn what_is_slept_over_comes_out_in_order() {
-    for args in [
+    let ways = [
         "sleep",
         "sleep --sharded",
         "sleep --shards 5 --workers 2",
@@ -11,12 +12,15 @@ fn what_is_slept_over_comes_out_in_order() {
         "sleep --deploy inline",
         "sleep --deploy queues",
         "sleep --sharded --deploy queues --ring 1",
-    ] {
-        let seen = Scene::new().millstream(args, Input::Nothing);
-        assert_eq!(
-            (seen.text().as_str(), seen.stderr.as_str(), seen.code),
-            ("2\n6\n12\n20\n30\n", "", Some(0)),
-            "{args}"
-        );
-    }
+    ];
+    // All at once, since they do nothing but sleep.
+    thread::scope(|scope| {
+        for args in ways {
+            scope.spawn(move || {
+                let seen = Scene::new().millstream(args, Input::Nothing);
+                let told = (seen.text(), seen.stderr.as_str(), seen.code);
+                assert_eq!(told, ("2\n6\n12\n20\n30\n".to_owned(), "", Some(0)), "{args}");
+            });
+        }
+    });
 }
