@@ -1,5 +1,6 @@
 //! What a bench comes to.
 
+use crate::counters::Counters;
 use serde::Serialize;
 use std::fmt;
 
@@ -94,6 +95,9 @@ pub(crate) struct Results {
     /// Speed against waiting, where a bench tries what trades one for the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<Point>,
+    /// What programs cost beside time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) counters: Vec<Counters>,
 }
 
 /// A point of such a curve.
@@ -115,6 +119,7 @@ impl Results {
             figures: [all.figures, case.figures].concat(),
             ratios: [all.ratios, case.ratios].concat(),
             curve: [all.curve, case.curve].concat(),
+            counters: [all.counters, case.counters].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
     }

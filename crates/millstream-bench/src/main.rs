@@ -7,6 +7,7 @@ mod args;
 mod benches;
 #[path = "../../millstream-cli/tests/programs/spaces/byte_loop.rs"]
 mod byte_loop;
+mod counters;
 mod failure;
 mod figure;
 #[cfg(test)]

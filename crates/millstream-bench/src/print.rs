@@ -1,6 +1,7 @@
 //! The result lines, on standard output, and the table, on standard error.
 
 use crate::benches::Bench;
+use crate::counters::Counters;
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, shown};
 use std::io::{ErrorKind, Write, stdout};
@@ -54,6 +55,10 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
             Some(bound) => format!("  holds {bound}"),
         };
         eprintln!("  {case:6} ours / {who:12} {median:>13} x  {min} to {max}{verdict}");
+    }
+    for Counters { who, events, .. } in &results.counters {
+        let events: Vec<_> = events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
+        eprintln!("  {who:14} {}", events.join(", "));
     }
     if let Some(others) = results.others {
         eprintln!("  others used {:.0}% of the machine meanwhile", others * 100.0);

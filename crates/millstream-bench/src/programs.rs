@@ -48,6 +48,16 @@ impl Chain {
         self
     }
 
+    /// The same with another program in front of the first one, which it is to run: `PREFIX ARGS.. PROGRAM`.
+    pub(crate) fn behind(&self, prefix: &str, args: impl IntoIterator<Item = OsString>) -> Self {
+        let mut chain = self.clone();
+        if let Some(Link { program, args: own, .. }) = chain.links.first_mut() {
+            let program = std::mem::replace(program, prefix.into());
+            *own = args.into_iter().chain([program]).chain(std::mem::take(own)).collect();
+        }
+        chain
+    }
+
     /// The last one in another locale.
     pub(crate) fn in_locale(mut self, locale: &'static str) -> Self {
         if let Some(link) = self.links.last_mut() {

@@ -2,6 +2,7 @@
 //! write for it, each on the same text.
 
 use crate::byte_loop::headed;
+use crate::counters::Counters;
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::peers;
@@ -36,6 +37,16 @@ impl Programs {
         chain.then(&self.millstream, ["spaces", "--workers", workers])
     }
 
+    /// What everybody costs beside time; nothing unless somebody asked for rivals.
+    fn counters(&self, text: &Text) -> Result<Vec<Counters>, Failure> {
+        let Some(program) = &self.rivals else { return Ok(Vec::new()) };
+        let file = text.file()?;
+        let reading = || Chain::reading(&file);
+        let mut chains = vec![("ours", self.ours(reading(), "1")), ("ours-two-workers", self.ours(reading(), "2"))];
+        chains.extend(RIVALS.map(|who| (who, reading().then(program, [who]))));
+        Counters::of("speed", &chains)
+    }
+
     /// These rivals behind a chain and in front of another.
     fn rivals<'a>(
         &self,
@@ -54,7 +65,8 @@ pub(crate) fn long(setting: &Setting) -> Result<Results, Failure> {
     let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
     let text = Text::sentences(setting.items(lines, lines));
     let speed = from_file(setting, &programs, &text, "speed", &RIVALS)?;
-    Ok(Results::joined([speed, by_workers(setting, &programs, &text)?]))
+    let counters = Results { counters: programs.counters(&text)?, ..Results::default() };
+    Ok(Results::joined([speed, by_workers(setting, &programs, &text)?, counters]))
 }
 
 /// Files of short lines to nowhere.

@@ -3,13 +3,15 @@
 mod byte_loop;
 mod golden;
 
-use crate::scene::{Input, PATIENCE, Scene, ended, skipped};
+use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak, skipped};
 pub(crate) use byte_loop::headed;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 /// How a run may go; none of these changes a byte.
 const WAYS: [&str; 7] = [
@@ -130,4 +132,39 @@ fn what_cannot_be_read_is_told_and_left_out() {
     let seen = scene.millstream("spaces one nosuch two", Input::Nothing);
     assert_eq!((seen.text().as_str(), seen.code), ("[spaces: 0]one\n[spaces: 2]t w o\n", Some(1)));
     assert_eq!(seen.stderr, "millstream spaces: nosuch: No such file or directory\n");
+}
+
+/// Where nobody reads the output, nobody reads the input for long, and what waits takes no more memory.
+#[test]
+fn an_output_that_nobody_reads_holds_everything_up() {
+    // A queue holds a block in every place.
+    for way in ["", "--workers 2", "--deploy inline", "--deploy queues --ring 16"] {
+        let mut command = Scene::new().command("millstream", &format!("spaces {way}"));
+        let mut child = command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let taken = Arc::new(AtomicUsize::new(0));
+        let count = taken.clone();
+        let text = b"to be or not to be\n".repeat(1000);
+        let feeding = thread::spawn(move || {
+            while stdin.write_all(&text).is_ok() {
+                count.fetch_add(text.len(), Ordering::Relaxed);
+            }
+        });
+        let mut before = 0;
+        // It has come to rest when nothing more was taken for a while.
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = taken.load(Ordering::Relaxed);
+            assert!(now < 64_000_000, "{way}: {now} bytes were taken, and nobody has read any");
+            if now > 0 && now == before {
+                break;
+            }
+            before = now;
+        }
+        let peak = resident_peak(child.id());
+        drop(stdout);
+        assert_eq!(ended(&mut child).code(), Some(0), "{way}");
+        assert!(peak.is_none_or(|peak| peak < 64_000_000), "{way}: {peak:?} bytes");
+        feeding.join().unwrap();
+    }
 }
