@@ -11,6 +11,7 @@ pages!(
     Laws: "laws.md",
     ComingFrom: "coming-from.md",
     Shell: "shell.md",
+    Text: "text.md",
     Windows: "windows.md",
     NotApplicable: "not-applicable.md"
 );
