@@ -89,11 +89,7 @@ where
         let mut left = self.batch;
         while left > 0 {
             let Some(mut batch) = self.input.batch(left) else { break };
-            batch.for_each(user, |user, number, value| {
-                if let Some(value) = value {
-                    user.see(number, value);
-                }
-            });
+            batch.for_each_value(user, |user, number, value| user.see(number, value));
             left -= batch.len();
         }
         if left < self.batch {

@@ -76,6 +76,12 @@ impl<'r, F: Wire> Batch<'r, F> {
         vectorised(state, ForEach { batch: self, f });
     }
 
+    /// As [`for_each`](Batch::for_each), without the empty slots.
+    #[inline]
+    pub fn for_each_value<T>(&mut self, state: &mut T, f: impl FnMut(&mut T, SequenceNumber, F::Ref<'_>)) {
+        vectorised(state, ForEachValue { batch: self, f });
+    }
+
     /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go. `state` is what `f`
     /// changes.
     #[inline]
@@ -120,6 +126,45 @@ impl<F: Wire, G> ForEach<'_, '_, F, G> {
             visited.n = first + i as u64;
             // SAFETY: `i` is less than the batch's length.
             (self.f)(state, SequenceNumber(visited.n), unsafe { F::at(&chunk, i) });
+        }
+        std::mem::forget(visited);
+    }
+}
+
+struct ForEachValue<'b, 'r, F: Wire, G> {
+    batch: &'b mut Batch<'r, F>,
+    f: G,
+}
+
+impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for ForEachValue<'_, '_, F, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, state: &mut T) {
+        // SAFETY: as in `Batch::chunk`; the batch is borrowed for the whole loop.
+        let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
+        match of_one_ring::<F>(&chunk) {
+            Some(chunk) => self.over(chunk, state),
+            None => self.over(chunk, state),
+        }
+    }
+}
+
+impl<F: Wire, G> ForEachValue<'_, '_, F, G> {
+    #[inline(always)]
+    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
+    where
+        G: FnMut(&mut T, SequenceNumber, F::Ref<'_>),
+    {
+        let (first, len) = (self.batch.reader.position, self.batch.len);
+        let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
+        for i in 0..len {
+            // SAFETY: `i` is less than the batch's length.
+            if unsafe { F::filled(&chunk, i) } {
+                visited.n = first + i as u64;
+                // SAFETY: as above, and the slot is filled.
+                (self.f)(state, SequenceNumber(visited.n), unsafe { F::value(&chunk, i) });
+            }
         }
         std::mem::forget(visited);
     }

@@ -301,6 +301,10 @@ fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> 
     let mut looped = Vec::new();
     batch.for_each(&mut looped, |looped, _, slot| looped.push(slot.map(show)));
     assert_eq!(one_by_one, looped);
+    let (mut values, first) = (Vec::new(), batch.first().0);
+    batch.for_each_value(&mut values, |values, n, value| values.push((n.0, show(value))));
+    let filled = (first..).zip(&looped).filter_map(|(n, slot)| Some((n, (*slot)?)));
+    assert_eq!(values, filled.collect::<Vec<_>>());
     assert_eq!(one_by_one, copied.batch(8).unwrap().iter().map(|slot| slot.copied()).collect::<Vec<_>>());
     looped
 }

@@ -75,6 +75,20 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
     type Chunk<'a> = Slice<'a, D::Slot<T>>;
 
     #[inline(always)]
+    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { Self::at(chunk, i) }.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
+        // SAFETY: the caller's contract.
+        let slot = unsafe { Self::at(chunk, i) };
+        // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.
+        unsafe { slot.unwrap_unchecked() }
+    }
+
+    #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
         // SAFETY: the caller's contract.
         D::peek(unsafe { chunk.get(i) })
@@ -115,6 +129,20 @@ impl<T: Kind + ?Sized, D: Density> OneRing for Text<T, D> {
 impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
     type View = Leaf<D::Slot<Span<T>>>;
     type Chunk<'a> = Slice<'a, D::Slot<Span<T>>>;
+
+    #[inline(always)]
+    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { Self::at(chunk, i) }.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+        // SAFETY: the caller's contract.
+        let slot = unsafe { Self::at(chunk, i) };
+        // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.
+        unsafe { slot.unwrap_unchecked() }
+    }
 
     #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {

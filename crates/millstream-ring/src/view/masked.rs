@@ -28,6 +28,20 @@ impl<F: Wire> Wire for Masked<F> {
     type Chunk<'a> = (F::Chunk<'a>, Slice<'a, bool>);
 
     #[inline(always)]
+    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        let kept = unsafe { chunk.1.get(i) };
+        // SAFETY: the caller's contract.
+        *kept && unsafe { F::filled(&chunk.0, i) }
+    }
+
+    #[inline(always)]
+    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+        // SAFETY: the caller's contract: what is filled behind a mask is filled.
+        unsafe { F::value(&chunk.0, i) }
+    }
+
+    #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
         // SAFETY: the caller's contract.
         let kept = unsafe { chunk.1.get(i) };

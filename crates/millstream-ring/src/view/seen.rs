@@ -24,6 +24,20 @@ impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
     type Chunk<'a> = F::Chunk<'a>;
 
     #[inline(always)]
+    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { Self::at(chunk, i) }.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+        // SAFETY: the caller's contract: what has a part is filled.
+        let whole = unsafe { F::value(chunk, i) };
+        // Anybody can make a lens, so it is not believed that it sees the same twice.
+        L::focus(whole).expect("a lens sees the same part of a slot every time")
+    }
+
+    #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
         // SAFETY: the caller's contract.
         L::focus(unsafe { F::at(chunk, i) }?)

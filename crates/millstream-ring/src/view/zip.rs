@@ -1,4 +1,5 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed, slot_of_both};
+use millstream_core::Either::{Left, Right};
 use millstream_core::{Choice, Flow, Like, OneOf, Pair, SideBySide};
 
 /// Two views side by side: a number is there when both have it. What the two slots hold together is the shape's matter.
@@ -30,12 +31,36 @@ impl<A: Wire, B: Wire> ZipView<A, B> {
 impl<A: Wire, B: Wire> Sealed for ZipView<A, B> {}
 
 macro_rules! side_by_side {
-    ($shape:ident<A, $second:ident: $bound:path>) => {
+    (
+        $shape:ident<A, $second:ident: $bound:path>,
+        filled: |$first:ident, $other:ident| $filled:expr,
+        value: |$in_first:ident, $one:ident, $two:ident| $value:expr
+    ) => {
         impl<A: Wire, $second: Wire + $bound> Sealed for $shape<A, $second> {}
 
         impl<A: Wire, $second: Wire + $bound> Wire for $shape<A, $second> {
             type View = ZipView<A, $second>;
             type Chunk<'a> = (A::Chunk<'a>, $second::Chunk<'a>);
+
+            #[inline(always)]
+            unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+                // SAFETY: the caller's contract.
+                let $first = unsafe { A::filled(&chunk.0, i) };
+                // SAFETY: the caller's contract.
+                let $other = unsafe { $second::filled(&chunk.1, i) };
+                $filled
+            }
+
+            #[inline(always)]
+            unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+                // SAFETY: the caller's contract.
+                let $in_first = unsafe { A::filled(&chunk.0, i) };
+                // SAFETY: called where this half is filled.
+                let $one = || unsafe { A::value(&chunk.0, i) };
+                // SAFETY: called where this half is filled.
+                let $two = || unsafe { $second::value(&chunk.1, i) };
+                $value
+            }
 
             #[inline(always)]
             unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
@@ -123,6 +148,24 @@ macro_rules! side_by_side {
         }
     };
 }
-side_by_side!(Pair<A, B: Flow>);
-side_by_side!(Choice<A, B: Flow>);
-side_by_side!(OneOf<A, B: Like<A>>);
+side_by_side!(
+    Pair<A, B: Flow>,
+    filled: |first, second| first & second,
+    value: |_first, one, two| (one(), two())
+);
+side_by_side!(
+    Choice<A, B: Flow>,
+    filled: |first, second| one_of(first, second),
+    value: |first, one, two| if first { Left(one()) } else { Right(two()) }
+);
+side_by_side!(
+    OneOf<A, B: Like<A>>,
+    filled: |first, second| one_of(first, second),
+    value: |first, one, two| if first { one() } else { two() }
+);
+
+#[inline(always)]
+fn one_of(first: bool, second: bool) -> bool {
+    debug_assert!(!(first & second), "both lanes of a choice are filled at one number");
+    first | second
+}

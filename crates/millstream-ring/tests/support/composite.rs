@@ -202,6 +202,10 @@ fn read<F: Wire>((reader, position): &mut (Reader<F>, u64), rings: &Rings, edge:
         for (n, value) in (first..).zip(batch.iter()) {
             assert_eq!(value.map(edge.show), (edge.filled)(n).then_some(n));
         }
+        let mut values = Vec::new();
+        batch.for_each_value(&mut values, |values, n, value| values.push((n.0, (edge.show)(value))));
+        let filled = (first..first + len).filter(|n| (edge.filled)(*n)).map(|n| (n, n));
+        assert_eq!(values, filled.collect::<Vec<_>>());
         batch.truncate(if much > 200 { 1 } else { usize::MAX });
         *position += batch.len() as u64;
     } else {
