@@ -160,10 +160,10 @@ impl<F: Wire, G> ForEachValue<'_, '_, F, G> {
         let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
         for i in 0..len {
             // SAFETY: `i` is less than the batch's length.
-            if unsafe { F::filled(&chunk, i) } {
+            if unsafe { F::is_filled(&chunk, i) } {
                 visited.n = first + i as u64;
                 // SAFETY: as above, and the slot is filled.
-                (self.f)(state, SequenceNumber(visited.n), unsafe { F::value(&chunk, i) });
+                (self.f)(state, SequenceNumber(visited.n), unsafe { F::value_at(&chunk, i) });
             }
         }
         std::mem::forget(visited);

@@ -25,28 +25,28 @@ pub trait Wire: Flow + sealed::Sealed {
     /// Published slots side by side.
     type Chunk<'a>: Copy;
 
-    /// Whether slot `i` of a chunk is filled. Apart from [`value`](Wire::value), so that a loop over values tests a flag, and
+    /// Whether slot `i` of a chunk is filled. Apart from [`value_at`](Wire::value_at), so that a loop over values tests a flag, and
     /// two flags at once where two lanes lie side by side.
     ///
     /// # Safety
     ///
     /// `i` must be less than the length for which the chunk was made.
     #[doc(hidden)]
-    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool;
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool;
 
     /// What slot `i` of a chunk holds.
     ///
     /// # Safety
     ///
-    /// As [`filled`](Wire::filled), which must have said true of this slot.
+    /// As [`is_filled`](Wire::is_filled), which must have said true of this slot.
     #[doc(hidden)]
-    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a>;
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a>;
 
     /// What slot `i` of a chunk holds, if it is filled.
     ///
     /// # Safety
     ///
-    /// As [`filled`](Wire::filled).
+    /// As [`is_filled`](Wire::is_filled).
     #[doc(hidden)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>>;
 

@@ -75,13 +75,13 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
     type Chunk<'a> = Slice<'a, D::Slot<T>>;
 
     #[inline(always)]
-    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { Self::at(chunk, i) }.is_some()
     }
 
     #[inline(always)]
-    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
         // SAFETY: the caller's contract.
         let slot = unsafe { Self::at(chunk, i) };
         // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.
@@ -131,13 +131,13 @@ impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
     type Chunk<'a> = Slice<'a, D::Slot<Span<T>>>;
 
     #[inline(always)]
-    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { Self::at(chunk, i) }.is_some()
     }
 
     #[inline(always)]
-    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
         // SAFETY: the caller's contract.
         let slot = unsafe { Self::at(chunk, i) };
         // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.

@@ -28,17 +28,17 @@ impl<F: Wire> Wire for Masked<F> {
     type Chunk<'a> = (F::Chunk<'a>, Slice<'a, bool>);
 
     #[inline(always)]
-    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
         // SAFETY: the caller's contract.
         let kept = unsafe { chunk.1.get(i) };
         // SAFETY: the caller's contract.
-        *kept && unsafe { F::filled(&chunk.0, i) }
+        *kept && unsafe { F::is_filled(&chunk.0, i) }
     }
 
     #[inline(always)]
-    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
         // SAFETY: the caller's contract: what is filled behind a mask is filled.
-        unsafe { F::value(&chunk.0, i) }
+        unsafe { F::value_at(&chunk.0, i) }
     }
 
     #[inline(always)]

@@ -24,15 +24,15 @@ impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
     type Chunk<'a> = F::Chunk<'a>;
 
     #[inline(always)]
-    unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { Self::at(chunk, i) }.is_some()
     }
 
     #[inline(always)]
-    unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
         // SAFETY: the caller's contract: what has a part is filled.
-        let whole = unsafe { F::value(chunk, i) };
+        let whole = unsafe { F::value_at(chunk, i) };
         // Anybody can make a lens, so it is not believed that it sees the same twice.
         L::focus(whole).expect("a lens sees the same part of a slot every time")
     }

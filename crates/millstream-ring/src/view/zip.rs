@@ -43,22 +43,22 @@ macro_rules! side_by_side {
             type Chunk<'a> = (A::Chunk<'a>, $second::Chunk<'a>);
 
             #[inline(always)]
-            unsafe fn filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+            unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
                 // SAFETY: the caller's contract.
-                let $first = unsafe { A::filled(&chunk.0, i) };
+                let $first = unsafe { A::is_filled(&chunk.0, i) };
                 // SAFETY: the caller's contract.
-                let $other = unsafe { $second::filled(&chunk.1, i) };
+                let $other = unsafe { $second::is_filled(&chunk.1, i) };
                 $filled
             }
 
             #[inline(always)]
-            unsafe fn value<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+            unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
                 // SAFETY: the caller's contract.
-                let $in_first = unsafe { A::filled(&chunk.0, i) };
+                let $in_first = unsafe { A::is_filled(&chunk.0, i) };
                 // SAFETY: called where this half is filled.
-                let $one = || unsafe { A::value(&chunk.0, i) };
+                let $one = || unsafe { A::value_at(&chunk.0, i) };
                 // SAFETY: called where this half is filled.
-                let $two = || unsafe { $second::value(&chunk.1, i) };
+                let $two = || unsafe { $second::value_at(&chunk.1, i) };
                 $value
             }
 

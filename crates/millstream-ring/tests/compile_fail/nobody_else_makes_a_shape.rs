@@ -13,11 +13,11 @@ impl Wire for Mine {
     type View = Leaf<u64>;
     type Chunk<'a> = ();
 
-    unsafe fn filled(_: &Self::Chunk<'_>, _: usize) -> bool {
+    unsafe fn is_filled(_: &Self::Chunk<'_>, _: usize) -> bool {
         false
     }
 
-    unsafe fn value<'a>(_: &Self::Chunk<'a>, _: usize) -> Self::Ref<'a> {}
+    unsafe fn value_at<'a>(_: &Self::Chunk<'a>, _: usize) -> Self::Ref<'a> {}
 
     unsafe fn at<'a>(_: &Self::Chunk<'a>, _: usize) -> Option<Self::Ref<'a>> {
         None
