@@ -90,7 +90,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
 fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
         Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
-        DeadLetter { plus, .. } | Pipe::Park { plus, .. } => Map { plus },
+        DeadLetter { plus, .. } | Pipe::Park { plus, .. } | Pipe::Text { plus, .. } => Map { plus },
         DeadEnd => Id,
         Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,
         Pipe::Stream(_) => Pipe::Stream(Stream::MapM(7)),
