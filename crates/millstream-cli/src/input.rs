@@ -74,7 +74,7 @@ pub(crate) fn open_unless_interrupted(
 }
 
 /// Whether reading never waits for somebody else: of a regular file.
-fn never_waits(name: &OsStr) -> bool {
+pub(crate) fn never_waits(name: &OsStr) -> bool {
     let metadata = if name == "-" { stdio::input().and_then(|file| file.metadata()) } else { fs::metadata(name) };
     metadata.is_ok_and(|metadata| metadata.is_file())
 }

@@ -106,10 +106,18 @@ impl<'p, S: Event> Claim<'p, S> {
         &mut self,
         batch: &Batch<'_, F>,
         pen: &mut Pen<T>,
-        f: impl FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
+        mut f: impl FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
     ) -> usize {
         let n = pen.room(self.producer.shared.swept(), batch.len().min(self.len - self.written));
-        self.text_run::<T, D>(pen, |pen, run, ahead| vectorised(pen, WriteText { run, n, batch, f, ahead }))
+        let chunk = batch.chunk();
+        // Not compiled for wider vectors as well: a function that is called from one place only is part of the loop.
+        self.text_run::<T, D>(pen, |pen, run, ahead| {
+            pen.write(run, n, false, |i, out| {
+                *ahead = i;
+                // SAFETY: `n` is no more than the batch's length.
+                f(unsafe { F::at(&chunk, i) }, out)
+            })
+        })
     }
 
     /// Has `fill` write the next slots, as long as there are any and the pen has room: pieces that lie in blocks already, and
@@ -192,31 +200,6 @@ impl<S: Event, I: Iterator<Item = S>> Loop<I> for Extend<'_, '_, S> {
     #[inline(always)]
     fn run(self, values: &mut I) -> usize {
         self.0.fill_while(|| values.next())
-    }
-}
-
-struct WriteText<'c, 'b, 'r, F: Wire, T: Kind + ?Sized, D: Density, G> {
-    run: Run<'c, T, D>,
-    n: usize,
-    batch: &'b Batch<'r, F>,
-    f: G,
-    ahead: &'c mut usize,
-}
-
-impl<F: Wire, T: Kind + ?Sized, D: Density, G> Loop<Pen<T>> for WriteText<'_, '_, '_, F, T, D, G>
-where
-    G: FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
-{
-    type Output = u64;
-
-    #[inline(always)]
-    fn run(mut self, pen: &mut Pen<T>) -> u64 {
-        let chunk = self.batch.chunk();
-        pen.write(self.run, self.n, false, |i, out| {
-            *self.ahead = i;
-            // SAFETY: `n` is no more than the batch's length.
-            (self.f)(unsafe { F::at(&chunk, i) }, out)
-        })
     }
 }
 

@@ -42,7 +42,7 @@ impl PlanCommand {
 
     fn feed(&self) -> Feed {
         match self.program {
-            Program::Wc => Feed::source::<Block, Blocks<File>>(),
+            Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
             Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
             Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
             Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),

@@ -20,7 +20,7 @@ pub(crate) struct Spaces {
 
 /// Each line with the number of its spaces in front.
 pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
-    pipeline::<Block>().lines_with_ends().shard(shards, |p| p.map_bytes(headed).named("spaces"))
+    pipeline::<Block>().lines_with_ends().shard(shards, |p| p.map_bytes(|line, out| headed(line, out)).named("spaces"))
 }
 
 /// The lines alone.
@@ -28,7 +28,7 @@ pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Text> {
     pipeline::<Block>().lines_with_ends()
 }
 
-#[inline]
+#[inline(always)]
 fn headed(line: Piece<'_>, out: &mut Writer<'_, [u8]>) {
     match count(&line) {
         Spaced::Few(n) => {

@@ -3,14 +3,15 @@ pub(crate) mod pipelines;
 
 use super::Outcome;
 use crate::config::RunConfig;
-use crate::deploy::{Failed, Runs};
-use crate::input::{Names, message, open_unless_interrupted};
+use crate::deploy::{BLOCKS, Failed, Runs};
+use crate::input::{Names, message, never_waits, open_unless_interrupted};
 use crate::message::Complaints;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use columns::Columns;
 use millstream_core::{Holed, Val};
 use millstream_exec::Everywhere;
+use millstream_exec::source::{few, ready};
 use millstream_io::{Block, Blocks};
 use pipelines::Counts;
 use std::ffi::OsStr;
@@ -93,7 +94,12 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
     };
     let blocks = Blocks::new(input);
     let failure = blocks.failure();
-    let counts = runs.run(pipeline, blocks, None, |answer, counts| *answer = Some(*counts))?;
+    let keep = |answer: &mut Option<Counts>, counts: &Counts| *answer = Some(*counts);
+    let counts = if never_waits(name.unwrap_or("-".as_ref())) {
+        runs.run(pipeline, few::<BLOCKS, _>(ready(blocks)), None, keep)?
+    } else {
+        runs.run(pipeline, few::<BLOCKS, _>(blocks), None, keep)?
+    };
     if let Some(error) = failure.take() {
         complain(error);
     }
