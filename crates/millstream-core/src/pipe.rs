@@ -93,7 +93,7 @@ pub use unordered::Unordered;
 pub use windows::Windows;
 pub(crate) use windows_by::WindowShape;
 pub use windows_by::{Late, OpenWindows, Overflow, TimeWindow, Window, WindowsBy};
-pub use write::{Always, Sometimes, Write, Writing};
+pub use write::{Always, FilterMapText, MapText, Sometimes, Write, Writing};
 
 /// Implements `Debug` by the name.
 macro_rules! debug {

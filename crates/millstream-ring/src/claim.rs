@@ -125,14 +125,11 @@ impl<'p, S: Event> Claim<'p, S> {
     ///
     /// If `fill` panics, none of them is written.
     #[inline]
-    pub fn pass_on<'b, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+    pub fn pass_on<'b, T: Kind + ?Sized + 'b, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         pen: &mut Pen<T>,
         fill: impl FnOnce(&mut Passing<'_, 'b, T, D>),
-    ) -> usize
-    where
-        T: 'b,
-    {
+    ) -> usize {
         let n = pen.room(self.producer.shared.swept(), self.len - self.written);
         self.text_run::<T, D>(pen, |pen, run, _| pen.pass_on(run, n, false, fill))
     }

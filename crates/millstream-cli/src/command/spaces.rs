@@ -5,7 +5,7 @@ use crate::input::{Joined, Names};
 use crate::message::Complaints;
 use crate::output::Output;
 use crate::progress::{self, Writes};
-use millstream_core::text::{Block, Piece, Writer};
+use millstream_core::text::{Block, Writer};
 use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
 use millstream_exec::Everywhere;
 
@@ -20,7 +20,16 @@ pub(crate) struct Spaces {
 
 /// Each line with the number of its spaces in front.
 pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
-    pipeline::<Block>().lines_with_ends().shard(shards, |p| p.map_bytes(|line, out| headed(line, out)).named("spaces"))
+    pipeline::<Block>().lines_with_ends().shard(shards, |p| {
+        p.map_bytes(|line, out| {
+            write_header(count(&line), out);
+            out.extend(&line);
+            if line.last() != Some(&b'\n') {
+                out.push(b'\n');
+            }
+        })
+        .named("spaces")
+    })
 }
 
 /// The lines alone.
@@ -29,18 +38,14 @@ pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Text> {
 }
 
 #[inline(always)]
-fn headed(line: Piece<'_>, out: &mut Writer<'_, [u8]>) {
-    match count(&line) {
+fn write_header(spaces: Spaced, out: &mut Writer<'_, [u8]>) {
+    match spaces {
         Spaced::Few(n) => {
             let mut header = *b"[spaces: 0]";
             header[9] += n;
             out.extend(&header);
         }
         Spaced::Many => out.extend(b"[spaces: >6]"),
-    }
-    out.extend(&line);
-    if line.last() != Some(&b'\n') {
-        out.push(b'\n');
     }
 }
 

@@ -1,4 +1,7 @@
-use crate::pipe::{Always, Cuts, FilterMapPart, LeaveEmpty, MapPart, Parts, Sometimes, Stop, Then, ToStr, Write};
+use crate::pipe::{
+    Always, Cuts, FilterMapPart, FilterMapText, LeaveEmpty, MapPart, MapText, Parts, Sometimes, Stop, Then, ToStr,
+    Write,
+};
 use crate::text::{Cut, Fields, Lines, LinesWithEnds, Piece, Prefixed, Records, Words, Writer};
 use crate::{Arrow, Flow, OfPieces};
 
@@ -168,7 +171,7 @@ pub trait TextExt: Arrow {
     /// let csv = pipeline::<u64>().map_bytes(|n, out| writeln!(out, "{n},{}", n * n).unwrap());
     /// assert_eq!(csv.model([2, 3]), ["2,4\n", "3,9\n"]);
     /// ```
-    fn map_bytes<F>(self, f: F) -> Then<Self, Write<Always<Self::Out, F, [u8]>>>
+    fn map_bytes<F>(self, f: F) -> Then<Self, MapText<Self::Out, F, [u8]>>
     where
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, [u8]>) + Send + Sync + 'static,
     {
@@ -176,7 +179,7 @@ pub trait TextExt: Arrow {
     }
 
     /// As [`map_bytes`](TextExt::map_bytes), with an empty slot where `f` says false: what it wrote there is taken back.
-    fn filter_map_bytes<F>(self, f: F) -> Then<Self, Write<Sometimes<Self::Out, F, [u8]>>>
+    fn filter_map_bytes<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, [u8]>>
     where
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, [u8]>) -> bool + Send + Sync + 'static,
     {
@@ -184,7 +187,7 @@ pub trait TextExt: Arrow {
     }
 
     /// As [`map_bytes`](TextExt::map_bytes), of UTF-8.
-    fn map_str<F>(self, f: F) -> Then<Self, Write<Always<Self::Out, F, str>>>
+    fn map_str<F>(self, f: F) -> Then<Self, MapText<Self::Out, F, str>>
     where
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, str>) + Send + Sync + 'static,
     {
@@ -192,7 +195,7 @@ pub trait TextExt: Arrow {
     }
 
     /// As [`filter_map_bytes`](TextExt::filter_map_bytes), of UTF-8.
-    fn filter_map_str<F>(self, f: F) -> Then<Self, Write<Sometimes<Self::Out, F, str>>>
+    fn filter_map_str<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, str>>
     where
         F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, str>) -> bool + Send + Sync + 'static,
     {

@@ -41,16 +41,24 @@ impl<W: Writing> Arrow for Write<W> {
     }
 }
 
+type Shape<A, T> = PhantomData<fn() -> (A, Box<T>)>;
+
+/// Text at every value of an `A`.
+pub type MapText<A, F, T> = Write<Always<A, F, T>>;
+
+/// Text at some values of an `A`.
+pub type FilterMapText<A, F, T> = Write<Sometimes<A, F, T>>;
+
 /// A piece at every value.
 pub struct Always<A, F, T: ?Sized> {
     f: F,
-    shape: PhantomData<fn() -> (A, Box<T>)>,
+    shape: Shape<A, T>,
 }
 
 /// A piece at the values of which the function says so.
 pub struct Sometimes<A, F, T: ?Sized> {
     f: F,
-    shape: PhantomData<fn() -> (A, Box<T>)>,
+    shape: Shape<A, T>,
 }
 
 impl<A, F, T: ?Sized> Always<A, F, T> {

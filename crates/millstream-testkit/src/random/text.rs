@@ -19,7 +19,7 @@ pub(crate) fn text<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     let Pipe::Text { modulus, plus } = *tree else { unreachable!("{tree} is on one clock") };
     let written = id::<A>().filter_map_bytes(move |slot, out| {
         let value = A::value(slot);
-        write!(out, " {} {plus}\n", value.digest()).expect("a writer never fails");
+        writeln!(out, " {} {plus}", value.digest()).expect("a writer never fails");
         kept(&value, modulus)
     });
     let trimmed = written.map_part(|line| line.narrow(line.text().trim_ascii())).utf8();
