@@ -24,7 +24,7 @@ impl Read for InParts<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let part = self.parts.get(self.next % self.parts.len().max(1)).copied().unwrap_or(1).max(1);
         self.next += 1;
-        if self.next % 7 == 0 {
+        if self.next.is_multiple_of(7) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let part = part.min(to.len());
