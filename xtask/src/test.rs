@@ -94,14 +94,14 @@ fn loom(report: &mut Report) {
     });
 }
 
-/// The ring's unit tests, and those of tests/miri.rs, under miri.
+/// The ring's unit tests, and those of tests/miri.rs and tests/text.rs, under miri.
 fn miri(report: &mut Report, depth: Depth) {
     let models: &[&str] = match depth {
         Depth::Full => &["", " -Zmiri-tree-borrows"],
         _ => &[""],
     };
     let fit = root().join("crates/millstream-ring/tests/miri.rs").exists();
-    let fit = if fit { " --test miri" } else { "" };
+    let fit = if fit { " --test miri --test text" } else { "" };
     for model in models {
         report.step(&format!("miri{model}"), || {
             if let Err(reason) = tools::miri() {
