@@ -160,10 +160,10 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
     ///
     /// # Panics
     ///
-    /// If `bytes` is 0, or more than [`Block::MOST`].
+    /// If `bytes` is 0, or not less than [`Block::MOST`].
     #[must_use]
     pub fn longest(mut self, bytes: usize) -> Self {
-        assert!((1..=Block::MOST).contains(&bytes), "records of at most {bytes} bytes");
+        assert!((1..Block::MOST).contains(&bytes), "records of at most {bytes} bytes");
         self.longest = bytes;
         self
     }
@@ -217,7 +217,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
 }
 
 impl<R: Read> WholeBlocks<R, Lines> {
-    /// Lines that are too long are passed on in parts of the longest length.
+    /// Lines that are too long are passed on in parts of the longest length, the last one with its line end.
     #[must_use]
     pub fn splitting(mut self) -> Self {
         self.split = true;

@@ -109,6 +109,9 @@ impl<'p, S: Event> Claim<'p, S> {
         mut f: impl FnMut(Option<F::Ref<'_>>, &mut Writer<'_, T>) -> bool,
     ) -> usize {
         let n = pen.room(self.producer.shared.swept(), batch.len().min(self.len - self.written));
+        if n == 0 {
+            return 0;
+        }
         let chunk = batch.chunk();
         // Not compiled for wider vectors as well: a function that is called from one place only is part of the loop.
         self.text_run::<T, D>(pen, |pen, run, ahead| {
@@ -120,7 +123,7 @@ impl<'p, S: Event> Claim<'p, S> {
         })
     }
 
-    /// Has `fill` write the next slots, as long as there are any and the pen has room: pieces that lie in blocks already, and
+    /// Has `fill` write the next slots, if there are any and the pen has room, or else does not call it: pieces that lie in blocks already, and
     /// empty ones. Returns how many those were.
     ///
     /// If `fill` panics, none of them is written.
@@ -130,7 +133,10 @@ impl<'p, S: Event> Claim<'p, S> {
         pen: &mut Pen<T>,
         fill: impl FnOnce(&mut Passing<'_, 'b, T, D>),
     ) -> usize {
-        let n = pen.room(self.producer.shared.swept(), self.len - self.written);
+        let n = pen.room_for_pieces(self.producer.shared.swept(), self.len - self.written);
+        if n == 0 {
+            return 0;
+        }
         self.text_run::<T, D>(pen, |pen, run, _| pen.pass_on(run, n, false, fill))
     }
 
@@ -146,7 +152,10 @@ impl<'p, S: Event> Claim<'p, S> {
     where
         F: Wire + OfPieces,
     {
-        let n = pen.room(self.producer.shared.swept(), batch.len().min(self.len - self.written));
+        let n = pen.room_for_pieces(self.producer.shared.swept(), batch.len().min(self.len - self.written));
+        if n == 0 {
+            return 0;
+        }
         let chunk = batch.chunk();
         self.text_run::<T, D>(pen, |pen, run, ahead| {
             pen.pass_on(run, n, false, |slots| {
@@ -157,7 +166,11 @@ impl<'p, S: Event> Claim<'p, S> {
                     *ahead = i;
                     // SAFETY: `n` is no more than the batch's length.
                     let slot = unsafe { F::at(&chunk, i) };
-                    slots.put(slot.and_then(|value| parting.part(value)));
+                    let piece = slot.and_then(|value| parting.part(value));
+                    if piece.is_some_and(|piece| !slots.takes(piece.block())) {
+                        break;
+                    }
+                    slots.put(piece);
                 }
             })
         })

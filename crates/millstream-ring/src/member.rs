@@ -99,7 +99,7 @@ impl<F: Wire, S: Event> Member<F, S> {
         fill: impl FnOnce(&mut Pen<T>, Run<'_, T, D>, usize, F::Chunk<'_>, &mut usize) -> u64,
     ) -> usize {
         self.sweep();
-        let room = pen.room(self.output.swept(), max);
+        let room = pen.room_for_all(self.output.swept(), max);
         let Some((first, len)) = self.claim(room, hid) else { return 0 };
         // SAFETY: as in `fill_run`.
         let chunk = unsafe { self.input.chunk(first) };

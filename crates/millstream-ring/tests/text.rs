@@ -293,3 +293,45 @@ fn nothing_is_copied_from_the_first_ring_to_the_last() {
     assert_eq!(pieces.iter().map(|piece| piece.text()).collect::<Vec<_>>(), [&b"to be"[..], b"or not"]);
     assert!(pieces.iter().all(|piece| range.contains(&piece.as_ptr()) && piece.block().is_same(&block)));
 }
+
+/// Cuts lines off a block as long as the pen has room; how many those are.
+fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, from: &mut usize) -> usize {
+    let mut all = 0;
+    loop {
+        let Ok(Some(mut claim)) = output.try_claim(64) else { return all };
+        let whole = Piece::whole(block);
+        let written = claim.pass_on::<[u8], Full>(pen, |slots| {
+            slots.cut(whole, &mut Lines.pieces(whole.text(), *from), from);
+        });
+        claim.publish();
+        if written == 0 {
+            return all;
+        }
+        all += written;
+    }
+}
+
+/// A block is held once, and not by each of its runs; so one that is large does not go through line by line.
+#[test]
+fn pieces_of_a_large_block_do_not_wait_for_each_other() {
+    let block = Block::from(b"line\n".repeat(2 * Pen::<[u8]>::LIMIT / 5));
+    let (mut output, mut reader) = text_ring::<[u8], Full>(64).unwrap();
+    let (mut pen, mut from) = (Pen::new(), 0);
+    assert_eq!(cut_lines(&mut pen, &mut output, &block, &mut from), 64, "as many as there are slots");
+    assert_eq!(read(&mut reader, 30).len(), 30);
+    assert!(cut_lines(&mut pen, &mut output, &block, &mut from) >= 29);
+}
+
+/// What counts is the memory that a block keeps, however little of it is filled.
+#[test]
+fn short_pieces_of_large_memory_wait_for_readers() {
+    let (mut output, _reader) = text_ring::<[u8], Full>(4096).unwrap();
+    let mut pen = Pen::new();
+    let mut cut = 0;
+    for _ in 0..4096 {
+        let mut bytes = Vec::with_capacity(64 * 1024);
+        bytes.extend(b"x\n");
+        cut += cut_lines(&mut pen, &mut output, &Block::from(bytes), &mut 0);
+    }
+    assert!((50..=80).contains(&cut), "{cut}");
+}

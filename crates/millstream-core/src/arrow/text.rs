@@ -12,7 +12,7 @@ use crate::{Arrow, Flow, OfPieces};
 /// is used again once all of its pieces are done with.
 ///
 /// **Memory**: the ring of a stage that gives text keeps the blocks of the pieces that lie in it alive, some megabytes and
-/// one value at most; so a stage waits where its ring is full, and where the pieces in it are large.
+/// one value at most, in a `shard` 64 values for each tasklet; so a stage waits where its ring is full, and where the pieces in it are large.
 ///
 /// ```
 /// use millstream_core::{Arrow, Modelled, TextExt, pipeline, text::Block};

@@ -26,6 +26,18 @@ impl Block {
     pub fn is_same(&self, other: &Block) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+
+    /// The bytes of memory that it keeps: more than it has, where it was made of a larger buffer.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.0.bytes.capacity()
+    }
+
+    /// A number that tells it from every other block, as long as it is alive.
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
 }
 
 impl Deref for Block {
@@ -122,10 +134,10 @@ impl BlockPool {
     /// A block to be written: of memory that nobody has any more, or of none.
     #[must_use]
     pub fn draft(&mut self) -> Draft {
-        // Blocks are given back in the order in which they were given, more or less, so what is free is in front.
-        if let Some(oldest) = self.given.front_mut()
-            && Arc::get_mut(&mut oldest.0).is_some()
-            && let Some(mut block) = self.given.pop_front()
+        // Blocks are given back in the order in which they were given, more or less, so what is free is in front, but for those
+        // that somebody keeps.
+        let free = self.given.iter().position(|block| Arc::strong_count(&block.0) == 1);
+        if let Some(mut block) = free.and_then(|at| self.given.remove(at))
             && let Some(memory) = Arc::get_mut(&mut block.0)
         {
             let mut bytes = mem::take(&mut memory.bytes);
@@ -175,6 +187,25 @@ mod tests {
         let memory = clone.as_ptr();
         drop(clone);
         assert_eq!(block(&mut pool, 3).as_ptr(), memory);
+    }
+
+    #[test]
+    fn one_that_is_kept_does_not_hold_up_the_others() {
+        let mut pool = BlockPool::new(100);
+        let mut places = Vec::new();
+        let mut kept = Vec::new();
+        for i in 0..100 {
+            let mut draft = pool.draft();
+            draft.bytes.resize(10, 0);
+            let block = pool.finish(draft, 10);
+            places.push(block.as_ptr());
+            if i % 10 == 0 {
+                kept.push(block);
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        assert!(places.len() <= kept.len() + 2, "{} places for {} blocks", places.len(), kept.len());
     }
 
     #[test]

@@ -1,15 +1,15 @@
-use super::run::{Passing, Run};
+use super::run::{Passed, Passing, Run};
 use super::span::{Kind, Span};
 use millstream_core::Density;
-use millstream_core::text::{BlockPool, Draft, Writer};
+use millstream_core::text::{Block, BlockPool, Draft, Writer};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 /// What one tasklet fills slots of text with, and how much of it readers still need.
 ///
 /// It writes into blocks of some [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room as long as the blocks of slots that some
-/// reader has not released come to less than [`LIMIT`](Pen::LIMIT) bytes; so what a ring of text keeps alive is bounded by
-/// that, and by what is written in one go, however long its pieces are.
+/// reader has not released keep less than [`LIMIT`](Pen::LIMIT) bytes of memory; so what a ring of text keeps alive is bounded by
+/// that, and by what is written in one go: one value that is longer, or, of a member, a run of some values.
 pub struct Pen<T: ?Sized = [u8]> {
     pool: BlockPool,
     held: Held,
@@ -21,9 +21,11 @@ pub struct Pen<T: ?Sized = [u8]> {
 /// Runs that some reader has not released.
 #[derive(Debug, Default)]
 struct Held {
-    /// The number behind each run, and the bytes of its blocks.
+    /// The number behind each run, and the memory of its blocks.
     runs: VecDeque<(u64, usize)>,
     bytes: usize,
+    /// The block that the last of these runs ends with.
+    last: Option<usize>,
 }
 
 impl Held {
@@ -31,12 +33,22 @@ impl Held {
         while let Some((_, bytes)) = self.runs.pop_front_if(|(end, _)| *end <= upto) {
             self.bytes -= bytes;
         }
+        if self.runs.is_empty() {
+            self.last = None;
+        }
     }
 
-    fn hold(&mut self, end: u64, bytes: usize) {
-        if bytes > 0 {
-            self.bytes += bytes;
-            self.runs.push_back((end, bytes));
+    /// Holds the memory of the blocks of a run that ends in front of `end`, apart from one that it shares with the last run; so
+    /// a large block is not held once for each of its runs.
+    fn hold(&mut self, end: u64, bytes: usize, last: Option<usize>) {
+        match self.runs.back_mut() {
+            Some(run) if bytes == 0 => run.0 = end,
+            _ if bytes == 0 => {}
+            _ => {
+                self.bytes += bytes;
+                self.runs.push_back((end, bytes));
+                self.last = last;
+            }
         }
     }
 }
@@ -55,10 +67,30 @@ impl<T: Kind + ?Sized> Pen<T> {
         Pen { pool: BlockPool::new(2 * Self::BLOCK), held: Held::default(), weight: Self::RUN, kind: PhantomData }
     }
 
+    /// The most slots of one run of a member's.
+    const WHOLE: usize = 64;
+
+    /// As [`room`](Pen::room), where what is claimed has to be written, however much it comes to.
+    pub(crate) fn room_for_all(&mut self, released: u64, max: usize) -> usize {
+        self.room(released, max.min(Self::WHOLE))
+    }
+
+    /// As [`room`](Pen::room), for pieces of blocks that there are already: also where no other block has room than the one that the
+    /// last run ended with.
+    pub(crate) fn room_for_pieces(&mut self, released: u64, max: usize) -> usize {
+        self.held.release(released);
+        if self.held.last.is_some() { self.share(max) } else { self.room(released, max) }
+    }
+
+    /// How many of so many slots are written in one go.
+    fn share(&self, max: usize) -> usize {
+        max.min((Self::RUN / self.weight.max(1)).max(1))
+    }
+
     /// How many slots may be written now, at most `max`, if every number below `released` is released by all readers.
     pub(crate) fn room(&mut self, released: u64, max: usize) -> usize {
         self.held.release(released);
-        if self.held.bytes >= Self::LIMIT { 0 } else { max.min((Self::RUN / self.weight.max(1)).max(1)) }
+        if self.held.bytes >= Self::LIMIT { 0 } else { self.share(max) }
     }
 
     /// Writes `n` slots: what `f` writes at 0, 1, ..., empty where it says false. Returns how many that are: fewer where
@@ -71,13 +103,17 @@ impl<T: Kind + ?Sized> Pen<T> {
         whole: bool,
         mut f: impl FnMut(usize, &mut Writer<'_, T>) -> bool,
     ) -> u64 {
-        let (first, mut total, mut i) = (run.next(), 0, 0);
+        let (first, mut text, mut memory, mut i) = (run.next(), 0, 0, 0);
         let mut draft = self.draft();
         let mut bytes = std::mem::take(&mut draft.bytes);
         while i < n {
             let start = bytes.len();
             if f(i, &mut Writer::new(&mut bytes)) {
                 let len = bytes.len() - start;
+                assert!(
+                    bytes.len() <= Block::MOST,
+                    "a block has at most 2 GiB, and a value was written of {len} bytes"
+                );
                 // SAFETY: `f` only ever appends, text of kind `T`, and the draft is finished with all of it and then kept,
                 // before another one is begun and before the run is finished. If `f` panics, or this does, the run is dropped.
                 unsafe { run.put(draft.block(), start, len) };
@@ -90,15 +126,17 @@ impl<T: Kind + ?Sized> Pen<T> {
                 if !whole {
                     break;
                 }
-                total += self.keep(&mut run, draft, bytes);
+                text += bytes.len();
+                memory += self.keep(&mut run, draft, bytes);
                 draft = self.draft();
                 bytes = std::mem::take(&mut draft.bytes);
             }
         }
-        total += self.keep(&mut run, draft, bytes);
-        self.weigh(i, total);
+        text += bytes.len();
+        memory += self.keep(&mut run, draft, bytes);
+        self.weigh(i, text);
         let written = run.finish();
-        self.held.hold(first + written, total);
+        self.held.hold(first + written, memory, None);
         written
     }
 
@@ -108,13 +146,13 @@ impl<T: Kind + ?Sized> Pen<T> {
         draft
     }
 
-    /// Finishes a draft, and has the run keep it. Returns how many bytes it has.
+    /// Finishes a draft, and has the run keep it. Returns how much memory it keeps.
     fn keep<D: Density>(&mut self, run: &mut Run<'_, T, D>, mut draft: Draft, bytes: Vec<u8>) -> usize {
         let len = bytes.len();
         draft.bytes = bytes;
         let block = self.pool.finish(draft, len);
         run.keep(&block);
-        len
+        if len == 0 { 0 } else { block.memory() }
     }
 
     fn weigh(&mut self, slots: usize, bytes: usize) {
@@ -137,12 +175,13 @@ impl<T: Kind + ?Sized> Pen<T> {
         T: 'b,
     {
         let first = run.next();
-        let mut passing = Passing::new(run, n, if whole { usize::MAX } else { Self::LIMIT });
+        let most = if whole { usize::MAX } else { Self::LIMIT.saturating_sub(self.held.bytes) };
+        let mut passing = Passing::new(run, n, most, self.held.last);
         fill(&mut passing);
-        let (written, bytes) = passing.finish();
-        self.weigh(written as usize, bytes);
-        self.held.hold(first + written, bytes);
-        written
+        let Passed { slots, text, memory, last } = passing.finish();
+        self.weigh(slots as usize, text);
+        self.held.hold(first + slots, memory, last);
+        slots
     }
 
     /// What `f` writes, in a block of its own; none if it says false. For END.

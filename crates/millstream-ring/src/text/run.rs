@@ -99,15 +99,37 @@ pub struct Passing<'c, 'b, T: Kind + ?Sized, D: Density> {
     run: Run<'c, T, D>,
     left: usize,
     block: Option<&'b Block>,
-    /// The bytes of the blocks that the run keeps, and of how many at most it may.
-    bytes: usize,
+    /// The memory of the blocks that the run keeps, and how much of it there may be at most.
+    memory: usize,
     most: usize,
+    /// A block that somebody has reckoned up already. Without room for any other, it is the only one that is taken.
+    known: Option<usize>,
+    /// The bytes of the pieces.
+    text: usize,
+}
+
+/// What was written with pieces.
+pub(super) struct Passed {
+    pub(super) slots: u64,
+    /// The bytes of the pieces.
+    pub(super) text: usize,
+    /// The memory of their blocks, but of one that is known.
+    pub(super) memory: usize,
+    /// The last of these blocks.
+    pub(super) last: Option<usize>,
 }
 
 impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
-    /// At most `left` slots, of blocks of some `most` bytes.
-    pub(super) fn new(run: Run<'c, T, D>, left: usize, most: usize) -> Self {
-        Passing { run, left, block: None, bytes: 0, most }
+    /// At most `left` slots, of blocks of some `most` bytes of memory, apart from one that is known.
+    pub(super) fn new(run: Run<'c, T, D>, left: usize, most: usize, known: Option<usize>) -> Self {
+        Passing { run, left, block: None, memory: 0, most, known, text: 0 }
+    }
+
+    /// Whether it takes a piece of this block: not where so many are held already that one more has to wait.
+    #[must_use]
+    #[inline(always)]
+    pub fn takes(&self, block: &Block) -> bool {
+        self.most > 0 || self.known == Some(block.identity()) || self.known.is_none()
     }
 
     /// Whether it takes no more.
@@ -129,6 +151,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         let Some(piece) = piece else { return self.run.skip() };
         let (start, len) = place(piece);
         self.turn_to(piece.block());
+        self.text += len;
         // SAFETY: `place` has found the piece in its block, which lives as long as 'b, and is kept before another one comes
         // and before this ends.
         unsafe { self.run.put(piece.block(), start, len) };
@@ -144,6 +167,9 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
     pub fn cut(&mut self, whole: Piece<'b, T>, parts: &mut impl Iterator<Item = Cutting>, from: &mut usize) -> bool {
         let (base, _) = place(whole);
         let (block, text) = (whole.block(), whole.text());
+        if !self.takes(block) {
+            return false;
+        }
         self.turn_to(block);
         while self.left > 0 {
             let Some(Cutting { range, next }) = parts.next() else { return true };
@@ -153,6 +179,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
             }
             // SAFETY: `place` has found the whole in its block, and this is a part of it; else as in `put`.
             unsafe { self.run.put(block, base + start, end - start) };
+            self.text += end - start;
             self.left -= 1;
             *from = next;
         }
@@ -170,19 +197,21 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         if let Some(before) = self.block.replace(block) {
             self.run.keep(before);
         }
-        self.bytes += block.len();
-        if self.bytes >= self.most {
+        if self.known != Some(block.identity()) {
+            self.memory += block.memory();
+        }
+        if self.memory > 0 && self.memory >= self.most {
             // For this block one slot more.
             self.left = self.left.min(1);
         }
     }
 
-    /// How many slots were written, and the bytes of the blocks that they keep.
-    pub(super) fn finish(mut self) -> (u64, usize) {
+    pub(super) fn finish(mut self) -> Passed {
         if let Some(block) = self.block {
             self.run.keep(block);
         }
-        (self.run.finish(), self.bytes)
+        let last = self.block.map(Block::identity);
+        Passed { slots: self.run.finish(), text: self.text, memory: self.memory, last }
     }
 }
 

@@ -50,7 +50,7 @@ impl<T: Kind + ?Sized> Span<T> {
     pub(super) unsafe fn lent(block: &Block, start: usize, len: usize) -> Self {
         // SAFETY: never dropped, since the span does not own it, and used only as long as the block is alive.
         let block = ManuallyDrop::new(unsafe { std::ptr::read(block) });
-        Span { block, start: start as u32, len: len as u32, kind: PhantomData }
+        Span { block, start: start as u32, len: len as u32 & !OWNS, kind: PhantomData }
     }
 
     /// As [`lent`](Span::lent), with a count of the block.
