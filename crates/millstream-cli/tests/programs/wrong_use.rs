@@ -36,13 +36,13 @@ fn rings_that_do_not_fit_are_refused() {
     let scene = Scene::new().file("text", "a b\n");
     for deploy in ["rings", "inline"] {
         let seen =
-            scene.millstream(&format!("wc text --ring 64 --memory-limit 5500 --deploy {deploy}"), Input::Nothing);
+            scene.millstream(&format!("wc text --ring 64 --memory-limit 5000 --deploy {deploy}"), Input::Nothing);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
-        let expected = "millstream: rings of 64 slots take 5632 bytes together, and the options allow 5500 bytes: rings of \
+        let expected = "millstream: rings of 64 slots take 5152 bytes together, and the options allow 5000 bytes: rings of \
                         at most 32 slots fit\n";
         assert_eq!(seen.stderr, expected);
     }
-    let seen = scene.millstream("wc text --ring 64 --memory-limit 5632", Input::Nothing);
+    let seen = scene.millstream("wc text --ring 64 --memory-limit 5152", Input::Nothing);
     assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
 }
 
