@@ -94,19 +94,22 @@ impl WordsOf {
 }
 
 const CASES: u32 = if cfg!(miri) { 1 } else { 256 };
+/// How many texts there are at most, and how many steps are taken in turn behind the random ones, so that all come through.
+const TEXTS: usize = if cfg!(miri) { 6 } else { 50 };
+const TURNS: u16 = if cfg!(miri) { 250 } else { 1200 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_is_read(
-        log in 0_u32..5, texts in vec("[a-z]{0,4}", 0..60), ops in vec(any::<[u8; 2]>(), 0..400),
+        log in 0_u32..5, texts in vec("[a-z]{0,4}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut stage, mut reader) = Written::<Holed>::new(1 << log);
         let mut other = reader.fork();
         let (mut fed, mut seen, mut seen_by_other) = (texts.iter(), Vec::new(), Vec::new());
         let mut next = fed.next();
-        for [op, n] in ops.iter().copied().chain((0..500).map(|op| [op as u8, 255])) {
+        for [op, n] in ops.iter().copied().chain((0..TURNS).map(|op| [op as u8, 255])) {
             let n = usize::from(n) % 9 + 1;
             match op % 4 {
                 0 => if next.is_some_and(|text| stage.feed(text.as_bytes())) { next = fed.next() },
@@ -122,14 +125,14 @@ proptest! {
 
     #[test]
     fn pieces_outlive_the_ring_that_they_were_cut_from(
-        logs in [0_u32..5, 0..5], texts in vec("[a-c ]{0,9}", 0..40), ops in vec(any::<[u8; 2]>(), 0..300),
+        logs in [0_u32..5, 0..5], texts in vec("[a-c ]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut stage, lines) = Written::<Full>::new(1 << logs[0]);
         let (output, mut reader) = text_ring::<[u8], Full>(1 << logs[1]).unwrap();
         let mut words = WordsOf { input: lines, from: 0, pen: Pen::new(), output };
         let (mut fed, mut seen) = (texts.iter(), Vec::new());
         let mut next = fed.next();
-        for [op, n] in ops.iter().copied().chain((0..900).map(|op| [op as u8, 255])) {
+        for [op, n] in ops.iter().copied().chain((0..TURNS).map(|op| [op as u8, 255])) {
             let n = usize::from(n) % 9 + 1;
             match op % 4 {
                 0 => if next.is_some_and(|text| stage.feed(text.as_bytes())) { next = fed.next() },
@@ -144,14 +147,14 @@ proptest! {
 
     #[test]
     fn members_fill_their_runs(
-        k in 1_usize..4, logs in [0_u32..5, 0..5], texts in vec("[a-z]{0,9}", 0..50), ops in vec(any::<[u8; 2]>(), 0..300),
+        k in 1_usize..4, logs in [0_u32..5, 0..5], texts in vec("[a-z]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut texts_in, input) = ring::<Vec<u8>, Full>(1 << logs[0]).unwrap();
         let (mut members, mut reader) = text_group::<_, [u8], Holed>(input, k, 1 << logs[1]).unwrap();
         let mut pens: Vec<Pen> = (0..k).map(|_| Pen::new()).collect();
         let (mut fed, mut seen) = (texts.iter(), Vec::new());
         let mut next = fed.next();
-        for [op, n] in ops.iter().copied().chain((0..900).map(|op| [op as u8, op as u8])) {
+        for [op, n] in ops.iter().copied().chain((0..TURNS).map(|op| [op as u8, op as u8])) {
             let (n, member) = (usize::from(n) % 9 + 1, usize::from(n) % k);
             match (op % 3, next) {
                 (0, Some(text)) => if let Some(mut claim) = texts_in.try_claim(1).unwrap() {
