@@ -5,7 +5,7 @@ use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
 use millstream_core::{Full, OfPieces, Text};
-use millstream_ring::{Kind, Passing, Pen, Producer, Reader, Span, Wire, text_ring};
+use millstream_ring::{Claim, Kind, Passing, Pen, Producer, Reader, Span, Wire, text_ring};
 use std::sync::Arc;
 
 /// Adds a stage to the wiring that cuts every value into pieces.
@@ -47,18 +47,14 @@ impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
         // was begun lie in front of its first piece.
         batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
         let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let Ok(Some(mut claim)) = claim else {
+        let Ok(Some(claim)) = claim else {
             batch.truncate(0);
             return Part::Full;
         };
         let mut cutter = Cutter { cut: &*self.cut, from: &mut self.from, at: &mut self.at };
-        let mut taken = 0;
-        let written = claim.pass_on::<A::Kind, Full>(&mut self.pen, |slots| {
-            taken = cutter.cut_all::<A>(first, batch.iter(), slots);
-        });
-        claim.publish();
+        let (taken, part) = cutter.cut_into::<A>(claim, &mut self.pen, first, batch.iter());
         batch.truncate(taken);
-        moved(taken, written)
+        part
     }
 
     /// As [`take`](PieceStage::take), of what END holds.
@@ -67,28 +63,16 @@ impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
         let (output, mut room) = (&mut self.output, true);
         end.copy_marks(&mut self.marks, |mark| lay(output, mark, &mut room));
         let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let Ok(Some(mut claim)) = claim else {
+        let Ok(Some(claim)) = claim else {
             end.keep();
             return Part::Full;
         };
         let mut cutter = Cutter { cut: &*self.cut, from: &mut self.from, at: &mut self.at };
-        let mut taken = 0;
-        let written = claim.pass_on::<A::Kind, Full>(&mut self.pen, |slots| {
-            taken = cutter.cut_all::<A>(end.number().0, std::iter::once(end.value()), slots);
-        });
-        claim.publish();
+        let (taken, part) = cutter.cut_into::<A>(claim, &mut self.pen, end.number().0, std::iter::once(end.value()));
         if taken == 0 {
             end.keep();
         }
-        moved(taken, written)
-    }
-}
-
-/// What a step came to that has taken and written so much. Nothing, where the pen has no room.
-fn moved(taken: usize, written: usize) -> Part {
-    match taken.max(written) {
-        0 => Part::Full,
-        moved => Part::Moved(moved),
+        part
     }
 }
 
@@ -99,6 +83,28 @@ struct Cutter<'s, C> {
 }
 
 impl<C> Cutter<'_, C> {
+    /// Cuts the values of some slots into the claim, and publishes it. Returns how many of them are done with, and what that
+    /// came to: nothing, where the pen has no room.
+    fn cut_into<'b, A: OfPieces<Kind: Kind>>(
+        &mut self,
+        mut claim: Claim<'_, Span<A::Kind>>,
+        pen: &mut Pen<A::Kind>,
+        first: u64,
+        values: impl Iterator<Item = Option<A::Ref<'b>>>,
+    ) -> (usize, Part)
+    where
+        C: Cut<A::Kind>,
+    {
+        let mut taken = 0;
+        let written = claim.pass_on::<A::Kind, Full>(pen, |slots| taken = self.cut_all::<A>(first, values, slots));
+        claim.publish();
+        let part = match taken.max(written) {
+            0 => Part::Full,
+            moved => Part::Moved(moved),
+        };
+        (taken, part)
+    }
+
     /// Cuts the values of some slots, the first of which has this number, as far as there are slots for their pieces. Returns
     /// how many of them are done with.
     #[inline]

@@ -123,8 +123,8 @@ impl<'p, S: Event> Claim<'p, S> {
         })
     }
 
-    /// Has `fill` write the next slots, if there are any and the pen has room, or else does not call it: pieces that lie in blocks already, and
-    /// empty ones. Returns how many those were.
+    /// Has `fill` write the next slots: pieces that lie in blocks already, and empty ones. Returns how many those were. It is
+    /// not called where there are none, or the pen has no room.
     ///
     /// If `fill` panics, none of them is written.
     #[inline]
