@@ -251,12 +251,7 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FoldBy { .. } => false,
-            Pipe::FlatMap { .. }
-            | Pipe::Words { .. }
-            | Pipe::Flatten
-            | Pipe::Compact
-            | Pipe::WindowsBy(_)
-            | Pipe::Unordered { .. } => false,
+            leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
@@ -271,16 +266,24 @@ impl Pipe {
     #[must_use]
     pub fn renumbers(&self) -> bool {
         match self {
-            Pipe::FlatMap { .. }
-            | Pipe::Words { .. }
-            | Pipe::Flatten
-            | Pipe::Compact
-            | Pipe::WindowsBy(_)
-            | Pipe::Unordered { .. } => true,
+            leaf if leaf.starts_a_clock() => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
             Pipe::Named(p) => p.renumbers(),
             _ => false,
         }
+    }
+
+    /// Whether it is one stage that numbers its outputs afresh.
+    fn starts_a_clock(&self) -> bool {
+        matches!(
+            self,
+            Pipe::FlatMap { .. }
+                | Pipe::Words { .. }
+                | Pipe::Flatten
+                | Pipe::Compact
+                | Pipe::WindowsBy(_)
+                | Pipe::Unordered { .. }
+        )
     }
 
     /// Whether it can end the stream before its source does, if it stands at the outer level.
