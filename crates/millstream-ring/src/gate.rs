@@ -19,7 +19,7 @@ pub(crate) enum Gate {
 
 impl Gate {
     /// Every number below this one has been released. Acquires what the reader did before it released.
-    fn needs(&self) -> u64 {
+    pub(crate) fn needs(&self) -> u64 {
         match self {
             Gate::Reader(position) => position.load(Ordering::Acquire),
             Gate::Group(group) => group.gate(),
@@ -36,6 +36,12 @@ pub(crate) struct Gates {
 impl Gates {
     pub(crate) fn new() -> Self {
         Gates { list: Mutex::new(Vec::new()), version: AtomicU64::new(0) }
+    }
+
+    /// The least number that some reader still needs; none without a reader.
+    pub(crate) fn least(&self) -> Option<u64> {
+        let list = lock(&self.list);
+        list.iter().map(Gate::needs).filter(|needs| *needs != GONE).min()
     }
 
     pub(crate) fn add(&self, gate: Gate) {

@@ -51,6 +51,15 @@ impl GroupState {
         }
     }
 
+    /// The number that a member works on, or would claim next.
+    pub(crate) fn next(&self, member: usize) -> u64 {
+        let taken = self.taken();
+        match self.work[member].floor.load(Ordering::Acquire) {
+            IDLE => taken,
+            floor => floor,
+        }
+    }
+
     pub(crate) fn members(&self) -> u64 {
         self.work.len() as u64
     }

@@ -1,4 +1,5 @@
 use crate::gate::Gating;
+use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::sync::{Arc, lock};
@@ -141,6 +142,12 @@ impl<F: Wire, S: Event> Mate<F, S> {
     #[must_use]
     pub fn abandoned_at(&self) -> Option<SequenceNumber> {
         self.visiting.map(SequenceNumber)
+    }
+
+    /// The counters of its input and of its output ring, to be read from outside.
+    #[must_use]
+    pub fn probes(&self) -> (InputProbe, RingProbe) {
+        (self.input.probe(), self.output.probe())
     }
 
     /// Numbers that are published and that this mate has not passed, END counted.

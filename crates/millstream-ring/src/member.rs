@@ -1,5 +1,6 @@
 use crate::gate::Gating;
 use crate::group::GroupState;
+use crate::probe::{InputProbe, RingProbe};
 use crate::shared::Shared;
 use crate::sync::{Arc, lock};
 use crate::text::{Kind, Pen, Run, Span};
@@ -220,6 +221,12 @@ impl<F: Wire, S: Event> Member<F, S> {
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.seen.max(self.input.cursor()).saturating_sub(self.group.taken())
+    }
+
+    /// The counters of its input and of its output ring, to be read from outside.
+    #[must_use]
+    pub fn probes(&self) -> (InputProbe, RingProbe) {
+        (InputProbe::of::<F>(&self.input, Some((self.group.clone(), self.index))), self.output.probe())
     }
 
     /// The next number that no member has claimed.

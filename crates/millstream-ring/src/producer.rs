@@ -2,6 +2,7 @@ use crate::claim::Claim;
 use crate::error::{ClaimError, MarksFull};
 use crate::gate::{Counter, Gate, Gating};
 use crate::mark::Mark;
+use crate::probe::RingProbe;
 use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::sync::{Arc, AtomicU64};
@@ -155,6 +156,12 @@ impl<S: Event> Producer<S> {
     /// Free slots, by the gates as they are now.
     pub fn free(&mut self) -> usize {
         self.room(u64::MAX) as usize
+    }
+
+    /// The ring's counters, to be read from outside.
+    #[must_use]
+    pub fn probe(&self) -> RingProbe {
+        self.shared.probe()
     }
 
     /// How often the gates were read. The cached minimum makes this far less than the claims.

@@ -1,5 +1,6 @@
 use crate::batch::{Batch, End};
 use crate::mark::{Coming, Mark};
+use crate::probe::InputProbe;
 use crate::view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
 use millstream_core::{Full, Lens, Masked, Pair, Seen, SequenceNumber, SideBySide, Val};
 
@@ -63,6 +64,12 @@ impl<F: Wire> Reader<F> {
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.seen.max(self.view.cursor()).saturating_sub(self.position)
+    }
+
+    /// Its counters and those of its rings, to be read from outside.
+    #[must_use]
+    pub fn probe(&self) -> InputProbe {
+        InputProbe::of::<F>(&self.view, None)
     }
 
     /// The mark at the next number, if there is one. A batch never goes over a mark: it ends before it, or begins at

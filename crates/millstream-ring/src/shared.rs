@@ -1,9 +1,10 @@
 //! What the two ends of a ring share.
 
 use crate::error::CapacityError;
-use crate::gate::{Gates, Gating};
+use crate::gate::{Counter, Gates, Gating};
 use crate::group::GroupState;
 use crate::mark::MarkList;
+use crate::probe::RingProbe;
 use crate::slots::Slots;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
 use crate::team::TeamState;
@@ -13,10 +14,11 @@ use crossbeam_utils::CachePadded;
 /// The END number of a stream that has not ended.
 pub(crate) const OPEN: u64 = u64::MAX;
 
-/// Who says how much is published.
+/// Who says how much is published. Whoever watches a ring has a copy, which keeps no slot alive.
+#[derive(Clone)]
 pub(crate) enum Published {
     /// One producer, the only writer of this counter.
-    Producer(CachePadded<AtomicU64>),
+    Producer(Counter),
     /// k members: what their group has done.
     Group(Arc<GroupState>),
     /// k mates: what all of them have passed.
@@ -33,14 +35,24 @@ pub(crate) struct Shared<S> {
     /// Every value below was dropped. Only whoever drops values stores it; a group's members acquire it before they
     /// write over the slots.
     swept: CachePadded<AtomicU64>,
-    pub(crate) gates: Gates,
+    pub(crate) gates: Arc<Gates>,
     marks: HiddenMarks,
 }
 
 impl Published {
     /// One producer, which publishes `first` next.
     pub(crate) fn producer(first: u64) -> Self {
-        Published::Producer(CachePadded::new(AtomicU64::new(first)))
+        Published::Producer(Counter::new(CachePadded::new(AtomicU64::new(first))))
+    }
+
+    /// Every number below the result is published. Acquires what was written into those slots.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> u64 {
+        match self {
+            Published::Producer(cursor) => cursor.load(Ordering::Acquire),
+            Published::Group(group) => group.done(),
+            Published::Team(team) => team.done(),
+        }
     }
 }
 
@@ -56,7 +68,7 @@ impl<S> Shared<S> {
             end: CachePadded::new(AtomicU64::new(OPEN)),
             end_slot: AtomicBool::new(false),
             swept: CachePadded::new(AtomicU64::new(first)),
-            gates: Gates::new(),
+            gates: Arc::new(Gates::new()),
             marks: HiddenMarks(MarkList::new()),
         }))
     }
@@ -65,11 +77,12 @@ impl<S> Shared<S> {
     /// cursor may seem to step back: keep the greatest.
     #[inline(always)]
     pub(crate) fn cursor(&self) -> u64 {
-        match &self.published {
-            Published::Producer(cursor) => cursor.load(Ordering::Acquire),
-            Published::Group(group) => group.done(),
-            Published::Team(team) => team.done(),
-        }
+        self.published.cursor()
+    }
+
+    /// Its counters, to be read from outside.
+    pub(crate) fn probe(&self) -> RingProbe {
+        RingProbe::new(self.published.clone(), self.gates.clone(), self.slots.capacity())
     }
 
     /// Shows every number below `next`. Only the single producer calls this.

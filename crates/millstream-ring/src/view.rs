@@ -12,6 +12,7 @@ pub use zip::ZipView;
 
 use crate::gate::Gate;
 use crate::mark::MarkList;
+use crate::probe::RingProbe;
 use millstream_core::Flow;
 
 pub(crate) mod sealed {
@@ -176,6 +177,10 @@ pub trait View<F: Wire>: sealed::Sealed + Send + Sync + Sized + 'static {
     /// The marks of this clock.
     #[doc(hidden)]
     fn marks(&self) -> &HiddenMarks;
+
+    /// Adds the counters of every ring; gives this view's gate at one of them: it is the same number at all.
+    #[doc(hidden)]
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
 }
 
 /// A gate, without its secrets.

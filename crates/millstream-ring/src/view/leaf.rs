@@ -1,5 +1,6 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
 use crate::gate::{GONE, Gate};
+use crate::probe::RingProbe;
 use crate::producer::leaf_at;
 use crate::shared::Shared;
 use crate::slots::Slice;
@@ -204,6 +205,11 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
 
     fn marks(&self) -> &HiddenMarks {
         self.shared.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        rings.push(self.shared.probe());
+        HiddenGate(self.gate.clone())
     }
 }
 

@@ -1,4 +1,5 @@
 use super::{HiddenGate, HiddenMarks, Leaf, View, Wire, sealed::Sealed};
+use crate::probe::RingProbe;
 use crate::slots::Slice;
 use millstream_core::{Flow, Full, Masked, Val};
 
@@ -114,5 +115,10 @@ impl<F: Wire> View<Masked<F>> for MaskedView<F> {
 
     fn marks(&self) -> &HiddenMarks {
         self.inner.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        View::<Val<bool, Full>>::watch(&self.mask, rings);
+        self.inner.watch(rings)
     }
 }

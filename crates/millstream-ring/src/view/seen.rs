@@ -1,4 +1,5 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
+use crate::probe::RingProbe;
 use millstream_core::{Flow, Lens, Seen};
 use std::marker::PhantomData;
 
@@ -106,5 +107,9 @@ impl<F: Wire, L: Lens<F>> View<Seen<F, L>> for SeenView<F, L> {
 
     fn marks(&self) -> &HiddenMarks {
         self.whole.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.whole.watch(rings)
     }
 }

@@ -1,4 +1,5 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed, slot_of_both};
+use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Choice, Flow, Like, OneOf, Pair, SideBySide};
 
@@ -144,6 +145,11 @@ macro_rules! side_by_side {
 
             fn marks(&self) -> &HiddenMarks {
                 self.first.marks()
+            }
+
+            fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+                self.second.watch(rings);
+                self.first.watch(rings)
             }
         }
     };

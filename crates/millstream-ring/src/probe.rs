@@ -1,0 +1,126 @@
+//! The counters of a ring, read from outside: what watches a run reads them, and nobody writes anything for it.
+
+use crate::gate::{GONE, Gate, Gates};
+use crate::group::GroupState;
+use crate::shared::Published;
+use crate::sync::Arc;
+use crate::view::{View, Wire};
+
+/// The counters of one ring. It keeps no slot and no value alive, and reads nothing but counters; what it reads may be
+/// older than what the ring's ends know.
+///
+/// ```
+/// use millstream_core::Full;
+/// use millstream_ring::ring;
+/// let (mut producer, mut reader) = ring::<char, Full>(4)?;
+/// let probe = producer.probe();
+/// let mut claim = producer.try_claim(3)?.expect("room");
+/// "abc".chars().for_each(|c| claim.write(c));
+/// claim.publish();
+/// drop(reader.batch(1));
+/// assert_eq!((probe.published(), probe.released(), probe.occupied(), probe.capacity()), (3, 1, 2, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct RingProbe {
+    published: Published,
+    gates: Arc<Gates>,
+    capacity: u64,
+}
+
+impl RingProbe {
+    pub(crate) fn new(published: Published, gates: Arc<Gates>, capacity: u64) -> Self {
+        RingProbe { published, gates, capacity }
+    }
+
+    /// Every number below the result is published, END counted. A group's may seem to step back.
+    #[must_use]
+    pub fn published(&self) -> u64 {
+        self.published.cursor()
+    }
+
+    /// Every number below the result was released by every reader there is; without one, what is published.
+    #[must_use]
+    pub fn released(&self) -> u64 {
+        self.gates.least().unwrap_or_else(|| self.published())
+    }
+
+    /// How many slots the ring has.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// How many slots hold something that some reader still needs: at most the capacity.
+    #[must_use]
+    pub fn occupied(&self) -> usize {
+        // The gates first: nobody releases what is not published.
+        let released = self.released();
+        self.published().saturating_sub(released).min(self.capacity) as usize
+    }
+
+    /// Whether somebody who writes number `next` next has room for it. Of a ring with one producer that is what is
+    /// published; the members of a group claim before that.
+    #[must_use]
+    pub fn has_room(&self, next: u64) -> bool {
+        let next = match &self.published {
+            Published::Producer(_) => self.published(),
+            Published::Group(group) => group.taken(),
+            Published::Team(_) => next,
+        };
+        next.saturating_sub(self.released()) < self.capacity
+    }
+}
+
+/// The counters of what reads an edge: how far it is, and how far the rings of the edge are.
+#[derive(Clone)]
+pub struct InputProbe {
+    rings: Vec<RingProbe>,
+    gate: Gate,
+    /// Which member of a group reads.
+    member: Option<(Arc<GroupState>, usize)>,
+}
+
+impl InputProbe {
+    pub(crate) fn of<F: Wire>(view: &F::View, member: Option<(Arc<GroupState>, usize)>) -> Self {
+        let mut rings = Vec::new();
+        let gate = view.watch(&mut rings).0;
+        InputProbe { rings, gate, member }
+    }
+
+    /// Every number below the result is published on all rings of the edge, END counted.
+    #[must_use]
+    pub fn published(&self) -> u64 {
+        self.rings.iter().map(RingProbe::published).min().unwrap_or(0)
+    }
+
+    /// Every number below the result has been released, by a group's member: by the whole group. None once the reader is
+    /// gone: then it needs nothing any more.
+    #[must_use]
+    pub fn released(&self) -> Option<u64> {
+        Some(self.gate.needs()).filter(|needs| *needs != GONE)
+    }
+
+    /// The number that it works on, or needs next; none once the reader is gone.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        let released = self.released()?;
+        Some(self.member.as_ref().map_or(released, |(group, index)| group.next(*index)))
+    }
+}
+
+impl std::fmt::Debug for RingProbe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RingProbe { capacity, .. } = self;
+        f.debug_struct("RingProbe")
+            .field("published", &self.published())
+            .field("capacity", capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for InputProbe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InputProbe").field("released", &self.released()).finish_non_exhaustive()
+    }
+}
