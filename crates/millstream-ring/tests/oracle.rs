@@ -5,7 +5,7 @@ mod support;
 use millstream_core::{Full, Holed};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
-use support::{composite, groups, one_ring, teams};
+use support::{composite, groups, moving, one_ring, teams};
 
 proptest! {
     #[test]
@@ -35,5 +35,19 @@ proptest! {
         k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
         teams::run(k, logs.map(|log| 1 << log), start, &ops, last);
+    }
+
+    #[test]
+    fn what_is_given_is_taken_once_and_in_order(
+        log in 0_u32..6, ops in vec(any::<[u8; 3]>(), 0..300), taker_first in any::<bool>(),
+    ) {
+        moving::run(1 << log, &ops, taker_first);
+    }
+
+    #[test]
+    fn what_several_give_is_taken_once_and_in_order(
+        log in 0_u32..6, givers in 1_usize..5, ops in vec(any::<[u8; 3]>(), 0..300),
+    ) {
+        moving::run_shared(1 << log, givers, &ops);
     }
 }

@@ -1,0 +1,96 @@
+//! Rings whose values are handed over.
+
+use super::support::{Counted, Tally, moving};
+use super::{CASES, NUMBERS, none_left, random_ops};
+use millstream_ring::{Given, moving_ring, shared_ring};
+use std::collections::VecDeque;
+use std::thread::{scope, yield_now};
+
+#[test]
+fn random_operations_on_rings_that_hand_over() {
+    for seed in 0..CASES {
+        let ops = random_ops(seed, 60);
+        moving::run(1 << (seed % 4), &ops, seed % 2 == 0);
+        moving::run_shared(1 << (seed % 4), 1 + seed as usize % 3, &ops);
+    }
+}
+
+#[test]
+fn a_forgotten_iterator_gives_nothing_twice() {
+    let tally = Tally::default();
+    let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
+    giver.give(&mut (0..4).map(|n| tally.value(n)), 4);
+    let mut taken = taker.take(3);
+    assert_eq!(taken.next().map(|value| value.number), Some(0));
+    // Of three that were lent, two leak, and there is no room yet.
+    std::mem::forget(taken);
+    assert_eq!((giver.free(), taker.ready()), (0, 1));
+    assert_eq!(taker.take(3).map(|value| value.number).collect::<Vec<_>>(), [3]);
+    assert_eq!(giver.free(), 4);
+    drop((giver, taker));
+    assert_eq!(tally.numbers(), [1, 2]);
+}
+
+#[test]
+fn values_handed_over_to_another_thread() {
+    let tally = Tally::default();
+    let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
+    scope(|scope| {
+        scope.spawn(|| {
+            let mut values = (0..NUMBERS).map(|n| tally.value(n));
+            while !matches!(giver.give(&mut values, 3), Given::All(_)) {
+                yield_now();
+            }
+            giver.end();
+        });
+        let mut next = 0;
+        while !taker.ended() {
+            for value in taker.take(3) {
+                assert_eq!(value.number, next);
+                next += 1;
+            }
+            yield_now();
+        }
+        assert_eq!(next, NUMBERS);
+    });
+    none_left(&tally);
+}
+
+#[test]
+fn three_fill_one_ring_on_threads() {
+    let tally = Tally::default();
+    let (first, mut taker) = shared_ring::<Counted>(4).unwrap();
+    scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|who| (who, first.another(who), tally.clone())).collect();
+        let threads: Vec<_> = threads
+            .into_iter()
+            .map(|(_, mut giver, tally)| {
+                scope.spawn(move || {
+                    let mut numbers = 0..NUMBERS;
+                    let mut values = VecDeque::new();
+                    while !(numbers.is_empty() && values.is_empty()) {
+                        values.extend(numbers.by_ref().take(2).map(|n| tally.value(n)));
+                        giver.give(&mut values).unwrap();
+                        yield_now();
+                    }
+                })
+            })
+            .collect();
+        let mut next = [0; 3];
+        let mut left = Some(threads);
+        while !taker.ended() {
+            let (who, run) = taker.take_run(3);
+            for value in run {
+                assert_eq!(value.number, next[who as usize]);
+                next[who as usize] += 1;
+            }
+            if left.as_ref().is_some_and(|threads| threads.iter().all(|thread| thread.is_finished())) {
+                left = None;
+                first.close();
+            }
+            yield_now();
+        }
+        assert_eq!(next, [NUMBERS; 3]);
+    });
+    none_left(&tally);
+}
