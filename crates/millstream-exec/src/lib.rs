@@ -76,7 +76,7 @@ pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, 
 pub use handle::{Ended, Handle, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
-pub use machine::{Cores, LimitedBy, MemoryLimit};
+pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
 #[cfg(feature = "queues")]
 pub use pipeline::Everywhere;
 pub use pipeline::Pipeline;

@@ -11,6 +11,7 @@ mod pin;
 pub use cores::Cores;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
+pub use pin::{physical_cores, pin_to_physical_core};
 
 use std::path::Path;
 

@@ -29,6 +29,13 @@ pub(crate) fn physical_first(mut allowed: Vec<usize>, siblings: impl Fn(usize) -
     allowed
 }
 
+/// The allowed cores that share a physical core with none before them.
+pub(crate) fn one_of_each(mut allowed: Vec<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    let taken = allowed.clone();
+    allowed.retain(|core| !siblings(*core).iter().any(|other| other < core && taken.contains(other)));
+    allowed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +78,17 @@ mod tests {
         check(far, &[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3, 4, 5]);
         let four: &[&[usize]] = &[&[0, 1, 2, 3], &[4, 5, 6, 7]];
         check(four, &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 4, 1, 5, 2, 6, 3, 7]);
+    }
+
+    #[test]
+    fn one_core_of_each_physical_one() {
+        let check = |groups: &[&[usize]], allowed: &[usize], expected: &[usize]| {
+            let root = tree(groups);
+            assert_eq!(one_of_each(allowed.to_vec(), |core| siblings(root.path(), core)), expected);
+        };
+        check(&[&[0, 1], &[2, 3], &[4, 5]], &[0, 1, 2, 3, 4, 5], &[0, 2, 4]);
+        check(&[&[0, 4], &[1, 5], &[2, 6], &[3, 7]], &[1, 4, 5, 6], &[1, 4, 6]);
+        check(&[], &[0, 1], &[0, 1]);
     }
 
     #[test]

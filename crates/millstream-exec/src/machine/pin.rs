@@ -70,15 +70,42 @@ impl Pins {
     }
 }
 
+/// Keeps the calling thread on the `index`-th physical core that it may use, on the first of its hyperthreads, and makes
+/// sure that it is kept there; gives the core's number. The siblings of these cores belong to nobody's index, so threads
+/// with indices of their own never share a physical core.
+///
+/// # Errors
+///
+/// Where there are fewer physical cores, or the system refuses, or only seems to accept: the reason.
+pub fn pin_to_physical_core(index: usize) -> Result<usize, String> {
+    let cores = system::physical_cores()?;
+    let too_few = || format!("there are {} physical cores to pin to", cores.len());
+    let core = cores.get(index).copied().ok_or_else(too_few)?;
+    system::pin_to(core).map(|()| core)
+}
+
+/// The physical cores that the calling thread may use, each by the first of its hyperthreads.
+///
+/// # Errors
+///
+/// Where the system does not tell.
+pub fn physical_cores() -> Result<Vec<usize>, String> {
+    system::physical_cores()
+}
+
 #[cfg(target_os = "linux")]
 mod system {
-    use crate::machine::cpus::{physical_first, siblings};
+    use crate::machine::cpus::{one_of_each, physical_first, siblings};
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     use std::path::Path;
 
     /// The cores that the calling thread may use, as they are to be taken.
     pub(super) fn cores() -> Result<Vec<usize>, String> {
         Ok(physical_first(allowed()?, |core| siblings(Path::new("/"), core)))
+    }
+
+    pub(super) fn physical_cores() -> Result<Vec<usize>, String> {
+        Ok(one_of_each(allowed()?, |core| siblings(Path::new("/"), core)))
     }
 
     /// Keeps the calling thread on one core. That the call is not refused is not enough: some sandboxes accept it and do
@@ -105,6 +132,10 @@ mod system {
     const REASON: &str = "this system has no call for it that this library knows";
 
     pub(super) fn cores() -> Result<Vec<usize>, String> {
+        Err(REASON.to_owned())
+    }
+
+    pub(super) fn physical_cores() -> Result<Vec<usize>, String> {
         Err(REASON.to_owned())
     }
 
