@@ -1,0 +1,129 @@
+use crate::wire::put;
+use crate::{EvolveError, Token};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A population between two rounds, and a note of whoever drives it: enough to go on in another process.
+///
+/// In a directory a checkpoint is a file `round-N.checkpoint`, written as a whole or not at all, with a SHA-256 at its
+/// end. The last two are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// How many rounds have been.
+    pub round: u64,
+    /// How many populations were begun.
+    pub(crate) resets: u64,
+    /// Tokens, and states as bytes.
+    pub(crate) states: Vec<(Token, Vec<u8>)>,
+    /// What the driver wants to know again.
+    pub note: Vec<u8>,
+}
+
+const MAGIC: &[u8] = b"millstream checkpoint 1\n";
+const DIGEST: usize = 32;
+
+impl Checkpoint {
+    /// Writes it to a directory, which is made if it is not there, and waits until it is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of directory and file.
+    pub fn save(&self, dir: &Path) -> Result<(), EvolveError> {
+        let mut bytes = MAGIC.to_vec();
+        put(&mut bytes, self)?;
+        let digest = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        let path = dir.join(format!("round-{:09}.checkpoint", self.round));
+        let written = || {
+            fs::create_dir_all(dir)?;
+            let beside = path.with_extension("unfinished");
+            let mut file = File::create(&beside)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&beside, &path)?;
+            File::open(dir)?.sync_all()
+        };
+        written().map_err(EvolveError::io(format!("cannot write the checkpoint {}", path.display())))?;
+        let mut all = all(dir)?;
+        all.truncate(all.len().saturating_sub(2));
+        for old in all {
+            fs::remove_file(&old).map_err(EvolveError::io(format!("cannot remove {}", old.display())))?;
+        }
+        Ok(())
+    }
+
+    /// The last one of a directory that is whole; none if there is no checkpoint there.
+    ///
+    /// # Errors
+    ///
+    /// Where there are checkpoints, and none is whole; what the system says.
+    pub fn last(dir: &Path) -> Result<Option<Checkpoint>, EvolveError> {
+        let all = all(dir)?;
+        for path in all.iter().rev() {
+            let bytes = fs::read(path).map_err(EvolveError::io(format!("cannot read {}", path.display())))?;
+            if let Some(checkpoint) = whole(&bytes) {
+                return Ok(Some(checkpoint));
+            }
+        }
+        match all.last() {
+            None => Ok(None),
+            Some(last) => {
+                Err(EvolveError::Checkpoint(format!("{} is damaged; no checkpoint there is whole", last.display())))
+            }
+        }
+    }
+}
+
+fn whole(bytes: &[u8]) -> Option<Checkpoint> {
+    let (bytes, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST)?)?;
+    let right = Sha256::digest(bytes).as_slice() == digest;
+    postcard::from_bytes(bytes.strip_prefix(MAGIC).filter(|_| right)?).ok()
+}
+
+/// By round.
+fn all(dir: &Path) -> Result<Vec<PathBuf>, EvolveError> {
+    let failed = || EvolveError::io(format!("cannot list {}", dir.display()));
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed())?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed())?.path();
+        if path.extension().is_some_and(|extension| extension == "checkpoint") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(round: u64) -> Checkpoint {
+        let states = vec![(Token::root(1, 2, 3), vec![1, 2, 3])];
+        Checkpoint { round, resets: 1, states, note: b"note".to_vec() }
+    }
+
+    #[test]
+    fn the_last_whole_one_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let below = dir.path().join("a/b");
+        assert_eq!(Checkpoint::last(&below).unwrap(), None);
+        (1..=12).for_each(|round| of(round).save(&below).unwrap());
+        assert_eq!(Checkpoint::last(&below).unwrap(), Some(of(12)));
+        assert_eq!(all(&below).unwrap().len(), 2);
+        let last = below.join("round-000000012.checkpoint");
+        let mut bytes = fs::read(&last).unwrap();
+        bytes[40] ^= 1;
+        fs::write(&last, &bytes).unwrap();
+        assert_eq!(Checkpoint::last(&below).unwrap(), Some(of(11)));
+        fs::write(below.join("round-000000011.checkpoint"), "").unwrap();
+        assert!(Checkpoint::last(&below).unwrap_err().to_string().contains("is damaged"));
+    }
+}

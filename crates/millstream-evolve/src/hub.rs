@@ -1,0 +1,350 @@
+//! The master's sockets: one thread, one `epoll` (by `mio`), and the state machine in the middle.
+
+mod connection;
+mod outs;
+
+use crate::address::{Address, Socket};
+use crate::hello::{self, Secret};
+use crate::master::{Master, Tuning};
+use crate::serve::LONGEST_MESSAGE;
+use crate::{EvolveError, Token, Violation};
+use connection::{Connection, Stream, Who};
+use mio::net::{TcpListener, UnixListener, UnixStream};
+use mio::{Events, Interest, Poll, Token as Key};
+use outs::Outs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// So many may be there who have not shown that they know the secret.
+const STRANGERS: usize = 64;
+
+/// And for so long.
+const SHOW_SECRET_WITHIN: Duration = Duration::from_secs(10);
+
+/// After so many reads from one connection the others get their turn.
+const READS: usize = 64;
+
+/// How often the master looks who has said nothing for too long.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What is to be sent and is not taken: whoever lets so much lie is given up.
+const MOST_WAITING: usize = 1 << 30;
+
+#[derive(Debug)]
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, std::path::PathBuf),
+}
+
+/// How bytes are judged: whether they are an output, or, if the flag is set, a state.
+pub(crate) type Fits = Box<dyn Fn(&[u8], bool) -> bool + Send>;
+
+pub(crate) struct Hub {
+    pub(crate) master: Master,
+    poll: Poll,
+    events: Events,
+    listeners: Vec<Listener>,
+    /// By key behind the listeners' ones.
+    connections: Vec<Option<Connection>>,
+    /// By worker, its connection.
+    seats: Vec<Option<usize>>,
+    outs: Outs,
+    /// Connections that may have more than was read.
+    unread: Vec<usize>,
+    ready: Vec<(usize, bool, bool)>,
+    looked: Duration,
+    began: Instant,
+    secret: Secret,
+    program: Vec<u8>,
+    fits: Fits,
+    /// Why the last worker was given up.
+    pub(crate) last_lost: Option<String>,
+}
+
+/// Keys of listeners begin here, those of connections at 0.
+const LISTENERS: usize = 1 << 40;
+
+impl Hub {
+    pub(crate) fn new(tuning: Tuning, secret: Secret, program: Vec<u8>, fits: Fits) -> Result<Self, EvolveError> {
+        Ok(Hub {
+            master: Master::new(tuning),
+            poll: Poll::new().map_err(EvolveError::io("epoll"))?,
+            events: Events::with_capacity(1024),
+            listeners: Vec::new(),
+            connections: Vec::new(),
+            seats: Vec::new(),
+            outs: Outs::default(),
+            unread: Vec::new(),
+            ready: Vec::new(),
+            looked: Duration::ZERO,
+            began: Instant::now(),
+            secret,
+            program,
+            fits,
+            last_lost: None,
+        })
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Waits for workers at an address; gives the one that it became, if the system chose a port.
+    pub(crate) fn listen(&mut self, address: &Address) -> Result<Address, EvolveError> {
+        let failed = || EvolveError::io(format!("cannot listen at {address}"));
+        let key = Key(LISTENERS + self.listeners.len());
+        let (mut listener, at) = match address {
+            Address::Tcp(text) => {
+                let listener = std::net::TcpListener::bind(text).map_err(failed())?;
+                listener.set_nonblocking(true).map_err(failed())?;
+                let at = listener.local_addr().map_err(failed())?;
+                (Listener::Tcp(TcpListener::from_std(listener)), Address::Tcp(at.to_string()))
+            }
+            Address::Unix(path) => {
+                let listener = UnixListener::bind(path).map_err(failed())?;
+                (Listener::Unix(listener, path.clone()), address.clone())
+            }
+        };
+        let registry = self.poll.registry();
+        match &mut listener {
+            Listener::Tcp(listener) => registry.register(listener, key, Interest::READABLE),
+            Listener::Unix(listener, _) => registry.register(listener, key, Interest::READABLE),
+        }
+        .map_err(failed())?;
+        self.listeners.push(listener);
+        Ok(at)
+    }
+
+    /// A worker in this process, which needs no greeting: its end of the connection.
+    pub(crate) fn pair(&mut self) -> Result<Socket, EvolveError> {
+        let failed = || EvolveError::io("a pair of sockets");
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed())?;
+        ours.set_nonblocking(true).map_err(failed())?;
+        let nonce = hello::nonce().map_err(failed())?;
+        let connection = Connection::stranger(Stream::Unix(UnixStream::from_std(ours)), nonce, self.now());
+        let key = self.add(connection).map_err(failed())?;
+        self.admit(key);
+        self.flush();
+        Ok(Socket::Unix(theirs))
+    }
+
+    fn add(&mut self, mut connection: Connection) -> io::Result<usize> {
+        let free = self.connections.iter().position(Option::is_none);
+        let key = free.unwrap_or(self.connections.len());
+        connection.stream.register(self.poll.registry(), Key(key))?;
+        if free.is_some() {
+            self.connections[key] = Some(connection);
+        } else {
+            self.connections.push(Some(connection));
+        }
+        Ok(key)
+    }
+
+    /// Whoever this is has shown that it is a worker.
+    fn admit(&mut self, key: usize) {
+        let worker = self.master.seat(self.began.elapsed());
+        self.outs.forget(worker);
+        if worker >= self.seats.len() {
+            self.seats.resize(worker + 1, None);
+        }
+        self.seats[worker] = Some(key);
+        if let Some(connection) = &mut self.connections[key] {
+            connection.who = Who::Worker(worker);
+            connection.received.allow(LONGEST_MESSAGE);
+        }
+        self.master.join(worker, &mut self.outs);
+    }
+
+    /// Waits until something happens, or for so long, and deals with all of it.
+    pub(crate) fn turn(&mut self, timeout: Duration) -> Result<(), EvolveError> {
+        let timeout = if self.unread.is_empty() { timeout.min(LOOK) } else { Duration::ZERO };
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(EvolveError::io("epoll")(error)),
+            _ => (),
+        }
+        let now = self.began.elapsed();
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.extend(self.unread.drain(..).map(|key| (key, true, false)));
+        ready.extend(self.events.iter().map(|event| {
+            let ended = event.is_read_closed() || event.is_error();
+            (event.token().0, event.is_readable() || ended, event.is_writable())
+        }));
+        for (key, readable, writable) in ready.drain(..) {
+            if key >= LISTENERS {
+                self.accept(key - LISTENERS, now);
+                continue;
+            }
+            if readable {
+                self.read(key, now);
+            }
+            if writable && let Some(Connection { who: Who::Worker(worker), .. }) = &self.connections[key] {
+                self.write(*worker);
+            }
+            self.flush();
+        }
+        self.ready = ready;
+        if now.saturating_sub(self.looked) >= LOOK {
+            self.looked = now;
+            self.look(now);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, listener: usize, now: Duration) {
+        loop {
+            let stream = match &self.listeners[listener] {
+                Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
+                    // Without it, small messages wait for each other's acknowledgement.
+                    let _ = stream.set_nodelay(true);
+                    Stream::Tcp(stream)
+                }),
+                Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            };
+            let (stream, nonce) = match (stream, hello::nonce()) {
+                (Ok(stream), Ok(nonce)) => (stream, nonce),
+                (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => continue,
+                _ => return,
+            };
+            let strangers = self.connections.iter().flatten().filter(|one| matches!(one.who, Who::Stranger(..)));
+            if strangers.count() >= STRANGERS {
+                continue;
+            }
+            if let Ok(key) = self.add(Connection::stranger(stream, nonce, now)) {
+                let mut greeting = Vec::new();
+                hello::greet(&mut greeting, nonce);
+                self.say(key, &greeting);
+            }
+        }
+    }
+
+    /// To a stranger: a few bytes, for which there is room, or it is no worker.
+    fn say(&mut self, key: usize, bytes: &[u8]) {
+        let Some(connection) = &mut self.connections[key] else { return };
+        match io::Write::write(&mut connection.stream, bytes) {
+            Ok(written) if written == bytes.len() => (),
+            _ => self.close(key, "it does not take what is sent"),
+        }
+    }
+
+    fn read(&mut self, key: usize, now: Duration) {
+        for _ in 0..READS {
+            let Some(Some(connection)) = self.connections.get_mut(key) else { return };
+            match connection.received.read(&mut connection.stream) {
+                Ok(0) => return self.close(key, "it closed the connection"),
+                Ok(_) => (),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.close(key, &error.to_string()),
+            }
+            if let Err(Violation(what)) = self.take(key, now) {
+                return self.close(key, &what);
+            }
+            self.flush();
+        }
+        self.unread.push(key);
+    }
+
+    /// The messages that are there as a whole.
+    fn take(&mut self, key: usize, now: Duration) -> Result<(), Violation> {
+        while let Some(connection) = &mut self.connections[key] {
+            let who = connection.who;
+            let Some(message) = connection.received.next()? else { return Ok(()) };
+            match who {
+                Who::Worker(worker) => {
+                    self.master.receive(worker, message, now, &*self.fits, &mut self.outs)?;
+                }
+                Who::Stranger(nonce, _) => {
+                    let mut verdict = Vec::new();
+                    let judged = hello::judge(message, &self.secret, &nonce, &self.program, &mut verdict);
+                    self.say(key, &verdict);
+                    judged?;
+                    if self.connections[key].is_some() {
+                        self.admit(key);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is there for everybody.
+    pub(crate) fn flush(&mut self) {
+        while let Some(worker) = self.outs.next_fresh() {
+            self.write(worker);
+        }
+    }
+
+    fn write(&mut self, worker: usize) {
+        let Some(key) = self.seats.get(worker).copied().flatten() else { return self.outs.forget(worker) };
+        let Some(connection) = &mut self.connections[key] else { return };
+        match self.outs.write(worker, &mut connection.stream) {
+            Ok(true) => self.master.written(worker, self.began.elapsed()),
+            Ok(false) if self.outs.waiting(worker) > MOST_WAITING => self.close(key, "it does not take what is sent"),
+            Ok(false) => (),
+            Err(error) => self.close(key, &error.to_string()),
+        }
+    }
+
+    fn close(&mut self, key: usize, why: &str) {
+        let Some(mut connection) = self.connections[key].take() else { return };
+        connection.stream.deregister(self.poll.registry());
+        if let Who::Worker(worker) = connection.who {
+            self.seats[worker] = None;
+            self.outs.forget(worker);
+            self.last_lost = Some(why.to_owned());
+            self.master.lost(worker, &mut self.outs);
+        }
+    }
+
+    /// Gives up who has said nothing for too long.
+    fn look(&mut self, now: Duration) {
+        while let Some(worker) = self.master.overdue(now) {
+            let Some(key) = self.seats[worker] else { return };
+            self.close(key, "it said nothing for too long");
+        }
+        for key in 0..self.connections.len() {
+            if let Some(Connection { who: Who::Stranger(_, since), .. }) = self.connections[key]
+                && now.saturating_sub(since) > SHOW_SECRET_WITHIN
+            {
+                self.close(key, "it did not say who it is");
+            }
+        }
+        self.flush();
+    }
+}
+
+impl Hub {
+    /// Begins a population with these states.
+    pub(crate) fn reset(&mut self, states: &[(Token, &[u8])]) -> Result<(), EvolveError> {
+        self.master.reset(states.iter().copied(), &mut self.outs)?;
+        self.flush();
+        Ok(())
+    }
+
+    /// Begins the round whose states have been named.
+    pub(crate) fn go(&mut self) {
+        let now = self.now();
+        self.master.go(now, &mut self.outs);
+        self.flush();
+    }
+
+    /// Tells all workers that nobody needs them, and closes their connections.
+    pub(crate) fn end(&mut self) {
+        self.master.end(&mut self.outs);
+        self.flush();
+        for key in 0..self.connections.len() {
+            self.close(key, "the population has ended");
+        }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.end();
+        for listener in &self.listeners {
+            if let Listener::Unix(_, path) = listener {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The master, without sockets, threads or clocks: messages and the time go in, messages come out.
+//!
+//! It knows states by their tokens, inputs and outputs by their bytes. What it decides, it decides in constant time: what
+//! to hand out next, whom to steal from, and where to put what was lost.
+
+mod answers;
+mod cells;
+mod load;
+mod recovery;
+mod roster;
+mod round;
+mod stealing;
+
+use crate::histogram::Histogram;
+use crate::message::{Request, frame};
+use crate::{EvolveError, Token};
+use cells::Cells;
+use roster::Roster;
+use std::time::Duration;
+
+/// How many states are handed out at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// Always so many.
+    Fixed(usize),
+    /// Five, and more where a state takes so little time that a batch of five would take less than a millisecond.
+    Adaptive,
+}
+
+/// What can be chosen about how a population is computed. None of it changes the result.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// How many states are handed out at once; a worker has up to two batches.
+    pub batch: Batch,
+    /// Whether workers without work get states of others.
+    pub steal: bool,
+    /// The master keeps the states of every so many rounds, from which it computes again what is lost with a worker. With
+    /// 1 that is the last round's parents; with more, states are sent less often and more is computed again.
+    pub backup_every: u64,
+    /// A worker that has something to do and says nothing for so long is given up.
+    pub patience: Duration,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning { batch: Batch::Adaptive, steal: true, backup_every: 8, patience: Duration::from_secs(60) }
+    }
+}
+
+/// Where the master puts what is to be sent to each worker.
+pub(crate) trait Outbox {
+    /// What is to be sent, of which some may have been sent already.
+    fn to(&mut self, worker: usize) -> &mut Vec<u8>;
+}
+
+/// The master's side of a population.
+#[derive(Debug)]
+pub(crate) struct Master {
+    tuning: Tuning,
+    cells: Cells,
+    roster: Roster,
+    /// The population, in its order.
+    alive: Vec<u32>,
+    /// The states of the round, in the order in which they were named.
+    tasks: Vec<u32>,
+    /// Cells before this one are of earlier rounds.
+    oldest: u32,
+    /// How many of them have not evolved.
+    left: usize,
+    /// Whether the round's children are kept.
+    backup: bool,
+    /// States that are with the master alone and wait for a worker.
+    stranded: Vec<u32>,
+    failed: Option<EvolveError>,
+    /// By measurement, nanoseconds that a state takes; none yet if 0.
+    cost: u64,
+    counts: Counts,
+    latency: Histogram,
+    /// The latest time that was told.
+    now: Duration,
+    /// Used by one message.
+    scratch: Vec<u32>,
+}
+
+/// What has happened since the master began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// States that were evolved, more than once where one was lost.
+    pub evolved: u64,
+    /// Messages that asked for it.
+    pub batches: u64,
+    /// Attempts to take states from a worker.
+    pub steals: u64,
+    /// States that were moved so.
+    pub stolen: u64,
+    /// States that were evolved again, since their children were lost.
+    pub again: u64,
+    /// Workers that were lost.
+    pub lost: u64,
+}
+
+impl Master {
+    pub(crate) fn new(tuning: Tuning) -> Self {
+        Master {
+            tuning,
+            cells: Cells::default(),
+            roster: Roster::default(),
+            alive: Vec::new(),
+            tasks: Vec::new(),
+            oldest: 0,
+            left: 0,
+            backup: false,
+            stranded: Vec::new(),
+            failed: None,
+            cost: 0,
+            counts: Counts::default(),
+            latency: Histogram::default(),
+            now: Duration::ZERO,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A worker is there. Its number is free again when it is lost. `join` is to be called as soon as it can be sent
+    /// something.
+    pub(crate) fn seat(&mut self, now: Duration) -> usize {
+        self.now = now;
+        self.roster.sit(now)
+    }
+
+    /// A new worker gets something to do, if there is something.
+    pub(crate) fn join(&mut self, worker: usize, out: &mut impl Outbox) {
+        self.place_stranded(out);
+        self.seek(worker, out);
+    }
+
+    /// Nobody is needed any more.
+    pub(crate) fn end(&mut self, out: &mut impl Outbox) {
+        for (worker, _) in self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here) {
+            frame(out.to(worker), &Request::End).end();
+        }
+    }
+
+    /// How many workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.roster.here()
+    }
+
+    /// Why the round cannot end.
+    pub(crate) fn failure(&mut self) -> Option<EvolveError> {
+        self.failed.take()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// From an answer to the request that it made possible, as `written` was told.
+    pub(crate) fn latency(&self) -> &Histogram {
+        &self.latency
+    }
+
+    pub(crate) fn forget_latency(&mut self) {
+        self.latency.clear();
+    }
+
+    /// Everything for this worker has been written to its socket.
+    pub(crate) fn written(&mut self, worker: usize, now: Duration) {
+        if let Some(answered) = self.roster.workers[worker].handed_for.take() {
+            self.latency.add(now.saturating_sub(answered));
+        }
+    }
+
+    /// Working and waiting time of each worker as it told, and how many states it has evolved.
+    pub(crate) fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> {
+        let here = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here);
+        here.map(|(worker, seat)| {
+            let [working, waiting] = [seat.spent.working, seat.spent.waiting].map(Duration::from_micros);
+            (worker, working, waiting, seat.evolved)
+        })
+    }
+
+    /// The population with its states as bytes, where all of them were kept.
+    pub(crate) fn kept(&self) -> Option<Vec<(Token, &[u8])>> {
+        let state = |cell: &u32| {
+            let cell = self.cells.get(*cell);
+            Some((cell.token, &self.cells.backups[cell.backup.clone()?]))
+        };
+        self.alive.iter().map(state).collect()
+    }
+}

@@ -1,0 +1,253 @@
+//! What workers answer.
+
+use super::cells::Stage;
+use super::{Master, Outbox};
+use crate::message::{Answer, Request, frame};
+use crate::wire::Body;
+use crate::{EvolveError, Token, Violation};
+use std::time::Duration;
+
+impl Master {
+    /// Takes a worker's message in. After an error the worker is to be given up: `lost` is to be called.
+    ///
+    /// `fits` says of bytes whether they are an output, or, if the flag is set, a state.
+    pub(crate) fn receive(
+        &mut self,
+        worker: usize,
+        message: &[u8],
+        now: Duration,
+        fits: &dyn Fn(&[u8], bool) -> bool,
+        out: &mut impl Outbox,
+    ) -> Result<(), Violation> {
+        self.now = now;
+        self.roster.workers[worker].heard = now;
+        let mut body = Body::new(message);
+        match body.get::<Answer>()? {
+            Answer::StatesEvolved { items, spent } => {
+                let seat = &mut self.roster.workers[worker];
+                (seat.spent, seat.answered) = (spent, Some(now));
+                for _ in 0..items {
+                    self.evolved(worker, &mut body, fits, out)?;
+                }
+                self.send_drops(out);
+            }
+            Answer::StatesAdded { .. } => {
+                let adding = &mut self.roster.workers[worker].adding;
+                *adding = adding.checked_sub(1).ok_or_else(|| Violation::new("states added that nobody sent"))?;
+            }
+            Answer::StatesRemoved { items } => self.removed(worker, items, &mut body, fits, out)?,
+            Answer::Failed => {
+                let (token, text) = (body.get()?, body.get::<&str>()?);
+                self.listed(worker, token)?;
+                self.failed = Some(EvolveError::Panicked { token, message: text.to_owned() });
+            }
+        }
+        body.end()?;
+        self.hand_out(worker, out);
+        self.seek(worker, out);
+        self.look_after_idle(out);
+        let seat = &mut self.roster.workers[worker];
+        if !seat.incoming {
+            // It has work already, or there is none.
+            seat.answered = None;
+        }
+        Ok(())
+    }
+
+    /// The state that a worker was asked to evolve.
+    fn listed(&self, worker: usize, token: Token) -> Result<u32, Violation> {
+        let asked = |cell: &u32| {
+            let cell = self.cells.get(*cell);
+            cell.home == Some(worker) && matches!(cell.stage, Stage::Handed | Stage::Leaving)
+        };
+        let found = self.cells.find(token).filter(asked);
+        found.ok_or_else(|| Violation::new(format!("an answer for the state {token}, which was not asked for")))
+    }
+
+    /// One state of an answer. What is wrong is refused before anything of it counts.
+    fn evolved(
+        &mut self,
+        worker: usize,
+        body: &mut Body<'_>,
+        fits: &dyn Fn(&[u8], bool) -> bool,
+        out: &mut impl Outbox,
+    ) -> Result<(), Violation> {
+        let (token, micros, backup, number): (Token, u64, bool, u32) = body.get()?;
+        let parent = self.listed(worker, token)?;
+        let mut ahead = *body;
+        for _ in 0..number {
+            let told = fits(ahead.bytes()?, false) && (!backup || fits(ahead.bytes()?, true));
+            if !told {
+                return Err(Violation::new(format!("rubbish as output or state of a child of {token}")));
+            }
+        }
+        let again = self.cells.get(parent).again;
+        let before = self.cells.get(parent).children.len();
+        if again && before != number as usize {
+            let what =
+                format!("the state {token} had {before} children and now {number}: does it depend on its token?");
+            return Err(Violation::new(what));
+        }
+        if !again && self.backup && !backup {
+            return Err(Violation::new("an answer without states, which were asked for"));
+        }
+        if self.cells.get(parent).stage == Stage::Handed {
+            self.roster.unlist(&mut self.cells, worker, parent);
+        }
+        let seat = &mut self.roster.workers[worker];
+        seat.evolved += 1;
+        self.counts.evolved += 1;
+        let nanoseconds = micros.saturating_mul(1000).max(1);
+        self.cost = if self.cost == 0 { nanoseconds } else { (self.cost.saturating_mul(15) + nanoseconds) / 16 };
+        if again {
+            self.counts.again += 1;
+            self.found_again(worker, parent, backup, body, out)?;
+        } else {
+            self.born(worker, parent, backup, number, body)?;
+            self.left -= 1;
+        }
+        let parent = self.cells.at(parent);
+        (parent.stage, parent.home, parent.again, parent.deaths) = (Stage::Evolved, None, false, 0);
+        Ok(())
+    }
+
+    fn born(
+        &mut self,
+        worker: usize,
+        parent: u32,
+        backup: bool,
+        number: u32,
+        body: &mut Body<'_>,
+    ) -> Result<(), Violation> {
+        let token = self.cells.get(parent).token;
+        let first = u32::try_from(self.cells.cells.len()).unwrap_or(u32::MAX);
+        for index in 0..number {
+            let child = self.cells.add(token.child(index), Some(parent));
+            let Some(child) = child else {
+                let what = format!("two states have the token {}", token.child(index));
+                return Err(Violation::new(what));
+            };
+            self.cells.at(child).home = Some(worker);
+            self.cells.keep_output(child, body.bytes()?);
+            if backup {
+                self.cells.keep_backup(child, body.bytes()?);
+            }
+        }
+        self.cells.at(parent).children = first..first + number;
+        Ok(())
+    }
+
+    /// Children that are known, of a state that evolved again: those that are wanted stay, the others are there already.
+    fn found_again(
+        &mut self,
+        worker: usize,
+        parent: u32,
+        backup: bool,
+        body: &mut Body<'_>,
+        out: &mut impl Outbox,
+    ) -> Result<(), Violation> {
+        for child in self.cells.get(parent).children.clone() {
+            let _output = body.bytes()?;
+            if backup {
+                body.bytes()?;
+            }
+            let cell = self.cells.get(child);
+            if cell.stage == Stage::Wanted {
+                self.roster.append(&mut self.cells, worker, child);
+            } else if cell.home != Some(worker) {
+                self.roster.workers[worker].drops.push(child);
+            }
+        }
+        self.hand_out(worker, out);
+        Ok(())
+    }
+
+    /// States that were stolen go on to the thief; what was not given back is under way.
+    fn removed(
+        &mut self,
+        worker: usize,
+        items: u32,
+        body: &mut Body<'_>,
+        fits: &dyn Fn(&[u8], bool) -> bool,
+        out: &mut impl Outbox,
+    ) -> Result<(), Violation> {
+        let seat = &mut self.roster.workers[worker];
+        let removal = seat.removals.pop_front().ok_or_else(|| Violation::new("states that nobody asked back"))?;
+        let mut asked = std::mem::take(&mut self.scratch);
+        asked.clear();
+        asked.extend(seat.leaving.drain(..removal.cells.min(seat.leaving.len())));
+        let given = self.given(worker, items, body, fits, &asked);
+        if given.is_ok() {
+            self.roster.workers[removal.thief].incoming = false;
+            let to = if self.roster.workers[removal.thief].here { Some(removal.thief) } else { self.roster.in_turn() };
+            self.deliver(worker, to.unwrap_or(worker), items, given.clone()?, out);
+        }
+        let before = self.roster.workers[worker].listed;
+        for cell in asked.drain(..) {
+            let entry = self.cells.get(cell);
+            if entry.stage == Stage::Leaving && entry.home == Some(worker) {
+                self.roster.put_back(&mut self.cells, worker, cell);
+            }
+        }
+        if self.roster.workers[worker].listed > before {
+            self.roster.has_begun(worker);
+        }
+        self.scratch = asked;
+        given?;
+        if removal.thief != worker {
+            self.seek(removal.thief, out);
+        }
+        Ok(())
+    }
+
+    /// Looks whether all of this was asked for, before anything counts; gives where the items begin.
+    fn given<'a>(
+        &self,
+        worker: usize,
+        items: u32,
+        body: &mut Body<'a>,
+        fits: &dyn Fn(&[u8], bool) -> bool,
+        asked: &[u32],
+    ) -> Result<Body<'a>, Violation> {
+        let start = *body;
+        let mut expected = asked.iter();
+        for _ in 0..items {
+            let token: Token = body.get()?;
+            // In the order in which they were asked for: so each at most once.
+            expected
+                .find(|cell| {
+                    let cell = self.cells.get(**cell);
+                    cell.token == token && cell.stage == Stage::Leaving && cell.home == Some(worker)
+                })
+                .ok_or_else(|| Violation::new(format!("the state {token}, which was not asked back")))?;
+            if !fits(body.bytes()?, true) {
+                return Err(Violation::new(format!("rubbish as state {token}")));
+            }
+        }
+        Ok(start)
+    }
+
+    fn deliver(&mut self, from: usize, to: usize, items: u32, mut body: Body<'_>, out: &mut impl Outbox) {
+        if items == 0 {
+            return;
+        }
+        let mut message = frame(out.to(to), &Request::AddStates { items });
+        let mut tokens = body;
+        for _ in 0..items {
+            let (Ok(token), Ok(state)) = (body.get::<Token>(), body.bytes()) else { break };
+            message.put(&token).put_bytes(state);
+        }
+        message.end();
+        self.sends_to(to).adding += 1;
+        if from != to {
+            self.counts.stolen += u64::from(items);
+        }
+        for _ in 0..items {
+            let (Ok(token), Ok(_)) = (tokens.get::<Token>(), tokens.bytes()) else { break };
+            if let Some(cell) = self.cells.find(token) {
+                self.roster.append(&mut self.cells, to, cell);
+            }
+        }
+        self.hand_out(to, out);
+    }
+}

@@ -1,0 +1,82 @@
+/// Who has the most to give away, in constant time: workers in lists by how much they have.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// By level, the first worker of its list.
+    lists: Vec<Option<usize>>,
+    /// By worker.
+    places: Vec<Place>,
+    /// No worker is at a higher level.
+    highest: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    level: usize,
+    before: Option<usize>,
+    after: Option<usize>,
+}
+
+impl Load {
+    /// This worker has so much now. Those who have nothing are in no list.
+    pub(super) fn set(&mut self, worker: usize, level: usize) {
+        if worker >= self.places.len() {
+            self.places.resize(worker + 1, Place::default());
+        }
+        let Place { level: old, before, after } = self.places[worker];
+        if old == level {
+            return;
+        }
+        if old > 0 {
+            match before {
+                Some(before) => self.places[before].after = after,
+                None => self.lists[old] = after,
+            }
+            if let Some(after) = after {
+                self.places[after].before = before;
+            }
+        }
+        if level >= self.lists.len() {
+            self.lists.resize(level + 1, None);
+        }
+        let after = if level > 0 { self.lists[level].replace(worker) } else { None };
+        if let Some(after) = after {
+            self.places[after].before = Some(worker);
+        }
+        self.places[worker] = Place { level, before: None, after };
+        self.highest = self.highest.max(level);
+    }
+
+    /// One of those who have the most, and how much that is.
+    ///
+    /// What it passes over on the way down, some `set` has paid for on the way up.
+    pub(super) fn most(&mut self) -> Option<(usize, usize)> {
+        while self.highest > 0 {
+            if let Some(worker) = self.lists[self.highest] {
+                return Some((worker, self.highest));
+            }
+            self.highest -= 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Load;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_the_maximum(sets in prop::collection::vec((0..8_usize, 0..20_usize), 0..200)) {
+            let (mut load, mut levels) = (Load::default(), [0; 8]);
+            for (worker, level) in sets {
+                load.set(worker, level);
+                levels[worker] = level;
+                let most = load.most();
+                let expected = *levels.iter().max().unwrap();
+                prop_assert_eq!(most.map_or(0, |(_, level)| level), expected);
+                prop_assert!(most.is_none_or(|(worker, _)| levels[worker] == expected));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What was lost with a worker is computed again, from the last states that were kept.
+//!
+//! A state is a function of an ancestor's state and of the inputs since, all of which the master has. So a lost state that
+//! is to evolve makes its parent evolve again, and so on up to one that somebody has. What is lost and not named by the
+//! next round is not computed again.
+
+use super::cells::Stage;
+use super::{Master, Outbox};
+use crate::EvolveError;
+use crate::message::{Request, frame};
+use std::time::Duration;
+
+/// So many workers may be lost over one state.
+const DEADLY: u8 = 10;
+
+impl Master {
+    /// A worker is gone, with all that it had.
+    pub(crate) fn lost(&mut self, worker: usize, out: &mut impl Outbox) {
+        self.counts.lost += 1;
+        if let Some(cell) = self.roster.workers[worker].under_way() {
+            let cell = self.cells.at(cell);
+            cell.deaths += 1;
+            if cell.deaths >= DEADLY {
+                self.failed = Some(EvolveError::Deadly { token: cell.token, deaths: cell.deaths });
+            }
+        }
+        let promised: Vec<_> = self.roster.workers[worker].removals.iter().map(|removal| removal.thief).collect();
+        self.roster.leave(worker);
+        let mut lost = std::mem::take(&mut self.scratch);
+        lost.clear();
+        for (at, cell) in (0..).zip(&mut self.cells.cells) {
+            if cell.home == Some(worker) {
+                (cell.home, cell.before, cell.after) = (None, None, None);
+                if matches!(cell.stage, Stage::Queued | Stage::Handed | Stage::Leaving) {
+                    cell.stage = Stage::Rest;
+                    lost.push(at);
+                }
+            }
+        }
+        for cell in lost.drain(..) {
+            self.revive(cell, out);
+        }
+        self.scratch = lost;
+        for thief in promised {
+            self.roster.workers[thief].incoming = false;
+            self.seek(thief, out);
+        }
+        self.look_after_idle(out);
+    }
+
+    /// This state is to evolve, and nobody has it.
+    pub(super) fn revive(&mut self, mut cell: u32, out: &mut impl Outbox) {
+        loop {
+            self.cells.at(cell).stage = Stage::Wanted;
+            let entry = self.cells.get(cell);
+            if entry.backup.is_some() {
+                return self.place(cell, out);
+            }
+            let parent = entry.parent.expect("a state without parent was kept");
+            let above = self.cells.at(parent);
+            if above.stage != Stage::Evolved {
+                return; // It is on its way, and its children will be wanted when they come.
+            }
+            above.again = true;
+            cell = parent;
+        }
+    }
+
+    /// Gives a state that the master has to a worker, or keeps it until there is one.
+    fn place(&mut self, cell: u32, out: &mut impl Outbox) {
+        let Some(worker) = self.roster.in_turn() else {
+            self.stranded.push(cell);
+            return;
+        };
+        let entry = self.cells.get(cell);
+        let state = entry.backup.clone().unwrap_or_default();
+        let mut message = frame(out.to(worker), &Request::AddStates { items: 1 });
+        message.put(&entry.token).put_bytes(&self.cells.backups[state]).end();
+        self.sends_to(worker).adding += 1;
+        self.roster.append(&mut self.cells, worker, cell);
+        self.hand_out(worker, out);
+    }
+
+    pub(super) fn place_stranded(&mut self, out: &mut impl Outbox) {
+        let mut stranded = std::mem::take(&mut self.stranded);
+        for cell in stranded.drain(..) {
+            self.place(cell, out);
+        }
+        if self.stranded.is_empty() {
+            self.stranded = stranded;
+        }
+    }
+
+    /// A worker that has something to do, and has said nothing for too long.
+    pub(crate) fn overdue(&self, now: Duration) -> Option<usize> {
+        self.roster
+            .workers
+            .iter()
+            .position(|seat| seat.here && seat.is_busy() && now.saturating_sub(seat.heard) > self.tuning.patience)
+    }
+}

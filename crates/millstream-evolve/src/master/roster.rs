@@ -1,0 +1,185 @@
+//! The workers, and the list of states that each has still to evolve: those handed out first, in the order in which the
+//! worker takes them, then the others.
+
+use super::cells::{Cells, Stage};
+use super::load::Load;
+use crate::message::Spent;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    pub(super) workers: Vec<Seat>,
+    pub(super) load: Load,
+    /// Who has nothing to do, and found nobody who could give it something.
+    pub(super) idle: VecDeque<usize>,
+    /// Where to look for the next worker when there is something to place.
+    next: usize,
+}
+
+/// What the master knows of a worker.
+#[derive(Debug, Default)]
+pub(super) struct Seat {
+    pub(super) here: bool,
+    first: Option<u32>,
+    last: Option<u32>,
+    first_unhanded: Option<u32>,
+    pub(super) listed: usize,
+    pub(super) handed: usize,
+    /// How many of these are known to have begun, as it would not give them back.
+    begun: usize,
+    /// Something was stolen for it and is under way.
+    pub(super) incoming: bool,
+    pub(super) idle: bool,
+    /// What it is asked to give away, oldest first: so many of `leaving`.
+    pub(super) removals: VecDeque<Removal>,
+    pub(super) leaving: VecDeque<u32>,
+    /// Tokens that it is to forget.
+    pub(super) drops: Vec<u32>,
+    /// How many messages it was sent that it has to answer with states added.
+    pub(super) adding: u32,
+    pub(super) heard: Duration,
+    /// When the answer came that nothing has been handed out for yet.
+    pub(super) answered: Option<Duration>,
+    /// And when it came, once something is in the buffer that is sent.
+    pub(super) handed_for: Option<Duration>,
+    pub(super) spent: Spent,
+    pub(super) evolved: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Removal {
+    pub(super) thief: usize,
+    pub(super) cells: usize,
+}
+
+impl Seat {
+    /// How many states could be taken away: the first of those handed out is being evolved.
+    fn spare(&self) -> usize {
+        self.listed - self.begun.max(1).min(self.handed)
+    }
+
+    /// Whether it owes an answer.
+    pub(super) fn is_busy(&self) -> bool {
+        self.listed > 0 || self.adding > 0 || !self.removals.is_empty()
+    }
+
+    /// The state that is being evolved, as far as is known.
+    pub(super) fn under_way(&self) -> Option<u32> {
+        self.first.filter(|_| self.handed > 0)
+    }
+
+    pub(super) fn last(&self) -> Option<u32> {
+        self.last
+    }
+}
+
+impl Roster {
+    /// Behind all others of a worker.
+    pub(super) fn append(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
+        let seat = &mut self.workers[worker];
+        let entry = cells.at(cell);
+        (entry.home, entry.stage, entry.before, entry.after) = (Some(worker), Stage::Queued, seat.last, None);
+        match seat.last.replace(cell) {
+            Some(last) => cells.at(last).after = Some(cell),
+            None => seat.first = Some(cell),
+        }
+        seat.first_unhanded.get_or_insert(cell);
+        seat.listed += 1;
+        self.weigh(worker);
+    }
+
+    /// It would not give back what was handed out last: so all of that has begun, in the order of the list.
+    pub(super) fn has_begun(&mut self, worker: usize) {
+        let seat = &mut self.workers[worker];
+        seat.begun = seat.handed;
+        self.weigh(worker);
+    }
+
+    /// In front of all others: it turned out to be under way.
+    pub(super) fn put_back(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
+        let seat = &mut self.workers[worker];
+        let entry = cells.at(cell);
+        (entry.stage, entry.before, entry.after) = (Stage::Handed, None, seat.first);
+        match seat.first.replace(cell) {
+            Some(first) => cells.at(first).before = Some(cell),
+            None => seat.last = Some(cell),
+        }
+        seat.listed += 1;
+        seat.handed += 1;
+        self.weigh(worker);
+    }
+
+    /// The first one that is not handed out, is from now on.
+    pub(super) fn hand_next(&mut self, cells: &mut Cells, worker: usize) -> Option<u32> {
+        let seat = &mut self.workers[worker];
+        let cell = seat.first_unhanded?;
+        cells.at(cell).stage = Stage::Handed;
+        seat.first_unhanded = cells.get(cell).after;
+        seat.handed += 1;
+        self.weigh(worker);
+        Some(cell)
+    }
+
+    /// Out of its worker's list.
+    pub(super) fn unlist(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
+        let seat = &mut self.workers[worker];
+        let (before, after, stage) = {
+            let entry = cells.at(cell);
+            (entry.before.take(), entry.after.take(), entry.stage)
+        };
+        match before {
+            Some(before) => cells.at(before).after = after,
+            None => seat.first = after,
+        }
+        match after {
+            Some(after) => cells.at(after).before = before,
+            None => seat.last = before,
+        }
+        if seat.first_unhanded == Some(cell) {
+            seat.first_unhanded = after;
+        }
+        seat.listed -= 1;
+        if stage == Stage::Handed {
+            seat.handed -= 1;
+            seat.begun = seat.begun.saturating_sub(1);
+        }
+        self.weigh(worker);
+    }
+
+    fn weigh(&mut self, worker: usize) {
+        let seat = &self.workers[worker];
+        self.load.set(worker, if seat.here { seat.spare() } else { 0 });
+    }
+
+    /// Each worker in turn.
+    pub(super) fn in_turn(&mut self) -> Option<usize> {
+        let workers = self.workers.len();
+        let found = (0..workers).map(|i| (self.next + i) % workers).find(|worker| self.workers[*worker].here)?;
+        self.next = found + 1;
+        Some(found)
+    }
+
+    pub(super) fn here(&self) -> usize {
+        self.workers.iter().filter(|seat| seat.here).count()
+    }
+
+    /// A seat for a new worker: one that was left, if there is one.
+    pub(super) fn sit(&mut self, now: Duration) -> usize {
+        let free = self.workers.iter().position(|seat| !seat.here);
+        let worker = free.unwrap_or(self.workers.len());
+        let seat = Seat { here: true, heard: now, ..Seat::default() };
+        if free.is_some() {
+            self.workers[worker] = seat
+        } else {
+            self.workers.push(seat)
+        }
+        worker
+    }
+
+    /// Its list is empty from now on.
+    pub(super) fn leave(&mut self, worker: usize) {
+        self.workers[worker] = Seat::default();
+        self.load.set(worker, 0);
+    }
+}

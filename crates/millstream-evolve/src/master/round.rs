@@ -1,0 +1,231 @@
+//! A population begins, and a round begins and ends.
+
+use super::cells::Stage;
+use super::roster::Seat;
+use super::{Batch, Master, Outbox};
+use crate::message::{Request, frame};
+use crate::{EvolveError, Token};
+use std::time::Duration;
+
+/// A state of the round, and its children with their outputs as bytes.
+type Told<'a> = (Token, Box<dyn Iterator<Item = (Token, &'a [u8])> + 'a>);
+
+/// A batch that takes less is made larger.
+const SHORTEST_BATCH: u64 = 1_000_000;
+const USUAL_BATCH: u64 = 5;
+const LARGEST_BATCH: u64 = 500;
+
+impl Master {
+    /// Forgets everything and begins with these states, spread over the workers as evenly as can be.
+    pub(crate) fn reset<'a>(
+        &mut self,
+        states: impl IntoIterator<Item = (Token, &'a [u8])>,
+        out: &mut impl Outbox,
+    ) -> Result<(), EvolveError> {
+        self.drop_all(out);
+        self.forget_removals();
+        self.cells.clear();
+        self.oldest = 0;
+        self.alive.clear();
+        self.tasks.clear();
+        self.stranded.clear();
+        for (token, state) in states {
+            let cell = self.cells.add(token, None).ok_or(EvolveError::Unknown(token))?;
+            self.cells.keep_backup(cell, state);
+            self.alive.push(cell);
+        }
+        for (worker, share) in self.shares() {
+            let items = u32::try_from(share.len()).unwrap_or(u32::MAX);
+            let mut message = frame(out.to(worker), &Request::AddStates { items });
+            for cell in &self.alive[share] {
+                let cell = self.cells.at(*cell);
+                cell.home = Some(worker);
+                let state = cell.backup.clone().unwrap_or_default();
+                message.put(&cell.token).put_bytes(&self.cells.backups[state]);
+            }
+            message.end();
+            self.sends_to(worker).adding += 1;
+        }
+        Ok(())
+    }
+
+    /// Which part of the population each worker is to have.
+    fn shares(&self) -> Vec<(usize, std::ops::Range<usize>)> {
+        let here: Vec<_> = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here).collect();
+        let (states, workers) = (self.alive.len(), here.len());
+        let cut = |i: usize| (i * states).checked_div(workers).unwrap_or(0);
+        here.iter().enumerate().map(|(i, (worker, _))| (*worker, cut(i)..cut(i + 1))).collect()
+    }
+
+    fn drop_all(&mut self, out: &mut impl Outbox) {
+        for cell in &self.alive {
+            if let Some(home) = self.cells.at(*cell).home.take() {
+                self.roster.workers[home].drops.push(*cell);
+            }
+        }
+        self.send_drops(out);
+    }
+
+    /// Begins to name the states of a round. The children's states are kept if `backup` or the number of the round says
+    /// so.
+    pub(crate) fn begin(&mut self, round: u64, backup: bool) {
+        self.tasks.clear();
+        self.backup = backup || round.is_multiple_of(self.tuning.backup_every.max(1));
+    }
+
+    /// This state is one of the round's; `input` puts what it is told behind what is there.
+    pub(crate) fn task(
+        &mut self,
+        token: Token,
+        input: impl FnOnce(&mut Vec<u8>) -> Result<(), postcard::Error>,
+    ) -> Result<(), EvolveError> {
+        let alive = |cell: &u32| {
+            let entry = self.cells.get(*cell);
+            *cell >= self.oldest && entry.stage == Stage::Rest && entry.input.is_none()
+        };
+        let cell = self.cells.find(token).filter(alive).ok_or(EvolveError::Unknown(token))?;
+        let start = self.cells.inputs.len();
+        input(&mut self.cells.inputs)?;
+        self.cells.at(cell).input = Some(start..self.cells.inputs.len());
+        self.tasks.push(cell);
+        Ok(())
+    }
+
+    /// All states of the round are named: sends them on their way, and the others away.
+    pub(crate) fn go(&mut self, now: Duration, out: &mut impl Outbox) {
+        for at in 0..self.alive.len() {
+            let cell = self.alive[at];
+            let entry = self.cells.at(cell);
+            if entry.input.is_none()
+                && let Some(home) = entry.home.take()
+            {
+                self.roster.workers[home].drops.push(cell);
+            }
+        }
+        self.send_drops(out);
+        self.alive.clear();
+        self.left = self.tasks.len();
+        self.oldest = u32::try_from(self.cells.cells.len()).unwrap_or(u32::MAX);
+        self.now = now;
+        for seat in &mut self.roster.workers {
+            (seat.heard, seat.answered) = (now, None);
+        }
+        for at in 0..self.tasks.len() {
+            let cell = self.tasks[at];
+            match self.cells.get(cell).home {
+                Some(home) => self.roster.append(&mut self.cells, home, cell),
+                None => self.revive(cell, out),
+            }
+        }
+        for worker in 0..self.roster.workers.len() {
+            self.hand_out(worker, out);
+        }
+        for worker in 0..self.roster.workers.len() {
+            self.seek(worker, out);
+        }
+    }
+
+    pub(super) fn send_drops(&mut self, out: &mut impl Outbox) {
+        for (worker, seat) in self.roster.workers.iter_mut().enumerate().filter(|(_, seat)| !seat.drops.is_empty()) {
+            let items = u32::try_from(seat.drops.len()).unwrap_or(u32::MAX);
+            let mut message = frame(out.to(worker), &Request::RemoveStates { items, give_back: false });
+            for cell in seat.drops.drain(..) {
+                message.put(&self.cells.get(cell).token);
+            }
+            message.end();
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0 && self.stranded.is_empty()
+    }
+
+    /// How many states of the round have not evolved.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Whether every worker has the states that it was sent.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.roster.workers.iter().all(|seat| !seat.here || seat.adding == 0)
+    }
+
+    /// What came of the round, in the order in which its states were named.
+    pub(crate) fn told(&self) -> impl Iterator<Item = Told<'_>> {
+        self.tasks.iter().map(|task| {
+            let parent = self.cells.get(*task);
+            let children = parent.children.clone().map(|child| {
+                let child = self.cells.get(child);
+                (child.token, &self.cells.outputs[child.output.clone()])
+            });
+            (parent.token, Box::new(children) as Box<dyn Iterator<Item = (Token, &[u8])>>)
+        })
+    }
+
+    /// The round is over and has been read: its children are the population.
+    pub(crate) fn settle(&mut self) {
+        self.alive.clear();
+        for task in &self.tasks {
+            self.alive.extend(self.cells.get(*task).children.clone());
+        }
+        self.cells.outputs.clear();
+        if self.backup {
+            self.forget_removals();
+            self.cells.keep_only(&mut self.alive);
+            self.oldest = 0;
+            self.tasks.clear();
+        }
+    }
+
+    /// Cells get other numbers. Answers that are under way give nothing back, since every state has evolved.
+    fn forget_removals(&mut self) {
+        for seat in &mut self.roster.workers {
+            seat.leaving.clear();
+            seat.removals.iter_mut().for_each(|removal| removal.cells = 0);
+        }
+    }
+
+    /// Whoever had nothing to answer has time for an answer from now on.
+    pub(super) fn sends_to(&mut self, worker: usize) -> &mut Seat {
+        let seat = &mut self.roster.workers[worker];
+        if !seat.is_busy() {
+            seat.heard = self.now;
+        }
+        seat
+    }
+
+    /// Hands out as much as the worker should have.
+    pub(super) fn hand_out(&mut self, worker: usize, out: &mut impl Outbox) {
+        let batch = self.batch();
+        loop {
+            let seat = &mut self.roster.workers[worker];
+            let items = batch.min(seat.listed - seat.handed);
+            if !seat.here || seat.handed > batch || items == 0 {
+                return;
+            }
+            if seat.handed == 0 {
+                seat.heard = self.now;
+            }
+            seat.handed_for = seat.answered.take().or(seat.handed_for);
+            self.counts.batches += 1;
+            let items = u32::try_from(items).unwrap_or(u32::MAX);
+            let mut message = frame(out.to(worker), &Request::EvolveStates { items, backup: self.backup });
+            for _ in 0..items {
+                let Some(cell) = self.roster.hand_next(&mut self.cells, worker) else { break };
+                let cell = self.cells.get(cell);
+                message.put(&cell.token).put_bytes(&self.cells.inputs[cell.input.clone().unwrap_or_default()]);
+            }
+            message.end();
+        }
+    }
+
+    fn batch(&self) -> usize {
+        match self.tuning.batch {
+            Batch::Fixed(states) => states.max(1),
+            Batch::Adaptive => {
+                let short = SHORTEST_BATCH.checked_div(self.cost).unwrap_or(USUAL_BATCH);
+                usize::try_from(short.clamp(USUAL_BATCH, LARGEST_BATCH)).unwrap_or(1)
+            }
+        }
+    }
+}

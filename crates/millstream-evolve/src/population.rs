@@ -1,0 +1,323 @@
+use crate::address::Address;
+use crate::evolve::Children;
+use crate::hello::Secret;
+use crate::hub::Hub;
+use crate::master::{Counts, Tuning};
+use crate::received::Received;
+use crate::serve::{LONGEST_MESSAGE, serve};
+use crate::wire::put;
+use crate::{Checkpoint, Evolve, EvolveError, EvolveMany, Histogram, Token};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a population is computed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How the work is dealt out.
+    pub tuning: Tuning,
+    /// What workers that come over a socket must know.
+    pub secret: Secret,
+    /// What such workers are told to work on.
+    pub program: Vec<u8>,
+    /// How long to wait for a worker where there is none.
+    pub join_within: Duration,
+    /// Whether threads keep to a physical core each, siblings left alone.
+    pub pin: bool,
+}
+
+impl Options {
+    /// The usual ones; workers that come over a socket must know this secret.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        Options {
+            tuning: Tuning::default(),
+            secret,
+            program: Vec::new(),
+            join_within: Duration::from_secs(60),
+            pin: false,
+        }
+    }
+}
+
+/// A population on many workers: threads of this process, and whoever joins over a socket. What it tells is what
+/// [`Model`](crate::Model) tells.
+///
+/// The calling thread is the master: all others wait while it is elsewhere. A state, an input or an output takes less than
+/// 256 MiB as bytes; all that one round tells is in memory.
+///
+/// ```
+/// # use millstream_evolve::{Evolve, Random};
+/// # struct Doubles;
+/// # impl Evolve for Doubles {
+/// #     type State = u64;
+/// #     type Input = u64;
+/// #     type Output = u64;
+/// #     fn evolve(&self, n: &u64, times: &u64, _: &mut Random) -> Vec<(u64, u64)> { vec![(n * times, n * times)] }
+/// # }
+/// use millstream_evolve::{EvolveMany, Options, Population, Secret};
+///
+/// let mut population = Population::new(1, Options::new(Secret::new("among us")))?;
+/// population.add_threads(&std::sync::Arc::new(Doubles), 2)?;
+/// let tokens = population.reset_states(vec![1, 2, 3])?;
+/// let told = population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
+/// assert_eq!(told.values().flatten().map(|(_, output)| output).sum::<u64>(), 60);
+/// # Ok::<(), millstream_evolve::EvolveError>(())
+/// ```
+pub struct Population<E: Evolve> {
+    hub: Hub,
+    options: Options,
+    seed: u64,
+    resets: u64,
+    round: u64,
+    broken: bool,
+    keep_all: bool,
+    watch: Option<Watch>,
+    threads: Vec<JoinHandle<()>>,
+    evolve: PhantomData<fn() -> E>,
+}
+
+/// Told now and then, how many states of the round have evolved, and of how many.
+pub type Watch = Box<dyn FnMut(usize, usize) + Send>;
+
+impl<E: Evolve> std::fmt::Debug for Population<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Population").field("round", &self.round).field("workers", &self.workers()).finish()
+    }
+}
+
+impl<E: Evolve> Population<E> {
+    /// A population without states and workers. Its tokens come from this seed.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no `epoll`, or none left.
+    pub fn new(seed: u64, options: Options) -> Result<Self, EvolveError> {
+        let fits =
+            Box::new(|bytes: &[u8], state: bool| if state { is::<E::State>(bytes) } else { is::<E::Output>(bytes) });
+        let hub = Hub::new(options.tuning.clone(), options.secret.clone(), options.program.clone(), fits)?;
+        Ok(Population {
+            hub,
+            options,
+            seed,
+            resets: 0,
+            round: 0,
+            broken: false,
+            keep_all: false,
+            watch: None,
+            threads: Vec::new(),
+            evolve: PhantomData,
+        })
+    }
+
+    /// So many more workers, each a thread of this process.
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread, or no sockets.
+    pub fn add_threads(&mut self, evolve: &Arc<E>, workers: usize) -> Result<(), EvolveError> {
+        for _ in 0..workers {
+            let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));
+            let (pin, index) = (self.options.pin, self.threads.len());
+            let run = move || {
+                if pin {
+                    // A worker that cannot be pinned works all the same.
+                    let _ = millstream_exec::pin_to_physical_core(index);
+                }
+                let here = Address::Tcp("this process".to_owned());
+                // It ends when the population does, which is no error; an encoding that fails is the master's to tell.
+                let _ = serve(socket, Received::new(LONGEST_MESSAGE), &here, &*evolve);
+            };
+            let thread = std::thread::Builder::new().name(format!("evolve {index}")).spawn(run);
+            self.threads.push(thread.map_err(EvolveError::io("a worker's thread"))?);
+        }
+        Ok(())
+    }
+
+    /// Lets workers join at an address: [`connect`](crate::connect) is their side. Gives the address, with the port that
+    /// the system chose if it was 0.
+    ///
+    /// # Errors
+    ///
+    /// Where the address is taken, or none of this machine.
+    pub fn listen(&mut self, address: &Address) -> Result<Address, EvolveError> {
+        self.hub.listen(address)
+    }
+
+    /// Waits until so many workers are there.
+    ///
+    /// # Errors
+    ///
+    /// Where that takes longer than [`Options::join_within`].
+    pub fn wait_for(&mut self, workers: usize) -> Result<(), EvolveError> {
+        let until = self.hub.now() + self.options.join_within;
+        while self.workers() < workers {
+            if self.hub.now() > until {
+                return Err(self.nobody());
+            }
+            self.hub.turn(Duration::from_millis(100))?;
+        }
+        Ok(())
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.hub.master.workers()
+    }
+
+    /// What has happened until now.
+    pub fn counts(&self) -> Counts {
+        self.hub.master.counts()
+    }
+
+    /// How long it took from a worker's answer to the next request for it, at the master: from when the answer was seen to
+    /// when the request was written.
+    pub fn latency(&self) -> &Histogram {
+        self.hub.master.latency()
+    }
+
+    /// Begins to measure afresh.
+    pub fn forget_latency(&mut self) {
+        self.hub.master.forget_latency();
+    }
+
+    /// Of each worker that is there: how long it has worked and waited, as it says, and how many states it has evolved.
+    pub fn spent(&self) -> Vec<(usize, Duration, Duration, u64)> {
+        self.hub.master.spent().collect()
+    }
+
+    /// Somebody to be told how far a round is, several times a second while something happens.
+    pub fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
+    }
+
+    /// Whether the master keeps all states in every round, so that `checkpoint` has them.
+    pub fn keep_all(&mut self, keep: bool) {
+        self.keep_all = keep;
+    }
+
+    /// How many rounds have been.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// The population as it is, and a note.
+    ///
+    /// # Errors
+    ///
+    /// Where the last round did not keep all states: see [`keep_all`](Population::keep_all).
+    pub fn checkpoint(&self, note: Vec<u8>) -> Result<Checkpoint, EvolveError> {
+        let kept = self.hub.master.kept();
+        let kept = kept.ok_or_else(|| EvolveError::Checkpoint("the last round's states were not kept".to_owned()))?;
+        let states = kept.into_iter().map(|(token, state)| (token, state.to_vec())).collect();
+        Ok(Checkpoint { round: self.round, resets: self.resets, states, note })
+    }
+
+    /// Goes on from a checkpoint: the tokens are those of the population then.
+    ///
+    /// # Errors
+    ///
+    /// As [`reset_states`](EvolveMany::reset_states).
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<Vec<Token>, EvolveError> {
+        (self.round, self.resets) = (checkpoint.round, checkpoint.resets);
+        let states: Vec<_> = checkpoint.states.iter().map(|(token, state)| (*token, state.as_slice())).collect();
+        self.spread(&states)?;
+        Ok(states.into_iter().map(|(token, _)| token).collect())
+    }
+
+    fn spread(&mut self, states: &[(Token, &[u8])]) -> Result<(), EvolveError> {
+        if self.broken {
+            return Err(EvolveError::Broken);
+        }
+        self.wait_for(1)?;
+        self.hub.reset(states)?;
+        while !self.hub.master.has_settled() {
+            self.hub.turn(Duration::from_millis(100))?;
+        }
+        Ok(())
+    }
+
+    fn nobody(&self) -> EvolveError {
+        EvolveError::NoWorkers(self.options.join_within.as_secs(), self.hub.last_lost.clone())
+    }
+
+    /// Until all states of the round have evolved.
+    fn run_round(&mut self, states: usize) -> Result<(), EvolveError> {
+        let mut alone = None;
+        self.hub.go();
+        while !self.hub.master.is_done() {
+            if let Some(failure) = self.hub.master.failure() {
+                return Err(failure);
+            }
+            let now = self.hub.now();
+            match (self.workers(), alone) {
+                (0, None) => alone = Some(now),
+                (0, Some(since)) if now - since > self.options.join_within => return Err(self.nobody()),
+                (0, _) => (),
+                _ => alone = None,
+            }
+            self.hub.turn(Duration::from_millis(100))?;
+            if let Some(watch) = &mut self.watch {
+                watch(states - self.hub.master.left(), states);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Evolve> EvolveMany<E> for Population<E> {
+    fn reset_states(&mut self, states: Vec<E::State>) -> Result<Vec<Token>, EvolveError> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(states.len()));
+        for state in &states {
+            put(&mut bytes, state)?;
+            ends.push(bytes.len());
+        }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let named = (0..)
+            .zip(starts.zip(&ends))
+            .map(|(index, (start, end))| (Token::root(self.seed, self.resets, index), &bytes[start..*end]));
+        let named: Vec<_> = named.collect();
+        self.resets += 1;
+        self.spread(&named)?;
+        Ok(named.into_iter().map(|(token, _)| token).collect())
+    }
+
+    fn evolve_many(&mut self, inputs: BTreeMap<Token, E::Input>) -> Result<Children<E::Output>, EvolveError> {
+        if self.broken {
+            return Err(EvolveError::Broken);
+        }
+        self.broken = true;
+        self.round += 1;
+        self.hub.master.begin(self.round, self.keep_all);
+        for (token, input) in &inputs {
+            self.hub.master.task(*token, |out| put(out, input))?;
+        }
+        self.run_round(inputs.len())?;
+        let mut told = BTreeMap::new();
+        for (token, children) in self.hub.master.told() {
+            let output = |(child, bytes)| Ok((child, postcard::from_bytes(bytes)?));
+            told.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
+        }
+        self.hub.master.settle();
+        self.broken = false;
+        Ok(told)
+    }
+}
+
+impl<E: Evolve> Drop for Population<E> {
+    fn drop(&mut self) {
+        self.hub.end();
+        for thread in self.threads.drain(..) {
+            // Its panics were caught where states are evolved.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether these bytes are a value, the whole of it.
+fn is<T: DeserializeOwned>(bytes: &[u8]) -> bool {
+    postcard::take_from_bytes::<T>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
+}

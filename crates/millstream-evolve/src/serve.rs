@@ -1,0 +1,221 @@
+//! A worker's threads: one that evolves states, and one that takes messages in meanwhile, so that states can be taken away
+//! while another one is being evolved.
+
+use crate::address::{Address, Socket};
+use crate::hello::{self, Secret};
+use crate::received::Received;
+use crate::{Evolve, Violation, Worker};
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The master may send as much at once.
+pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
+
+/// Why a worker has ended before its master said so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// There is nobody at the address.
+    #[error("cannot reach the master at {0}: {1}")]
+    Unreachable(Address, #[source] io::Error),
+    /// Either of the two would not have the other, or one of them talks rubbish.
+    #[error("the master at {0}: {1}")]
+    Refused(Address, #[source] Violation),
+    /// The connection has ended. The master computes what is lost on other workers, if it lives.
+    #[error("the master at {at} is gone ({why}), so this worker ends; it had {states} states")]
+    MasterGone {
+        /// Where it was.
+        at: Address,
+        /// What the system says.
+        why: String,
+        /// How many states were here.
+        states: usize,
+    },
+    /// A state, or an output, could not be written as bytes.
+    #[error("a state, input or output does not survive encoding: {0}")]
+    Encoding(#[from] postcard::Error),
+}
+
+/// A master that has accepted this worker.
+#[derive(Debug)]
+pub struct Accepted {
+    socket: Socket,
+    received: Received,
+    at: Address,
+    program: Vec<u8>,
+}
+
+impl Accepted {
+    /// What the master wants to be worked on, as it said at the beginning.
+    #[must_use]
+    pub fn program(&self) -> &[u8] {
+        &self.program
+    }
+
+    /// Works until the master needs nobody any more.
+    ///
+    /// # Errors
+    ///
+    /// Where the master is gone, or says what no master says.
+    pub fn serve<E: Evolve>(self, evolve: &E) -> Result<(), ServeError> {
+        serve(self.socket, self.received, &self.at, evolve)
+    }
+}
+
+/// Goes to a master, and shows that the secret is known.
+///
+/// # Errors
+///
+/// Where nobody is there, or either of the two does not know the secret, or speaks another version.
+pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
+    let unreachable = |error| ServeError::Unreachable(address.clone(), error);
+    let refused = |violation| ServeError::Refused(address.clone(), violation);
+    let mut socket = Socket::connect(address).map_err(unreachable)?;
+    let mut received = Received::new(LONGEST_MESSAGE);
+    let (nonce, mut out) = (hello::nonce().map_err(unreachable)?, Vec::new());
+    let greeting = message(&mut socket, &mut received).map_err(unreachable)?;
+    let asked = hello::answer(&greeting, secret, nonce, &mut out).map_err(refused)?;
+    socket.write_all(&out).map_err(unreachable)?;
+    let verdict = message(&mut socket, &mut received).map_err(unreachable)?;
+    let program = hello::accept(&verdict, secret, &asked, &nonce).map_err(refused)?;
+    Ok(Accepted { socket, received, at: address.clone(), program })
+}
+
+fn message(socket: &mut Socket, received: &mut Received) -> io::Result<Vec<u8>> {
+    loop {
+        if let Some(body) = received.next().map_err(io::Error::other)? {
+            return Ok(body.to_vec());
+        }
+        if received.read(socket)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
+        }
+    }
+}
+
+struct Shared<E: Evolve> {
+    worker: Worker<E>,
+    out: Vec<u8>,
+    socket: Socket,
+    /// Set once there is nothing more to do.
+    ended: Option<Result<(), End>>,
+}
+
+enum End {
+    Gone(String),
+    Violation(Violation),
+}
+
+impl<E: Evolve> Shared<E> {
+    /// Sends what is to be sent. The master always reads, so this does not wait for long.
+    fn send(&mut self) {
+        if self.out.is_empty() {
+            return;
+        }
+        if let Err(error) = self.socket.write_all(&self.out) {
+            self.ended.get_or_insert(Err(End::Gone(error.to_string())));
+        }
+        self.out.clear();
+    }
+}
+
+pub(crate) fn serve<E: Evolve>(
+    socket: Socket,
+    mut received: Received,
+    at: &Address,
+    evolve: &E,
+) -> Result<(), ServeError> {
+    let began = Instant::now();
+    let mut reading = socket.another().map_err(|error| ServeError::Unreachable(at.clone(), error))?;
+    let closing = socket.another().map_err(|error| ServeError::Unreachable(at.clone(), error))?;
+    let worker = Worker::new(Duration::ZERO);
+    let shared = Mutex::new(Shared { worker, out: Vec::new(), socket, ended: None });
+    let changed = Condvar::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let end = listen(&mut reading, &mut received, &shared, &changed);
+            lock(&shared).ended.get_or_insert(end);
+            changed.notify_one();
+        });
+        let worked = work(evolve, &shared, &changed, began);
+        // The other thread sits in a read.
+        closing.close();
+        worked
+    })?;
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match shared.ended {
+        Some(Err(End::Gone(why))) => {
+            Err(ServeError::MasterGone { at: at.clone(), why, states: shared.worker.states() })
+        }
+        Some(Err(End::Violation(violation))) => Err(ServeError::Refused(at.clone(), violation)),
+        Some(Ok(())) | None => Ok(()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes messages in until there are no more.
+fn listen<E: Evolve>(
+    socket: &mut Socket,
+    received: &mut Received,
+    shared: &Mutex<Shared<E>>,
+    changed: &Condvar,
+) -> Result<(), End> {
+    loop {
+        let mut guard = lock(shared);
+        let Shared { worker, out, .. } = &mut *guard;
+        while let Some(message) = received.next().map_err(End::Violation)? {
+            if !worker.receive(message, out).map_err(End::Violation)? {
+                return Ok(());
+            }
+        }
+        guard.send();
+        drop(guard);
+        changed.notify_one();
+        match received.read(socket) {
+            Ok(0) => return Err(End::Gone("the connection was closed".to_owned())),
+            Ok(_) => (),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(End::Gone(error.to_string())),
+        }
+    }
+}
+
+/// Evolves states until there is nothing more to do.
+fn work<E: Evolve>(
+    evolve: &E,
+    shared: &Mutex<Shared<E>>,
+    changed: &Condvar,
+    began: Instant,
+) -> Result<(), postcard::Error> {
+    let mut guard = lock(shared);
+    while guard.ended.is_none() {
+        let Shared { worker, out, .. } = &mut *guard;
+        let job = worker.start(began.elapsed(), out);
+        guard.send();
+        let Some(job) = job else {
+            if guard.ended.is_none() {
+                guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            }
+            continue;
+        };
+        drop(guard);
+        let children = catch_unwind(AssertUnwindSafe(|| job.run(evolve)));
+        guard = lock(shared);
+        let Shared { worker, out, .. } = &mut *guard;
+        match children {
+            Ok(children) => worker.finish(&job, children, began.elapsed(), out)?,
+            Err(panic) => worker.fail(&job, &said(panic.as_ref()), out),
+        }
+        guard.send();
+    }
+    Ok(())
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
+}

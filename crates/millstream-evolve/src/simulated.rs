@@ -1,0 +1,375 @@
+//! Master and workers under random schedules, in simulated time: messages take their time, workers die, hang, talk rubbish
+//! and join, and the result is the model's.
+
+use crate::evolve::Children;
+use crate::master::{Counts, Master, Outbox, Tuning};
+use crate::wire::{first_frame, put};
+use crate::{Evolve, EvolveError, EvolveMany, Job, Model, Random, Token, Worker};
+use rand::{Rng, SeedableRng};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+mod makespans;
+mod schedules;
+
+/// States are how long they take on average, in microseconds, and a number that is mixed with the state's random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Uneven;
+
+impl Evolve for Uneven {
+    type State = (u64, u64);
+    type Input = u64;
+    type Output = u64;
+
+    fn evolve(&self, state: &(u64, u64), input: &u64, random: &mut Random) -> Vec<((u64, u64), u64)> {
+        // One child on average, and now and then none or many.
+        let children = [0, 0, 1, 1, 1, 1, 1, 3][random.random_range(0..8)];
+        (0..children)
+            .map(|_| {
+                let mixed = state.1.rotate_left(7) ^ input ^ random.random::<u64>();
+                ((state.0, mixed), mixed.wrapping_mul(3))
+            })
+            .collect()
+    }
+}
+
+/// What goes wrong, each once in so many messages that a worker gets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trouble {
+    pub(crate) deaths: Option<u32>,
+    pub(crate) hangs: Option<u32>,
+    pub(crate) rubbish: Option<u32>,
+    pub(crate) joins: Option<u32>,
+}
+
+/// What happens at a time.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// Bytes of the master arrive at the worker that sits here.
+    ToWorker(usize, u64, Vec<u8>),
+    ToMaster(usize, u64, Vec<u8>),
+    Finished(usize, u64),
+    /// The master hears that a connection has ended.
+    Gone(usize, u64),
+    Look,
+}
+
+/// How long a state takes, in microseconds.
+fn cost(job: &Job<Uneven>) -> u64 {
+    job.state().0 * (job.state().1 % 17) / 8
+}
+
+/// By worker, what the master wants to send; and to whom it wants to send something.
+#[derive(Debug, Default)]
+struct Post(Vec<Vec<u8>>, Vec<usize>);
+
+impl Outbox for Post {
+    fn to(&mut self, worker: usize) -> &mut Vec<u8> {
+        if worker >= self.0.len() {
+            self.0.resize(worker + 1, Vec::new());
+        }
+        self.1.push(worker);
+        &mut self.0[worker]
+    }
+}
+
+struct Simulated {
+    /// Differs from that of whoever sat here before.
+    life: u64,
+    worker: Worker<Uneven>,
+    job: Option<Job<Uneven>>,
+    received: Vec<u8>,
+    /// What the master has received of it, and not taken.
+    told: Vec<u8>,
+    hangs: bool,
+    /// When the last bytes to and from it arrive: later ones do not overtake them.
+    last: [Duration; 2],
+}
+
+pub(crate) struct Simulation {
+    master: Master,
+    post: Post,
+    workers: Vec<Option<Simulated>>,
+    events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
+    now: Duration,
+    number: u64,
+    random: Random,
+    trouble: Trouble,
+    delay: Duration,
+    round: u64,
+    resets: u64,
+    looks: u64,
+}
+
+/// How often somebody looks whether a worker hangs.
+const LOOK: Duration = Duration::from_secs(10);
+
+impl Simulation {
+    pub(crate) fn new(tuning: Tuning, workers: usize, seed: u64, delay: Duration, trouble: Trouble) -> Self {
+        let mut simulation = Simulation {
+            master: Master::new(tuning),
+            post: Post::default(),
+            workers: Vec::new(),
+            events: BinaryHeap::new(),
+            now: Duration::ZERO,
+            number: 0,
+            random: Random::seed_from_u64(seed),
+            trouble,
+            delay,
+            round: 0,
+            resets: 0,
+            looks: 0,
+        };
+        simulation.at(LOOK, Event::Look);
+        (0..workers).for_each(|_| simulation.join());
+        simulation
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.master.counts()
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// How many states each worker has.
+    pub(crate) fn states(&self) -> Vec<usize> {
+        self.workers.iter().flatten().map(|one| one.worker.states()).collect()
+    }
+
+    fn join(&mut self) {
+        let seat = self.master.seat(self.now);
+        self.number += 1;
+        let one = Simulated {
+            life: self.number,
+            worker: Worker::new(self.now),
+            job: None,
+            received: Vec::new(),
+            told: Vec::new(),
+            hangs: false,
+            last: [self.now; 2],
+        };
+        if seat == self.workers.len() {
+            self.workers.push(Some(one))
+        } else {
+            self.workers[seat] = Some(one)
+        }
+        self.post.to(seat).clear();
+        self.master.join(seat, &mut self.post);
+        self.send();
+    }
+
+    fn at(&mut self, after: Duration, event: Event) {
+        self.number += 1;
+        self.events.push(Reverse((self.now + after, self.number, event)));
+    }
+
+    /// In pieces that arrive in their order.
+    fn travel(&mut self, worker: usize, bytes: &[u8], to_worker: bool) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(self.random.random_range(1..=rest.len()));
+            rest = behind;
+            let delay = self.delay.mul_f64(self.random.random_range(0.5..1.5));
+            let Some(one) = self.workers[worker].as_mut() else { return };
+            let arrives = (self.now + delay).max(one.last[usize::from(to_worker)]);
+            one.last[usize::from(to_worker)] = arrives;
+            let (life, piece) = (one.life, piece.to_vec());
+            let event =
+                if to_worker { Event::ToWorker(worker, life, piece) } else { Event::ToMaster(worker, life, piece) };
+            let after = arrives - self.now;
+            self.at(after, event);
+        }
+    }
+
+    fn send(&mut self) {
+        while let Some(worker) = self.post.1.pop() {
+            let bytes = std::mem::take(&mut self.post.0[worker]);
+            self.travel(worker, &bytes, true);
+            self.master.written(worker, self.now);
+        }
+    }
+
+    fn chance(&mut self, one_in: Option<u32>) -> bool {
+        one_in.is_some_and(|one_in| self.random.random_range(0..one_in) == 0)
+    }
+
+    fn step(&mut self) {
+        let Reverse((now, _, event)) = self.events.pop().expect("something is under way while a round is not done");
+        self.now = now;
+        let lives = |workers: &[Option<Simulated>], worker: usize, life: u64| {
+            workers[worker].as_ref().is_some_and(|one| one.life == life)
+        };
+        match event {
+            Event::ToWorker(worker, life, bytes) if lives(&self.workers, worker, life) => self.hears(worker, &bytes),
+            Event::Finished(worker, life) if lives(&self.workers, worker, life) => {
+                let one = self.workers[worker].as_mut().expect("it lives");
+                let mut out = Vec::new();
+                let job = one.job.take().expect("a job is under way");
+                one.worker.finish(&job, job.run(&Uneven), now, &mut out).unwrap();
+                self.travel(worker, &out, false);
+                self.begins(worker);
+            }
+            Event::ToMaster(worker, life, bytes) if lives(&self.workers, worker, life) => self.told(worker, &bytes),
+            Event::Gone(worker, life) if lives(&self.workers, worker, life) => self.lose(worker),
+            Event::Look => {
+                while let Some(worker) = self.master.overdue(now) {
+                    self.lose(worker);
+                }
+                self.looks += 1;
+                assert!(self.looks < 10_000, "a round does not end");
+                self.at(LOOK, Event::Look);
+            }
+            _ => (),
+        }
+        self.send();
+    }
+
+    fn hears(&mut self, worker: usize, bytes: &[u8]) {
+        if self.chance(self.trouble.joins) && self.workers.len() < 150 {
+            self.join();
+        }
+        let life = self.workers[worker].as_ref().map_or(0, |one| one.life);
+        if self.chance(self.trouble.deaths) {
+            let delay = self.delay;
+            // It says nothing any more, and some time later the master knows.
+            self.workers[worker].as_mut().expect("it lives").hangs = true;
+            self.at(delay, Event::Gone(worker, life));
+        }
+        if self.chance(self.trouble.hangs) {
+            self.workers[worker].as_mut().expect("it lives").hangs = true;
+        }
+        if self.chance(self.trouble.rubbish) {
+            let rubbish: Vec<u8> = (0..self.random.random_range(1..40)).map(|_| self.random.random()).collect();
+            self.travel(worker, &[&[rubbish.len() as u8, 0, 0, 0], &rubbish[..]].concat(), false);
+        }
+        let one = self.workers[worker].as_mut().expect("it lives");
+        if one.hangs {
+            return;
+        }
+        one.received.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        while let Some((body, length)) = first_frame(&one.received, 1 << 20).expect("the master writes frames") {
+            assert!(one.worker.receive(body, &mut out).expect("the master writes messages"));
+            one.received.drain(..length);
+        }
+        self.travel(worker, &out, false);
+        self.begins(worker);
+    }
+
+    fn begins(&mut self, worker: usize) {
+        let one = self.workers[worker].as_mut().expect("it lives");
+        if one.job.is_some() || one.hangs {
+            return;
+        }
+        let mut out = Vec::new();
+        one.job = one.worker.start(self.now, &mut out);
+        let takes = one.job.as_ref().map(|job| Duration::from_micros(cost(job)));
+        let life = one.life;
+        self.travel(worker, &out, false);
+        if let Some(takes) = takes {
+            self.at(takes, Event::Finished(worker, life));
+        }
+    }
+
+    fn told(&mut self, worker: usize, bytes: &[u8]) {
+        let one = self.workers[worker].as_mut().expect("it lives");
+        one.told.extend_from_slice(bytes);
+        let mut told = std::mem::take(&mut one.told);
+        let fits = |bytes: &[u8], state: bool| {
+            let whole = |rest: &[u8]| rest.is_empty();
+            if state {
+                postcard::take_from_bytes::<(u64, u64)>(bytes).is_ok_and(|(_, rest)| whole(rest))
+            } else {
+                postcard::take_from_bytes::<u64>(bytes).is_ok_and(|(_, rest)| whole(rest))
+            }
+        };
+        loop {
+            let taken = match first_frame(&told, 1 << 20) {
+                Ok(None) => break,
+                Ok(Some((body, length))) => {
+                    self.master.receive(worker, body, self.now, &fits, &mut self.post).map(|()| length)
+                }
+                Err(violation) => Err(violation),
+            };
+            match taken {
+                Ok(length) => drop(told.drain(..length)),
+                Err(_) => return self.lose(worker),
+            }
+        }
+        self.workers[worker].as_mut().expect("it lives").told = told;
+    }
+
+    fn lose(&mut self, worker: usize) {
+        self.workers[worker] = None;
+        self.post.to(worker).clear();
+        self.master.lost(worker, &mut self.post);
+        self.join();
+    }
+}
+
+impl EvolveMany<Uneven> for Simulation {
+    fn reset_states(&mut self, states: Vec<(u64, u64)>) -> Result<Vec<Token>, EvolveError> {
+        let mut bytes = Vec::new();
+        let mut encoded = Vec::new();
+        for (state, index) in states.iter().zip(0..) {
+            let start = bytes.len();
+            put(&mut bytes, state)?;
+            encoded.push((Token::root(0, self.resets, index), start..bytes.len()));
+        }
+        self.resets += 1;
+        let tokens = encoded.iter().map(|(token, _)| *token).collect();
+        let states = encoded.into_iter().map(|(token, range)| (token, &bytes[range]));
+        self.master.reset(states, &mut self.post)?;
+        self.send();
+        while !self.master.has_settled() {
+            self.step();
+        }
+        Ok(tokens)
+    }
+
+    fn evolve_many(&mut self, inputs: BTreeMap<Token, u64>) -> Result<Children<u64>, EvolveError> {
+        self.round += 1;
+        self.master.begin(self.round, false);
+        for (token, input) in inputs {
+            self.master.task(token, |out| put(out, &input))?;
+        }
+        self.master.go(self.now, &mut self.post);
+        self.send();
+        while !self.master.is_done() {
+            self.step();
+            if let Some(failure) = self.master.failure() {
+                return Err(failure);
+            }
+        }
+        let number = |bytes: &[u8]| postcard::from_bytes(bytes).expect("a number");
+        let children = self
+            .master
+            .told()
+            .map(|(token, children)| (token, children.map(|(child, output)| (child, number(output))).collect()));
+        let children = children.collect();
+        self.master.settle();
+        Ok(children)
+    }
+}
+
+/// Some rounds of a population, in which each time some states are left out: everything that is told.
+pub(crate) fn rounds(many: &mut impl EvolveMany<Uneven>, states: u64, cost: u64, rounds: u64) -> Vec<Children<u64>> {
+    let states = (0..states).map(|state| (cost, state)).collect();
+    let mut tokens = many.reset_states(states).unwrap();
+    (0..rounds)
+        .map(|round| {
+            let named = tokens.iter().filter(|token| token.bytes()[0] % 8 != 0);
+            let told = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
+            tokens = told.values().flatten().map(|(token, _)| *token).collect();
+            told
+        })
+        .collect()
+}
+
+/// The same on the model.
+pub(crate) fn modelled(states: u64, cost: u64, number: u64) -> Vec<Children<u64>> {
+    rounds(&mut Model::new(Uneven, 0), states, cost, number)
+}

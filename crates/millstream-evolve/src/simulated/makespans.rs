@@ -1,0 +1,68 @@
+use super::{Simulation, Trouble};
+use crate::{EvolveMany, Token, Tuning};
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_micros(100);
+
+/// How long one round takes in which the states cost so many milliseconds, in simulated time.
+fn makespan(costs: &[u64], workers: usize, tuning: Tuning) -> Duration {
+    let mut simulation = Simulation::new(tuning, workers, 1, DELAY, Trouble::default());
+    let states = costs.iter().map(|cost| (cost * 1000, 8)).collect();
+    let tokens: Vec<Token> = simulation.reset_states(states).unwrap();
+    let began = simulation.now();
+    simulation.evolve_many(tokens.into_iter().map(|token| (token, 0)).collect()).unwrap();
+    simulation.now() - began
+}
+
+/// What the next free worker taking the next state comes to.
+fn free_scheduler(costs: &[u64], workers: usize) -> Duration {
+    let mut free = vec![0; workers];
+    for cost in costs {
+        let next = (0..workers).min_by_key(|worker| free[*worker]).unwrap();
+        free[next] += cost;
+    }
+    Duration::from_millis(free.into_iter().max().unwrap())
+}
+
+/// The article's ten states, of which one takes ten times as long, ten times shorter.
+#[test]
+fn one_long_state_and_nine_short_ones_on_two_workers() {
+    for long in 0..10 {
+        let mut costs = [100; 10];
+        costs[long] = 1000;
+        let took = makespan(&costs, 2, Tuning::default());
+        // States are taken in the order of their tokens.
+        let token = |state: usize| Token::root(0, 0, state as u64);
+        let first_on_its_worker = (long / 5 * 5..long / 5 * 5 + 5).all(|state| token(long) <= token(state));
+        let most = if first_on_its_worker { 1050 } else { 1450 };
+        assert!(took <= Duration::from_millis(most), "the long one at {long}: {took:?}");
+    }
+    let naive =
+        makespan(&[1000, 100, 100, 100, 100, 100, 100, 100, 100, 100], 2, Tuning { steal: false, ..Tuning::default() });
+    assert!(naive >= Duration::from_millis(1400), "{naive:?}");
+}
+
+#[test]
+fn uneven_states_are_nearly_as_fast_as_without_any_messages() {
+    use rand::Rng;
+    let mut random = Token::root(5, 5, 5).random();
+    let even = vec![30; 2000];
+    let uneven = (0..2000).map(|_| random.random_range(1..60)).collect();
+    let very_uneven = (0..2000).map(|_| (-30.0 * random.random::<f64>().ln()) as u64).collect();
+    for (what, costs, bound) in [("even", even, 0.93), ("uneven", uneven, 0.9), ("very uneven", very_uneven, 0.9)] {
+        let (ours, free) = (makespan(&costs, 450, Tuning::default()), free_scheduler(&costs, 450));
+        let efficiency = free.as_secs_f64() / ours.as_secs_f64();
+        assert!(efficiency >= bound, "{what}: {ours:?}, without messages {free:?}: {efficiency:.3}");
+    }
+}
+
+#[test]
+fn any_batch_ends_in_good_time() {
+    let costs: Vec<u64> = (0..400).map(|i| 1 + (i * 7919) % 40).collect();
+    let free = free_scheduler(&costs, 20);
+    for batch in [1, 2, 5, 20, 100] {
+        let tuning = Tuning { batch: crate::Batch::Fixed(batch), ..Tuning::default() };
+        let took = makespan(&costs, 20, tuning);
+        assert!(took <= free.mul_f64(1.15), "batches of {batch}: {took:?}, without messages {free:?}");
+    }
+}

@@ -1,0 +1,107 @@
+use super::{Simulation, Trouble, modelled, rounds};
+use crate::{Batch, Tuning};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn tuning() -> impl Strategy<Value = Tuning> {
+    let batch = prop_oneof![(1..8_usize).prop_map(Batch::Fixed), Just(Batch::Adaptive)];
+    (batch, any::<bool>(), 1..6_u64).prop_map(|(batch, steal, backup_every)| Tuning {
+        batch,
+        steal,
+        backup_every,
+        ..Tuning::default()
+    })
+}
+
+fn trouble() -> impl Strategy<Value = Trouble> {
+    let now_and_then = || prop_oneof![Just(None), (40..400_u32).prop_map(Some)];
+    (now_and_then(), now_and_then(), now_and_then(), now_and_then())
+        .prop_map(|(deaths, hangs, rubbish, joins)| Trouble { deaths, hangs, rubbish, joins })
+}
+
+proptest! {
+    #[test]
+    fn every_schedule_gives_the_models_result(
+        tuning in tuning(),
+        workers in prop_oneof![Just(1), Just(2), 3..20_usize, Just(100)],
+        states in 0..60_u64,
+        cost in prop_oneof![Just(20), Just(3_000)],
+        number in 1..10_u64,
+        delay in 1..3_000_u64,
+        seed in any::<u64>(),
+        trouble in trouble(),
+    ) {
+        let delay = Duration::from_micros(delay);
+        let mut simulation = Simulation::new(tuning, workers, seed, delay, trouble);
+        prop_assert_eq!(rounds(&mut simulation, states, cost, number), modelled(states, cost, number));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_population_can_begin_anew(seed in any::<u64>()) {
+        let trouble = Trouble { deaths: Some(60), ..Trouble::default() };
+        let mut simulation = Simulation::new(Tuning::default(), 5, seed, Duration::from_micros(200), trouble);
+        let mut model = crate::Model::new(super::Uneven, 0);
+        for number in [3, 0, 5] {
+            prop_assert_eq!(rounds(&mut simulation, 30, 500, number), rounds(&mut model, 30, 500, number));
+        }
+    }
+}
+
+/// As many rounds as a filter has, on one worker and on a hundred.
+#[test]
+fn tens_of_rounds_are_the_same_for_1_2_and_100_workers() {
+    let expected = modelled(300, 300, 80);
+    for workers in [1, 2, 100] {
+        let quiet = Trouble::default();
+        let mut simulation = Simulation::new(Tuning::default(), workers, 1, Duration::from_micros(50), quiet);
+        assert_eq!(rounds(&mut simulation, 300, 300, 80), expected, "{workers} workers");
+        assert_eq!(simulation.counts().again, 0);
+    }
+}
+
+#[test]
+fn what_was_lost_is_computed_again_from_the_last_rounds_parents() {
+    let trouble = Trouble { deaths: Some(100), ..Trouble::default() };
+    let every_round = Tuning { backup_every: 1, ..Tuning::default() };
+    let mut simulation = Simulation::new(every_round, 10, 3, Duration::from_micros(50), trouble);
+    assert_eq!(rounds(&mut simulation, 200, 300, 20), modelled(200, 300, 20));
+    let counts = simulation.counts();
+    assert!(counts.lost > 10, "{counts:?}");
+    // What was kept in the last round is sent again, and nothing before it is evolved.
+    assert_eq!(counts.again, 0, "{counts:?}");
+    let rarely = Tuning { backup_every: 7, ..Tuning::default() };
+    let mut simulation = Simulation::new(rarely, 10, 3, Duration::from_micros(50), trouble);
+    assert_eq!(rounds(&mut simulation, 200, 300, 20), modelled(200, 300, 20));
+    assert!(simulation.counts().again > 0);
+}
+
+#[test]
+fn states_are_spread_as_evenly_as_can_be() {
+    use crate::EvolveMany;
+    for (states, workers) in [(0, 3), (2, 3), (10, 3), (2000, 450)] {
+        let mut simulation =
+            Simulation::new(Tuning::default(), workers, 1, Duration::from_micros(50), Trouble::default());
+        let tokens = simulation.reset_states(vec![(1, 1); states]).unwrap();
+        assert_eq!(tokens.len(), states);
+        let counts = simulation.states();
+        assert_eq!(counts.iter().sum::<usize>(), states);
+        assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_token_of_nobody_is_refused() {
+    use crate::{EvolveError, EvolveMany, Token};
+    let mut simulation = Simulation::new(Tuning::default(), 2, 1, Duration::from_micros(50), Trouble::default());
+    let tokens = simulation.reset_states(vec![(1, 1); 20]).unwrap();
+    let told = simulation.evolve_many(tokens.iter().map(|token| (*token, 0)).collect()).unwrap();
+    assert!(told.values().any(|children| !children.is_empty()));
+    for of_nobody in [tokens[0], Token::root(9, 9, 9)] {
+        let refused = simulation.evolve_many([(of_nobody, 0)].into());
+        assert!(matches!(refused, Err(EvolveError::Unknown(token)) if token == of_nobody), "{refused:?}");
+    }
+}

@@ -1,0 +1,208 @@
+//! The worker, without sockets, threads or clocks: messages and the time go in, messages come out, and somebody else
+//! calls `evolve` in between.
+
+use crate::message::{Answer, Request, Spent, frame, micros};
+use crate::token::ByToken;
+use crate::wire::{Body, Frame, put, put_as_bytes};
+use crate::{Evolve, Token, Violation};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A state for which its batch is answered before the batch is done, since the master should know how far it is.
+const LONG: Duration = Duration::from_millis(2);
+
+/// A worker's states, and what is asked of them.
+#[derive(Debug)]
+pub struct Worker<E: Evolve> {
+    states: ByToken<E::State>,
+    asked: VecDeque<Asked<E::Input>>,
+    /// The items of the answer that is being put together.
+    items: Vec<u8>,
+    count: u32,
+    /// When the first of these began.
+    batch_began: Option<Duration>,
+    scratch: Vec<u8>,
+    spent: Spent,
+    /// Since when there is nothing to do, or something is being done.
+    since: Duration,
+}
+
+#[derive(Debug)]
+struct Asked<I> {
+    token: Token,
+    input: I,
+    backup: bool,
+    last_of_batch: bool,
+}
+
+/// A state that is to evolve. Nobody else has it meanwhile.
+#[derive(Debug)]
+pub struct Job<E: Evolve> {
+    token: Token,
+    state: E::State,
+    input: E::Input,
+    backup: bool,
+    last_of_batch: bool,
+    began: Duration,
+}
+
+impl<E: Evolve> Job<E> {
+    /// The children: what [`Worker::finish`] is to be told.
+    pub fn run(&self, evolve: &E) -> Vec<(E::State, E::Output)> {
+        evolve.evolve(&self.state, &self.input, &mut self.token.random())
+    }
+
+    /// Whose children these are.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The state.
+    pub fn state(&self) -> &E::State {
+        &self.state
+    }
+
+    /// What it is told.
+    pub fn input(&self) -> &E::Input {
+        &self.input
+    }
+}
+
+impl<E: Evolve> Worker<E> {
+    /// A worker without states, at a time.
+    #[must_use]
+    pub fn new(now: Duration) -> Self {
+        Worker {
+            states: ByToken::default(),
+            asked: VecDeque::new(),
+            items: Vec::new(),
+            count: 0,
+            batch_began: None,
+            scratch: Vec::new(),
+            spent: Spent::default(),
+            since: now,
+        }
+    }
+
+    /// Takes a message in, also while a job is under way. What is to be sent is put behind `out`; false means that the
+    /// master needs nobody any more.
+    ///
+    /// # Errors
+    ///
+    /// Where these bytes are no message of a master.
+    pub fn receive(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<bool, Violation> {
+        let mut body = Body::new(message);
+        match body.get::<Request>()? {
+            Request::EvolveStates { items, backup } => {
+                for left in (0..items).rev() {
+                    let token = body.get()?;
+                    let input = Body::new(body.bytes()?).get()?;
+                    self.asked.push_back(Asked { token, input, backup, last_of_batch: left == 0 });
+                }
+            }
+            Request::AddStates { items } => {
+                for _ in 0..items {
+                    let token = body.get()?;
+                    let state = Body::new(body.bytes()?).get()?;
+                    self.states.insert(token, state);
+                }
+                frame(out, &Answer::StatesAdded { items }).end();
+            }
+            Request::RemoveStates { items, give_back } => self.remove(items, give_back, &mut body, out)?,
+            Request::End => return Ok(false),
+        }
+        body.end()?;
+        Ok(true)
+    }
+
+    /// What has begun is not here any more, so it stays.
+    fn remove(&mut self, items: u32, give_back: bool, body: &mut Body<'_>, out: &mut Vec<u8>) -> Result<(), Violation> {
+        let (mut given, mut count) = (Vec::new(), 0);
+        for _ in 0..items {
+            let Some((token, state)) = self.states.remove_entry(&body.get()?) else { continue };
+            if give_back {
+                put(&mut given, &token)?;
+                put_as_bytes(&mut given, &mut self.scratch, &state)?;
+                count += 1;
+            }
+        }
+        if give_back {
+            frame(out, &Answer::StatesRemoved { items: count }).put_raw(&given).end();
+        }
+        Ok(())
+    }
+
+    /// What to do next, if there is something.
+    pub fn start(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<Job<E>> {
+        while let Some(Asked { token, input, backup, last_of_batch }) = self.asked.pop_front() {
+            // Given away, or evolved already when it was asked for a second time.
+            let Some(state) = self.states.remove(&token) else {
+                if last_of_batch {
+                    self.answer(out);
+                }
+                continue;
+            };
+            self.spent.waiting += micros(now.saturating_sub(self.since));
+            self.since = now;
+            self.batch_began.get_or_insert(now);
+            return Some(Job { token, state, input, backup, last_of_batch, began: now });
+        }
+        self.answer(out);
+        None
+    }
+
+    /// The children of a job's state.
+    ///
+    /// # Errors
+    ///
+    /// Where a state or an output has no encoding.
+    pub fn finish(
+        &mut self,
+        job: &Job<E>,
+        children: Vec<(E::State, E::Output)>,
+        now: Duration,
+        out: &mut Vec<u8>,
+    ) -> Result<(), postcard::Error> {
+        let took = micros(now.saturating_sub(job.began));
+        self.spent.working += took;
+        self.since = now;
+        let number = u32::try_from(children.len()).unwrap_or(u32::MAX);
+        put(&mut self.items, &(job.token, took, job.backup, number))?;
+        for ((state, output), index) in children.into_iter().zip(0..number) {
+            put_as_bytes(&mut self.items, &mut self.scratch, &output)?;
+            if job.backup {
+                put_as_bytes(&mut self.items, &mut self.scratch, &state)?;
+            }
+            self.states.insert(job.token.child(index), state);
+        }
+        self.count += 1;
+        let long = self.batch_began.is_some_and(|began| now.saturating_sub(began) >= LONG);
+        if job.last_of_batch || long || self.asked.is_empty() {
+            self.answer(out);
+        }
+        Ok(())
+    }
+
+    /// The evolution of a job's state panicked.
+    pub fn fail(&mut self, job: &Job<E>, message: &str, out: &mut Vec<u8>) {
+        frame(out, &Answer::Failed).put(&job.token).put(message).end();
+    }
+
+    /// How many states are here, those under way not counted.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        self.states.len()
+    }
+
+    fn answer(&mut self, out: &mut Vec<u8>) {
+        self.batch_began = None;
+        if self.count == 0 {
+            return;
+        }
+        let answer = Answer::StatesEvolved { items: self.count, spent: self.spent };
+        let mut frame: Frame<'_> = frame(out, &answer);
+        frame.put_raw(&self.items).end();
+        self.items.clear();
+        self.count = 0;
+    }
+}

@@ -1,0 +1,220 @@
+//! Populations over sockets are their model, whatever comes in over the sockets.
+
+mod support;
+
+use millstream_evolve::{Address, EvolveError, EvolveMany, Options, Population, Secret, connect};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use support::{Walk, modelled, options, rounds};
+
+fn any_port() -> Address {
+    Address::Tcp("127.0.0.1:0".to_owned())
+}
+
+/// A worker in a thread of its own, as it would be in a process of its own.
+fn worker(address: &Address) -> std::thread::JoinHandle<Result<(), String>> {
+    let address = address.clone();
+    std::thread::spawn(move || {
+        let accepted = connect(&address, &Secret::new("s")).map_err(|error| error.to_string())?;
+        assert_eq!(accepted.program(), b"walk");
+        accepted.serve(&Walk).map_err(|error| error.to_string())
+    })
+}
+
+fn with_workers(address: &Address, number: usize) {
+    let mut population = Population::<Walk>::new(7, options()).unwrap();
+    let at = population.listen(address).unwrap();
+    let workers: Vec<_> = (0..number).map(|_| worker(&at)).collect();
+    population.wait_for(number).unwrap();
+    assert_eq!(rounds(&mut population, 50, 6), modelled(50, 6));
+    let spent: u64 = population.spent().iter().map(|(.., evolved)| evolved).sum();
+    assert_eq!(spent, population.counts().evolved);
+    assert!(population.latency().total() > 0);
+    drop(population);
+    for worker in workers {
+        assert_eq!(worker.join().unwrap(), Ok(()));
+    }
+}
+
+#[test]
+fn over_tcp() {
+    with_workers(&any_port(), 3);
+}
+
+#[test]
+fn over_unix_sockets() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("master");
+    with_workers(&Address::Unix(path.clone()), 3);
+    assert!(!path.exists(), "the socket's file is taken away");
+}
+
+#[test]
+fn in_threads() {
+    for workers in [1, 2, 20] {
+        let mut population = Population::new(7, options()).unwrap();
+        population.add_threads(&Arc::new(Walk), workers).unwrap();
+        assert_eq!(rounds(&mut population, 50, 6), modelled(50, 6), "{workers} workers");
+    }
+}
+
+/// Forwards between a worker and the master a few bytes at a time, and ends both connections after so many.
+fn slow_link(to: &Address, step: usize, most: usize) -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap().to_string());
+    let Address::Tcp(to) = to.clone() else { panic!("TCP") };
+    std::thread::spawn(move || {
+        let (near, far) = (listener.accept().unwrap().0, TcpStream::connect(to).unwrap());
+        let ends = [near, far];
+        for stream in &ends {
+            stream.set_nodelay(true).unwrap();
+        }
+        let forward = |from: &TcpStream, to: &TcpStream| {
+            let (mut from, mut to, mut bytes) = (from.try_clone().unwrap(), to.try_clone().unwrap(), vec![0; step]);
+            move || {
+                let mut left = most;
+                while let Ok(read @ 1..) = from.read(&mut bytes) {
+                    if to.write_all(&bytes[..read]).is_err() || left < read {
+                        break;
+                    }
+                    left -= read;
+                }
+                let _ = (to.shutdown(std::net::Shutdown::Both), from.shutdown(std::net::Shutdown::Both));
+            }
+        };
+        std::thread::spawn(forward(&ends[0], &ends[1]));
+        std::thread::spawn(forward(&ends[1], &ends[0]));
+    });
+    address
+}
+
+#[test]
+fn messages_may_come_byte_by_byte() {
+    let mut population = Population::<Walk>::new(7, options()).unwrap();
+    let at = population.listen(&any_port()).unwrap();
+    let workers: Vec<_> = [1, 3].map(|step| worker(&slow_link(&at, step, usize::MAX))).into();
+    population.wait_for(2).unwrap();
+    assert_eq!(rounds(&mut population, 20, 3), modelled(20, 3));
+    drop(population);
+    workers.into_iter().for_each(|worker| assert_eq!(worker.join().unwrap(), Ok(())));
+}
+
+#[test]
+fn a_connection_that_breaks_in_the_middle_of_a_message_loses_nothing() {
+    let mut population = Population::<Walk>::new(7, options()).unwrap();
+    let at = population.listen(&any_port()).unwrap();
+    let broken: Vec<_> = [700, 1500, 2222].map(|most| worker(&slow_link(&at, 64, most))).into();
+    let whole = worker(&at);
+    population.wait_for(4).unwrap();
+    assert_eq!(rounds(&mut population, 60, 9), modelled(60, 9));
+    assert_eq!(population.counts().lost, 3);
+    drop(population);
+    assert_eq!(whole.join().unwrap(), Ok(()));
+    for worker in broken {
+        let said = worker.join().unwrap().unwrap_err();
+        assert!(said.starts_with("the master at 127.0.0.1:") && said.contains(" is gone ("), "{said}");
+    }
+}
+
+#[test]
+fn a_worker_that_joins_during_a_round_gets_work() {
+    let mut population = Population::new(7, options()).unwrap();
+    let at = population.listen(&any_port()).unwrap();
+    population.add_threads(&Arc::new(Walk), 1).unwrap();
+    let (mut late, address) = (None, at.clone());
+    population.watch(Box::new(move |evolved, _| {
+        if evolved > 50 && late.is_none() {
+            late = Some(worker(&address));
+        }
+    }));
+    assert_eq!(rounds(&mut population, 3000, 3), modelled(3000, 3));
+    let evolved: Vec<_> = population.spent().iter().map(|(.., evolved)| *evolved).collect();
+    assert!(evolved.len() == 2 && evolved.iter().all(|evolved| *evolved > 0), "{evolved:?}");
+}
+
+#[test]
+fn who_does_not_know_the_secret_stays_outside() {
+    let mut population = Population::<Walk>::new(7, options()).unwrap();
+    let at = population.listen(&any_port()).unwrap();
+    let stranger = std::thread::spawn({
+        let at = at.clone();
+        move || connect(&at, &Secret::new("wrong")).unwrap_err().to_string()
+    });
+    let known = worker(&at);
+    population.wait_for(1).unwrap();
+    assert_eq!(rounds(&mut population, 20, 2), modelled(20, 2));
+    let said = stranger.join().unwrap();
+    assert_eq!(said, format!("the master at {at}: the master refuses: the worker does not know the secret"));
+    drop(population);
+    assert_eq!(known.join().unwrap(), Ok(()));
+}
+
+#[test]
+fn a_panic_ends_the_round_and_names_the_state() {
+    let mut population = Population::new(7, options()).unwrap();
+    population.add_threads(&Arc::new(Walk), 2).unwrap();
+    let tokens = population.reset_states(vec![1, 2, support::PANICS]).unwrap();
+    let ended = population.evolve_many(tokens.iter().map(|token| (*token, 0)).collect());
+    assert!(
+        matches!(&ended, Err(EvolveError::Panicked { token, message }) if *token == tokens[2] && message.contains("no")),
+        "{ended:?}"
+    );
+    assert!(matches!(population.reset_states(vec![1]), Err(EvolveError::Broken)));
+}
+
+#[test]
+fn without_workers_a_round_ends_with_an_error() {
+    let mut population =
+        Population::<Walk>::new(7, Options { join_within: Duration::from_millis(200), ..options() }).unwrap();
+    let said = population.reset_states(vec![1]).unwrap_err().to_string();
+    assert!(said.starts_with("no worker is left, and none joined within 0 s"), "{said}");
+}
+
+#[test]
+fn a_checkpoint_goes_on_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = || {
+        let mut population = Population::new(7, options()).unwrap();
+        population.add_threads(&Arc::new(Walk), 2).unwrap();
+        population.keep_all(true);
+        population
+    };
+    let whole = modelled(50, 8);
+    let mut first = begun();
+    assert_eq!(rounds(&mut first, 50, 3), whole[..3]);
+    first.checkpoint(b"note".to_vec()).unwrap().save(dir.path()).unwrap();
+    drop(first);
+    let kept = millstream_evolve::Checkpoint::last(dir.path()).unwrap().unwrap();
+    assert_eq!((kept.round, kept.note.as_slice()), (3, &b"note"[..]));
+    let mut second = begun();
+    let tokens = second.restore(&kept).unwrap();
+    assert_eq!(support::go_on(&mut second, tokens, 3..8), whole[3..]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever strangers send, before and instead of a hello.
+    #[test]
+    fn a_strangers_bytes_change_nothing(
+        strangers in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..400)), 1..12),
+    ) {
+        let mut population = Population::new(7, options()).unwrap();
+        let Address::Tcp(at) = population.listen(&any_port()).unwrap() else { panic!("TCP") };
+        population.add_threads(&Arc::new(Walk), 2).unwrap();
+        let mut open = Vec::new();
+        for (framed, bytes) in &strangers {
+            let mut stream = TcpStream::connect(&at).unwrap();
+            if *framed {
+                stream.write_all(&(bytes.len() as u32).to_le_bytes()).unwrap();
+            }
+            let _ = stream.write_all(bytes);
+            open.push(stream);
+        }
+        prop_assert_eq!(rounds(&mut population, 20, 2), modelled(20, 2));
+        prop_assert_eq!(population.workers(), 2);
+    }
+}

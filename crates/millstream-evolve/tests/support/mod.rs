@@ -1,0 +1,60 @@
+//! A population to try things with.
+
+use millstream_evolve::{Children, Evolve, EvolveMany, Model, Options, Random, Secret, Token};
+use rand::Rng;
+
+/// Numbers that wander; they have one child on average.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk;
+
+/// This state panics.
+pub(crate) const PANICS: u64 = 0xdead;
+
+impl Evolve for Walk {
+    type State = u64;
+    type Input = u64;
+    type Output = u64;
+
+    fn evolve(&self, state: &u64, input: &u64, random: &mut Random) -> Vec<(u64, u64)> {
+        assert_ne!(*state, PANICS, "no");
+        let children = [0, 1, 1, 2][random.random_range(0..4)];
+        (0..children)
+            .map(|_| {
+                let next = state.rotate_left(9) ^ input ^ random.random::<u64>();
+                (next, next / 3)
+            })
+            .collect()
+    }
+}
+
+/// Of a population over the program `walk`, with the secret `s`.
+pub(crate) fn options() -> Options {
+    Options { program: b"walk".to_vec(), ..Options::new(Secret::new("s")) }
+}
+
+/// What all rounds tell.
+pub(crate) fn rounds(many: &mut impl EvolveMany<Walk>, states: u64, number: u64) -> Vec<Children<u64>> {
+    let tokens = many.reset_states((0..states).collect()).unwrap();
+    go_on(many, tokens, 0..number)
+}
+
+/// What these rounds tell. Some states are left out each time.
+pub(crate) fn go_on(
+    many: &mut impl EvolveMany<Walk>,
+    mut tokens: Vec<Token>,
+    rounds: std::ops::Range<u64>,
+) -> Vec<Children<u64>> {
+    rounds
+        .map(|round| {
+            let named = tokens.iter().filter(|token| token.bytes()[0] % 8 != 0);
+            let told = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
+            tokens = told.values().flatten().map(|(token, _)| *token).collect();
+            told
+        })
+        .collect()
+}
+
+/// The same on the model.
+pub(crate) fn modelled(states: u64, number: u64) -> Vec<Children<u64>> {
+    rounds(&mut Model::new(Walk, 7), states, number)
+}
