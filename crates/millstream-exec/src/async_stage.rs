@@ -1,6 +1,7 @@
 //! A stage whose function gives futures: one tasklet that polls them, and publishes in order what they give.
 
 use crate::flights::{Flights, InFlight};
+use crate::gauges::Gauges;
 use crate::reactor::Reactor;
 use crate::stage::EndSlot;
 use crate::tasklet::{Progress, Tasklet};
@@ -191,6 +192,10 @@ where
     /// What is in flight is not worked on, either.
     fn backlog(&self) -> u64 {
         self.input.backlog() + self.started().saturating_sub(self.output.next().0)
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe()).holding_numbers()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A filter with a state that can end the stream before its source does.
 
+use crate::gauges::Gauges;
 use crate::handle::EndSource;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, claimed, moved, take_end};
@@ -106,5 +107,9 @@ impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
 
     fn backlog(&self) -> u64 {
         self.input.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe())
     }
 }

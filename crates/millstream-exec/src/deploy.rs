@@ -21,6 +21,7 @@ use millstream_core::{
     Snd, Val,
 };
 use millstream_ring::Reader;
+use std::cell::Cell;
 
 impl<A: Carried> Deploy<Rings> for Id<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
@@ -67,12 +68,14 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, P::Density<A::Density>>> {
-        let (f, policy) = (self.f.clone(), self.policy.clone());
+        let (f, policy, calls) = (self.f.clone(), self.policy.clone(), wiring.counts_calls());
         let (end, home) =
             (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
         stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, move |value| {
             let value = value?;
-            policy.judge(|| f(value), std::thread::sleep)
+            let again = Cell::new(false);
+            let call = || calls.outcome(again.replace(true), f(value));
+            policy.judge(call, std::thread::sleep)
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Values from outside: by the thread of a source that may wait, or by a [`Sender`](crate::Sender).
 
+use crate::gauges::Gauges;
 use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
-use millstream_core::Event;
+use millstream_core::{Event, SequenceNumber};
 use millstream_ring::Producer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,8 +65,10 @@ impl<T: Event> Output<T> {
             Err(_) => false,
             Ok(None) => true,
             Ok(Some(mut claim)) => {
+                let SequenceNumber(first) = claim.first();
                 claim.extend(&mut unsent.take().into_iter());
                 claim.publish();
+                self.shared.notes.published(|| first + 1);
                 false
             }
         });
@@ -166,5 +169,9 @@ impl<T: Event> Tasklet for Sweeper<T> {
 
     fn backlog(&self) -> u64 {
         0
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The tasklet that closes a loop: it carries the state from one number to the next.
 
+use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use crate::{Carried, Rings};
@@ -142,5 +143,9 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Tasklet for Closing<A, B, S> {
 
     fn backlog(&self) -> u64 {
         self.clock.backlog() + self.back.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.back.probe(), self.states.probe())
     }
 }

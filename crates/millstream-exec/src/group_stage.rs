@@ -1,5 +1,6 @@
 //! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring.
 
+use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, stage};
 use crate::tasklet::{Progress, Tasklet};
@@ -67,5 +68,9 @@ where
 
     fn backlog(&self) -> u64 {
         self.member.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_both(self.member.probes())
     }
 }

@@ -1,4 +1,5 @@
 use crate::machine::{Cores, Pins};
+use crate::observer::Observer;
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::{Ending, StageReport};
@@ -16,12 +17,12 @@ pub struct Handle<S> {
 /// The part of a running pipeline that does not depend on what comes out of it.
 pub(crate) struct Started {
     pub(crate) pool: Arc<Pool>,
+    pub(crate) observer: Observer,
     /// Ends the stream of a source that is not a tasklet.
     pub(crate) end_source: Option<EndSource>,
     pub(crate) ring_bytes: usize,
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
-    pub(crate) since: Instant,
 }
 
 /// A stream that comes from outside: from a source's own thread, or from a sender.
@@ -186,7 +187,7 @@ impl Started {
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets,
             ring_bytes: self.ring_bytes,
-            elapsed: self.since.elapsed(),
+            elapsed: self.observer.elapsed(),
             stages,
             rates: controller.rates(),
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
@@ -244,6 +245,18 @@ impl<S> Handle<S> {
     /// What drains or stops the run from another thread while this one waits.
     pub fn stopper(&self) -> Stopper {
         self.started.stopper()
+    }
+
+    /// Whether the run is observed from now on: latencies and the sizes of batches are noted. Everything else that an
+    /// [`Observer`] reads is counted anyway. Nothing of it is in a loop over items, and no item allocates either way.
+    pub fn observe(&self, on: bool) {
+        self.started.observer.observe(on);
+    }
+
+    /// What reads the counters of the run, from any thread, while it goes on and when it has ended.
+    #[must_use]
+    pub fn observer(&self) -> Observer {
+        self.started.observer.clone()
     }
 
     /// Places the tasklets on so many workers from now on, at least 1, without stopping and without changing the

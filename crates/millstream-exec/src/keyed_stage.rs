@@ -1,5 +1,6 @@
 //! Stages with a state: one tasklet and one state; or inside `shard_by` as many as that has, and a state for every key.
 
+use crate::gauges::Gauges;
 use crate::stage::{EndSlot, stage};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
@@ -116,5 +117,9 @@ where
 
     fn backlog(&self) -> u64 {
         self.mate.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_both(self.mate.probes())
     }
 }

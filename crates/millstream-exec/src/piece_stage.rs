@@ -1,5 +1,6 @@
 //! A stage that cuts text into pieces, and numbers them afresh.
 
+use crate::gauges::Gauges;
 use crate::renumber_stage::{At, Part, lay};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
@@ -167,5 +168,9 @@ impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, 
 
     fn backlog(&self) -> u64 {
         self.input.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe())
     }
 }

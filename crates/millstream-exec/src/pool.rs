@@ -5,15 +5,17 @@
 
 use crate::budget::Budgets;
 use crate::machine::Pins;
+use crate::observer::Activity;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
+use millstream_core::Plan;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -35,6 +37,8 @@ pub(crate) struct Pool {
     pub(crate) pins: Option<Pins>,
     /// Whether every step is timed.
     pub(crate) exact: bool,
+    /// What every worker does.
+    activities: Box<[AtomicU8]>,
 }
 
 /// How often a feedback loop goes round before other stages have their turn.
@@ -72,18 +76,20 @@ impl Pool {
         controller: Controller,
         pins: Option<Pins>,
         budgets: Option<&Budgets>,
+        plan: &Plan,
     ) -> Arc<Self> {
         let cooperative = shared_seats(&tasklets);
         let around = loops_around(&tasklets);
         let seats = tasklets.into_iter().zip(around).enumerate();
         let seats: Vec<Seat> =
-            seats.map(|(index, (tasklet, around))| Seat::new(index, tasklet, around, budgets)).collect();
+            seats.map(|(index, (tasklet, around))| Seat::new(index, tasklet, around, budgets, plan)).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(cooperative.len(), workers, &mut cuts);
         Arc::new(Pool {
             shared,
             cuts: Mutex::new(cuts),
+            activities: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
             seats,
             cooperative,
             version: AtomicU64::new(0),
@@ -161,6 +167,20 @@ impl Pool {
             self.started_threads.store(worker + 1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Says what a worker does from now on. Only that worker calls it.
+    pub(crate) fn does(&self, worker: usize, activity: Activity) {
+        if let Some(known) = self.activities.get(worker) {
+            known.store(activity as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// What every worker that was started does now.
+    pub(crate) fn activities(&self) -> impl Iterator<Item = Activity> {
+        let of =
+            |known: &AtomicU8| Activity::ALL[usize::from(known.load(Ordering::Relaxed)).min(Activity::ALL.len() - 1)];
+        self.activities.iter().take(self.started()).map(of)
     }
 
     fn work(self: &Arc<Self>, worker: usize) {

@@ -1,11 +1,13 @@
 //! A stage that numbers its outputs afresh.
 
+use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::Expand;
 use millstream_core::{Full, Val};
 use millstream_ring::{Mark, Producer, Reader, Wire, ring};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds a renumbering stage to the wiring.
 pub(crate) fn renumber_stage<E: Expand<In: Wire>>(
@@ -16,7 +18,17 @@ pub(crate) fn renumber_stage<E: Expand<In: Wire>>(
     let (output, reader) = ring::<E::Item, Full>(wiring.slots).expect("the options were checked");
     let state = Some(expand.start());
     let at = At { number: 0, busy: false };
-    let stage = RenumberStage { input, output, expand, state, values: None, at, batch: wiring.batch, marks: 0 };
+    let stage = RenumberStage {
+        input,
+        output,
+        expand,
+        state,
+        values: None,
+        at,
+        batch: wiring.batch,
+        marks: 0,
+        holds: Arc::default(),
+    };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -32,6 +44,8 @@ struct RenumberStage<E: Expand<In: Wire>> {
     at: At,
     batch: usize,
     marks: u64,
+    /// Whether anything is left of a value, for whoever watches.
+    holds: Arc<AtomicBool>,
 }
 
 /// The input's number at which user code was called last, and whether it has come back.
@@ -165,6 +179,28 @@ pub(crate) fn lay<T: millstream_core::Event>(output: &mut Producer<T>, mark: Mar
 
 impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
     fn step(&mut self) -> Progress {
+        let progress = self.move_batch();
+        self.holds.store(self.values.is_some(), Ordering::Relaxed);
+        progress
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at.busy.then_some(self.at.number)
+    }
+
+    fn backlog(&self) -> u64 {
+        // What is left of a value is as good as one that waits.
+        self.input.backlog() + u64::from(self.values.is_some())
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe()).saying(&self.holds)
+    }
+}
+
+impl<E: Expand<In: Wire>> RenumberStage<E> {
+    /// Moves what there is, at most a batch.
+    fn move_batch(&mut self) -> Progress {
         let mut left = self.batch;
         while left > 0 {
             let part = match self.go_on(left) {
@@ -189,20 +225,11 @@ impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
             Part::Full | Part::Nothing => Progress::NONE,
         }
     }
-
-    fn failed_at(&self) -> Option<u64> {
-        self.at.busy.then_some(self.at.number)
-    }
-
-    fn backlog(&self) -> u64 {
-        // What is left of a value is as good as one that waits.
-        self.input.backlog() + u64::from(self.values.is_some())
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{At, RenumberStage};
+    use super::{Arc, At, RenumberStage};
     use crate::tasklet::Tasklet;
     use millstream_core::pipe::{Expand, Renumber, Then};
     use millstream_core::{ClockExt, Full, Val, pipeline};
@@ -216,7 +243,10 @@ mod tests {
         let (output, reader) = ring::<E::Item, Full>(slots).unwrap();
         let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
         let state = Some(expand.start());
-        (RenumberStage { input, output, expand, state, values: None, at, batch: 3, marks: 0 }, reader)
+        (
+            RenumberStage { input, output, expand, state, values: None, at, batch: 3, marks: 0, holds: Arc::default() },
+            reader,
+        )
     }
 
     /// Publishes the values below `upto`, with the marks 10 and 11 in front of 2, 40 in front of 4, ..., as far as

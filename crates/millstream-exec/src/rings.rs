@@ -23,6 +23,7 @@ pub struct Rings {
     pin: bool,
     memory: Option<u64>,
     budgets: Budgets,
+    observed: bool,
 }
 
 /// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
@@ -50,6 +51,7 @@ impl Rings {
             pin: false,
             memory: None,
             budgets: Budgets::default(),
+            observed: false,
         }
     }
 
@@ -167,6 +169,18 @@ impl Rings {
     pub fn step_budget_of(mut self, stage: &str, budget: Duration) -> Self {
         self.budgets.of_stage(stage, budget);
         self
+    }
+
+    /// Whether a run is observed from its first number on: as [`Handle::observe`](crate::Handle::observe), for who has no
+    /// handle. Unless it is set, a run is not.
+    #[must_use]
+    pub fn observe(mut self, on: bool) -> Self {
+        self.observed = on;
+        self
+    }
+
+    pub(crate) fn observed(&self) -> bool {
+        self.observed
     }
 
     pub(crate) fn budgets(&self) -> &Budgets {

@@ -1,7 +1,9 @@
 use crate::budget::Budgets;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
+use crate::watched::Watched;
 use crate::wiring::{Home, Named};
+use millstream_core::Plan;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,17 +33,20 @@ pub(crate) struct Seat {
     pub(crate) overruns: AtomicU64,
     /// How many keys it has.
     pub(crate) keys: Option<Arc<AtomicU64>>,
+    pub(crate) watched: Watched,
 }
 
 impl Seat {
     pub(crate) fn new(
         index: usize,
-        Named { name, tasklet, home, aside, keys, .. }: Named,
+        Named { name, role, tasklet, home, aside, keys, calls, .. }: Named,
         around: Range<usize>,
         budgets: Option<&Budgets>,
+        plan: &Plan,
     ) -> Self {
         let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
         Seat {
+            watched: Watched::new(role, tasklet.gauges(), calls, plan),
             budget,
             keys,
             overruns: AtomicU64::new(0),
@@ -62,6 +67,11 @@ impl Seat {
 
     pub(crate) fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
+    }
+
+    /// How many numbers were moved in steps that were timed, and how many nanoseconds those took.
+    pub(crate) fn timed(&self) -> (u64, u64) {
+        (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
     }
 
     /// Nanoseconds a number, by the steps that were timed.
@@ -131,6 +141,9 @@ impl Seat {
             add(&self.steps, 1);
             // Whoever waits for what this step did need not wait for the round.
             shared.signal.notify_early();
+        }
+        if shared.notes.on() {
+            self.watched.stepped(progress.moved, &shared.notes);
         }
         if progress.done {
             // Its readers' gates go with it.

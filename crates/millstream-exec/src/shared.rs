@@ -1,5 +1,6 @@
 //! What all threads of a run share, the source's among them.
 
+use crate::notes::Notes;
 use crate::wait::Patience;
 use crate::{RunError, Signal};
 use millstream_core::SequenceNumber;
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     /// Nobody wants what the tasklets before this seat do.
     cancelled: AtomicUsize,
     failure: LeastFailure,
+    pub(crate) notes: Notes,
 }
 
 /// Why a run failed. Of several failures the one at the least number is kept: the same one, as far as can be, in every
@@ -40,7 +42,7 @@ impl LeastFailure {
 }
 
 impl Shared {
-    pub(crate) fn new(patience: Patience) -> Self {
+    pub(crate) fn new(patience: Patience, notes: Notes) -> Self {
         Shared {
             signal: Signal::new(),
             surplus: Signal::new(),
@@ -49,6 +51,7 @@ impl Shared {
             draining: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
             failure: LeastFailure::default(),
+            notes,
         }
     }
 

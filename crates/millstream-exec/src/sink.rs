@@ -1,3 +1,4 @@
+use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::SequenceNumber;
 use millstream_ring::{Reader, Wire};
@@ -119,5 +120,9 @@ where
 
     fn backlog(&self) -> u64 {
         self.input.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_sink(self.input.probe())
     }
 }

@@ -12,6 +12,7 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use zip::{Zip, zip};
 
+use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::{Event, SequenceNumber};
@@ -166,5 +167,9 @@ impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
 
     fn backlog(&self) -> u64 {
         0
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_source(self.output.probe())
     }
 }

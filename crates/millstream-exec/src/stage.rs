@@ -1,5 +1,6 @@
 //! A stage that one tasklet runs.
 
+use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
@@ -149,5 +150,9 @@ where
 
     fn backlog(&self) -> u64 {
         self.input.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe())
     }
 }

@@ -5,12 +5,15 @@ use crate::explain::Feed;
 use crate::feed::{self, Output, Sweeper};
 use crate::handle::{EndSource, Handle, Started};
 use crate::machine::{Cores, usable_cores};
+use crate::notes::Notes;
+use crate::observer::Observer;
 use crate::placement::Controller;
 use crate::pool::{Pool, shared_seats};
 use crate::shared::Shared;
 use crate::sink::{Pause, Sink};
 use crate::source::SourceTasklet;
 use crate::wait::Patience;
+use crate::watched::Role;
 use crate::worker::work;
 use crate::{Carried, Rings, RunError, Sender, Source, Wiring, stepped};
 use millstream_core::{Arrow, Deploy, Event, Flow, Full, SequenceNumber, Val};
@@ -68,7 +71,7 @@ where
         } else {
             SourceTasklet::ready(values, producer, rings.most(), shared)
         };
-        wiring.end("source", Box::new(tasklet));
+        wiring.end("source", Role::Source, Box::new(tasklet));
         None
     })?;
     Ok(Wired { feed: feed.map(|feed| Box::new(feed) as Box<_>), ..wired })
@@ -95,7 +98,7 @@ where
 fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     let output = Output::new(producer, wiring.shared.clone());
     if Feed::sweeps::<T>() {
-        wiring.end("source", Box::new(Sweeper(output.clone())));
+        wiring.end("source", Role::Source, Box::new(Sweeper(output.clone())));
     }
     output
 }
@@ -115,9 +118,13 @@ where
     rings.check_memory(&plan)?;
     let ring_bytes = plan.bytes().unwrap_or(0);
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
-    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable)));
+    let plan = Arc::new(plan);
+    let notes = Notes::of(&plan);
+    notes.switch(rings.observed());
+    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable), notes));
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
+    wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring).map(|output| Arc::new(output) as EndSource);
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
@@ -129,7 +136,7 @@ impl<R> Wired<R> {
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
-        let Wiring { shared, tasklets, .. } = wiring;
+        let Wiring { shared, tasklets, plan, source, .. } = wiring;
         let cooperative = shared_seats(&tasklets);
         let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
@@ -147,9 +154,10 @@ impl<R> Wired<R> {
             controller.note(refused);
         }
         let budgets = (!inline).then(|| rings.budgets());
-        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets);
+        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets, &plan);
         let since = Instant::now();
-        let started = Started { pool, end_source, ring_bytes, cores, inline, since };
+        let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), since);
+        let started = Started { pool, observer, end_source, ring_bytes, cores, inline };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
             Threads::Inline => {
@@ -191,7 +199,7 @@ impl<A: Carried> Wired<Reader<A>> {
         let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let outcome = Arc::new(Mutex::new(None));
         let sink = Sink::new(output, state, f, rings.most(), outcome.clone()).pausing(pause);
-        wiring.end("sink", Box::new(sink));
+        wiring.end("sink", Role::Sink, Box::new(sink));
         let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;
         Ok(Handle { started, outcome })

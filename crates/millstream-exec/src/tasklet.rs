@@ -1,3 +1,5 @@
+use crate::gauges::Gauges;
+
 /// What one step of a tasklet came to: how much moved, and whether that was all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
@@ -32,4 +34,7 @@ pub(crate) trait Tasklet: Send {
 
     /// How many numbers wait to be worked on.
     fn backlog(&self) -> u64;
+
+    /// Where its ends are, for whoever watches.
+    fn gauges(&self) -> Gauges;
 }

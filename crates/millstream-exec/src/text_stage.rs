@@ -1,5 +1,6 @@
 //! Stages whose output is text: they write it, or pass on parts of what they read.
 
+use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};
 use crate::tasklet::{Progress, Tasklet};
@@ -175,6 +176,10 @@ impl<F: Fill> Tasklet for TextStage<F> {
     fn backlog(&self) -> u64 {
         self.input.backlog()
     }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe())
+    }
 }
 
 /// As [`TextStage`], of one of k tasklets in a shard.
@@ -204,5 +209,9 @@ impl<F: Fill> Tasklet for GroupTextStage<F> {
 
     fn backlog(&self) -> u64 {
         self.member.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_both(self.member.probes())
     }
 }

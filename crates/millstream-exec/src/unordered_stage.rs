@@ -2,6 +2,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::flights::InFlight;
+use crate::gauges::Gauges;
 use crate::reactor::Reactor;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
@@ -11,6 +12,7 @@ use millstream_core::{Event, Flow, Full, Val};
 use millstream_ring::{Mark, Producer, Reader, Wire, ring};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds the stage to the wiring.
 pub(crate) fn unordered_stage<A: Wire, F, Fut>(
@@ -26,7 +28,8 @@ where
     let shared = wiring.shared.clone();
     let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.signal.notify()));
     let (batch, reactor) = (wiring.batch, wiring.reactor());
-    let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, marks: 0, ended: false, failed: None };
+    let (marks, ended, failed, holds) = (0, false, None, Arc::default());
+    let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, marks, holds, ended, failed };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -40,6 +43,8 @@ struct UnorderedStage<A: Wire, F, Fut: Future<Output: Event>> {
     map: Unordered<A, F, Fut>,
     reactor: Arc<Reactor>,
     marks: u64,
+    /// Whether anything is in flight, for whoever watches.
+    holds: Arc<AtomicBool>,
     /// Whether END, and its value if it has one, was taken.
     ended: bool,
     /// The number of the value whose future failed.
@@ -148,6 +153,7 @@ where
 {
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
+        self.holds.store(self.arrivals.len() > 0, Ordering::Relaxed);
         // Who was woken meanwhile has nobody else to tell.
         match self.arrivals.leave() {
             false if progress.moved == 0 && !progress.done => Progress::WORKED,
@@ -161,6 +167,10 @@ where
 
     fn backlog(&self) -> u64 {
         self.input.backlog() + self.arrivals.len() as u64
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of(self.input.probe(), self.output.probe()).saying(&self.holds)
     }
 }
 
@@ -229,6 +239,7 @@ mod tests {
             map: p.second.clone(),
             reactor: Arc::new(Reactor::here()),
             marks: 0,
+            holds: Arc::default(),
             ended: false,
             failed: None,
         };

@@ -3,7 +3,9 @@ use crate::keyed_stage::Keyed;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::tasklet::Tasklet;
-use millstream_core::{Plan, plan};
+use crate::watched::{Calls, Role};
+use millstream_core::Plan;
+use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -27,12 +29,19 @@ pub struct Wiring {
     /// The outermost feedback loop around the stages that are deployed now, and how many there have been.
     around: Option<usize>,
     loops: usize,
-    names: std::vec::IntoIter<plan::Stage>,
+    pub(crate) plan: Arc<Plan>,
+    /// How many stages of the plan were added.
+    stages: usize,
+    /// The counters of the source's ring, once there is one.
+    pub(crate) source: Option<RingProbe>,
+    /// Where the next stage's failures are counted.
+    calls: Option<Arc<Calls>>,
 }
 
 /// A tasklet and the name of its stage.
 pub(crate) struct Named {
     pub(crate) name: String,
+    pub(crate) role: Role,
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
     pub(crate) aside: bool,
@@ -40,6 +49,8 @@ pub(crate) struct Named {
     pub(crate) around: Option<usize>,
     /// How many keys it has.
     pub(crate) keys: Option<Arc<AtomicU64>>,
+    /// Where its failures are counted, if its function can fail.
+    pub(crate) calls: Option<Arc<Calls>>,
 }
 
 /// Who runs a tasklet.
@@ -52,7 +63,7 @@ pub(crate) enum Home {
 }
 
 impl Wiring {
-    pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Plan) -> Self {
+    pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Arc<Plan>) -> Self {
         Wiring {
             slots,
             batch,
@@ -66,7 +77,10 @@ impl Wiring {
             reactor: None,
             around: None,
             loops: 0,
-            names: plan.stages.into_iter(),
+            plan,
+            stages: 0,
+            source: None,
+            calls: None,
         }
     }
 
@@ -82,11 +96,21 @@ impl Wiring {
 
     /// Adds the tasklets of the next stage of the plan.
     pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
-        let name = self.names.next().map_or_else(|| "unplanned".to_owned(), |stage| stage.name);
+        let stage = self.stages;
+        self.stages += 1;
+        let name = self.plan.stages.get(stage).map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
         let home = if self.inline { Home::Workers } else { home };
-        let (aside, around) = (self.aside, self.around);
-        let named = |tasklet| Named { name: name.clone(), tasklet, home, aside, around, keys: None };
+        let (aside, around, calls, role) = (self.aside, self.around, self.calls.take(), Role::Stage(stage));
+        let named = |tasklet| {
+            let (name, calls) = (name.clone(), calls.clone());
+            Named { name, role, tasklet, home, aside, around, keys: None, calls }
+        };
         self.tasklets.extend(tasklets.into_iter().map(named));
+    }
+
+    /// Where the failures of the stage that is added next are counted.
+    pub(crate) fn counts_calls(&mut self) -> Arc<Calls> {
+        self.calls.get_or_insert_default().clone()
     }
 
     /// Says where the last tasklet that was added counts its keys.
@@ -107,15 +131,16 @@ impl Wiring {
     }
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
-    pub(crate) fn end(&mut self, name: &str, tasklet: Box<dyn Tasklet>) {
+    pub(crate) fn end(&mut self, name: &str, role: Role, tasklet: Box<dyn Tasklet>) {
         let (name, home) = (name.to_owned(), Home::Workers);
-        self.tasklets.push(Named { name, tasklet, home, aside: false, around: None, keys: None });
+        self.tasklets.push(Named { name, role, tasklet, home, aside: false, around: None, keys: None, calls: None });
     }
 
     /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        self.tasklets.push(Named { name, tasklet, home, aside: true, around: self.around, keys: None });
+        let (role, around) = (Role::Aside, self.around);
+        self.tasklets.push(Named { name, role, tasklet, home, aside: true, around, keys: None, calls: None });
     }
 }
 

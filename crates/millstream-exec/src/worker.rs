@@ -1,6 +1,7 @@
 //! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
 //! none of them can do anything.
 
+use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut version = pool.version();
     let mut group = pool.group(worker);
     let (mut idle, mut rounds) = (0_u32, 0_u32);
+    // What was said last of what this worker does.
+    let mut busy = true;
     let mut watch = Watch { last: None, closely: CLOSELY };
     while !pool.finished() {
         if pool.version() != version {
@@ -57,6 +60,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 std::thread::yield_now();
             }
             Some(0) if group.is_empty() => {
+                pool.does(worker, Activity::Parked);
+                busy = false;
                 let ticket = pool.shared.surplus.announce();
                 if pool.finished() || pool.version() != version {
                     pool.shared.surplus.withdraw(ticket);
@@ -65,6 +70,9 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 }
             }
             Some(0) => {
+                if std::mem::take(&mut busy) {
+                    pool.does(worker, Activity::Idle);
+                }
                 idle = idle.saturating_add(1);
                 watch.last = None;
                 if pool.shared.patience.wait(idle) {
@@ -73,6 +81,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 let ticket = signal.announce();
                 let moved = pool.round(group.clone(), true);
                 if moved == Some(0) && !pool.finished() && pool.version() == version {
+                    pool.does(worker, Activity::Parked);
                     signal.park(ticket);
                 } else {
                     signal.withdraw(ticket);
@@ -81,6 +90,10 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 idle = 0;
             }
             Some(_) => {
+                if !busy {
+                    pool.does(worker, Activity::Busy);
+                    busy = true;
+                }
                 idle = 0;
                 signal.notify();
                 rounds = rounds.wrapping_add(1);
@@ -91,6 +104,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             }
         }
     }
+    pool.does(worker, Activity::Parked);
     // Somebody may wait for what ended here.
     signal.notify();
     pool.shared.surplus.notify();

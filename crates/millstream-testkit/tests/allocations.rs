@@ -1,7 +1,7 @@
 //! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, StreamsExt, Val, pipeline};
-use millstream_exec::{Pipeline, Rings, Run, source};
+use millstream_exec::{Counters, Pipeline, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::task::Poll;
@@ -32,12 +32,30 @@ fn assert_none_per_item<P>(what: &str, pipeline: P)
 where
     P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::Carried>,
 {
+    // On one worker observed, on two not.
     for workers in 1..=2 {
-        let rings = Rings::new().ring(64).batch(16).workers(workers);
+        let rings = Rings::new().ring(64).batch(16).workers(workers).observe(workers == 1);
         let (few, many) = (least(&pipeline, &rings, 2_000), least(&pipeline, &rings, 20_000));
         // One a batch of 16 would be 1,125 more; how the threads of a run start and end makes a few.
         assert!(many < few + 16, "{what} on {workers} workers: {few} allocations of 2,000 numbers, {many} of 20,000");
     }
+}
+
+/// As [`allocations`], with somebody who notes, reads, and switches on and off all the time.
+fn allocations_watched(numbers: u64) -> usize {
+    let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map(|x| x * 2));
+    let rings = Rings::new().ring(64).batch(16).workers(1).observe(true);
+    let region = Region::new(ALLOCATOR);
+    let run = p.start(&rings, source::ready(0..numbers), (), |(), _, _| ()).expect("a thread starts");
+    let (observer, mut counters) = (run.observer(), Counters::default());
+    while !observer.is_finished() {
+        observer.note();
+        observer.read(&mut counters);
+        run.observe(counters.at.as_micros() % 2 == 0);
+    }
+    run.wait().expect("nothing panics");
+    let change = region.change();
+    change.allocations + change.reallocations
 }
 
 #[test]
@@ -45,6 +63,10 @@ fn no_item_allocates() {
     let (boxes, rings) = (pipeline::<u64>().map(|x| Box::new(*x)), Rings::new().ring(64));
     let (few, many) = (least(&boxes, &rings, 2_000), least(&boxes, &rings, 20_000));
     assert!(many >= few + 18_000, "allocations are counted: {few}, {many}");
+
+    let watched = |numbers| (0..20).map(|_| allocations_watched(numbers)).min().expect("twenty runs");
+    let (few, many) = (watched(2_000), watched(20_000));
+    assert!(many < few + 16, "watched: {few} allocations of 2,000 numbers, {many} of 20,000");
 
     assert_none_per_item("map", pipeline::<u64>().map(|x| x + 1).map(|x| x * 2));
     let fanout = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x + 1)).map(|(x, y)| x ^ y);

@@ -15,10 +15,14 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
-        let (judge, end) = (self.clone(), EndSlot::of::<A::Density>());
+        let (judge, end, calls) = (self.clone(), EndSlot::of::<A::Density>(), wiring.counts_calls());
         let judged =
             stateless_stage::<A, Judged<A, B, E>, A::Density>(input, wiring, end, Home::Workers, move |value| {
-                value.map(|value| judge.judge(value))
+                let judged = judge.judge(value?);
+                if judged.is_left() {
+                    calls.failed();
+                }
+                Some(judged)
             });
         in_lanes(judged, self, wiring)
     }

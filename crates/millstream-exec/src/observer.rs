@@ -1,0 +1,340 @@
+//! A run, read from outside.
+
+use crate::pool::Pool;
+use crate::seat::Seat;
+use crate::watched::{BATCHES, Role};
+use crate::wiring::Home;
+use millstream_core::Plan;
+use millstream_ring::RingProbe;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Reads the counters of a run on rings, from any thread, while it goes on and when it has ended.
+///
+/// The cursors and the numbers of steps are counted anyway: reading them costs the run nothing. What is not, latencies and the
+/// sizes of batches, is noted while the run is [observed](Observer::observe), once a step and not once an item.
+///
+/// Whoever reads often keeps one [`Counters`] and has it filled again: nothing is allocated then. Reading takes some
+/// nanoseconds a counter, so some hundred microseconds for thousands of stages.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Counters, Rings, Run, source};
+/// let p = pipeline::<u64>().map(|x| x + 1).named("more");
+/// let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ())?;
+/// let (observer, mut counters) = (run.observer(), Counters::default());
+/// run.wait()?;
+/// observer.read(&mut counters);
+/// assert!(!counters.running);
+/// // END counts.
+/// assert_eq!((counters.rings[0].produced, &counters.rings[0].consumed[..]), (1001, &[1001][..]));
+/// assert_eq!(observer.tasklets().map(|tasklet| tasklet.name).collect::<Vec<_>>(), ["source", "more", "sink"]);
+/// assert_eq!(counters.tasklets[1].moved, 1001);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[derive(Clone)]
+pub struct Observer(Arc<Observed>);
+
+/// A run.
+struct Observed {
+    pool: Arc<Pool>,
+    plan: Arc<Plan>,
+    /// For each ring of the plan its counters, and who reads it: made when somebody asks.
+    rings: OnceLock<Box<[Watching]>>,
+    source: RingProbe,
+    since: Instant,
+}
+
+/// A ring's counters, and for each of its readers the seats.
+struct Watching {
+    probe: Option<RingProbe>,
+    readers: Vec<Vec<usize>>,
+}
+
+/// What a tasklet, or somebody who writes or reads a ring, could do at a moment. By the cursors: nobody says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum State {
+    /// It has input and room: it is at work, or waits for its worker's turn. A source has room: what it waits for is outside.
+    Working,
+    /// It waits for input; or it has come to its end.
+    #[default]
+    Starved,
+    /// It waits for room.
+    Blocked,
+}
+
+/// What a worker does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Activity {
+    /// Something moved in its last round.
+    #[default]
+    Busy,
+    /// Nothing did: it looks again.
+    Idle,
+    /// It sleeps until somebody wakes it.
+    Parked,
+}
+
+impl Activity {
+    pub(crate) const ALL: [Activity; 3] = [Activity::Busy, Activity::Idle, Activity::Parked];
+}
+
+/// What a run has counted up to a moment. Numbers below END and END itself count alike.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// When they were read: so long after the start.
+    pub at: Duration,
+    /// Whether the run goes on.
+    pub running: bool,
+    /// Whether it is observed.
+    pub observed: bool,
+    /// The rings, as in the plan.
+    pub rings: Vec<RingCounters>,
+    /// What whoever writes the source's ring could do.
+    pub source: State,
+    /// The tasklets, in pipeline order, as [`Observer::tasklets`] names them.
+    pub tasklets: Vec<TaskletCounters>,
+    /// What every worker that was started does.
+    pub workers: Vec<Activity>,
+}
+
+/// The counters of a ring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RingCounters {
+    /// How many numbers were published.
+    pub produced: u64,
+    /// How many each reader has released, in the order of [`Observer::readers`]. One that is gone needs nothing: it counts as
+    /// if it had all.
+    pub consumed: Vec<u64>,
+    /// How many slots there are.
+    pub capacity: u64,
+}
+
+impl RingCounters {
+    /// How many slots hold what some reader still needs.
+    #[must_use]
+    pub fn occupied(&self) -> u64 {
+        let least = self.consumed.iter().min().unwrap_or(&self.produced);
+        self.produced.saturating_sub(*least).min(self.capacity)
+    }
+}
+
+/// The counters of a tasklet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskletCounters {
+    /// Numbers it moved.
+    pub moved: u64,
+    /// The steps in which it moved them: batches.
+    pub steps: u64,
+    /// Numbers it moved in steps that were timed.
+    pub timed_numbers: u64,
+    /// How many nanoseconds those steps took.
+    pub timed_ns: u64,
+    /// How many nanoseconds the longest of them took.
+    pub longest_ns: u64,
+    /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was observed.
+    pub batches: [u64; BATCHES],
+    /// How many calls of its function gave an error; of the whole stage, by whichever of its tasklets. Of `try_map` and its
+    /// sisters that do not give futures.
+    pub failures: u64,
+    /// How many of them were tried again.
+    pub retries: u64,
+    /// What it could do.
+    pub state: State,
+    /// Whether it has come to its end.
+    pub done: bool,
+}
+
+impl TaskletCounters {
+    /// What a number costs on average, in nanoseconds, by the steps that were timed.
+    #[must_use]
+    pub fn ns_per_number(&self) -> Option<f64> {
+        (self.timed_numbers > 0).then(|| self.timed_ns as f64 / self.timed_numbers as f64)
+    }
+}
+
+/// Who a tasklet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reading<'a> {
+    /// Its stage's name in the plan; `source` and `sink` are the ends.
+    pub name: &'a str,
+    /// Its stage in the plan; none if it is the source, a sink, or stands aside.
+    pub stage: Option<usize>,
+    /// Whether it has a thread of its own.
+    pub own_thread: bool,
+}
+
+impl Observer {
+    pub(crate) fn new(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, since: Instant) -> Self {
+        Observer(Arc::new(Observed { pool, plan, rings: OnceLock::new(), source, since }))
+    }
+
+    fn rings(&self) -> &[Watching] {
+        self.0.rings.get_or_init(|| watching(&self.0.pool, &self.0.plan, &self.0.source))
+    }
+
+    /// Whether the run is observed from now on. The first time some kilobytes a stage are allocated.
+    pub fn observe(&self, on: bool) {
+        self.0.pool.shared.notes.switch(on);
+    }
+
+    /// The plan of the run, with the rings that it got.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+
+    /// How long ago the run was started.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.since.elapsed()
+    }
+
+    /// Whether everything is done, or the run has failed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.0.pool.finished()
+    }
+
+    /// Who the tasklets are. The source is none of them if it has a thread of its own and its values need not be dropped.
+    pub fn tasklets(&self) -> impl Iterator<Item = Reading<'_>> {
+        self.0.pool.seats().iter().map(|seat| {
+            let stage = if let Role::Stage(stage) = seat.watched.role { Some(stage) } else { None };
+            Reading { name: &seat.name, stage, own_thread: seat.home == Home::Thread }
+        })
+    }
+
+    /// The stages that read a ring, in pipeline order; `sink` if the output is read from it as well.
+    pub fn readers(&self, ring: usize) -> impl Iterator<Item = &str> {
+        let stages =
+            self.0.plan.stages.iter().filter(move |stage| stage.reads.contains(&ring)).map(|stage| &*stage.name);
+        stages.chain(self.0.plan.output.contains(&ring).then_some("sink"))
+    }
+
+    /// Reads all counters.
+    pub fn read(&self, counters: &mut Counters) {
+        let notes = &self.0.pool.shared.notes;
+        counters.running = !self.0.pool.finished();
+        counters.observed = notes.on();
+        counters.rings.resize_with(self.0.plan.rings.len(), RingCounters::default);
+        for ((ring, watching), planned) in counters.rings.iter_mut().zip(self.rings()).zip(&self.0.plan.rings) {
+            self.read_ring(ring, watching, planned.capacity.unwrap_or(0) as u64);
+        }
+        counters.source = if self.0.source.has_room(0) { State::Working } else { State::Blocked };
+        counters.tasklets.clear();
+        counters.tasklets.extend(self.0.pool.seats().iter().map(tasklet));
+        counters.workers.clear();
+        counters.workers.extend(self.0.pool.activities());
+        counters.at = self.elapsed();
+    }
+
+    fn read_ring(&self, ring: &mut RingCounters, watching: &Watching, capacity: u64) {
+        let Some(probe) = &watching.probe else { return };
+        ring.capacity = capacity;
+        // The readers first: nobody releases what is not published.
+        ring.consumed.resize(watching.readers.len(), 0);
+        let seats = self.0.pool.seats();
+        for (consumed, readers) in ring.consumed.iter_mut().zip(&watching.readers) {
+            let gone = u64::MAX;
+            let least = if readers.is_empty() {
+                // The program reads the output itself.
+                Some(probe.released())
+            } else {
+                readers.iter().filter_map(|seat| seats[*seat].watched.gauges.consumed()).min()
+            };
+            *consumed = (*consumed).max(least.unwrap_or(gone));
+        }
+        // Whoever competes for a run of a group hides some numbers for a moment.
+        ring.produced = ring.produced.max(probe.published());
+        for consumed in &mut ring.consumed {
+            *consumed = (*consumed).min(ring.produced);
+        }
+    }
+
+    /// Asks the source to note the next number that it publishes. Only while the run is [observed](Observer::observe).
+    pub fn note(&self) {
+        self.0.pool.shared.notes.want();
+    }
+
+    /// How many numbers the source has noted: the notes from this one less 256 on can still be read.
+    #[must_use]
+    pub fn noted(&self) -> u64 {
+        self.0.pool.shared.notes.count()
+    }
+
+    /// When the source published what note `note` is about, since the start of the notes.
+    #[must_use]
+    pub fn noted_at(&self, note: u64) -> Option<Duration> {
+        self.0.pool.shared.notes.origin(note).map(Duration::from_nanos)
+    }
+
+    /// How many notes a stage of the plan has passed; the sink is the one behind the last stage.
+    #[must_use]
+    pub fn passed(&self, stage: usize) -> u64 {
+        self.0.pool.shared.notes.passed(stage)
+    }
+
+    /// When a stage had published all that it makes of what note `note` is about, or the sink had seen it. None if it has not,
+    /// or nobody knows any more.
+    #[must_use]
+    pub fn passed_at(&self, stage: usize, note: u64) -> Option<Duration> {
+        self.0.pool.shared.notes.passed_at(stage, note).map(Duration::from_nanos)
+    }
+}
+
+/// Whose counters are read for each ring.
+fn watching(pool: &Pool, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
+    let mut seats_of = vec![Vec::new(); plan.stages.len() + 1];
+    for (index, seat) in pool.seats().iter().enumerate() {
+        match seat.watched.role {
+            Role::Stage(stage) => seats_of[stage].push(index),
+            Role::Sink => seats_of[plan.stages.len()].push(index),
+            Role::Source | Role::Aside => {}
+        }
+    }
+    let probe = |writer: Option<usize>| match writer {
+        None => Some(source.clone()),
+        Some(stage) => seats_of[stage].iter().find_map(|seat| pool.seats()[*seat].watched.gauges.output().cloned()),
+    };
+    let mut rings: Box<[Watching]> =
+        plan.rings.iter().map(|ring| Watching { probe: probe(ring.writer), readers: Vec::new() }).collect();
+    let reads = plan.stages.iter().map(|stage| &stage.reads).chain([&plan.output]);
+    for (reads, seats) in reads.zip(&seats_of) {
+        let mut reads = reads.clone();
+        reads.sort_unstable();
+        reads.dedup();
+        reads.into_iter().for_each(|ring| rings[ring].readers.push(seats.clone()));
+    }
+    rings
+}
+
+fn tasklet(seat: &Seat) -> TaskletCounters {
+    let (timed_numbers, timed_ns) = seat.timed();
+    let calls = seat.watched.calls.as_ref();
+    let done = seat.done.load(Ordering::Relaxed);
+    TaskletCounters {
+        moved: seat.moved(),
+        steps: seat.steps.load(Ordering::Relaxed),
+        timed_numbers,
+        timed_ns,
+        longest_ns: seat.longest_ns.load(Ordering::Relaxed),
+        batches: seat.watched.batches(),
+        failures: calls.map_or(0, |calls| calls.failures()),
+        retries: calls.map_or(0, |calls| calls.retries()),
+        state: if done { State::Starved } else { seat.watched.gauges.state() },
+        done,
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}

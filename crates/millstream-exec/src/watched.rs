@@ -1,0 +1,105 @@
+//! What of a tasklet is counted while its run is observed, and who it is in the plan.
+
+use crate::gauges::Gauges;
+use crate::notes::{Notable, Notes};
+use millstream_core::Plan;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many classes of batches are told apart: class i is of 2^i numbers up to those of the next one.
+pub(crate) const BATCHES: usize = 24;
+
+/// What a tasklet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It writes the source's ring, or drops what was released of it.
+    Source,
+    /// A stage of the plan.
+    Stage(usize),
+    /// The run's sink.
+    Sink,
+    /// A sink that stands aside.
+    Aside,
+}
+
+/// Calls of a user's function that failed, counted where they fail.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    failures: AtomicU64,
+    retries: AtomicU64,
+}
+
+impl Calls {
+    /// Counts a failure, and another call of one that has failed; hands the outcome on.
+    #[inline]
+    pub(crate) fn outcome<B, E>(&self, again: bool, outcome: Result<B, E>) -> Result<B, E> {
+        if again {
+            self.retries.fetch_add(1, Ordering::Relaxed);
+        }
+        if outcome.is_err() {
+            self.failed();
+        }
+        outcome
+    }
+
+    #[cold]
+    pub(crate) fn failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted beside a tasklet.
+pub(crate) struct Watched {
+    pub(crate) role: Role,
+    pub(crate) gauges: Gauges,
+    pub(crate) calls: Option<Arc<Calls>>,
+    notable: Option<Notable>,
+    /// How many steps moved how much.
+    batches: [AtomicU64; BATCHES],
+}
+
+impl Watched {
+    pub(crate) fn new(role: Role, gauges: Gauges, calls: Option<Arc<Calls>>, plan: &Plan) -> Self {
+        let clock = |ring: &usize| plan.rings[*ring].clock;
+        let notable = match role {
+            Role::Stage(stage) => plan.stages.get(stage).and_then(|described| {
+                let (clock, starts) = (described.reads.first().map(clock)?, Some(clock(&described.writes)));
+                Some(Notable { reader: stage, clock, starts })
+            }),
+            Role::Sink => {
+                plan.output.first().map(clock).map(|clock| Notable { reader: plan.stages.len(), clock, starts: None })
+            }
+            Role::Source | Role::Aside => None,
+        };
+        Watched { role, gauges, calls, notable, batches: [const { AtomicU64::new(0) }; BATCHES] }
+    }
+
+    /// Counts a step. Whoever took it holds the tasklet's lock.
+    pub(crate) fn stepped(&self, moved: usize, notes: &Notes) {
+        if moved > 0 {
+            let class = &self.batches[(moved.ilog2() as usize).min(BATCHES - 1)];
+            class.store(class.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+        match (self.role, self.notable) {
+            (Role::Source, _) if moved > 0 => {
+                if let Some(output) = self.gauges.output() {
+                    notes.published(|| output.published());
+                }
+            }
+            (_, Some(notable)) => notes.pass(notable, &self.gauges),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn batches(&self) -> [u64; BATCHES] {
+        std::array::from_fn(|class| self.batches[class].load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,250 @@
+//! What a run tells whoever watches it.
+#![cfg(not(loom))]
+
+use millstream_core::{Arrow, ArrowLoop, AsyncExt, ClockExt, KeysExt, Retry, pipeline};
+use millstream_exec::{Activity, Counters, Observer, Rings, Run, State, TaskletCounters, source};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Lets so many calls through.
+#[derive(Default)]
+struct Gate(Mutex<u64>, Condvar);
+
+impl Gate {
+    fn pass(&self) {
+        let open = |left: &mut u64| *left == 0;
+        let mut left = self.1.wait_while(self.0.lock().unwrap(), open).unwrap();
+        *left -= 1;
+    }
+
+    fn open(&self, calls: u64) {
+        *self.0.lock().unwrap() += calls;
+        self.1.notify_all();
+    }
+}
+
+fn read(observer: &Observer) -> Counters {
+    let mut counters = Counters::default();
+    observer.read(&mut counters);
+    counters
+}
+
+/// Reads until what is read is as wanted; for a minute, which is for ever.
+fn until(observer: &Observer, what: &str, wanted: impl Fn(&Counters) -> bool) -> Counters {
+    let begun = Instant::now();
+    loop {
+        let counters = read(observer);
+        if wanted(&counters) {
+            return counters;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "never {what}: {counters:#?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn states(counters: &Counters) -> Vec<State> {
+    counters.tasklets.iter().map(|tasklet| tasklet.state).collect()
+}
+
+#[test]
+fn in_front_of_a_slow_stage_all_is_blocked_and_behind_it_starved() {
+    let gate = Arc::new(Gate::default());
+    let slow = gate.clone();
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .named("front")
+        .map_blocking(move |x: &u64| {
+            slow.pass();
+            *x
+        })
+        .named("slow")
+        .map(|x| x + 1)
+        .named("behind");
+    let run = p.start(&Rings::new().ring(8).batch(4), source::ready(0..100), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let names: Vec<_> = observer.tasklets().map(|tasklet| (tasklet.name, tasklet.own_thread)).collect();
+    assert_eq!(names, [("source", false), ("front", false), ("slow", true), ("behind", false), ("sink", false)]);
+    use State::{Blocked, Starved, Working};
+    let all = [Blocked, Blocked, Working, Starved, Starved];
+    let counters =
+        until(&observer, "stuck", |counters| states(counters) == all && counters.workers[0] == Activity::Parked);
+    assert_eq!(counters.source, Blocked);
+    // The source fills its ring as far as it can: both rings in front of the slow stage are full.
+    let rings: Vec<_> = counters.rings.iter().map(|ring| (ring.produced, ring.consumed[0], ring.occupied())).collect();
+    assert_eq!(rings, [(16, 8, 8), (8, 0, 8), (0, 0, 0), (0, 0, 0)]);
+    gate.open(3);
+    let counters = until(&observer, "three further", |counters| counters.rings[3].consumed[0] == 3);
+    assert_eq!(counters.rings[1].consumed[0], 3);
+    gate.open(1000);
+    let (_, report) = run.wait().unwrap();
+    let counters = read(&observer);
+    assert!(!counters.running && counters.tasklets.iter().all(|tasklet| tasklet.done));
+    // Numbers agree with the report's, ring by ring and stage by stage.
+    assert!(counters.rings.iter().all(|ring| ring.produced == 101 && ring.consumed == [101]), "{:?}", counters.rings);
+    let moved = |tasklet: &TaskletCounters| tasklet.moved;
+    assert!(report.stages.iter().map(|stage| stage.moved).eq(counters.tasklets.iter().map(moved)));
+}
+
+#[test]
+fn of_a_group_the_members_without_a_run_are_starved() {
+    let gate = Arc::new(Gate::default());
+    let slow = gate.clone();
+    let p = pipeline::<u64>().shard(3, move |p| {
+        p.map_blocking(move |x: &u64| {
+            slow.pass();
+            *x
+        })
+    });
+    let (sender, run) = p.start_fed(&Rings::new().ring(8), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let working = |counters: &Counters| {
+        let members = counters.tasklets.iter().zip(observer.tasklets()).filter(|(_, who)| who.stage == Some(0));
+        members.filter(|(tasklet, _)| tasklet.state == State::Working).count()
+    };
+    sender.send(1).unwrap();
+    until(&observer, "one at work", |counters| working(counters) == 1);
+    sender.send(2).unwrap();
+    until(&observer, "two at work", |counters| working(counters) == 2);
+    gate.open(2);
+    until(&observer, "all starved", |counters| working(counters) == 0 && counters.rings[1].produced == 2);
+    drop(sender);
+    run.wait().unwrap();
+}
+
+#[test]
+fn what_is_in_flight_is_being_worked_on() {
+    let p = pipeline::<u64>().map_async(4, |x| {
+        let x = *x;
+        std::future::poll_fn(move |_| if x == 0 { std::task::Poll::Ready(x) } else { std::task::Poll::Pending })
+    });
+    let (sender, run) = p.start_fed(&Rings::new().ring(8), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let state = |counters: &Counters| states(counters)[counters.tasklets.len() - 2];
+    sender.send(0).unwrap();
+    until(&observer, "done", |counters| counters.rings[1].consumed == [1] && state(counters) == State::Starved);
+    sender.send(1).unwrap();
+    until(&observer, "in flight", |counters| counters.rings[0].consumed == [2] && state(counters) == State::Working);
+    run.stop_now().unwrap();
+}
+
+#[test]
+fn rings_of_every_shape_are_read() {
+    let p = pipeline::<u64>()
+        .filter(|x| x % 2 == 0)
+        .named("even")
+        .fanout(|p| p.map(|x| x + 1).named("left"), |p| p.shard(2, |p| p.map(|x| x * 2)).named("right"))
+        .map(|(x, y)| x ^ y)
+        .named("join")
+        .shard_by(
+            |x| *x % 3,
+            2,
+            |p| {
+                p.scan(0, |sum, x| {
+                    *sum += x;
+                    *sum
+                })
+            },
+        )
+        .feedback(0_u64, |p| p.map(|(x, s)| (*x, s + 1)))
+        .compact()
+        .named("dense")
+        .flat_map(|x| [*x, *x])
+        .named("twice");
+    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let (_, report) = run.wait().unwrap();
+    let counters = read(&observer);
+    let plan = observer.plan();
+    for (index, (ring, planned)) in counters.rings.iter().zip(&plan.rings).enumerate() {
+        // Half of the numbers is empty; END counts.
+        let clock = [1001, 501, 1001][planned.clock];
+        assert_eq!(ring.produced, clock, "ring {index} of\n{plan}");
+        assert!(ring.consumed.iter().all(|consumed| *consumed == clock), "{ring:?}");
+        assert_eq!(ring.consumed.len(), observer.readers(index).count(), "ring {index} of\n{plan}");
+    }
+    assert_eq!(observer.readers(0).collect::<Vec<_>>(), ["even", "left", "right.map-1"]);
+    assert_eq!(report.numbers.0, 1000);
+}
+
+#[test]
+fn batches_and_latencies_are_noted_only_while_a_run_is_observed() {
+    let p = pipeline::<u64>().map(|x| x + 1).flat_map(|x| vec![*x; (*x % 3) as usize]).shard(2, |p| p.map(|x| x + 1));
+    let (sender, run) = p.start_fed(&Rings::new().ring(8).workers(2), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let sink = observer.plan().stages.len();
+    let batches = |counters: &Counters| counters.tasklets.iter().flat_map(|tasklet| tasklet.batches).sum::<u64>();
+    observer.note();
+    for x in 0..4 {
+        sender.send(x).unwrap();
+    }
+    let sent = until(&observer, "at the sink", |counters| counters.rings[3].consumed == [4]);
+    assert_eq!((batches(&sent), observer.noted(), observer.passed(sink)), (0, 0, 0));
+
+    run.observe(true);
+    for note in 0..300 {
+        observer.note();
+        sender.send(note).unwrap();
+        let begun = Instant::now();
+        while observer.passed(sink) <= note {
+            assert!(begun.elapsed() < Duration::from_secs(60), "note {note} is not passed");
+            std::thread::yield_now();
+        }
+        let at = |stage| observer.passed_at(stage, note).expect("it is passed");
+        let times = [observer.noted_at(note).expect("it is noted"), at(0), at(1), at(2), at(sink)];
+        assert!(times.is_sorted(), "{times:?}");
+    }
+    assert_eq!((observer.noted(), observer.passed(0)), (300, 300));
+    // What is written over is gone, and is not taken for another.
+    assert_eq!((observer.noted_at(20), observer.passed_at(sink, 20)), (None, None));
+    run.observe(false);
+    let before = batches(&until(&observer, "all at the sink", |counters| {
+        counters.rings[2].produced == counters.rings[2].consumed[0]
+    }));
+    assert!(before >= 300, "{before}");
+    for x in 0..4 {
+        sender.send(x).unwrap();
+    }
+    drop(sender);
+    run.wait().unwrap();
+    assert_eq!((batches(&read(&observer)), observer.noted()), (before, 300));
+}
+
+#[test]
+fn who_is_slow_to_pass_notes_loses_those_that_are_written_over() {
+    let gate = Arc::new(Gate::default());
+    let slow = gate.clone();
+    let p = pipeline::<u64>().map_blocking(move |x: &u64| {
+        slow.pass();
+        *x
+    });
+    let (sender, run) = p.start_fed(&Rings::new().ring(512).observe(true), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    for x in 0..400 {
+        observer.note();
+        sender.send(x).unwrap();
+    }
+    assert_eq!((observer.noted(), observer.passed(1)), (400, 0));
+    gate.open(400);
+    drop(sender);
+    run.wait().unwrap();
+    assert_eq!(observer.passed(1), 400);
+    assert!(observer.passed_at(1, 143).is_none() && observer.passed_at(1, 144).is_some());
+}
+
+#[test]
+fn failures_and_retries_are_counted_where_they_happen() {
+    let p = pipeline::<u64>().try_map_or_empty(|x| if x % 2 == 0 { Err("even") } else { Ok(*x) }).try_map_retry(
+        Retry::times(3),
+        |x| {
+            static CALLS: Mutex<u64> = Mutex::new(0);
+            let mut calls = CALLS.lock().unwrap();
+            *calls += 1;
+            if calls.is_multiple_of(3) { Ok(*x) } else { Err("not yet") }
+        },
+    );
+    let run = p.start(&Rings::new(), source::ready(0..10), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    run.wait().unwrap();
+    let counted: Vec<_> = read(&observer).tasklets.iter().map(|tasklet| (tasklet.failures, tasklet.retries)).collect();
+    assert_eq!(counted, [(0, 0), (5, 0), (10, 10), (0, 0)]);
+}
