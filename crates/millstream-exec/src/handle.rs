@@ -1,5 +1,5 @@
 use crate::machine::{Cores, Pins};
-use crate::observer::Observer;
+use crate::observer::{Counters, Observer};
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::{Ending, StageReport};
@@ -170,6 +170,9 @@ impl Started {
     /// Waits for the workers, gives every tasklet up, and tells what was done, also where the run failed.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
         self.pool.join();
+        let mut counters = Counters::default();
+        self.observer.read(&mut counters);
+        let loads = self.observer.loads(&Counters::default(), &counters, None);
         let mut stages = self.pool.clear();
         let tasklets = stages.len();
         if let Some(source) = &self.end_source {
@@ -191,6 +194,8 @@ impl Started {
             stages,
             rates: controller.rates(),
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
+            rings: counters.rings,
+            loads,
         };
         (report, failure)
     }

@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod async_stage;
+mod bottleneck;
 mod boxed;
 #[cfg(feature = "queues")]
 mod boxed_everywhere;
@@ -71,6 +72,7 @@ mod watched;
 mod wiring;
 mod worker;
 
+pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales};
 pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
 #[cfg(feature = "queues")]
 pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};

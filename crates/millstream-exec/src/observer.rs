@@ -1,5 +1,8 @@
 //! A run, read from outside.
 
+mod loads;
+
+use crate::bottleneck::Loads;
 use crate::pool::Pool;
 use crate::seat::Seat;
 use crate::watched::{BATCHES, Role};
@@ -43,6 +46,7 @@ struct Observed {
     /// For each ring of the plan its counters, and who reads it: made when somebody asks.
     rings: OnceLock<Box<[Watching]>>,
     source: RingProbe,
+    cores: usize,
     since: Instant,
 }
 
@@ -104,6 +108,7 @@ pub struct Counters {
 
 /// The counters of a ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RingCounters {
     /// How many numbers were published.
@@ -172,8 +177,8 @@ pub struct Reading<'a> {
 }
 
 impl Observer {
-    pub(crate) fn new(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, since: Instant) -> Self {
-        Observer(Arc::new(Observed { pool, plan, rings: OnceLock::new(), source, since }))
+    pub(crate) fn new(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, cores: usize, since: Instant) -> Self {
+        Observer(Arc::new(Observed { pool, plan, rings: OnceLock::new(), source, cores, since }))
     }
 
     fn rings(&self) -> &[Watching] {
@@ -233,6 +238,29 @@ impl Observer {
         counters.workers.clear();
         counters.workers.extend(self.0.pool.activities());
         counters.at = self.elapsed();
+    }
+
+    /// What every stage had to do between two moments, of which the first may be the start, and so what holds the run
+    /// [back](Loads::bottleneck). `open` says for how many seconds the source's ring had room meanwhile, if somebody has
+    /// looked; if not, that is guessed by how busy the stages were.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Counters, Rings, Run, source};
+    /// use std::{thread::sleep, time::Duration};
+    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(|x| { sleep(Duration::from_millis(2)); *x }).named("slow");
+    /// let run = p.start(&Rings::new(), source::ready(0..50), (), |(), _, _| ())?;
+    /// let (observer, mut now) = (run.observer(), Counters::default());
+    /// run.wait()?;
+    /// observer.read(&mut now);
+    /// let bottleneck = observer.loads(&Counters::default(), &now, None).bottleneck().unwrap();
+    /// assert_eq!(bottleneck.stage, "slow");
+    /// assert_eq!(bottleneck.gains[0].shards, 1);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn loads(&self, before: &Counters, now: &Counters, open: Option<Duration>) -> Loads {
+        loads::between(&self.0.pool, &self.0.plan, self.0.cores, (before, now), open)
     }
 
     fn read_ring(&self, ring: &mut RingCounters, watching: &Watching, capacity: u64) {

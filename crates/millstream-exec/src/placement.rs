@@ -252,6 +252,15 @@ fn cut(loads: &[f64], workers: usize, cuts: &mut Vec<usize>) {
     if total <= 0.0 {
         return cut_evenly(loads.len(), workers, cuts);
     }
+    cuts.clear();
+    cuts.push(0);
+    fill_groups(loads, least_greatest(loads, workers) * (1.0 + 1e-9), |cut| cuts.push(cut));
+    cuts.resize(workers + 1, loads.len());
+}
+
+/// How small the greatest of at most `workers` contiguous groups can be.
+pub(crate) fn least_greatest(loads: &[f64], workers: usize) -> f64 {
+    let total: f64 = loads.iter().sum();
     let (mut low, mut high) = (loads.iter().copied().fold(total / workers as f64, f64::max), total);
     for _ in 0..40 {
         let middle = f64::midpoint(low, high);
@@ -259,10 +268,7 @@ fn cut(loads: &[f64], workers: usize, cuts: &mut Vec<usize>) {
         fill_groups(loads, middle, |_| groups += 1);
         if groups <= workers { high = middle } else { low = middle }
     }
-    cuts.clear();
-    cuts.push(0);
-    fill_groups(loads, high * (1.0 + 1e-9), |cut| cuts.push(cut));
-    cuts.resize(workers + 1, loads.len());
+    high
 }
 
 /// Fills groups up to `limit`, one after the other; calls `cut` where the next one begins.

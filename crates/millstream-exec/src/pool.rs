@@ -309,6 +309,9 @@ impl Pool {
                 overruns: seat.overruns.load(Ordering::Relaxed),
                 blocking: seat.home == Home::Thread,
                 keys: seat.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
+                failures: seat.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
+                retries: seat.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
+                batches: seat.watched.batches(),
             }
         };
         self.seats.iter().map(report).collect()

@@ -1,4 +1,5 @@
-use crate::Cores;
+use crate::watched::BATCHES;
+use crate::{Bottleneck, Cores, Loads, RingCounters};
 use millstream_core::SequenceNumber;
 use std::time::Duration;
 
@@ -32,6 +33,11 @@ pub struct Report {
     pub rates: Vec<Rate>,
     /// How many workers there were and why, in the order in which it was decided.
     pub decisions: Vec<String>,
+    /// What every ring of the plan has counted; on queues there are none.
+    pub rings: Vec<RingCounters>,
+    /// What every stage had to do; on queues nobody knows.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub loads: Loads,
 }
 
 /// How a run ended.
@@ -88,6 +94,13 @@ pub struct StageReport {
     /// How many keys it kept states for in the end, if it is the stage in front of a
     /// [`shard_by`](millstream_core::KeysExt::shard_by)'s body.
     pub keys: Option<u64>,
+    /// How many calls of its function gave an error; of the whole stage. Queues count none. See
+    /// [`TaskletCounters`](crate::TaskletCounters).
+    pub failures: u64,
+    /// How many of them were tried again.
+    pub retries: u64,
+    /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was [observed](crate::Handle::observe).
+    pub batches: [u64; BATCHES],
 }
 
 impl StageReport {
@@ -111,6 +124,9 @@ impl StageReport {
             overruns: 0,
             blocking: true,
             keys: None,
+            failures: 0,
+            retries: 0,
+            batches: [0; BATCHES],
         };
         match stages.first_mut() {
             Some(sweeper) if sweeper.name == "source" => *sweeper = source,
@@ -133,6 +149,27 @@ pub struct Overrun<'a> {
 }
 
 impl Report {
+    /// Which stage held the run back, why, and what would help. None if nothing was done, and on queues.
+    ///
+    /// It takes the whole run, with its start and its end; how busy a source with a thread of its own was is guessed. Who
+    /// looks while the run goes on knows better: `millstream-observe`.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{Rings, Run, source};
+    /// use std::{thread::sleep, time::Duration};
+    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(|x| { sleep(Duration::from_millis(2)); *x }).named("slow");
+    /// let report = p.run(&Rings::new(), source::ready(0..50), |_, _| ())?;
+    /// let bottleneck = report.bottleneck().unwrap();
+    /// assert_eq!(bottleneck.stage, "slow");
+    /// assert!(bottleneck.sentence.starts_with("`slow` holds the run back: 2."), "{}", bottleneck.sentence);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        self.loads.bottleneck()
+    }
+
     /// The tasklets that took longer for a step than their stage's [budget](crate::Rings::step_budget), in pipeline order.
     pub fn overruns(&self) -> impl Iterator<Item = Overrun<'_>> {
         self.stages.iter().filter(|stage| stage.overruns > 0).filter_map(|stage| {

@@ -156,7 +156,7 @@ impl<R> Wired<R> {
         let budgets = (!inline).then(|| rings.budgets());
         let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets, &plan);
         let since = Instant::now();
-        let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), since);
+        let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);
         let started = Started { pool, observer, end_source, ring_bytes, cores, inline };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {

@@ -1,5 +1,6 @@
 use super::control::{Control, Desk};
 use super::wiring::Thread;
+use crate::bottleneck::Loads;
 use crate::handle::{EndSource, Stops};
 use crate::machine::usable_cores;
 use crate::report::StageReport;
@@ -155,6 +156,8 @@ impl<S> QueuesHandle<S> {
             elapsed: self.since.elapsed(),
             decisions: vec![format!("{threads} threads: one for each stage, and those that copy, zip and route")],
             stages,
+            rings: Vec::new(),
+            loads: Loads::default(),
         };
         Ended { state, report, failure: control.failure() }
     }
@@ -200,5 +203,8 @@ fn run(Thread { name, mut work, keys }: Thread, control: &Arc<Control>) -> Stage
         overruns: 0,
         blocking: true,
         keys: keys.map(|keys| keys.load(Ordering::Relaxed)),
+        failures: 0,
+        retries: 0,
+        batches: Default::default(),
     }
 }

@@ -1,0 +1,77 @@
+//! From counters to loads.
+
+use super::{Counters, TaskletCounters};
+use crate::bottleneck::{Load, Loads, Scales};
+use crate::pool::Pool;
+use crate::seat::Seat;
+use crate::watched::Role;
+use crate::wiring::Home;
+use millstream_core::Plan;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// What was to be done from one moment to another.
+pub(super) fn between(
+    pool: &Pool,
+    plan: &Plan,
+    cores: usize,
+    (before, now): (&Counters, &Counters),
+    open: Option<Duration>,
+) -> Loads {
+    let seconds = now.at.saturating_sub(before.at).as_secs_f64();
+    let workers = pool.controller.lock().unwrap_or_else(PoisonError::into_inner).workers();
+    let mut loads = Loads { stages: Vec::new(), workers, cores, seconds };
+    let mut role = None;
+    for (index, (seat, counters)) in pool.seats().iter().zip(&now.tasklets).enumerate() {
+        // What only drops values of a source with a thread of its own is not the source.
+        if seat.watched.role == Role::Source && seat.watched.gauges.output().is_none() {
+            continue;
+        }
+        let zero = TaskletCounters::default();
+        let (numbers, busy) = worked(before.tasklets.get(index).unwrap_or(&zero), counters);
+        match loads.stages.last_mut() {
+            Some(load) if role == Some(seat.watched.role) && matches!(role, Some(Role::Stage(_))) => {
+                load.busy.push(busy);
+                load.numbers =
+                    if load.scales == Scales::Keys { load.numbers.max(numbers) } else { load.numbers + numbers };
+            }
+            _ => loads.stages.push(Load { busy: vec![busy], numbers, ..described(seat, plan) }),
+        }
+        role = Some(seat.watched.role);
+    }
+    if !pool.seats().iter().any(|seat| seat.watched.role == Role::Source && seat.watched.gauges.output().is_some()) {
+        let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
+        let numbers = produced(now).saturating_sub(produced(before));
+        let open = open.map_or_else(|| loads.guessed_open(), |open| open.as_secs_f64());
+        let source =
+            Load { stage: "source".to_owned(), numbers, own_thread: true, open: Some(open), ..Load::default() };
+        loads.stages.insert(0, source);
+    }
+    loads
+}
+
+/// How many numbers a tasklet moved, and how many seconds it was busy with them.
+fn worked(before: &TaskletCounters, now: &TaskletCounters) -> (u64, f64) {
+    let moved = now.moved.saturating_sub(before.moved);
+    let (timed, ns) =
+        (now.timed_numbers.saturating_sub(before.timed_numbers), now.timed_ns.saturating_sub(before.timed_ns));
+    let cost = if timed > 0 { ns as f64 / timed as f64 } else { now.ns_per_number().unwrap_or(0.0) };
+    (moved, moved as f64 * cost / 1e9)
+}
+
+fn described(seat: &Seat, plan: &Plan) -> Load {
+    let scales = match seat.watched.role {
+        Role::Stage(stage) => {
+            let stage = &plan.stages[stage];
+            let clock = |ring: &usize| plan.rings[*ring].clock;
+            let afresh = stage.reads.first().map(clock) != Some(clock(&stage.writes));
+            match stage.keys {
+                Some(_) if stage.kind != "key" && !stage.serial => Scales::Keys,
+                None if !stage.stateful && !stage.serial && !afresh => Scales::Shard,
+                _ => Scales::State,
+            }
+        }
+        Role::Source | Role::Sink | Role::Aside => Scales::End,
+    };
+    Load { stage: seat.name.clone(), own_thread: seat.home == Home::Thread, scales, ..Load::default() }
+}
