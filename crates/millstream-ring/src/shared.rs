@@ -10,6 +10,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
 use crate::team::TeamState;
 use crate::view::HiddenMarks;
 use crossbeam_utils::CachePadded;
+use std::ops::Range;
 
 /// The END number of a stream that has not ended.
 pub(crate) const OPEN: u64 = u64::MAX;
@@ -123,7 +124,7 @@ impl<S> Shared<S> {
     /// Every one of these slots must hold a value that all readers have released; nobody else may sweep.
     pub(crate) unsafe fn sweep(&self, upto: u64) {
         // SAFETY: the caller's contract; below a released number no run is unfinished.
-        unsafe { self.sweep_but(upto, |_| false) };
+        self.sweeping(upto, |numbers| unsafe { self.slots.drop_range(numbers) });
     }
 
     /// Numbers below the result may be written by one of several who fill this ring.
@@ -155,6 +156,12 @@ impl<S> Shared<S> {
     ///
     /// As [`sweep`](Shared::sweep), of every slot that is not a hole.
     unsafe fn sweep_but(&self, upto: u64, is_hole: impl Fn(u64) -> bool) {
+        // SAFETY: the caller's contract: these slots hold values that nobody else touches.
+        self.sweeping(upto, |numbers| unsafe { self.slots.drop_values(numbers.filter(|n| !is_hole(*n))) });
+    }
+
+    /// Has `drop` drop what was not swept below `upto`; also if it panics, that is swept then.
+    fn sweeping(&self, upto: u64, drop: impl FnOnce(Range<u64>)) {
         struct Advance<'a>(&'a AtomicU64, u64);
         impl Drop for Advance<'_> {
             fn drop(&mut self) {
@@ -164,8 +171,7 @@ impl<S> Shared<S> {
         let from = self.swept.load(Ordering::Relaxed);
         let upto = self.slots_below(upto).max(from);
         let _advance = Advance(&self.swept, upto);
-        // SAFETY: the caller's contract: these slots hold values that nobody else touches.
-        unsafe { self.slots.drop_values((from..upto).filter(|n| !is_hole(*n))) };
+        drop(from..upto);
     }
 
     /// The same bound without an END that has no slot.

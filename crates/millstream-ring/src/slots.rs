@@ -2,7 +2,7 @@
 
 use crate::sync::UnsafeCell;
 use crate::view::Place;
-use std::{fmt, marker::PhantomData, mem::MaybeUninit};
+use std::{fmt, marker::PhantomData, mem::MaybeUninit, ops::Range};
 
 pub(crate) struct Slots<S> {
     cells: Box<[UnsafeCell<MaybeUninit<S>>]>,
@@ -49,6 +49,27 @@ impl<S> Slots<S> {
         Slice { cells: Cursor::new(&self.cells, self.index(n)), lent: PhantomData }
     }
 
+    /// All cells, to be written by number.
+    pub(crate) fn around(&self) -> Around<'_, S> {
+        Around { cells: self.cells(0), last: self.capacity() - 1 }
+    }
+
+    /// Drops the values of these numbers, the ones behind a drop that panics as well.
+    ///
+    /// # Safety
+    ///
+    /// As [`drop_values`](Slots::drop_values), and there must not be more numbers than cells.
+    pub(crate) unsafe fn drop_range(&self, numbers: Range<u64>) {
+        if std::mem::needs_drop::<S>() && !numbers.is_empty() {
+            let (first, len) = (self.index(numbers.start), (numbers.end - numbers.start) as usize);
+            let (before, behind) = self.cells.split_at(first);
+            let here = len.min(behind.len());
+            // Dropped in turn, the second also if a drop in the first panics.
+            let _around = Doomed(&before[..len - here]);
+            let _here = Doomed(&behind[..here]);
+        }
+    }
+
     /// Drops the values of these numbers, the ones behind a drop that panics as well.
     ///
     /// # Safety
@@ -74,6 +95,27 @@ impl<S> Slots<S> {
             // SAFETY: the caller's contract: it holds a value, which nobody drops again.
             unsafe { value.assume_init_drop() }
         });
+    }
+}
+
+/// Cells side by side, the values of which are dropped with this. Made by [`Slots::drop_range`] alone.
+struct Doomed<'a, S>(&'a [UnsafeCell<MaybeUninit<S>>]);
+
+impl<S> Drop for Doomed<'_, S> {
+    #[cfg(not(loom))]
+    fn drop(&mut self) {
+        let first = self.0.as_ptr().cast::<S>().cast_mut();
+        // SAFETY: the contract of `drop_range`: the cells hold values that are ours alone, and none is dropped again. A cell has
+        // the layout of its value, and lets its inside be written through a shared reference.
+        unsafe { std::ptr::slice_from_raw_parts_mut(first, self.0.len()).drop_in_place() };
+    }
+
+    #[cfg(loom)]
+    fn drop(&mut self) {
+        for cell in self.0 {
+            // SAFETY: as above.
+            with_mut(cell, |cell| unsafe { (*cell).assume_init_drop() });
+        }
     }
 }
 
@@ -121,6 +163,26 @@ impl<S> Cells<'_, S> {
             // SAFETY: the caller's contract: the cell is ours alone, so that nobody else looks at it.
             unsafe { cell.write(MaybeUninit::new(value)) }
         });
+    }
+}
+
+/// All cells of a ring, to be written by number.
+pub(crate) struct Around<'a, S> {
+    cells: Cells<'a, S>,
+    /// The capacity less one: all of an index.
+    last: u64,
+}
+
+impl<S> Around<'_, S> {
+    /// Moves a value into the cell of number `n`.
+    ///
+    /// # Safety
+    ///
+    /// The cell must hold no value, and must be the caller's alone.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, n: u64, value: S) {
+        // SAFETY: the contract of the caller; the capacity is a power of two, so that the index is less.
+        unsafe { self.cells.write((n & self.last) as usize, value) };
     }
 }
 

@@ -70,22 +70,32 @@ fn count(line: &[u8]) -> Spaced {
             return Spaced::Many;
         }
     }
-    let (eights, rest) = rest.as_chunks::<8>();
+    let (eights, rest) = rest.as_chunks();
     for eight in eights {
-        spaces += in_eight(*eight);
+        spaces += in_eight(u64::from_le_bytes(*eight));
     }
-    let mut last = [0; 8];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    spaces += in_eight(last);
+    if !rest.is_empty() {
+        spaces += in_eight(last_of(line, rest));
+    }
     if spaces > MOST { Spaced::Many } else { Spaced::Few(spaces as u8) }
+}
+
+/// The last bytes of a line, fewer than eight, and 0 for each that is missing.
+#[inline(always)]
+fn last_of(line: &[u8], rest: &[u8]) -> u64 {
+    if let Some(last) = line.last_chunk() {
+        // Those in front of them are pushed out.
+        return u64::from_le_bytes(*last) >> (u64::BITS as usize - 8 * rest.len());
+    }
+    rest.iter().rev().fold(0, |eight, byte| eight << 8 | u64::from(*byte))
 }
 
 /// The spaces among eight bytes, all at once: a byte that is one becomes 0 first, and then the only one whose highest bit
 /// stays 0. Their number is the highest byte of the sum of those bits, each in its own byte.
 #[inline(always)]
-fn in_eight(bytes: [u8; 8]) -> u32 {
+fn in_eight(bytes: u64) -> u32 {
     const LOW: u64 = 0x0101_0101_0101_0101;
-    let differs = u64::from_le_bytes(bytes) ^ (LOW * u64::from(b' '));
+    let differs = bytes ^ (LOW * u64::from(b' '));
     let any = ((differs & (LOW * 0x7f)) + LOW * 0x7f) | differs;
     ((((!any >> 7) & LOW).wrapping_mul(LOW)) >> 56) as u32
 }

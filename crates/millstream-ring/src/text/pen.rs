@@ -147,6 +147,7 @@ impl<T: Kind + ?Sized> Pen<T> {
     }
 
     /// Finishes a draft, and has the run keep it. Returns how much memory it keeps.
+    #[inline(always)]
     fn keep<D: Density>(&mut self, run: &mut Run<'_, T, D>, mut draft: Draft, bytes: Vec<u8>) -> usize {
         let len = bytes.len();
         draft.bytes = bytes;

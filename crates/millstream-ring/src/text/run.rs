@@ -1,5 +1,5 @@
 use super::span::{Kind, Span, place};
-use crate::slots::Slots;
+use crate::slots::{Around, Slots};
 use millstream_core::Density;
 use millstream_core::text::{Block, Cutting, Piece};
 use std::marker::PhantomData;
@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 /// has written.
 pub(crate) struct Run<'c, T: Kind + ?Sized, D: Density> {
     slots: &'c Slots<D::Slot<Span<T>>>,
+    cells: Around<'c, D::Slot<Span<T>>>,
     first: u64,
     written: u64,
     /// The last filled slot, if nobody has a count of its block yet.
@@ -31,7 +32,7 @@ impl<'c, T: Kind + ?Sized, D: Density> Run<'c, T, D> {
     ///
     /// The numbers that are written must be claimed by the caller, and their cells free, as long as this lives.
     pub(crate) unsafe fn new(slots: &'c Slots<D::Slot<Span<T>>>, first: u64) -> Self {
-        Run { slots, first, written: 0, last: None, kind: PhantomData }
+        Run { slots, cells: slots.around(), first, written: 0, last: None, kind: PhantomData }
     }
 
     /// The number of the next slot.
@@ -41,9 +42,9 @@ impl<'c, T: Kind + ?Sized, D: Density> Run<'c, T, D> {
 
     #[inline(always)]
     fn write(&self, at: u64, slot: Option<Span<T>>) {
-        // SAFETY: the number is claimed and its cell is free, by the contract of `new`; one cell is inside the storage. Where
-        // a span is written over, it has no count.
-        unsafe { self.slots.cells(at).write(0, D::pack(slot)) };
+        // SAFETY: the number is claimed and its cell is free, by the contract of `new`. Where a span is written over, it has
+        // no count.
+        unsafe { self.cells.write(at, D::pack(slot)) };
     }
 
     /// The next slot, empty.
@@ -69,6 +70,8 @@ impl<'c, T: Kind + ?Sized, D: Density> Run<'c, T, D> {
     }
 
     /// Gives the last filled slot a count of its block, which must be `block`.
+    // Inlined, as all that changes a run, so that it is in registers while slots are written.
+    #[inline(always)]
     pub(crate) fn keep(&mut self, block: &Block) {
         if let Some(Last { at, start, len }) = self.last.take() {
             // SAFETY: by the contract of `put`, where these numbers come from.
@@ -86,6 +89,7 @@ impl<'c, T: Kind + ?Sized, D: Density> Run<'c, T, D> {
 }
 
 impl<T: Kind + ?Sized, D: Density> Drop for Run<'_, T, D> {
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this run wrote these slots, and nobody else looks at them.
         unsafe { self.slots.drop_values(self.first..self.first + self.written) };
@@ -193,6 +197,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         }
     }
 
+    #[inline(always)]
     fn change(&mut self, block: &'b Block) {
         if let Some(before) = self.block.replace(block) {
             self.run.keep(before);
@@ -206,6 +211,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn finish(mut self) -> Passed {
         if let Some(block) = self.block {
             self.run.keep(block);

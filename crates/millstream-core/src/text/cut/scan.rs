@@ -77,18 +77,18 @@ impl<'a, C: Class> Scan<'a, C> {
     fn mask_at(&self, base: usize) -> u64 {
         match self.bytes[base..].first_chunk() {
             Some(chunk) => self.class.mask(chunk),
-            None => self.tail(base),
+            None => tail(self.class, &self.bytes[base..]),
         }
     }
+}
 
-    /// What lies behind the end is whatever 0 is; nobody is told of it.
-    #[cold]
-    fn tail(&self, base: usize) -> u64 {
-        let mut chunk = [0; 64];
-        let rest = &self.bytes[base..];
-        chunk[..rest.len()].copy_from_slice(rest);
-        self.class.mask(&chunk)
-    }
+/// The mask of fewer bytes than it has bits. What lies behind the end is whatever 0 is; nobody is told of it.
+// Apart from the scan, which is in registers then.
+#[cold]
+fn tail(class: impl Class, bytes: &[u8]) -> u64 {
+    let mut chunk = [0; 64];
+    chunk[..bytes.len()].copy_from_slice(bytes);
+    class.mask(&chunk)
 }
 
 /// A bit for each byte that is in the set. The bytes are compared side by side; what they come to, 0x80 or 0 in each byte, is
