@@ -101,6 +101,7 @@ impl<T: Event> Outside for Output<T> {
                 let _ = producer.try_end(None);
             }
         });
+        self.shared.end_source();
     }
 
     fn accepted(&self) -> u64 {

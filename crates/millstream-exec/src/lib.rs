@@ -83,7 +83,7 @@ pub use handle::{Ended, Handle, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
-pub use observer::{Activity, Counters, Observer, Reading, RingCounters, State, TaskletCounters};
+pub use observer::{Activity, Counters, End, Observer, Passed, RingCounters, State, TaskletCounters, TaskletInfo};
 #[cfg(feature = "queues")]
 pub use pipeline::Everywhere;
 pub use pipeline::Pipeline;

@@ -5,10 +5,11 @@
 //! clock in order, and leaves the time at which it did. One note is written when one is asked for, once a millisecond say.
 
 use crate::gauges::Gauges;
+use crate::observer::Passed;
 use millstream_core::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many notes a list has; older ones are written over.
 pub(crate) const NOTES: usize = 256;
@@ -51,7 +52,8 @@ struct Passes {
     /// The next note. Several tasklets run one stage.
     next: AtomicU64,
     passing: Mutex<()>,
-    times: Box<[AtomicU64]>,
+    /// When each was passed, and how long that was after its origin.
+    times: Box<[[AtomicU64; 2]]>,
 }
 
 impl Clock {
@@ -82,22 +84,28 @@ impl Clock {
 
 impl Passes {
     fn new() -> Self {
-        let times = (0..NOTES).map(|_| AtomicU64::new(0)).collect();
+        let times = (0..NOTES).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
         Passes { next: AtomicU64::new(0), passing: Mutex::new(()), times }
     }
 
     /// Says when note `id` was passed; 0 if it was written over before.
-    fn pass(&self, id: u64, time: u64) {
-        self.times[id as usize % NOTES].store(time, Ordering::Relaxed);
+    fn pass(&self, id: u64, time: u64, since_source: u64) {
+        let [at, since] = &self.times[id as usize % NOTES];
+        // Whoever reads one of these also sees that the note 256 before it is gone.
+        at.store(time, Ordering::Release);
+        since.store(since_source, Ordering::Release);
         self.next.store(id + 1, Ordering::Release);
     }
 
-    /// When note `id` was passed, in nanoseconds, unless it was not, or that is written over.
-    fn at(&self, id: u64) -> Option<u64> {
-        let passed = |next: u64| id < next && next - id <= NOTES as u64;
-        let time =
-            passed(self.next.load(Ordering::Acquire)).then(|| self.times[id as usize % NOTES].load(Ordering::Acquire));
-        time.filter(|time| *time > 0 && passed(self.next.load(Ordering::Acquire)))
+    /// When note `id` was passed, unless it was not, or that is written over.
+    fn at(&self, id: u64) -> Option<Passed> {
+        // One less than there are, since the next one may just be written.
+        let kept = |next: u64| id < next && next - id < NOTES as u64;
+        kept(self.next.load(Ordering::Acquire)).then_some(())?;
+        let [at, since] = &self.times[id as usize % NOTES];
+        let (at, since) = (at.load(Ordering::Acquire), since.load(Ordering::Acquire));
+        let (time, since_source) = (Duration::from_nanos(at), Duration::from_nanos(since));
+        (at > 0 && kept(self.next.load(Ordering::Acquire))).then_some(Passed { at: time, since_source })
     }
 }
 
@@ -177,7 +185,8 @@ impl Notes {
             if let (Some((_, origin)), Some(starts), false, Some(output)) = (note, who.starts, same, gauges.output()) {
                 lists.clocks[starts].write(id, output.published(), origin);
             }
-            passes.pass(id, note.map_or(0, |_| self.now()));
+            let now = self.now();
+            passes.pass(id, note.map_or(0, |_| now), note.map_or(0, |(_, origin)| now.saturating_sub(origin)));
         }
     }
 
@@ -191,13 +200,8 @@ impl Notes {
         self.lists.get().map_or(0, |lists| lists.clocks[0].count.load(Ordering::Acquire))
     }
 
-    /// When the source had published what note `id` is about.
-    pub(crate) fn origin(&self, id: u64) -> Option<u64> {
-        self.lists.get()?.clocks[0].read(id).map(|(_, origin)| origin)
-    }
-
     /// When a stage or the sink passed note `id`.
-    pub(crate) fn passed_at(&self, reader: usize, id: u64) -> Option<u64> {
+    pub(crate) fn passed_at(&self, reader: usize, id: u64) -> Option<Passed> {
         self.lists.get()?.passes[reader].at(id)
     }
 }

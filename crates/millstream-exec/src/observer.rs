@@ -98,7 +98,7 @@ pub struct Counters {
     pub observed: bool,
     /// The rings, as in the plan.
     pub rings: Vec<RingCounters>,
-    /// What whoever writes the source's ring could do.
+    /// What whoever writes the source's ring could do; starved once it has ended.
     pub source: State,
     /// The tasklets, in pipeline order, as [`Observer::tasklets`] names them.
     pub tasklets: Vec<TaskletCounters>,
@@ -164,14 +164,35 @@ impl TaskletCounters {
     }
 }
 
+/// An end of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where values come from.
+    Source,
+    /// Where they go.
+    Sink,
+}
+
+/// When a note was passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Passed {
+    /// So long after the start of the run.
+    pub at: Duration,
+    /// So long after the source had published what the note is about.
+    pub since_source: Duration,
+}
+
 /// Who a tasklet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Reading<'a> {
+pub struct TaskletInfo<'a> {
     /// Its stage's name in the plan; `source` and `sink` are the ends.
     pub name: &'a str,
     /// Its stage in the plan; none if it is the source, a sink, or stands aside.
     pub stage: Option<usize>,
+    /// The end of the pipeline that it is, if it is one. What drops the values of a source with a thread of its own is not.
+    pub end: Option<End>,
     /// Whether it has a thread of its own.
     pub own_thread: bool,
 }
@@ -209,10 +230,15 @@ impl Observer {
     }
 
     /// Who the tasklets are. The source is none of them if it has a thread of its own and its values need not be dropped.
-    pub fn tasklets(&self) -> impl Iterator<Item = Reading<'_>> {
+    pub fn tasklets(&self) -> impl Iterator<Item = TaskletInfo<'_>> {
         self.0.pool.seats().iter().map(|seat| {
-            let stage = if let Role::Stage(stage) = seat.watched.role { Some(stage) } else { None };
-            Reading { name: &seat.name, stage, own_thread: seat.home == Home::Thread }
+            let (stage, end) = match seat.watched.role {
+                Role::Stage(stage) => (Some(stage), None),
+                Role::Source => (None, seat.watched.gauges.output().map(|_| End::Source)),
+                Role::Sink => (None, Some(End::Sink)),
+                Role::Aside => (None, None),
+            };
+            TaskletInfo { name: &seat.name, stage, end, own_thread: seat.home == Home::Thread }
         })
     }
 
@@ -232,7 +258,11 @@ impl Observer {
         for ((ring, watching), planned) in counters.rings.iter_mut().zip(self.rings()).zip(&self.0.plan.rings) {
             self.read_ring(ring, watching, planned.capacity.unwrap_or(0) as u64);
         }
-        counters.source = if self.0.source.has_room(0) { State::Working } else { State::Blocked };
+        counters.source = match self.0.source.has_room(0) {
+            _ if self.0.pool.shared.source_has_ended() => State::Starved,
+            true => State::Working,
+            false => State::Blocked,
+        };
         counters.tasklets.clear();
         counters.tasklets.extend(self.0.pool.seats().iter().map(tasklet));
         counters.workers.clear();
@@ -297,12 +327,6 @@ impl Observer {
         self.0.pool.shared.notes.count()
     }
 
-    /// When the source published what note `note` is about, since the start of the notes.
-    #[must_use]
-    pub fn noted_at(&self, note: u64) -> Option<Duration> {
-        self.0.pool.shared.notes.origin(note).map(Duration::from_nanos)
-    }
-
     /// How many notes a stage of the plan has passed; the sink is the one behind the last stage.
     #[must_use]
     pub fn passed(&self, stage: usize) -> u64 {
@@ -312,8 +336,8 @@ impl Observer {
     /// When a stage had published all that it makes of what note `note` is about, or the sink had seen it. None if it has not,
     /// or nobody knows any more.
     #[must_use]
-    pub fn passed_at(&self, stage: usize, note: u64) -> Option<Duration> {
-        self.0.pool.shared.notes.passed_at(stage, note).map(Duration::from_nanos)
+    pub fn passed_at(&self, stage: usize, note: u64) -> Option<Passed> {
+        self.0.pool.shared.notes.passed_at(stage, note)
     }
 }
 

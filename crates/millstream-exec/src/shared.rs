@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     cancelled: AtomicUsize,
     failure: LeastFailure,
     pub(crate) notes: Notes,
+    /// The source has published END.
+    source_ended: AtomicBool,
 }
 
 /// Why a run failed. Of several failures the one at the least number is kept: the same one, as far as can be, in every
@@ -52,6 +54,7 @@ impl Shared {
             cancelled: AtomicUsize::new(0),
             failure: LeastFailure::default(),
             notes,
+            source_ended: AtomicBool::new(false),
         }
     }
 
@@ -73,6 +76,15 @@ impl Shared {
     /// Sources take no further values. Whoever says so notifies.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// The source has published END: said for whoever watches.
+    pub(crate) fn end_source(&self) {
+        self.source_ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn source_has_ended(&self) -> bool {
+        self.source_ended.load(Ordering::Relaxed)
     }
 
     /// How many seats, from the first on, are cancelled.

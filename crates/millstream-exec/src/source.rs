@@ -125,6 +125,7 @@ impl<T: Event, I> SourceTasklet<T, I> {
 impl<T: Event, I> SourceTasklet<T, I> {
     /// Ends the stream behind the `moved` last numbers.
     fn end(&mut self, moved: usize) -> Progress {
+        self.shared.end_source();
         match self.output.try_end(None) {
             Ok(()) => Progress { moved: moved + 1, ..Progress::DONE },
             Err(_) => unreachable!("a source's END has no slot"),

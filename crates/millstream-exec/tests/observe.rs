@@ -189,13 +189,15 @@ fn batches_and_latencies_are_noted_only_while_a_run_is_observed() {
             assert!(begun.elapsed() < Duration::from_secs(60), "note {note} is not passed");
             std::thread::yield_now();
         }
-        let at = |stage| observer.passed_at(stage, note).expect("it is passed");
-        let times = [observer.noted_at(note).expect("it is noted"), at(0), at(1), at(2), at(sink)];
+        let passed = |stage| observer.passed_at(stage, note).expect("it is passed");
+        let times = [0, 1, 2, sink].map(|stage| passed(stage).since_source);
         assert!(times.is_sorted(), "{times:?}");
+        let start = |stage| passed(stage).at - passed(stage).since_source;
+        assert_eq!(start(0), start(sink), "all are since the source had published it");
     }
     assert_eq!((observer.noted(), observer.passed(0)), (300, 300));
     // What is written over is gone, and is not taken for another.
-    assert_eq!((observer.noted_at(20), observer.passed_at(sink, 20)), (None, None));
+    assert_eq!((observer.passed_at(0, 20), observer.passed_at(sink, 20)), (None, None));
     run.observe(false);
     let before = batches(&until(&observer, "all at the sink", |counters| {
         counters.rings[2].produced == counters.rings[2].consumed[0]
@@ -228,7 +230,7 @@ fn who_is_slow_to_pass_notes_loses_those_that_are_written_over() {
     drop(sender);
     run.wait().unwrap();
     assert_eq!(observer.passed(1), 400);
-    assert!(observer.passed_at(1, 143).is_none() && observer.passed_at(1, 144).is_some());
+    assert!(observer.passed_at(1, 143).is_none() && observer.passed_at(1, 145).is_some());
 }
 
 #[test]

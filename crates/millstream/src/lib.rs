@@ -47,6 +47,9 @@ pub use millstream_core as core;
 pub use millstream_core::text;
 pub use millstream_exec as exec;
 pub use millstream_io as io;
+/// With the feature `observe`.
+#[cfg(feature = "observe")]
+pub use millstream_observe as observe;
 pub use millstream_ring as ring;
 /// With the feature `testkit`.
 #[cfg(feature = "testkit")]

@@ -1,0 +1,94 @@
+//! What the frames of a run are about.
+
+use millstream_core::Plan;
+use serde::{Deserialize, Serialize};
+
+/// A plan as nodes and wires, in the order of a [`Frame`](crate::Frame)'s stages and rings.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_observe::Graph;
+/// let p = pipeline::<u64>().map(|x| x + 1).named("more");
+/// let graph = Graph::of(&p.plan());
+/// assert_eq!(graph.nodes.iter().map(|node| &*node.name).collect::<Vec<_>>(), ["source", "more", "sink"]);
+/// assert_eq!((graph.wires[1].from, &graph.wires[1].to[..]), (1, &[2][..]));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Graph {
+    /// The source, the stages as in the plan, the sink.
+    pub nodes: Vec<Node>,
+    /// The rings as in the plan.
+    pub wires: Vec<Wire>,
+}
+
+/// A stage, or an end of the pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Node {
+    /// Its name in the plan.
+    pub name: String,
+    /// The combinator that made it.
+    pub kind: String,
+    /// How many tasklets run it.
+    pub tasklets: usize,
+    /// Whether each of them has a thread of its own.
+    pub own_thread: bool,
+}
+
+/// A ring: from who writes it to all who read it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Wire {
+    /// Who writes it: a node.
+    pub from: usize,
+    /// Who reads it: nodes, in the order of a frame's `consumed`.
+    pub to: Vec<usize>,
+    /// How many slots it has, once a deployment has chosen.
+    pub capacity: Option<usize>,
+    /// Bytes of one slot, without what its value owns on the heap.
+    pub slot_bytes: usize,
+    /// Whose numbers it has.
+    pub clock: usize,
+}
+
+impl Graph {
+    /// The graph of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let end = |kind: &str| Node { name: kind.to_owned(), kind: kind.to_owned(), tasklets: 1, own_thread: false };
+        let stages = plan.stages.iter().map(|stage| Node {
+            name: stage.name.clone(),
+            kind: stage.kind.to_owned(),
+            tasklets: stage.tasklets,
+            own_thread: stage.blocking,
+        });
+        let nodes: Vec<Node> = [end("source")].into_iter().chain(stages).chain([end("sink")]).collect();
+        let sink = nodes.len() - 1;
+        let mut wires: Vec<Wire> = plan
+            .rings
+            .iter()
+            .map(|ring| Wire {
+                from: ring.writer.map_or(0, |stage| stage + 1),
+                to: Vec::new(),
+                capacity: ring.capacity,
+                slot_bytes: ring.slot_bytes,
+                clock: ring.clock,
+            })
+            .collect();
+        let reads = plan.stages.iter().enumerate().map(|(stage, described)| (stage + 1, &described.reads));
+        for (node, reads) in reads.chain([(sink, &plan.output)]) {
+            for ring in reads {
+                if wires[*ring].to.last() != Some(&node) {
+                    wires[*ring].to.push(node);
+                }
+            }
+        }
+        Graph { nodes, wires }
+    }
+
+    /// The nodes that read what a node writes.
+    pub fn behind(&self, node: usize) -> impl Iterator<Item = usize> {
+        self.wires.iter().filter(move |wire| wire.from == node).flat_map(|wire| wire.to.iter().copied())
+    }
+}

@@ -1,0 +1,104 @@
+//! Latencies, by the numbers that were noted.
+
+use crate::frame::Latency;
+use crate::graph::Graph;
+use hdrhistogram::Histogram;
+use millstream_exec::Observer;
+use std::time::Duration;
+
+/// How many notes a run keeps at most.
+const KEPT: u64 = 256;
+
+/// How long numbers took, so far.
+pub(crate) struct Latencies {
+    /// For each node, from when a number was there for it.
+    through: Vec<Histogram<u32>>,
+    /// From the source to the sink.
+    whole: Histogram<u32>,
+    /// For each node, the next note to look at.
+    next: Vec<u64>,
+    /// For each node, who writes what it reads.
+    before: Vec<Vec<usize>>,
+    /// When the next note is asked for.
+    due: Duration,
+}
+
+fn histogram() -> Histogram<u32> {
+    Histogram::new(2).expect("two digits are kept")
+}
+
+impl Latencies {
+    pub(crate) fn of(graph: &Graph, observer: &Observer) -> Self {
+        let mut before = vec![Vec::new(); graph.nodes.len()];
+        for wire in &graph.wires {
+            // A loop's states come from behind.
+            wire.to.iter().filter(|to| wire.from < **to).for_each(|to| before[*to].push(wire.from));
+        }
+        // What was noted for an earlier watch is not looked at again.
+        let next = (0..before.len()).map(|node| if node == 0 { 0 } else { observer.passed(node - 1) }).collect();
+        let through = before.iter().map(|_| histogram()).collect();
+        Latencies { through, whole: histogram(), next, before, due: Duration::ZERO }
+    }
+
+    /// Looks at what was passed, and asks for a note if it is time to.
+    pub(crate) fn look(&mut self, observer: &Observer, now: Duration, spacing: Duration) {
+        let noted = observer.noted();
+        let mut slowest = noted;
+        for node in 1..self.next.len() {
+            let passed = observer.passed(node - 1);
+            slowest = slowest.min(passed);
+            self.next[node] = self.next[node].max(passed.saturating_sub(KEPT));
+            while self.next[node] < passed {
+                self.take(observer, node, self.next[node]);
+                self.next[node] += 1;
+            }
+        }
+        // The more are under way, the fewer are added: a note that is written over is one that took long.
+        if now >= self.due {
+            observer.note();
+            self.due = now + spacing * (1 << ((noted - slowest) / (KEPT / 8)).min(10));
+        }
+    }
+
+    fn take(&mut self, observer: &Observer, node: usize, note: u64) {
+        let Some(passed) = observer.passed_at(node - 1, note) else { return };
+        let start = passed.at.saturating_sub(passed.since_source);
+        let there = self.before[node].iter().map(|before| match before {
+            0 => Some(start),
+            stage => observer.passed_at(stage - 1, note).map(|passed| passed.at),
+        });
+        if let Some(there) = there.max().flatten() {
+            record(&mut self.through[node], passed.at.saturating_sub(there));
+        }
+        if node == self.next.len() - 1 {
+            record(&mut self.whole, passed.since_source);
+        }
+    }
+
+    /// Through a node.
+    pub(crate) fn through(&self, node: usize) -> Option<Latency> {
+        summary(&self.through[node])
+    }
+
+    /// From the source to the sink.
+    pub(crate) fn whole(&self) -> Option<Latency> {
+        summary(&self.whole)
+    }
+}
+
+fn record(histogram: &mut Histogram<u32>, took: Duration) {
+    histogram.record(took.as_nanos() as u64).expect("a histogram that grows takes any time");
+}
+
+fn summary(histogram: &Histogram<u32>) -> Option<Latency> {
+    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e9;
+    (!histogram.is_empty()).then(|| Latency {
+        count: histogram.len(),
+        mean: histogram.mean() / 1e9,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: histogram.max() as f64 / 1e9,
+    })
+}

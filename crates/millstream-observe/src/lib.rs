@@ -1,0 +1,37 @@
+//! What a running pipeline is doing, and which stage holds it back.
+//!
+//! A [`Watch`] looks at a run's counters every millisecond from a thread of its own ([`Observer`](millstream_exec::Observer)
+//! says what those are and what they cost the run: next to nothing), and several times a second sums up what it has seen in a
+//! [`Frame`]: plain data, for pages, metrics, terminals and recordings alike. A [`Graph`] says once what the frames are about.
+//!
+//! ```
+//! use millstream_core::{Arrow, pipeline};
+//! use millstream_exec::{Rings, Run, source};
+//! use millstream_observe::Watch;
+//! use std::{thread::sleep, time::Duration};
+//!
+//! let p = pipeline::<u64>()
+//!     .map(|x| x + 1)
+//!     .map_blocking(|x: &u64| { sleep(Duration::from_millis(2)); *x })
+//!     .named("slow");
+//! let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ())?;
+//! let watch = Watch::attach(run.observer())?;
+//! run.wait()?;
+//! let last = watch.finish();
+//! let slow = last.stage("slow").expect("it is in the plan");
+//! assert_eq!(slow.moved, 101); // END counts
+//! assert!(slow.working > 0.8);
+//! assert!(last.bottleneck.as_ref().unwrap().sentence.starts_with("`slow` holds the run back"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod frame;
+mod graph;
+mod latency;
+mod sampler;
+mod tally;
+mod watch;
+
+pub use frame::{Frame, Latency, RingFrame, StageFrame, WorkerFrame};
+pub use graph::{Graph, Node, Wire};
+pub use watch::{Options, Watch};

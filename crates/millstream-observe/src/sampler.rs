@@ -1,0 +1,124 @@
+//! The thread that looks.
+
+use crate::frame::{Frame, StageFrame};
+use crate::graph::Graph;
+use crate::latency::Latencies;
+use crate::tally::{Seats, Tally};
+use crate::watch::{Options, Shown};
+use millstream_exec::{Bottleneck, Counters, Observer};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A look may take such a share of the time between two.
+const SHARE: u32 = 5;
+
+/// By how many seconds of the past the bottleneck is found while a run goes on.
+const RECENT: Duration = Duration::from_secs(2);
+
+pub(crate) struct Sampler {
+    observer: Observer,
+    options: Options,
+    graph: Arc<Graph>,
+    shown: Arc<Shown>,
+    seats: Seats,
+    tally: Tally,
+    latencies: Latencies,
+    now: Counters,
+    /// As they were when the last frame was made.
+    before: Counters,
+    /// As they were when the watch began.
+    first: Counters,
+    /// As they were, and for how long the source's ring had room since the frame before, in the last seconds.
+    recent: VecDeque<(Counters, Duration)>,
+    /// For how long the source's ring had room since the watch began.
+    open: Duration,
+    frames: u64,
+}
+
+impl Sampler {
+    pub(crate) fn new(observer: Observer, graph: Arc<Graph>, options: Options, shown: Arc<Shown>) -> Self {
+        let mut now = Counters::default();
+        observer.read(&mut now);
+        Sampler {
+            seats: Seats::of(&graph, &observer),
+            latencies: Latencies::of(&graph, &observer),
+            tally: Tally::default(),
+            before: now.clone(),
+            first: now.clone(),
+            recent: VecDeque::new(),
+            open: Duration::ZERO,
+            now,
+            frames: 0,
+            observer,
+            options,
+            graph,
+            shown,
+        }
+    }
+
+    /// Looks until the run has ended, or nobody wants to know any more.
+    pub(crate) fn work(mut self) {
+        let mut next = Instant::now();
+        loop {
+            let wanted = self.shown.wait_until(next);
+            let begun = Instant::now();
+            self.look();
+            let last = !wanted || !self.now.running;
+            if last || self.now.at.saturating_sub(self.before.at) >= self.options.frame {
+                self.show(last);
+            }
+            if last {
+                return;
+            }
+            // What is late is not made up for.
+            let took = begun.elapsed();
+            next = (next + self.options.spacing).max(begun + took * SHARE);
+        }
+    }
+
+    fn look(&mut self) {
+        self.observer.read(&mut self.now);
+        self.tally.look(&self.now, &self.seats);
+        self.latencies.look(&self.observer, self.now.at, self.options.spacing);
+    }
+
+    /// Makes a frame of what was seen.
+    fn show(&mut self, last: bool) {
+        let span = self.now.at.saturating_sub(self.before.at);
+        let open = span.mul_f64(self.tally.open());
+        self.open += open;
+        self.recent.push_back((std::mem::replace(&mut self.before, self.now.clone()), open));
+        let (before, _) = self.recent.back().expect("it was pushed");
+        let stages = self.graph.nodes.iter().enumerate().map(|(node, described)| {
+            let stage = self.tally.stage(node, &described.name, &self.seats, before, &self.now);
+            StageFrame { latency: self.latencies.through(node), ..stage }
+        });
+        let frame = Frame {
+            number: self.frames,
+            at: self.now.at.as_secs_f64(),
+            span: span.as_secs_f64(),
+            looks: self.tally.looks,
+            running: self.now.running,
+            stages: stages.collect(),
+            rings: self.tally.rings(before, &self.now, span.as_secs_f64()),
+            workers: self.tally.workers(),
+            latency: self.latencies.whole(),
+            bottleneck: self.bottleneck(last),
+        };
+        self.frames += 1;
+        self.tally.clear();
+        while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].0.at) >= RECENT {
+            self.recent.pop_front();
+        }
+        self.shown.show(frame, last);
+    }
+
+    fn bottleneck(&self, last: bool) -> Option<Bottleneck> {
+        let (since, open) = match self.recent.front() {
+            Some((since, _)) if !last => (since, self.recent.iter().map(|(_, open)| *open).sum()),
+            _ => (&self.first, self.open),
+        };
+        self.observer.loads(since, &self.now, Some(open)).bottleneck()
+    }
+}

@@ -1,0 +1,189 @@
+//! What was seen at many looks, summed up.
+
+use crate::frame::{RingFrame, StageFrame, WorkerFrame};
+use crate::graph::Graph;
+use millstream_exec::{Activity, Counters, End, Observer, RingCounters, State, TaskletCounters};
+use std::ops::Range;
+
+/// Which tasklets run which node.
+pub(crate) struct Seats {
+    /// For each node; none where the tasklet is not one of the run's: a source with a thread of its own, or a program that
+    /// reads the output itself.
+    of: Vec<Range<usize>>,
+}
+
+impl Seats {
+    pub(crate) fn of(graph: &Graph, observer: &Observer) -> Self {
+        let mut of = vec![0..0; graph.nodes.len()];
+        let sink = graph.nodes.len() - 1;
+        for (seat, tasklet) in observer.tasklets().enumerate() {
+            let node = match (tasklet.stage, tasklet.end) {
+                (Some(stage), _) => stage + 1,
+                (None, Some(End::Source)) => 0,
+                (None, Some(End::Sink)) => sink,
+                (None, None) => continue,
+            };
+            of[node] = if of[node].is_empty() { seat..seat + 1 } else { of[node].start..seat + 1 };
+        }
+        Seats { of }
+    }
+
+    fn at<'a>(&self, node: usize, counters: &'a Counters) -> &'a [TaskletCounters] {
+        counters.tasklets.get(self.of[node].clone()).unwrap_or(&[])
+    }
+}
+
+/// How often each thing was seen.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) looks: u64,
+    /// For each node: working, starved, blocked.
+    states: Vec<[u64; 3]>,
+    /// For each ring: the sum of what was in use, and how often it was full.
+    rings: Vec<(u64, u64)>,
+    /// For each worker: busy, idle, parked.
+    workers: Vec<[u64; 3]>,
+}
+
+impl Tally {
+    pub(crate) fn clear(&mut self) {
+        self.looks = 0;
+        self.states.clear();
+        self.rings.clear();
+        self.workers.clear();
+    }
+
+    pub(crate) fn look(&mut self, counters: &Counters, seats: &Seats) {
+        self.looks += 1;
+        self.states.resize(seats.of.len(), [0; 3]);
+        self.rings.resize(counters.rings.len(), (0, 0));
+        self.workers.resize(counters.workers.len(), [0; 3]);
+        for (node, seen) in self.states.iter_mut().enumerate() {
+            let mut count = |state| {
+                seen[match state {
+                    State::Working => 0,
+                    State::Starved => 1,
+                    State::Blocked => 2,
+                }] += 1
+            };
+            match (seats.at(node, counters), node) {
+                // Whoever fills the source's ring is judged by it, tasklet or not.
+                (_, 0) => count(counters.source),
+                ([], _) => count(outside(counters)),
+                (tasklets, _) => tasklets.iter().for_each(|tasklet| count(tasklet.state)),
+            }
+        }
+        for ((sum, full), ring) in self.rings.iter_mut().zip(&counters.rings) {
+            *sum += ring.occupied();
+            *full += u64::from(ring.occupied() == ring.capacity);
+        }
+        for (seen, activity) in self.workers.iter_mut().zip(&counters.workers) {
+            seen[match activity {
+                Activity::Busy => 0,
+                Activity::Idle => 1,
+                Activity::Parked => 2,
+            }] += 1;
+        }
+    }
+
+    /// The share of the looks at which the source's ring had room.
+    pub(crate) fn open(&self) -> f64 {
+        self.states.first().map_or(0.0, |seen| 1.0 - shares(*seen)[2])
+    }
+
+    pub(crate) fn rings(&self, before: &Counters, now: &Counters, span: f64) -> Vec<RingFrame> {
+        let ring = |(index, ring): (usize, &RingCounters)| {
+            let (sum, full) = self.rings.get(index).copied().unwrap_or_default();
+            let looks = self.looks.max(1) as f64;
+            let published = ring.produced - before.rings.get(index).map_or(0, |ring| ring.produced).min(ring.produced);
+            RingFrame {
+                produced: ring.produced,
+                consumed: ring.consumed.clone(),
+                capacity: ring.capacity,
+                occupied: ring.occupied(),
+                occupancy: sum as f64 / looks / ring.capacity.max(1) as f64,
+                full: full as f64 / looks,
+                rate: per_second(published, span),
+            }
+        };
+        now.rings.iter().enumerate().map(ring).collect()
+    }
+
+    /// A node's frame, without what it took.
+    pub(crate) fn stage(
+        &self,
+        node: usize,
+        name: &str,
+        seats: &Seats,
+        before: &Counters,
+        now: &Counters,
+    ) -> StageFrame {
+        let span = now.at.saturating_sub(before.at).as_secs_f64();
+        let [working, starved, blocked] = shares(self.states.get(node).copied().unwrap_or_default());
+        let (then, tasklets) = (seats.at(node, before), seats.at(node, now));
+        let sum = |of: fn(&TaskletCounters) -> u64, all: &[TaskletCounters]| all.iter().map(of).sum::<u64>();
+        let since = |of: fn(&TaskletCounters) -> u64| sum(of, tasklets).saturating_sub(sum(of, then));
+        let outside = match node {
+            0 => now.rings.first().map(|ring| (ring.produced, before.rings.first().map_or(0, |ring| ring.produced))),
+            _ => None,
+        };
+        // Nobody counts the steps of a source with a thread of its own: every value is one.
+        let (moved, moved_since, batches) = match outside {
+            Some((produced, before)) if tasklets.is_empty() => (produced, produced - before.min(produced), produced),
+            _ => (sum(|t| t.moved, tasklets), since(|t| t.moved), sum(|t| t.steps, tasklets)),
+        };
+        let (timed, ns) = match (since(|t| t.timed_numbers), since(|t| t.timed_ns)) {
+            (0, _) => (sum(|t| t.timed_numbers, tasklets), sum(|t| t.timed_ns, tasklets)),
+            timed => timed,
+        };
+        let service_ns = (timed > 0).then(|| ns as f64 / timed as f64);
+        let busy = |ns: f64| moved_since as f64 * ns / 1e9 / span / tasklets.len().max(1) as f64;
+        let mut batch_sizes: Vec<u64> = tasklets.iter().fold(Vec::new(), |mut sizes, tasklet| {
+            sizes.resize(tasklet.batches.len(), 0);
+            sizes.iter_mut().zip(tasklet.batches).for_each(|(size, count)| *size += count);
+            sizes
+        });
+        batch_sizes.truncate(batch_sizes.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1));
+        StageFrame {
+            name: name.to_owned(),
+            moved,
+            rate: per_second(moved_since, span),
+            batches,
+            batch_sizes,
+            service_ns,
+            utilisation: service_ns.filter(|_| span > 0.0).map(busy),
+            working,
+            starved,
+            blocked,
+            done: !now.running || !tasklets.is_empty() && tasklets.iter().all(|tasklet| tasklet.done),
+            failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
+            retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),
+            latency: None,
+        }
+    }
+
+    pub(crate) fn workers(&self) -> Vec<WorkerFrame> {
+        let shares = self.workers.iter().map(|seen| shares(*seen));
+        shares.map(|[busy, idle, parked]| WorkerFrame { busy, idle, parked }).collect()
+    }
+}
+
+/// What a program could do that reads the output itself: there is something, or not.
+fn outside(counters: &Counters) -> State {
+    match counters.rings.last() {
+        Some(ring) if ring.occupied() > 0 => State::Working,
+        _ => State::Starved,
+    }
+}
+
+/// Shares of a whole; what was never seen counts as starved, so that they sum to 1.
+fn shares(seen: [u64; 3]) -> [f64; 3] {
+    match seen.iter().sum::<u64>() {
+        0 => [0.0, 1.0, 0.0],
+        all => seen.map(|count| count as f64 / all as f64),
+    }
+}
+
+fn per_second(count: u64, span: f64) -> f64 {
+    if span > 0.0 { count as f64 / span } else { 0.0 }
+}

@@ -1,0 +1,197 @@
+//! Whoever watches a run.
+
+use crate::frame::Frame;
+use crate::graph::Graph;
+use crate::sampler::Sampler;
+use millstream_exec::Observer;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often a watch looks, and how much it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The time between two looks: a millisecond. It is longer where a look takes more than a fifth of that.
+    pub spacing: Duration,
+    /// How long a frame is: a quarter of a second.
+    pub frame: Duration,
+    /// How long frames are kept: five minutes. Of large graphs fewer are, so that they take some megabytes.
+    pub kept: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (spacing, frame) = (Duration::from_millis(1), Duration::from_millis(250));
+        Options { spacing, frame, kept: Duration::from_secs(300) }
+    }
+}
+
+impl Options {
+    /// The same with another time between two looks.
+    #[must_use]
+    pub fn spacing(self, spacing: Duration) -> Self {
+        Options { spacing, ..self }
+    }
+
+    /// The same with frames of another length.
+    #[must_use]
+    pub fn frame(self, frame: Duration) -> Self {
+        Options { frame, ..self }
+    }
+
+    /// The same with another time for which frames are kept.
+    #[must_use]
+    pub fn kept(self, kept: Duration) -> Self {
+        Options { kept, ..self }
+    }
+}
+
+/// Stages of all frames that are kept.
+const MOST_STAGES: usize = 100_000;
+
+/// Watches a run from a thread of its own. Attach it at any time; dropping it ends the watch and not the run, which is
+/// not observed from then on.
+///
+/// See the [crate](crate) for an example.
+#[derive(Debug)]
+pub struct Watch {
+    observer: Observer,
+    graph: Arc<Graph>,
+    shown: Arc<Shown>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The frames, and who waits for them.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    state: Mutex<Frames>,
+    changed: Condvar,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Frames {
+    frames: VecDeque<Arc<Frame>>,
+    /// Nobody wants to know any more.
+    unwanted: bool,
+    /// There are no more to come.
+    over: bool,
+}
+
+impl Shown {
+    fn lock(&self) -> MutexGuard<'_, Frames> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits so long; whether anybody still wants to know.
+    pub(crate) fn wait_until(&self, next: Instant) -> bool {
+        let mut state = self.lock();
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            if state.unwanted || left.is_zero() {
+                return !state.unwanted;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    pub(crate) fn show(&self, frame: Frame, last: bool) {
+        let mut state = self.lock();
+        if state.frames.len() >= self.most {
+            state.frames.pop_front();
+        }
+        state.frames.push_back(Arc::new(frame));
+        state.over = last;
+        self.changed.notify_all();
+    }
+}
+
+impl Watch {
+    /// Watches a run from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the thread could not be started.
+    pub fn attach(observer: Observer) -> std::io::Result<Self> {
+        Watch::attach_with(observer, Options::default())
+    }
+
+    /// As [`attach`](Watch::attach), with other options.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Watch::attach).
+    pub fn attach_with(observer: Observer, options: Options) -> std::io::Result<Self> {
+        let graph = Arc::new(Graph::of(observer.plan()));
+        let kept = options.kept.as_nanos() / options.frame.as_nanos().max(1);
+        let most = usize::try_from(kept).unwrap_or(usize::MAX).min(MOST_STAGES / graph.nodes.len()).max(8);
+        let shown = Arc::new(Shown { state: Mutex::default(), changed: Condvar::new(), most });
+        observer.observe(true);
+        let sampler = Sampler::new(observer.clone(), graph.clone(), options, shown.clone());
+        let builder = std::thread::Builder::new().name("millstream-watch".to_owned());
+        let thread = Some(builder.spawn(move || sampler.work())?);
+        Ok(Watch { observer, graph, shown, thread })
+    }
+
+    /// What the frames are about.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The plan of the run, with the rings that it got.
+    #[must_use]
+    pub fn plan(&self) -> &millstream_core::Plan {
+        self.observer.plan()
+    }
+
+    /// The newest frame; none in the first moments.
+    #[must_use]
+    pub fn frame(&self) -> Option<Arc<Frame>> {
+        self.shown.lock().frames.back().cloned()
+    }
+
+    /// All frames that are kept, the oldest first.
+    #[must_use]
+    pub fn frames(&self) -> Vec<Arc<Frame>> {
+        self.shown.lock().frames.iter().cloned().collect()
+    }
+
+    /// Waits for a frame behind number `after`, or for any; none if there are no more to come.
+    #[must_use]
+    pub fn next(&self, after: Option<u64>) -> Option<Arc<Frame>> {
+        let mut state = self.shown.lock();
+        loop {
+            let news = state.frames.back().filter(|frame| after.is_none_or(|after| frame.number > after));
+            if news.is_some() || state.over {
+                return news.cloned();
+            }
+            state = self.shown.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The last frame: at the end of the run if it has ended, or else as it is now.
+    #[must_use]
+    pub fn finish(mut self) -> Arc<Frame> {
+        self.end();
+        self.frame().unwrap_or_default()
+    }
+
+    fn end(&mut self) {
+        self.shown.lock().unwanted = true;
+        self.shown.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It has no code that panics; and whoever watches must not fail the run.
+            let _ = thread.join();
+        }
+        self.observer.observe(false);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
