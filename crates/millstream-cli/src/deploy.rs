@@ -153,8 +153,8 @@ impl Runs {
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
         O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
     {
-        // Elsewhere nobody says when nothing more is there.
-        let gathers = self.config.place == Place::Rings;
+        // Of queues nobody says when nothing more is there.
+        let gathers = self.config.place != Place::Queues;
         let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
             if let Some(hash) = hash {
                 hash.slot(number, &piece);
@@ -188,7 +188,9 @@ impl Runs {
             Place::Inline => {
                 let input = Until(input, self.interrupts.clone());
                 let rings = &self.config.rings;
-                let ran = panics::of_pipeline(|| pipeline.start_inline(rings, input, state, sink).map(Handle::join));
+                let ran = panics::of_pipeline(|| {
+                    pipeline.start_inline_pausing(rings, input, state, sink, pause).map(Handle::join)
+                });
                 let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
                 self.ended("inline", ended)
             }

@@ -160,6 +160,24 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)
     }
 
+    /// As [`start_inline`](Run::start_inline), with a sink that may hold back what it was given, as in
+    /// [`start_pausing`](Run::start_pausing): `pause` is called before the source is asked for a value that may have to be
+    /// waited for.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit together. A panic of `pause` is a failure of the sink.
+    fn start_inline_pausing<S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        source: impl Source<T>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        pause: impl FnMut(&mut S) + Send + 'static,
+    ) -> Result<Handle<S>, RunError> {
+        wire(self, rings, source, Threads::Inline)?.start_into_pausing(rings, state, sink, Some(Box::new(pause)))
+    }
+
     /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed replays
     /// the same schedule. For tests.
     ///
