@@ -8,6 +8,7 @@ mod copying;
 mod copying_queues;
 mod filter_map;
 mod hop;
+mod layouts;
 mod merge;
 mod oversubscribed;
 mod pipe;
@@ -57,6 +58,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "merge",
         about: "two lanes by turns, a map in either, and the same in one loop and on queues",
         run: merge::run,
+    },
+    Bench {
+        name: "layouts",
+        about: "records of four numbers, as one ring of records and as four rings of numbers",
+        run: layouts::run,
     },
     Bench {
         name: "shard-by",

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -19,6 +19,7 @@ const NAMES: [&str; 28] = [
     "copying",
     "compile",
     "merge",
+    "layouts",
     "shard-by",
     "shard2",
     "wc",
