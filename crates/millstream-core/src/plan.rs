@@ -105,6 +105,17 @@ impl Plan {
         self
     }
 
+    /// The same plan with so many rings more, of such slots, that somebody outside the pipeline fills: each has a clock of
+    /// its own, and what is in front of the source's ring takes from them.
+    #[must_use]
+    pub fn with_fed_rings(mut self, count: usize, slot_bytes: usize, slots: usize) -> Self {
+        let clocks = self.rings.iter().map(|ring| ring.clock + 1).max().unwrap_or(0);
+        let capacity = Some(slots);
+        let ring = |clock| Ring { writer: None, slot_bytes, full: true, least: 1, capacity, clock };
+        self.rings.extend((clocks..clocks + count).map(ring));
+        self
+    }
+
     /// Bytes of all rings together, without what values own on the heap, once capacities are known; `usize::MAX` if
     /// they are more than that.
     #[must_use]

@@ -10,17 +10,29 @@ use std::time::Duration;
 /// How a run gets its values, as far as its threads and tasklets depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
-    thread: bool,
+    /// Threads that are none of the workers.
+    threads: usize,
     tasklet: bool,
     /// The most slots of its ring.
     slots: usize,
+    /// The rings in front of it.
+    fed: Option<FedRings>,
     words: &'static str,
+}
+
+/// Rings that producers fill whom the pipeline does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FedRings {
+    count: usize,
+    slot_bytes: usize,
+    /// As many as the run's rings have, unless it is said.
+    slots: Option<usize>,
 }
 
 impl Feed {
     /// Everything is on the calling thread.
     pub(crate) fn by_caller(slots: usize) -> Self {
-        Feed { thread: false, tasklet: true, slots, words: "the calling thread runs it" }
+        Feed { threads: 0, tasklet: true, slots, fed: None, words: "the calling thread runs it" }
     }
 
     /// From a source of this type.
@@ -29,19 +41,29 @@ impl Feed {
         let words = match (X::WAITS, Feed::sweeps::<T>()) {
             (false, _) => {
                 let words = "never waits, so a worker runs it";
-                return Feed { thread: false, tasklet: true, slots: X::SLOTS, words };
+                return Feed { threads: 0, tasklet: true, slots: X::SLOTS, fed: None, words };
             }
             (true, false) => "may wait, so it has a thread",
             (true, true) => "may wait, so it has a thread; a tasklet drops the values that were released",
         };
-        Feed { thread: true, tasklet: Feed::sweeps::<T>(), slots: X::SLOTS, words }
+        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: X::SLOTS, fed: None, words }
     }
 
     /// From a [`Sender`](crate::Sender) of such values.
     #[must_use]
     pub fn sender<T: Event>() -> Self {
         let words = "a sender, on a thread of the program's";
-        Feed { thread: true, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, words }
+        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, fed: None, words }
+    }
+
+    /// From so many producers, by so many rings of such slots.
+    pub(crate) fn fan_in(producers: usize, count: usize, slot_bytes: usize, slots: Option<usize>) -> Self {
+        let words = match count {
+            1 if producers > 1 => "many senders, on threads of the program's, with one ring; a worker takes from it",
+            _ => "many senders, on threads of the program's, with a ring each; a worker merges them",
+        };
+        let fed = Some(FedRings { count, slot_bytes, slots });
+        Feed { threads: producers, tasklet: true, slots: usize::MAX, fed, words }
     }
 
     /// Whether a tasklet drops values that were released while nobody sends new ones.
@@ -54,9 +76,19 @@ impl Feed {
         self.slots.min(slots)
     }
 
-    /// Whether values come from a thread that is none of the workers.
-    pub(crate) fn has_thread(self) -> bool {
-        self.thread
+    /// How many threads, none of the workers, the values come from.
+    pub(crate) fn threads(self) -> usize {
+        self.threads
+    }
+
+    /// The plan with the rings that are in front of its own.
+    pub(crate) fn in_front(self, plan: Plan, slots: usize) -> Plan {
+        match self.fed {
+            Some(FedRings { count, slot_bytes, slots: own }) => {
+                plan.with_fed_rings(count, slot_bytes, own.unwrap_or(slots))
+            }
+            None => plan,
+        }
     }
 }
 
@@ -178,7 +210,7 @@ impl Rings {
         // The sink is one as well.
         let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
         let (most, why) = self.most_workers(tasklets.shared, cores.usable);
-        let others = own_thread + usize::from(feed.thread);
+        let others = own_thread + feed.threads;
         let wait = self.explain_wait(self.first_workers(most) + others, most + others, cores.usable);
         let blocking = plan.stages.iter().filter(|stage| stage.blocking);
         let bytes = plan.bytes().unwrap_or(0);

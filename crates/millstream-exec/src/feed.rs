@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::Producer;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -79,6 +80,23 @@ impl<T: Event> Output<T> {
         }
     }
 
+    /// Publishes values, the first ones first, as far as there is room; how many, or none if the run takes no more.
+    pub(crate) fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
+        if self.shared.stopped() {
+            return None;
+        }
+        self.guarded(|producer| match producer.try_claim(values.len().max(1)) {
+            Err(_) => None,
+            Ok(None) => Some(0),
+            Ok(Some(mut claim)) => {
+                let given = claim.extend(&mut std::iter::from_fn(|| values.pop_front()));
+                claim.publish();
+                Some(given)
+            }
+        })
+        .flatten()
+    }
+
     /// Whether the stream has ended.
     pub(crate) fn ended(&self) -> bool {
         self.lock().ended()
@@ -88,7 +106,7 @@ impl<T: Event> Output<T> {
         self.guarded(Producer::free).unwrap_or(0)
     }
 
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.lock().next().0
     }
 }
@@ -104,8 +122,8 @@ impl<T: Event> Outside for Output<T> {
         self.shared.end_source();
     }
 
-    fn accepted(&self) -> u64 {
-        self.next()
+    fn accepted(&self) -> Option<u64> {
+        Some(self.next())
     }
 }
 

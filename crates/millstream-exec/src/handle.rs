@@ -30,8 +30,8 @@ pub(crate) trait Outside: Send + Sync {
     /// Ends it where it is.
     fn end(&self);
 
-    /// How many numbers were accepted, END among them.
-    fn accepted(&self) -> u64;
+    /// How many numbers were accepted, END among them; none where a tasklet of the run counts them.
+    fn accepted(&self) -> Option<u64>;
 }
 
 /// What a run knows of its stream from outside.
@@ -175,8 +175,8 @@ impl Started {
         let loads = self.observer.loads(&Counters::default(), &counters, None);
         let mut stages = self.pool.clear();
         let tasklets = stages.len();
-        if let Some(source) = &self.end_source {
-            StageReport::put_source(&mut stages, source.accepted());
+        if let Some(accepted) = self.end_source.as_ref().and_then(|source| source.accepted()) {
+            StageReport::put_source(&mut stages, accepted);
         }
         let failure = self.pool.shared.failure();
         let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);

@@ -215,7 +215,8 @@ impl Rings {
     /// The plan with the rings that it gets here, behind a source.
     #[must_use]
     pub fn planned(&self, plan: Plan, feed: Feed) -> Plan {
-        plan.with_capacity(self.slots).with_source_capacity(feed.slots(self.slots))
+        let plan = plan.with_capacity(self.slots).with_source_capacity(feed.slots(self.slots));
+        feed.in_front(plan, self.slots)
     }
 
     pub(crate) fn tunables(&self) -> Tunables {
@@ -306,6 +307,10 @@ pub enum OptionsError {
     Queue,
     /// No workers.
     Workers,
+    /// No producers.
+    Producers,
+    /// A rule that chooses among rings, where producers share one.
+    SharedOrder,
     /// Rings that take more memory than there is.
     Memory {
         /// Slots of each ring.
@@ -325,6 +330,10 @@ impl fmt::Display for OptionsError {
             OptionsError::Ring(slots) => millstream_ring::CapacityError { slots: *slots }.fmt(f),
             OptionsError::Batch => f.write_str("a batch of 0: a step must be able to move at least 1"),
             OptionsError::Queue => f.write_str("queues of 0 slots: a queue must be able to hold at least 1"),
+            OptionsError::Producers => f.write_str("a fan-in of 0 producers: at least 1 has to send"),
+            OptionsError::SharedOrder => f.write_str(
+                "producers that share a ring come in the order of arrival: a ring each leaves the choice to a rule",
+            ),
             OptionsError::Workers => f.write_str("0 workers: somebody has to run the stages"),
             OptionsError::Memory { slots, bytes, limit, fit } => {
                 write!(f, "rings of {slots} slots take {bytes} bytes together, and {limit}: ")?;

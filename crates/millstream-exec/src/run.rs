@@ -1,4 +1,5 @@
-use crate::start::{Threads, wire, wire_fed};
+use crate::fan_in::{FanIn, Told};
+use crate::start::{Threads, wire, wire_fan_in, wire_fed};
 use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source, Through, runner};
 use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
 
@@ -98,6 +99,27 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     ) -> Result<(Sender<T>, Handle<S>), RunError> {
         let (sender, wired) = wire_fed(self, rings)?;
         Ok((sender, wired.start_into(rings, state, sink)?))
+    }
+
+    /// As [`start_fed`](Run::start_fed), fed by many senders: a [`fan_in`](crate::fan_in). A worker joins what they send.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Run::start). If the options of the fan-in do not fit together, or its rings and the pipeline's take more
+    /// memory than there is. While it runs: if a producer panics, and the error names it, `producer 2` for the third one, and
+    /// how many values it had sent; or if the rule cannot go on.
+    fn start_fan_in<V: Event, O, S: Send + 'static>(
+        &self,
+        rings: &Rings,
+        fan_in: FanIn<V, O>,
+        state: S,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+    ) -> Result<(Vec<Sender<V>>, Handle<S>), RunError>
+    where
+        O: Told<V, Item = T>,
+    {
+        let (senders, wired) = wire_fan_in(self, rings, fan_in)?;
+        Ok((senders, wired.start_into(rings, state, sink)?))
     }
 
     /// A run that is fed by a [`Sender`] and read as an iterator: both ends in the program's hands, in any two threads

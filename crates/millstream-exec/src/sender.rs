@@ -1,12 +1,23 @@
+mod error;
+
+pub use error::{JoinError, SendError, TrySendError};
+
+use crate::fan_in::Member;
 use crate::feed::{Offer, Output};
 use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::{Room, Sending};
 use millstream_core::Event;
+use millstream_ring::Given;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// Feeds a running pipeline from any thread or async task. Dropping it ends the stream.
+/// How many values [`Sender::send_all`] shows at once: so the other end is at work while it goes on.
+const CHUNK: usize = 256;
+
+/// Feeds a running pipeline from any thread or async task. Dropping it ends the stream; of a [`fan_in`](crate::fan_in), its
+/// part of it, and the last one's drop the stream.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -21,13 +32,35 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Sender<T: Event> {
-    output: Output<T>,
+    way: Way<T>,
     shared: Arc<Shared>,
+}
+
+/// Where values go.
+enum Way<T: Event> {
+    /// Into the source's ring.
+    Source(Output<T>),
+    /// Into a ring in front of it.
+    FanIn(Member<T>),
+}
+
+impl<T: Event> Way<T> {
+    fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
+        match self {
+            Way::Source(output) => output.give(values),
+            Way::FanIn(member) => member.give_buffered(values),
+        }
+    }
 }
 
 impl<T: Event> Sender<T> {
     pub(crate) fn new(output: Output<T>, shared: Arc<Shared>) -> Self {
-        Sender { output, shared }
+        Sender { way: Way::Source(output), shared }
+    }
+
+    /// One of many.
+    pub(crate) fn of_many(member: Member<T>) -> Self {
+        Sender { shared: member.shared().clone(), way: Way::FanIn(member) }
     }
 
     /// Sends a value if there is room for it now.
@@ -36,7 +69,11 @@ impl<T: Event> Sender<T> {
     ///
     /// Gives the value back if the ring is full, or if the run takes no more.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        match self.output.offer(value) {
+        let offered = match &self.way {
+            Way::Source(output) => output.offer(value),
+            Way::FanIn(member) => member.offer(value),
+        };
+        match offered {
             Offer::Published => {
                 self.shared.signal.notify();
                 Ok(())
@@ -70,6 +107,125 @@ impl<T: Event> Sender<T> {
         }
     }
 
+    /// Sends all of these values, in order, as soon as there is room for each: the fastest way to send many. Runs of them show
+    /// at once, the first ones while the iterator goes on.
+    ///
+    /// The iterator should give what is there: while it thinks, a run that is drained waits for it. It must not use this
+    /// sender. If it panics, of what it gave before the last 256 values at most are dropped, and the others are sent.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{Rings, Run};
+    /// let (sender, run) = pipeline().start_fed(&Rings::new(), 0, |sum, _, x| *sum += x)?;
+    /// sender.send_all(1..=1000)?;
+    /// drop(sender);
+    /// assert_eq!(run.wait()?.0, 500_500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the run takes no more: gives the values back that the iterator had given and that were not sent.
+    pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
+        let mut values = values.into_iter();
+        if let Way::FanIn(member) = &self.way
+            && let Some(sent) = self.send_directly(member, &mut values)
+        {
+            return sent;
+        }
+        let mut buffer: VecDeque<T> = VecDeque::new();
+        loop {
+            buffer.extend(values.by_ref().take(CHUNK));
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            while !buffer.is_empty() {
+                let given = self.shared.wait_for(|| match self.way.give(&mut buffer) {
+                    Some(0) => None,
+                    given => Some(given),
+                });
+                self.shared.signal.notify();
+                if given.flatten().is_none() {
+                    return Err(SendError(buffer.into()));
+                }
+            }
+        }
+    }
+
+    /// Values from the iterator to their slots, if the ring is this sender's own.
+    fn send_directly(
+        &self,
+        member: &Member<T>,
+        values: &mut impl Iterator<Item = T>,
+    ) -> Option<Result<(), SendError<Vec<T>>>> {
+        loop {
+            // Whoever has no more waits for no more room.
+            if values.size_hint().1 == Some(0) {
+                return Some(Ok(()));
+            }
+            if values.size_hint().0 == 0 {
+                match values.next().map(|value| self.send(value)) {
+                    None => return Some(Ok(())),
+                    Some(Ok(())) => (),
+                    Some(Err(SendError(value))) => return Some(Err(SendError(vec![value]))),
+                }
+            }
+            let given = self.shared.wait_for(|| match member.give(values, CHUNK) {
+                Some(Given::Full) => None,
+                given => Some(given),
+            });
+            match given {
+                // Nothing of the user's runs between a claim in a shared ring and its values.
+                Some(None) => return None,
+                Some(Some(Given::All(_))) => {
+                    self.shared.signal.notify();
+                    return Some(Ok(()));
+                }
+                Some(Some(Given::Some(_))) => self.shared.signal.notify(),
+                Some(Some(_)) | None => return Some(Err(SendError(Vec::new()))),
+            }
+        }
+    }
+
+    /// One more producer of the same [`fan_in`](crate::fan_in), while it runs. Its number is the next one.
+    ///
+    /// # Errors
+    ///
+    /// If there are as many as there may be, or the run takes no more, or has one producer by its nature.
+    pub fn add_producer(&self) -> Result<Self, JoinError> {
+        match &self.way {
+            Way::Source(_) => Err(JoinError::One),
+            Way::FanIn(member) => Ok(Sender::of_many(member.another()?)),
+        }
+    }
+
+    /// Which producer this is: 0, 1, ... in the order in which they began.
+    #[must_use]
+    pub fn producer(&self) -> u32 {
+        match &self.way {
+            Way::Source(_) => 0,
+            Way::FanIn(member) => member.id(),
+        }
+    }
+
+    /// How many values were sent: the number of the next one.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        match &self.way {
+            Way::Source(output) => output.next() - u64::from(output.ended()),
+            Way::FanIn(member) => member.sent(),
+        }
+    }
+
+    /// Says that nothing earlier than `time` comes any more from this producer: for
+    /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp), which then does not wait for it up to there.
+    pub fn advance(&self, time: u64) {
+        if let Way::FanIn(member) = &self.way {
+            member.advance(time);
+            self.shared.signal.notify();
+        }
+    }
+
     /// As [`send`](Sender::send), for async tasks: on any executor, it needs no runtime.
     ///
     /// The value is sent whole or not at all. Dropping the future before it is done drops the value with it, unless
@@ -90,20 +246,30 @@ impl<T: Event> Sender<T> {
 
     /// Whether the run takes no more.
     pub(crate) fn ended(&self) -> bool {
-        self.shared.stopped() || self.output.ended()
+        let ended = || match &self.way {
+            Way::Source(output) => output.ended(),
+            Way::FanIn(member) => member.ended(),
+        };
+        self.shared.stopped() || ended()
     }
 
     /// Free slots, as far as one can know.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.output.free()
+        match &self.way {
+            Way::Source(output) => output.free(),
+            Way::FanIn(member) => member.free(),
+        }
     }
 }
 
 impl<T: Event> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.output.end();
-        self.shared.signal.notify();
+        // One of many ends its ring itself, and says so.
+        if let Way::Source(output) = &self.way {
+            output.end();
+            self.shared.signal.notify();
+        }
     }
 }
 
@@ -112,50 +278,3 @@ impl<T: Event> fmt::Debug for Sender<T> {
         f.debug_struct("Sender").finish_non_exhaustive()
     }
 }
-
-/// Why a value was not sent, and the value.
-#[derive(Clone, PartialEq, Eq)]
-pub enum TrySendError<T> {
-    /// The ring is full.
-    Full {
-        /// What was to be sent.
-        value: T,
-        /// How many slots it would take.
-        missing: usize,
-    },
-    /// The run takes no more.
-    Ended(T),
-}
-
-/// The run takes no more; the value that was to be sent.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SendError<T>(pub T);
-
-impl<T> fmt::Display for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrySendError::Full { missing, .. } => write!(f, "the ring is full: {missing} more slots are needed"),
-            TrySendError::Ended(_) => f.write_str("the run takes no more values"),
-        }
-    }
-}
-
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the run takes no more values")
-    }
-}
-
-// Without the value: it need not be Debug.
-impl<T> fmt::Debug for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-impl<T> std::error::Error for TrySendError<T> {}
-impl<T> std::error::Error for SendError<T> {}

@@ -2,6 +2,7 @@
 
 use crate::carried::source_edge;
 use crate::explain::Feed;
+use crate::fan_in::{FanIn, Merge, MergeTasklet, Told, tick};
 use crate::feed::{self, Output, Sweeper};
 use crate::handle::{EndSource, Handle, Started};
 use crate::machine::{Cores, usable_cores};
@@ -56,7 +57,7 @@ where
 {
     let values = source.values();
     let feeding = if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(X::SLOTS) };
-    let outside = feeding.has_thread();
+    let outside = feeding.threads() > 0;
     let mut feed = None;
     let wired = wire_behind(pipeline, rings, threads, feeding, |producer, wiring| {
         let shared = wiring.shared.clone();
@@ -64,7 +65,7 @@ where
             let output = fed(producer, wiring);
             let end_by = output.clone();
             feed = Some(move || feed::spawn(values, output, shared));
-            return Some(end_by);
+            return Some(Arc::new(end_by) as EndSource);
         }
         let tasklet = if X::WAITS {
             SourceTasklet::waiting(values, producer, shared)
@@ -89,9 +90,37 @@ where
     let wired = wire_behind(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
         let output = fed(producer, wiring);
         sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
-        Some(output)
+        Some(Arc::new(output) as EndSource)
     })?;
     Ok((sender.expect("it was wired"), wired))
+}
+
+/// Many senders, and the pipeline behind them.
+type FannedIn<T, A> = (Vec<Sender<T>>, Wired<Reader<A>>);
+
+/// Wires a pipeline behind many senders.
+pub(crate) fn wire_fan_in<T: Event, O: Told<T>, P>(
+    pipeline: &P,
+    rings: &Rings,
+    fan_in: FanIn<T, O>,
+) -> Result<FannedIn<T, P::Out>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<O::Item>, Out: Carried>,
+{
+    fan_in.check()?;
+    let (feed, idle) = (fan_in.feed(), fan_in.idle_bound());
+    let mut senders = Vec::new();
+    let wired = wire_behind(pipeline, rings, Threads::Workers, feed, |producer, wiring| {
+        let (all, merge) = Merge::new(fan_in, &wiring.shared, rings.slots());
+        senders = all;
+        let end_source: EndSource = merge.desk().clone();
+        wiring.end("source", Role::Source, Box::new(MergeTasklet::<T, O>::new(merge, producer, rings.most())));
+        Some(end_source)
+    })?;
+    if let Some(bound) = idle {
+        tick(&wired.wiring.shared, bound).map_err(|error| RunError::Spawn(error.to_string()))?;
+    }
+    Ok((senders, wired))
 }
 
 /// A producer for values from outside.
@@ -108,16 +137,20 @@ fn wire_behind<T: Event, P>(
     rings: &Rings,
     threads: Threads,
     feeding: Feed,
-    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<Output<T>>,
+    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<EndSource>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     rings.check()?;
-    let plan = rings.planned(pipeline.plan(), feeding);
+    let plan = pipeline.plan();
+    let own_rings = plan.rings.len();
+    let mut plan = rings.planned(plan, feeding);
     rings.check_memory(&plan)?;
     let ring_bytes = plan.bytes().unwrap_or(0);
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
+    // Who observes the run sees the rings from the source's on.
+    plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
     let notes = Notes::of(&plan);
     notes.switch(rings.observed());
@@ -125,7 +158,7 @@ where
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
-    let end_source = source(producer, &mut wiring).map(|output| Arc::new(output) as EndSource);
+    let end_source = source(producer, &mut wiring);
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
     Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
@@ -149,7 +182,7 @@ impl<R> Wired<R> {
             controller.note(format!("no stage is named {stage:?}: its step budget has no effect"));
         }
         let workers = controller.workers();
-        shared.patience.beside(threads_apart + usize::from(feeding.has_thread()));
+        shared.patience.beside(threads_apart + feeding.threads());
         if let Some(refused) = shared.patience.placed(workers) {
             controller.note(refused);
         }

@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Full, Val};
 use millstream_exec::{Place, Signal, Wakes};
-use millstream_ring::{Member, group, ring};
+use millstream_ring::{Giver, Member, Taker, group, moving_ring, ring};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
@@ -243,5 +243,56 @@ fn the_loser_of_a_claim_wakes_whom_it_misled() {
         work(&mut b, &signal);
         other.join().unwrap();
         reader.join().unwrap();
+    });
+}
+
+/// As a sender: its value is published, then whoever waits is told.
+fn send(mut giver: Giver<u64>, signal: &Signal, value: u64) {
+    giver.give(&mut [value].into_iter(), 1);
+    signal.notify();
+    giver.end();
+    signal.notify();
+}
+
+/// As a poller: looks at every ring, announces itself, looks at every ring once more, and parks.
+fn poll_all(takers: &mut [Taker<u64>], signal: &Signal) -> u64 {
+    let look = |takers: &mut [Taker<u64>]| {
+        let mut sum = 0;
+        for taker in takers.iter_mut() {
+            sum += taker.take(1).sum::<u64>();
+        }
+        (sum, takers.iter_mut().all(Taker::ended))
+    };
+    let mut sum = 0;
+    loop {
+        let (came, ended) = look(takers);
+        sum += came;
+        if ended {
+            return sum;
+        }
+        let ticket = signal.announce();
+        match look(takers) {
+            (0, false) => signal.park(ticket),
+            (came, _) => {
+                signal.withdraw(ticket);
+                sum += came;
+            }
+        }
+    }
+}
+
+#[test]
+fn one_who_waits_for_many_rings_wakes_on_any() {
+    loom::model(|| {
+        let signal = Arc::new(Signal::new());
+        let (mut takers, mut threads) = (Vec::new(), Vec::new());
+        for value in [1, 10] {
+            let (giver, taker) = moving_ring(1).unwrap();
+            let signal = signal.clone();
+            takers.push(taker);
+            threads.push(thread::spawn(move || send(giver, &signal, value)));
+        }
+        assert_eq!(poll_all(&mut takers, &signal), 11);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }

@@ -196,10 +196,11 @@ impl<T: Event> Taker<T> {
         self.position
     }
 
-    /// How many slots the ring has.
+    /// How many values can be taken, for whoever does not take them now.
     #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.rest.ring.slots.capacity() as usize
+    pub fn backlog(&self) -> u64 {
+        let ring = &self.rest.ring;
+        ring.cursor().min(ring.end()).saturating_sub(self.position)
     }
 }
 

@@ -134,8 +134,8 @@ impl<S> QueuesHandle<S> {
     pub fn join(mut self) -> Ended<S> {
         let mut stages = self.join_threads();
         let threads = stages.len();
-        if let Some(source) = &self.ends.source {
-            StageReport::put_source(&mut stages, source.accepted());
+        if let Some(accepted) = self.ends.source.as_ref().and_then(|source| source.accepted()) {
+            StageReport::put_source(&mut stages, accepted);
         }
         let control = &self.ends.control;
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();

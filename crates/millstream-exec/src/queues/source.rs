@@ -111,7 +111,7 @@ impl<T: Event> Outside for Tap<T> {
         }
     }
 
-    fn accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
+    fn accepted(&self) -> Option<u64> {
+        Some(self.accepted.load(Ordering::Relaxed))
     }
 }

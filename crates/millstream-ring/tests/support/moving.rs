@@ -95,7 +95,7 @@ pub(crate) fn run(capacity: usize, ops: &[Op], taker_first: bool) {
 }
 
 fn look(taker: &mut Taker<Counted>, oracle: &Oracle) {
-    assert_eq!(taker.ready(), oracle.within.len() as u64);
+    assert_eq!((taker.ready(), taker.backlog()), (oracle.within.len() as u64, oracle.within.len() as u64));
     assert_eq!(taker.head().map(|value| value.number), oracle.within.front().copied());
     assert_eq!(taker.taken(), oracle.next - oracle.within.len() as u64);
 }

@@ -1,0 +1,317 @@
+//! Many producers, a ring each, joined into one stream.
+
+mod choices;
+mod desk;
+mod lane;
+mod merge;
+mod poller;
+mod producer;
+mod rule;
+mod tasklet;
+
+pub use choices::{Choices, CorruptChoices};
+pub(crate) use merge::Merge;
+pub use poller::{Polled, Poller};
+pub(crate) use producer::Member;
+pub(crate) use tasklet::{MergeTasklet, tick};
+
+use crate::explain::Feed;
+use crate::rings::OptionsError;
+use crate::{Rings, RunError, Sender};
+use millstream_core::Event;
+use rule::Rule;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// The most that is taken of one ring before the others' turn has come, unless it is set.
+const DEFAULT_TURN: usize = 1024;
+
+/// `producers` [`Sender`]s with a ring each, and one stream of what they send: [`Run::start_fan_in`](crate::Run::start_fan_in)
+/// runs a pipeline on it, [`open`](FanIn::open) polls it by hand.
+///
+/// A ring has one producer, so that producers never meet: sending is a claim on one's own ring, without compare-and-swap.
+/// The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared) has one ring for all.
+/// Values are moved from there into the stream, not cloned. The stream has numbers of its own, 0, 1, 2, ..., and the values
+/// of one producer keep their order in it. It ends when all senders are gone.
+///
+/// How the producers' values mix is for a rule: as they [arrive](FanIn::by_arrival), unless another one is named. Arrival
+/// is left to chance, so it can be [recorded](FanIn::record) and [replayed](FanIn::replay).
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Rings, Run, fan_in};
+///
+/// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
+/// let (senders, run) = sum.start_fan_in(&Rings::new(), fan_in(3), 0, |last, _, x| *last = *x)?;
+/// for (sender, first) in senders.into_iter().zip([1, 10, 100]) {
+///     std::thread::spawn(move || sender.send_all([first, first]));
+/// }
+/// assert_eq!(run.wait()?.0, 222);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Anchor: "one consumer, many single-producer rings" of the LMAX Disruptor's authors, where the consumer polls each ring in
+/// turn.
+pub fn fan_in<T: Event>(producers: usize) -> FanIn<T> {
+    FanIn {
+        producers,
+        at_most: producers,
+        slots: None,
+        turn: DEFAULT_TURN,
+        shared: false,
+        rule: Rule::Arrival,
+        record: None,
+        told: PhantomData,
+    }
+}
+
+/// The senders of a fan-in, and whoever polls it.
+pub type Opened<T, O> = (Vec<Sender<T>>, Poller<T, O>);
+
+/// Who is told of every choice: a producer, and how many of its values come next.
+type Record = Box<dyn FnMut(u32, u64) + Send>;
+
+/// Many producers, and how what they send is joined. See [`fan_in`].
+#[must_use]
+pub struct FanIn<T: Event, O = Bare> {
+    producers: usize,
+    at_most: usize,
+    slots: Option<usize>,
+    turn: usize,
+    shared: bool,
+    rule: Rule<T>,
+    record: Option<Record>,
+    told: PhantomData<O>,
+}
+
+/// A value, and where it comes from. See [`FanIn::with_origin`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Produced<T> {
+    /// Which producer: 0, 1, ... in the order in which they began.
+    pub producer: u32,
+    /// The value's number among those of this producer.
+    pub number: u64,
+    /// The value.
+    pub value: T,
+}
+
+/// What the stream of a [`FanIn`] carries: values, [`Bare`] or [`WithOrigin`].
+pub trait Told<T>: sealed::Told {
+    /// What the stream carries.
+    type Item: Event;
+
+    /// A value that is this producer's number so.
+    fn told(producer: u32, number: u64, value: T) -> Self::Item;
+}
+
+mod sealed {
+    pub trait Told: Send + 'static {}
+}
+
+/// Values as they were sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Bare;
+
+/// Every value as a [`Produced`].
+#[derive(Clone, Copy, Debug)]
+pub struct WithOrigin;
+
+impl sealed::Told for Bare {}
+impl<T: Event> Told<T> for Bare {
+    type Item = T;
+
+    #[inline(always)]
+    fn told(_: u32, _: u64, value: T) -> T {
+        value
+    }
+}
+
+impl sealed::Told for WithOrigin {}
+impl<T: Event> Told<T> for WithOrigin {
+    type Item = Produced<T>;
+
+    #[inline(always)]
+    fn told(producer: u32, number: u64, value: T) -> Produced<T> {
+        Produced { producer, number, value }
+    }
+}
+
+impl<T: Event> FanIn<T, Bare> {
+    /// The stream carries every value with its producer and its number there.
+    ///
+    /// ```
+    /// use millstream_exec::{Polled, Produced, Rings, fan_in};
+    /// let (senders, mut poller) = fan_in(2).with_origin().open(&Rings::new())?;
+    /// senders[1].send("x")?;
+    /// senders[1].send("y")?;
+    /// let mut last = None;
+    /// assert_eq!(poller.poll(|number, value| last = Some((number.0, value)))?, Polled::Values(2));
+    /// assert_eq!(last, Some((1, Produced { producer: 1, number: 1, value: "y" })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_origin(self) -> FanIn<T, WithOrigin> {
+        let FanIn { producers, at_most, slots, turn, shared, rule, record, .. } = self;
+        FanIn { producers, at_most, slots, turn, shared, rule, record, told: PhantomData }
+    }
+}
+
+impl<T: Event, O: Told<T>> FanIn<T, O> {
+    /// Slots of each producer's ring, or of the shared one: a power of two. Unless it is set, as many as the run's rings have.
+    pub fn ring(mut self, slots: usize) -> Self {
+        self.slots = Some(slots);
+        self
+    }
+
+    /// The most that is taken of one ring before the others' turn has come, at least 1; 1024 unless it is set. So a producer
+    /// that floods its ring keeps nobody waiting for longer than that.
+    pub fn turn(mut self, most: usize) -> Self {
+        self.turn = most;
+        self
+    }
+
+    /// There may be more producers than there are to begin with, up to `most` at a time: see [`Sender::add_producer`]. The
+    /// memory of so many rings is in the plan, and is allocated as they come.
+    pub fn at_most(mut self, most: usize) -> Self {
+        self.at_most = most.max(self.producers);
+        self
+    }
+
+    /// One ring for all producers: memory does not grow with them, but they are in each other's way, and values come in the
+    /// order in which room for them was claimed. The rule is arrival; no other one has a choice here.
+    ///
+    /// ```
+    /// use millstream_exec::{Rings, fan_in};
+    /// let (senders, mut poller) = fan_in(2).shared().ring(8).open(&Rings::new())?;
+    /// senders[1].send('a')?;
+    /// senders[0].send('b')?;
+    /// drop(senders);
+    /// let mut all = String::new();
+    /// poller.for_each(|_, x| all.push(x))?;
+    /// assert_eq!(all, "ab");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
+    /// What is there comes, a [`turn`](FanIn::turn) of each ring after the other, and nobody waits for a silent one. What the
+    /// stream carries then depends on who was faster. This is the rule unless another one is named.
+    pub fn by_arrival(mut self) -> Self {
+        self.rule = Rule::Arrival;
+        self
+    }
+
+    /// One value of every producer in turn, as [`source::round_robin`](crate::source::round_robin); one that has ended is passed
+    /// over. A silent producer holds up the others. Determinate, unless producers come while it runs: they are asked behind
+    /// those that are there.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{Rings, Run, fan_in};
+    /// let run = pipeline().start_fan_in(&Rings::new(), fan_in(2).round_robin(), String::new(), |all, _, x| all.push(*x))?;
+    /// let (senders, run) = run;
+    /// for (sender, word) in senders.into_iter().zip(["ace", "bd"]) {
+    ///     std::thread::spawn(move || sender.send_all(word.chars()));
+    /// }
+    /// assert_eq!(run.wait()?.0, "abcde");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn round_robin(mut self) -> Self {
+        self.rule = Rule::round_robin();
+        self
+    }
+
+    /// The earliest value first; of equal times the one of the producer that began earlier. Each producer sends in the order
+    /// of its times: a value earlier than the one before it fails the run, and the error names producer, number and times.
+    ///
+    /// Every producer has a watermark, the time below which it sends nothing any more: that of its last value, or what
+    /// [`Sender::advance`] says. A value waits until all watermarks are beyond it. Determinate; but a producer that says
+    /// nothing holds up the others, unless [`idle`](FanIn::idle) bounds that.
+    pub fn by_timestamp(mut self, time: impl Fn(&T) -> u64 + Send + 'static) -> Self {
+        self.rule = Rule::by_time(Box::new(time));
+        self
+    }
+
+    /// Behind [`by_timestamp`](FanIn::by_timestamp): a producer that has said nothing for so long is not waited for until it
+    /// speaks again. What it sends then may come later than its time says. The stream then depends on the clock; a
+    /// [record](FanIn::record) replays it.
+    pub fn idle(mut self, bound: Duration) -> Self {
+        self.rule = self.rule.idle(bound);
+        self
+    }
+
+    /// Tells `record` of every choice before its values come out: a producer, and how many of its values come next. See
+    /// [`Choices`], which keeps them in two bytes each, mostly.
+    pub fn record(mut self, record: impl FnMut(u32, u64) + Send + 'static) -> Self {
+        self.record = Some(Box::new(record));
+        self
+    }
+
+    /// The choices of another run, which has recorded them: where every producer sends what it sent then, the stream is what
+    /// it was then, at whatever times they send. It ends with the record. A producer that ends before it has sent what the
+    /// record says fails the run.
+    ///
+    /// ```
+    /// use millstream_exec::{Choices, Rings, fan_in};
+    /// let choices: Choices = [(1, 2), (0, 1)].into_iter().collect();
+    /// let (senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new())?;
+    /// senders[0].send_all(["c", "never asked for"])?;
+    /// senders[1].send_all(["a", "b"])?;
+    /// let mut all = String::new();
+    /// poller.for_each(|_, x| all.push_str(x))?;
+    /// assert_eq!(all, "abc");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replay(mut self, choices: Choices) -> Self {
+        self.rule = Rule::replay(choices);
+        self
+    }
+
+    /// The senders, and a poller: whoever has it is the consumer, on a thread of his own, without a pipeline. Of `rings` it has
+    /// the slots (unless [`ring`](FanIn::ring) is set), the most that one poll gives, the way of waiting and the limit of memory.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit together, or the rings take more memory than there is.
+    pub fn open(self, rings: &Rings) -> Result<Opened<T, O>, RunError> {
+        Poller::open(self, rings)
+    }
+
+    /// How a run gets its values, for [`Rings::explain`].
+    #[must_use]
+    pub fn feed(&self) -> Feed {
+        let (count, slot_bytes) = match self.shared {
+            true => (1, std::mem::size_of::<T>() + std::mem::size_of::<u64>()),
+            false => (self.at_most, std::mem::size_of::<T>()),
+        };
+        Feed::fan_in(self.producers, count, slot_bytes, self.slots)
+    }
+
+    /// How long a producer may be silent, if that is bounded.
+    pub(crate) fn idle_bound(&self) -> Option<Duration> {
+        self.rule.idle_bound()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), OptionsError> {
+        match self {
+            FanIn { producers: 0, .. } => Err(OptionsError::Producers),
+            FanIn { turn: 0, .. } => Err(OptionsError::Batch),
+            FanIn { slots: Some(slots), .. } if !slots.is_power_of_two() => Err(OptionsError::Ring(*slots)),
+            FanIn { shared: true, rule, .. } if !matches!(rule, Rule::Arrival) => Err(OptionsError::SharedOrder),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Event, O> fmt::Debug for FanIn<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FanIn { producers, slots, shared, .. } = self;
+        f.debug_struct("FanIn")
+            .field("producers", producers)
+            .field("slots", slots)
+            .field("shared", shared)
+            .finish_non_exhaustive()
+    }
+}

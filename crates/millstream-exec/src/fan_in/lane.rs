@@ -1,0 +1,57 @@
+use millstream_core::Event;
+use millstream_ring::Taker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// One producer's ring, as whoever merges sees it.
+pub(super) struct Lane<T: Event> {
+    pub(super) producer: u32,
+    pub(super) taker: Taker<T>,
+    /// Below this time it sends nothing any more: what its sender says.
+    watermark: Arc<AtomicU64>,
+    /// The time of its head, if it was asked for.
+    at: Option<u64>,
+    /// The time of the value before.
+    last: u64,
+    /// Since when others wait for it.
+    silent_since: Option<Instant>,
+}
+
+impl<T: Event> Lane<T> {
+    pub(super) fn new(producer: u32, taker: Taker<T>, watermark: Arc<AtomicU64>) -> Self {
+        Lane { producer, taker, watermark, at: None, last: 0, silent_since: None }
+    }
+
+    /// The time of its next value, if that is there.
+    pub(super) fn time(&mut self, time: &dyn Fn(&T) -> u64) -> Result<Option<u64>, String> {
+        if self.at.is_none() {
+            let Some(head) = self.taker.head() else { return Ok(None) };
+            let (at, last) = (time(head), self.last);
+            if at < last {
+                let (producer, number) = (self.producer, self.taker.taken());
+                return Err(format!(
+                    "producer {producer}, its number {number}: a value of time {at} behind one of time {last}; sort what \
+                     it sends, or let `windows_by` wait for what comes late"
+                ));
+            }
+            (self.at, self.last, self.silent_since) = (Some(at), at, None);
+        }
+        Ok(self.at)
+    }
+
+    /// Its head is taken.
+    pub(super) fn passed(&mut self) {
+        self.at = None;
+    }
+
+    /// The time below which nothing more comes. Looked at before its ring is: what was sent before is there then.
+    pub(super) fn watermark(&self) -> u64 {
+        self.watermark.load(Ordering::Acquire).max(self.last)
+    }
+
+    /// Since when others wait for it; from now on, if they did not.
+    pub(super) fn silent_since(&mut self) -> Instant {
+        *self.silent_since.get_or_insert_with(Instant::now)
+    }
+}

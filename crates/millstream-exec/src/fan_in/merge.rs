@@ -1,0 +1,105 @@
+use super::desk::Desk;
+use super::rule::{Choice, Lanes, Rule};
+use super::{FanIn, Record, Told};
+use crate::Sender;
+use crate::handle::Outside;
+use crate::shared::Shared;
+use millstream_core::Event;
+use millstream_ring::{SharedTaker, Taken};
+use std::sync::Arc;
+
+/// The consumer's end of a fan-in.
+pub(crate) struct Merge<T: Event> {
+    desk: Arc<Desk<T>>,
+    known: u64,
+    lanes: Lanes<T>,
+    several: Option<Several<T>>,
+    rule: Rule<T>,
+    record: Option<Record>,
+    turn: usize,
+}
+
+/// One ring of all producers.
+struct Several<T: Event> {
+    taker: SharedTaker<T>,
+    /// The next number of each.
+    numbers: Vec<u64>,
+}
+
+/// Values of one producer that come next.
+pub(crate) struct Run<'m, T> {
+    pub(crate) producer: u32,
+    /// The first one's number there.
+    pub(crate) first: u64,
+    pub(crate) values: Taken<'m, T>,
+}
+
+impl<T: Event> Merge<T> {
+    /// The producers of a fan-in, and its merge.
+    pub(crate) fn new<O: Told<T>>(fan_in: FanIn<T, O>, shared: &Arc<Shared>, slots: usize) -> (Vec<Sender<T>>, Self) {
+        let FanIn { producers, at_most, slots: own, turn, shared: several, rule, record, .. } = fan_in;
+        let (desk, taker) = Desk::new(shared.clone(), own.unwrap_or(slots), at_most, several);
+        let join = |_| Sender::of_many(desk.join().expect("there is room for all that there are to begin with"));
+        let senders = (0..producers).map(join).collect();
+        let several = taker.map(|taker| Several { taker, numbers: Vec::new() });
+        (senders, Merge { desk, known: 0, lanes: Lanes::new(turn), several, rule, record, turn })
+    }
+
+    pub(crate) fn desk(&self) -> &Arc<Desk<T>> {
+        &self.desk
+    }
+
+    /// What comes next, if there is room for so many values; or why nothing can.
+    pub(crate) fn choose(&mut self, room: usize) -> Result<Choice, String> {
+        if let Some(Several { taker, .. }) = &self.several {
+            return Ok(match (taker.is_ready(), taker.ended()) {
+                (true, _) => Choice::Take { lane: 0, most: self.turn.min(room) },
+                (false, true) => Choice::Ended,
+                (false, false) => Choice::Nothing,
+            });
+        }
+        self.desk.meet(&mut self.known, &mut self.lanes.all);
+        self.lanes.choose(&mut self.rule, room, &self.desk)
+    }
+
+    /// Takes what was chosen.
+    pub(crate) fn take(&mut self, lane: usize, most: usize) -> Run<'_, T> {
+        let (producer, first, values) = match &mut self.several {
+            Some(Several { taker, numbers }) => {
+                let (producer, values) = taker.take_run(most);
+                let index = producer as usize;
+                if numbers.len() <= index {
+                    numbers.resize(index + 1, 0);
+                }
+                let first = numbers[index];
+                numbers[index] += values.len() as u64;
+                (producer, first, values)
+            }
+            None => {
+                let lane = &mut self.lanes.all[lane];
+                let (producer, first) = (lane.producer, lane.taker.taken());
+                // What lies side by side may be less than what was chosen.
+                let values = lane.taker.take(most);
+                self.rule.took(values.len() as u64);
+                (producer, first, values)
+            }
+        };
+        if let Some(record) = &mut self.record {
+            record(producer, values.len() as u64);
+        }
+        Run { producer, first, values }
+    }
+
+    /// How many values wait, as far as is known.
+    pub(crate) fn backlog(&self) -> u64 {
+        match &self.several {
+            Some(Several { taker, .. }) => taker.backlog(),
+            None => self.lanes.all.iter().map(|lane| lane.taker.backlog()).sum(),
+        }
+    }
+
+    /// Takes no more: every sender hears of it.
+    pub(crate) fn end(&self) {
+        self.desk.end();
+    }
+}

@@ -1,0 +1,194 @@
+use super::rule::Choice;
+use super::{Bare, FanIn, Merge, Opened, Told};
+use crate::machine::usable_cores;
+use crate::notes::Notes;
+use crate::shared::Shared;
+use crate::wait::Patience;
+use crate::{Rings, RunError};
+use millstream_core::{Event, Plan, SequenceNumber};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The consumer's end of a [`fan_in`](crate::fan_in) without a pipeline: it polls all rings, on whatever thread it is.
+///
+/// Its closure gets the values themselves, moved out of their rings, so there is no copy on the way. Dropping it tells the
+/// senders that nobody takes any more.
+///
+/// ```
+/// use millstream_exec::{Polled, Rings, fan_in};
+/// use std::time::Duration;
+///
+/// let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new())?;
+/// let producing: Vec<_> = senders.into_iter().map(|s| std::thread::spawn(move || s.send_all(0..1000))).collect();
+/// let mut sum = 0;
+/// while poller.poll_for(Duration::from_millis(100), |_, x| sum += x)? != Polled::Ended {}
+/// assert_eq!(sum, 3 * 499_500);
+/// assert_eq!(poller.next_number().0, 3000);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+pub struct Poller<T: Event, O: Told<T> = Bare> {
+    merge: Merge<T>,
+    shared: Arc<Shared>,
+    next: u64,
+    most: usize,
+    idle: Option<Duration>,
+    /// A closure has panicked on the way: nobody knows which numbers it was given.
+    broken: bool,
+    told: PhantomData<O>,
+}
+
+/// What came of a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// So many values came.
+    Values(usize),
+    /// There was nothing.
+    Nothing,
+    /// There will be nothing any more.
+    Ended,
+}
+
+impl<T: Event, O: Told<T>> Poller<T, O> {
+    pub(super) fn open(fan_in: FanIn<T, O>, rings: &Rings) -> Result<Opened<T, O>, RunError> {
+        rings.check()?;
+        fan_in.check()?;
+        let nothing = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
+        let plan = rings.planned(nothing, fan_in.feed());
+        rings.check_memory(&plan)?;
+        let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), usable_cores().usable), Notes::of(&plan)));
+        shared.patience.beside(fan_in.producers);
+        let _ = shared.patience.placed(1);
+        let idle = fan_in.idle_bound();
+        let (senders, merge) = Merge::new(fan_in, &shared, rings.slots());
+        Ok((senders, Poller { merge, shared, next: 0, most: rings.most(), idle, broken: false, told: PhantomData }))
+    }
+
+    /// Calls `f` with what is there, in order, each value with its number in the merged stream: at most as much as the batch of
+    /// the [`Rings`] says. It never waits. Once it returns, what it gave was a batch: the time to flush, if that is to be done.
+    ///
+    /// # Errors
+    ///
+    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before. Then nothing comes
+    /// any more.
+    pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
+        let mut moved = 0;
+        while moved < self.most {
+            if let Some(failure) = self.failure() {
+                return Err(failure);
+            }
+            match self.merge.choose(self.most - moved) {
+                Ok(Choice::Take { lane, most }) => {
+                    let run = self.merge.take(lane, most);
+                    let (producer, first, len) = (run.producer, run.first, run.values.len());
+                    let next = self.next;
+                    self.broken = true;
+                    for (i, value) in (0..).zip(run.values) {
+                        f(SequenceNumber(next + i), O::told(producer, first + i, value));
+                    }
+                    self.broken = false;
+                    self.next = next + len as u64;
+                    moved += len;
+                }
+                Ok(Choice::Nothing) => break,
+                Ok(Choice::Ended) => {
+                    self.merge.end();
+                    if moved == 0 {
+                        self.shared.signal.notify();
+                        return Ok(Polled::Ended);
+                    }
+                    break;
+                }
+                Err(cause) => {
+                    let number = Some(self.next_number());
+                    self.shared.fail_with(RunError::Stage { stage: "fan-in".to_owned(), number, cause });
+                }
+            }
+        }
+        if moved == 0 {
+            return Ok(Polled::Nothing);
+        }
+        self.shared.signal.notify();
+        Ok(Polled::Values(moved))
+    }
+
+    /// As [`poll`](Poller::poll); where nothing is there it waits, for so long at most, as the [`Rings`] say how. Whatever is
+    /// sent to any of the rings wakes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`poll`](Poller::poll).
+    pub fn poll_for(&mut self, most: Duration, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
+        let deadline = Instant::now().checked_add(most);
+        let mut round = 0_u32;
+        loop {
+            match self.poll(&mut f)? {
+                Polled::Nothing => (),
+                polled => return Ok(polled),
+            }
+            let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(Polled::Nothing);
+            }
+            round = round.saturating_add(1);
+            if self.shared.patience.wait(round) {
+                continue;
+            }
+            let shared = self.shared.clone();
+            let ticket = shared.signal.announce();
+            match self.poll(&mut f) {
+                Ok(Polled::Nothing) => {
+                    shared.signal.park_timeout(ticket, self.idle.map_or(left, |idle| left.min(idle)))
+                }
+                polled => {
+                    shared.signal.withdraw(ticket);
+                    return polled;
+                }
+            }
+            round = 0;
+        }
+    }
+
+    /// Everything, until all senders are gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`poll`](Poller::poll).
+    pub fn for_each(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<(), RunError> {
+        while self.poll_for(Duration::MAX, &mut f)? != Polled::Ended {}
+        Ok(())
+    }
+
+    fn failure(&self) -> Option<RunError> {
+        if self.broken {
+            let (number, cause) = (Some(self.next_number()), "its closure has panicked before".to_owned());
+            return Some(RunError::Stage { stage: "fan-in".to_owned(), number, cause });
+        }
+        if self.shared.stopped() { self.shared.failure() } else { None }
+    }
+
+    /// No sender sends any more; what they have sent still comes.
+    pub fn drain(&mut self) {
+        self.merge.end();
+        self.shared.signal.notify();
+    }
+
+    /// The number of the value that comes next.
+    #[must_use]
+    pub fn next_number(&self) -> SequenceNumber {
+        SequenceNumber(self.next)
+    }
+}
+
+impl<T: Event, O: Told<T>> Drop for Poller<T, O> {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+impl<T: Event, O: Told<T>> fmt::Debug for Poller<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poller").field("next", &self.next).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+use super::rule::Choice;
+use super::{Merge, Told};
+use crate::gauges::Gauges;
+use crate::shared::Shared;
+use crate::tasklet::{Progress, Tasklet};
+use millstream_core::failure::fail;
+use millstream_core::{Event, SequenceNumber};
+use millstream_ring::Producer;
+use std::marker::PhantomData;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Moves what many producers send into the source's ring.
+pub(crate) struct MergeTasklet<T: Event, O: Told<T>> {
+    merge: Merge<T>,
+    output: Producer<O::Item>,
+    batch: usize,
+    ended: bool,
+    told: PhantomData<O>,
+}
+
+impl<T: Event, O: Told<T>> MergeTasklet<T, O> {
+    pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize) -> Self {
+        MergeTasklet { merge, output, batch, ended: false, told: PhantomData }
+    }
+}
+
+impl<T: Event, O: Told<T>> Tasklet for MergeTasklet<T, O> {
+    fn step(&mut self) -> Progress {
+        let mut claim = match self.output.try_claim(self.batch) {
+            Err(_) => return Progress::DONE,
+            Ok(None) => return Progress::NONE,
+            Ok(Some(claim)) => claim,
+        };
+        let (room, mut moved) = (claim.len(), 0);
+        while moved < room {
+            match self.merge.choose(room - moved) {
+                Ok(Choice::Take { lane, most }) => {
+                    let run = self.merge.take(lane, most);
+                    let (producer, first) = (run.producer, run.first);
+                    let mut told = (first..).zip(run.values).map(|(number, value)| O::told(producer, number, value));
+                    moved += claim.extend(&mut told);
+                }
+                Ok(Choice::Nothing) => break,
+                Ok(Choice::Ended) => {
+                    self.ended = true;
+                    break;
+                }
+                Err(cause) => fail(cause),
+            }
+        }
+        claim.publish();
+        if self.ended {
+            // A record may end before its producers do.
+            self.merge.end();
+            let _ = self.output.try_end(None);
+            return Progress { moved: moved + 1, ..Progress::DONE };
+        }
+        if moved == 0 {
+            self.output.sweep();
+        }
+        Progress::moved(moved)
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.output.abandoned_at().map(|SequenceNumber(number)| number)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.merge.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_source(self.output.probe())
+    }
+}
+
+/// Starts a thread by which a run looks again every now and then whether a producer has been silent for so long: nobody else
+/// would wake it. It ends with the run.
+pub(crate) fn tick(shared: &Arc<Shared>, bound: Duration) -> std::io::Result<()> {
+    let shared: Weak<Shared> = Arc::downgrade(shared);
+    let every = (bound / 2).max(Duration::from_millis(1));
+    let builder = std::thread::Builder::new().name("millstream-idle".to_owned());
+    let tick = move || loop {
+        std::thread::sleep(every);
+        match shared.upgrade() {
+            Some(shared) if !shared.stopped() => shared.signal.notify(),
+            _ => return,
+        }
+    };
+    builder.spawn(tick).map(drop)
+}

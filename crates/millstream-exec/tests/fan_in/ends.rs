@@ -1,0 +1,244 @@
+//! Who comes and goes, what waits, and what it takes.
+
+use super::{assert_complete, send_unevenly};
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Ending, FanIn, JoinError, OptionsError, Polled, Rings, Run, RunError, Sender, Wait, fan_in};
+use std::sync::{Arc, Barrier};
+use std::thread::{spawn, yield_now};
+use std::time::Duration;
+
+#[test]
+fn producers_come_and_go_while_it_runs() {
+    for several in [false, true] {
+        let of = fan_in(1).at_most(3).ring(8);
+        let of = if several { of.shared() } else { of };
+        let p = pipeline::<(u32, u64)>();
+        let (mut senders, run) = p.start_fan_in(&Rings::new(), of, Vec::new(), |all, _, x| all.push(*x)).unwrap();
+        let first = senders.pop().unwrap();
+        let mut counts = vec![0];
+        for round in 1..20 {
+            let sender = loop {
+                match first.add_producer() {
+                    Err(JoinError::Full(3)) => yield_now(),
+                    joined => break joined.unwrap(),
+                }
+            };
+            assert_eq!(sender.producer(), round);
+            counts.push(u64::from(round) * 5);
+            spawn(move || send_unevenly(sender, u64::from(round) * 5));
+        }
+        drop(first);
+        assert_complete(&run.wait().unwrap().0, &counts);
+    }
+}
+
+#[test]
+fn there_are_never_more_than_at_most() {
+    let (mut senders, mut poller) = fan_in(2).at_most(3).open(&Rings::new()).unwrap();
+    let third = senders[0].add_producer().unwrap();
+    assert_eq!(senders[0].add_producer().unwrap_err(), JoinError::Full(3));
+    third.send(1).unwrap();
+    drop(third);
+    // Its ring is not empty yet.
+    assert_eq!(senders[0].add_producer().unwrap_err(), JoinError::Full(3));
+    poller.poll(|_, _| ()).unwrap();
+    poller.poll(|_, _| ()).unwrap();
+    assert_eq!(senders[0].add_producer().unwrap().producer(), 3);
+    let last = senders.pop().unwrap();
+    drop(senders);
+    poller.drain();
+    assert_eq!(last.add_producer().unwrap_err(), JoinError::Ended);
+    assert!(last.send(1).is_err());
+    assert_eq!(poller.poll(|_, _| ()).unwrap(), Polled::Ended);
+    let (alone, _run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    assert_eq!(alone.add_producer().unwrap_err(), JoinError::One);
+}
+
+#[test]
+fn a_producer_that_panics_is_named() {
+    for several in [false, true] {
+        let of = fan_in(3);
+        let of = if several { of.shared() } else { of };
+        let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), of, (), |(), _, _: &u64| ()).unwrap();
+        let dying = senders.remove(1);
+        let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
+            dying.send_all([1, 2]).unwrap();
+            std::panic::resume_unwind(Box::new("meant to panic"));
+        });
+        assert!(thread.unwrap().join().is_err());
+        let failed = run.wait().unwrap_err();
+        assert_eq!(failed.to_string(), "stage \"producer 1\", number 2: its thread \"feeder\" panicked");
+        assert!(senders[0].send(1).is_err());
+    }
+}
+
+#[test]
+fn an_iterator_that_panics_has_sent_what_it_gave() {
+    let (mut senders, mut poller) = fan_in(1).open(&Rings::new()).unwrap();
+    let sender = senders.pop().unwrap();
+    let values = (0..10).map(|n| if n == 3 { std::panic::resume_unwind(Box::new("meant to panic")) } else { n });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sender.send_all(values))).is_err());
+    sender.send(77).unwrap();
+    drop(sender);
+    let mut all = Vec::new();
+    poller.for_each(|_, n| all.push(n)).unwrap();
+    assert_eq!(all, [0, 1, 2, 77]);
+}
+
+#[test]
+fn a_drain_finishes_what_was_sent_and_takes_no_more() {
+    for several in [false, true] {
+        let of = fan_in(3).ring(64);
+        let of = if several { of.shared() } else { of };
+        let (senders, run) = pipeline().start_fan_in(&Rings::new(), of, 0_u64, |sum, _, _: &u64| *sum += 1).unwrap();
+        let threads: Vec<_> = senders
+            .into_iter()
+            .map(|s| spawn(move || (0..).take_while(|n| s.send(*n).is_ok()).count() as u64))
+            .collect();
+        let (seen, report) = run.drain(Duration::from_secs(60)).unwrap();
+        assert_eq!(report.ending, Ending::Drained);
+        let sent: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(seen, sent);
+        assert_eq!(report.stages[0].name, "source");
+        assert_eq!(report.stages[0].moved, sent + 1);
+    }
+}
+
+#[test]
+fn a_stop_wakes_whoever_waits_for_room() {
+    let barrier = Arc::new(Barrier::new(4));
+    let (senders, poller) = fan_in(3).ring(1).open(&Rings::new().wait(Wait::Blocking)).unwrap();
+    let wait = |s: Sender<u64>, barrier: Arc<Barrier>| {
+        spawn(move || {
+            s.send(1).unwrap();
+            barrier.wait();
+            s.send(2).is_err()
+        })
+    };
+    let threads: Vec<_> = senders.into_iter().map(|s| wait(s, barrier.clone())).collect();
+    barrier.wait();
+    drop(poller);
+    assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+}
+
+#[test]
+fn a_parked_consumer_wakes_whoever_sends() {
+    for wait in Wait::ALL {
+        for several in [false, true] {
+            let of = fan_in(3).ring(2);
+            let of = if several { of.shared() } else { of };
+            let (senders, mut poller) = of.open(&Rings::new().wait(wait)).unwrap();
+            let (there, back) = (Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
+            let thread = {
+                let (there, back) = (there.clone(), back.0);
+                spawn(move || {
+                    there.wait();
+                    while poller.poll_for(Duration::MAX, |_, x: u64| back.send(x).unwrap()).unwrap() != Polled::Ended {}
+                })
+            };
+            there.wait();
+            for n in 0..300 {
+                // Each waits until the one before was taken: the consumer has nothing, and may be parked.
+                senders[n % 3].send(n as u64).unwrap();
+                assert_eq!(back.1.recv(), Ok(n as u64));
+            }
+            drop(senders);
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_poll_comes_back_when_its_time_is_over() {
+    let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new().wait(Wait::Blocking)).unwrap();
+    assert_eq!(poller.poll_for(Duration::from_millis(100), |_, _| ()).unwrap(), Polled::Nothing);
+    assert_eq!(poller.poll_for(Duration::ZERO, |_, _| ()).unwrap(), Polled::Nothing);
+    drop(senders);
+    assert_eq!(poller.poll_for(Duration::from_millis(100), |_, _| ()).unwrap(), Polled::Ended);
+}
+
+/// What the article's many-ring consumer had wrong: the end of a batch, a halt, the question for the number.
+#[test]
+fn a_batch_ends_a_halt_wakes_and_the_number_can_be_asked() {
+    let (senders, mut poller) = fan_in(3).ring(8).turn(2).open(&Rings::new().batch(5).wait(Wait::Blocking)).unwrap();
+    senders.iter().for_each(|s| s.send_all([1, 2, 3]).unwrap());
+    for (given, next) in [(5, 5), (4, 9)] {
+        let mut seen = 0;
+        assert_eq!(poller.poll(|_, _| seen += 1).unwrap(), Polled::Values(given));
+        assert_eq!((seen, poller.next_number().0), (given, next));
+    }
+    assert!(senders.iter().all(|s| s.sent() == 3));
+    // The consumer is parked on three rings with nothing in them; another thread ends them.
+    let parked = spawn(move || poller.poll_for(Duration::MAX, |_, _| ()).unwrap());
+    drop(senders);
+    assert_eq!(parked.join().unwrap(), Polled::Ended);
+}
+
+#[test]
+fn a_closure_that_panicked_is_given_nothing_more() {
+    let (senders, mut poller) = fan_in(1).open(&Rings::new()).unwrap();
+    senders[0].send_all([1, 2]).unwrap();
+    let poll = || poller.poll(|_, _| std::panic::resume_unwind(Box::new("meant to panic")));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll)).is_err());
+    assert!(poller.poll(|_, _| ()).is_err());
+}
+
+#[test]
+fn wrong_options_are_refused() {
+    let refused = |of: FanIn<u64>| match of.open(&Rings::new()) {
+        Err(RunError::Options(refused)) => refused,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(fan_in(0)), OptionsError::Producers);
+    assert_eq!(refused(fan_in(1).turn(0)), OptionsError::Batch);
+    assert_eq!(refused(fan_in(1).ring(3)), OptionsError::Ring(3));
+    assert_eq!(refused(fan_in(2).shared().round_robin()), OptionsError::SharedOrder);
+}
+
+#[test]
+fn memory_grows_with_producers_and_is_bounded() {
+    let p = pipeline::<[u64; 3]>().map(|x| x[0]);
+    let rings = Rings::new().ring(1024);
+    let bytes = |of: &FanIn<[u64; 3]>| rings.explain(&p.plan(), of.feed()).rings.bytes;
+    let without = 1024 * (24 + 8);
+    assert_eq!(bytes(&fan_in(1)), without + 1024 * 24);
+    assert_eq!(bytes(&fan_in(3).at_most(5).ring(64)), without + 5 * 64 * 24);
+    assert_eq!(bytes(&fan_in(16).shared()), without + 1024 * 32);
+    let limit = 410_000;
+    let start = |of| p.start_fan_in(&rings.clone().memory_limit(limit), of, (), |(), _, _| ());
+    let (_, run) = start(fan_in(15)).unwrap();
+    assert_eq!(run.wait().unwrap().1.ring_bytes, without + 15 * 1024 * 24);
+    assert!(matches!(start(fan_in(16)), Err(RunError::Options(OptionsError::Memory { .. }))));
+    assert!(start(fan_in(16).shared()).is_ok());
+    assert!(fan_in::<[u64; 3]>(20).open(&rings.memory_limit(limit)).is_err());
+}
+
+/// A pipeline's end is the next one's producer.
+#[test]
+fn rings_are_linked_one_to_another() {
+    let (ends, last) = pipeline::<u64>()
+        .scan(0, |sum, x| {
+            *sum += x;
+            *sum
+        })
+        .start_fan_in(&Rings::new(), fan_in(2).round_robin(), Vec::new(), |all, _, x| all.push(*x))
+        .unwrap();
+    let middles: Vec<_> = ends
+        .into_iter()
+        .map(|end| {
+            let doubled = pipeline::<u64>().map(|x| x * 2);
+            doubled
+                .start_fan_in(&Rings::new(), fan_in(2).round_robin(), end, |end, _, x| end.send(*x).unwrap())
+                .unwrap()
+        })
+        .collect();
+    let runs: Vec<_> = middles
+        .into_iter()
+        .map(|(senders, run)| {
+            senders.into_iter().for_each(|s| drop(spawn(move || s.send_all([1, 2, 3]))));
+            run
+        })
+        .collect();
+    runs.into_iter().for_each(|run| drop(run.wait().unwrap()));
+    assert_eq!(last.wait().unwrap().0, [2, 4, 6, 8, 12, 16, 20, 24, 30, 36, 42, 48]);
+}

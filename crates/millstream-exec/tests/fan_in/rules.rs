@@ -1,0 +1,235 @@
+//! In which order values come.
+
+use super::{assert_complete, collect, numbered, send_unevenly};
+use millstream_core::model::sources;
+use millstream_core::pipeline;
+use millstream_exec::{Choices, Polled, Poller, Produced, Rings, Run, SendError, TrySendError, fan_in};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::thread::{spawn, yield_now};
+use std::time::Duration;
+
+#[test]
+fn none_is_lost_and_each_producers_values_are_in_order() {
+    let counts = [5000, 3000, 1, 4000];
+    for slots in [1, 2, 64, 4096] {
+        for batch in [1, 7, 2048] {
+            let rings = Rings::new().ring(slots).batch(batch);
+            assert_complete(&collect(&rings, fan_in(4), &counts), &counts);
+            assert_complete(&collect(&rings, fan_in(4).shared(), &counts), &counts);
+            assert_complete(&collect(&rings, fan_in(4).turn(3).ring(8), &counts), &counts);
+        }
+    }
+}
+
+#[test]
+fn every_value_knows_where_it_comes_from() {
+    let counts = [700, 900, 0];
+    for several in [false, true] {
+        let of = fan_in(3).ring(16);
+        let of = if several { of.shared() } else { of }.with_origin();
+        let all = collect(&Rings::new().workers(2), of, &counts);
+        for Produced { producer, number, value } in &all {
+            assert_eq!((*producer, *number), *value);
+        }
+        assert_complete(&all.iter().map(|produced| produced.value).collect::<Vec<_>>(), &counts);
+    }
+}
+
+#[test]
+fn values_move_and_none_is_dropped_twice_or_kept() {
+    let alive = Arc::new(());
+    for several in [false, true] {
+        let of = fan_in::<(Box<u64>, Arc<()>)>(3).ring(4);
+        let (senders, mut poller) = if several { of.shared() } else { of }.open(&Rings::new()).unwrap();
+        for (n, sender) in (0..).zip(&senders) {
+            sender.send((Box::new(n), alive.clone())).unwrap();
+        }
+        let mut sum = 0;
+        assert_eq!(poller.poll(|_, (n, _)| sum += *n).unwrap(), Polled::Values(3));
+        assert_eq!((sum, Arc::strong_count(&alive)), (3, 1));
+        senders[1].send((Box::new(7), alive.clone())).unwrap();
+        drop(poller);
+        let Err(SendError((seven, _))) = senders[1].send((Box::new(7), alive.clone())) else {
+            panic!("nobody takes it")
+        };
+        assert_eq!(*seven, 7);
+        drop(senders);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+}
+
+#[test]
+fn merged_numbers_rise_by_one() {
+    let (senders, mut poller) = fan_in(3).ring(4).open(&Rings::new()).unwrap();
+    let threads: Vec<_> = senders.into_iter().map(|s| spawn(move || send_unevenly(s, 500))).collect();
+    let (mut numbers, mut producers) = (0.., BTreeSet::new());
+    poller
+        .for_each(|number, (p, _)| {
+            assert_eq!(Some(number.0), numbers.next());
+            producers.insert(p);
+        })
+        .unwrap();
+    assert_eq!((poller.next_number().0, producers.len()), (1500, 3));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_full_ring_holds_back_its_own_producer_and_nobody_else() {
+    let (senders, mut poller) = fan_in(2).ring(4).open(&Rings::new()).unwrap();
+    senders[0].send_all(0..4).unwrap();
+    assert!(matches!(senders[0].try_send(4), Err(TrySendError::Full { value: 4, .. })));
+    assert_eq!((senders[0].free(), senders[1].free()), (0, 4));
+    // Nothing needs no room.
+    senders[0].send_all([]).unwrap();
+    senders[1].send_all(10..13).unwrap();
+    assert_eq!(poller.poll(|_, _| ()).unwrap(), Polled::Values(7));
+    assert_eq!((senders[0].free(), senders[0].sent(), senders[1].sent()), (4, 4, 3));
+    assert_eq!(poller.poll(|_, _| ()).unwrap(), Polled::Nothing);
+}
+
+#[test]
+fn a_flooding_ring_does_not_starve_the_others() {
+    let (senders, mut poller) = fan_in(3).ring(1024).turn(8).open(&Rings::new().batch(24)).unwrap();
+    senders[0].send_all((0..1000).map(|_| 0)).unwrap();
+    senders[1].send_all((0..20).map(|_| 1)).unwrap();
+    senders[2].send(2).unwrap();
+    let mut order = Vec::new();
+    poller.poll(|_, p| order.push(p)).unwrap();
+    assert_eq!(order, [[0; 8], [1; 8], [2, 0, 0, 0, 0, 0, 0, 0]].concat());
+    // However much is there, 8 of the first are the most that the second one waits for.
+    let mut since = 0;
+    let mut left = 12;
+    while left > 0 {
+        poller
+            .poll(|_, p| match p {
+                1 => (since, left) = (0, left - 1),
+                _ => since += 1,
+            })
+            .unwrap();
+        assert!(since <= 16);
+    }
+}
+
+#[test]
+fn one_of_each_in_turn() {
+    let counts = [40, 7, 0, 90];
+    let lists = || (0..).zip(counts).map(|(p, count)| numbered(p, count).collect()).collect::<Vec<Vec<_>>>();
+    for slots in [1, 4, 256] {
+        let all = collect(&Rings::new().ring(slots), fan_in(4).round_robin(), &counts);
+        assert_eq!(all, sources::round_robin(lists()));
+    }
+}
+
+#[test]
+fn the_earliest_comes_first() {
+    let time = |(p, n): &(u32, u64)| n * (u64::from(*p) % 3 + 1) / 4;
+    let counts = [40, 7, 0, 90];
+    let lists = || (0..).zip(counts).map(|(p, count)| numbered(p, count).collect()).collect::<Vec<Vec<_>>>();
+    for slots in [1, 4, 256] {
+        let all = collect(&Rings::new().ring(slots), fan_in(4).by_timestamp(time), &counts);
+        assert_eq!(all, sources::by_timestamp(lists(), time));
+    }
+}
+
+#[test]
+fn a_watermark_lets_others_pass() {
+    let (senders, mut poller) = fan_in(3).by_timestamp(|t| *t).open(&Rings::new()).unwrap();
+    let polled = |poller: &mut Poller<u64>| {
+        let mut all = Vec::new();
+        poller.poll(|_, t| all.push(t)).unwrap();
+        all
+    };
+    senders[0].send_all([1, 5, 9]).unwrap();
+    senders[1].send(5).unwrap();
+    assert_eq!(polled(&mut poller), []);
+    senders[2].advance(5);
+    // What 1 sends next may be of time 5 as well, and what 2 sends: behind that of 0 and 1.
+    assert_eq!(polled(&mut poller), [1, 5, 5]);
+    senders[2].advance(9);
+    senders[1].advance(10);
+    assert_eq!(polled(&mut poller), [9]);
+    senders[1].send(20).unwrap();
+    drop(senders);
+    assert_eq!(polled(&mut poller), [20]);
+}
+
+#[test]
+fn an_idle_producer_does_not_stop_the_others() {
+    let fan_in = fan_in(2).by_timestamp(|t: &u64| *t).idle(Duration::from_millis(2));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let out = seen.clone();
+    let (senders, run) =
+        pipeline().start_fan_in(&Rings::new(), fan_in, (), move |(), _, t| out.lock().unwrap().push(*t)).unwrap();
+    senders[0].send_all([1, 2, 3]).unwrap();
+    while seen.lock().unwrap().len() < 3 {
+        yield_now();
+    }
+    // It speaks again: late, and all the same.
+    senders[1].send(2).unwrap();
+    while seen.lock().unwrap().len() < 4 {
+        yield_now();
+    }
+    drop(senders);
+    run.wait().unwrap();
+    assert_eq!(*seen.lock().unwrap(), [1, 2, 3, 2]);
+}
+
+#[test]
+fn values_out_of_order_are_named() {
+    let (senders, mut poller) = fan_in(2).by_timestamp(|t| *t).open(&Rings::new()).unwrap();
+    senders[0].send(7).unwrap();
+    senders[1].send_all([3, 2]).unwrap();
+    let failed = poller.poll(|_, _| ()).unwrap_err().to_string();
+    assert!(failed.contains("number 1: producer 1, its number 1: a value of time 2 behind one of time 3"), "{failed}");
+    assert!(senders[0].send(8).is_err());
+}
+
+/// Runs by arrival with a recorder; what came out, and the record.
+fn recorded(several: bool) -> (Vec<(u32, u64)>, Choices) {
+    let choices = Arc::new(Mutex::new(Choices::default()));
+    let kept = choices.clone();
+    let of = fan_in(3).turn(64).ring(128).record(move |p, count| kept.lock().unwrap().push(p, count));
+    let of = if several { of.shared() } else { of };
+    let all = collect(&Rings::new(), of, &[4000, 3000, 2000]);
+    let choices = choices.lock().unwrap().clone();
+    (all, choices)
+}
+
+#[test]
+fn a_record_replays_to_the_same_output() {
+    for several in [false, true] {
+        let (all, choices) = recorded(several);
+        assert_eq!(choices.values(), 9000);
+        let choices = Choices::from_bytes(&choices.to_bytes()).unwrap();
+        let mut lists: Vec<_> = (0..3).map(|p| numbered(p, 4000)).collect();
+        let by_list: Vec<_> = choices
+            .iter()
+            .flat_map(|(p, count)| lists[p as usize].by_ref().take(count as usize).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(all, by_list);
+        for slots in [1, 32, 4096] {
+            let again = collect(&Rings::new().ring(slots), fan_in(3).replay(choices.clone()), &[4000, 3000, 2000]);
+            assert_eq!(again, all);
+        }
+    }
+}
+
+#[test]
+fn a_replay_says_what_is_missing() {
+    let replay = |runs: &[(u32, u64)]| fan_in(1).replay(runs.iter().copied().collect()).open(&Rings::new()).unwrap();
+    for (runs, cause) in [
+        (&[(0, 3)][..], "the record has 1 more values of producer 0, which has ended behind 2"),
+        (&[(0, 2), (4, 1)], "the record has 1 values of producer 4, and there is none"),
+    ] {
+        let (senders, mut poller) = replay(runs);
+        senders[0].send_all([1, 2]).unwrap();
+        drop(senders);
+        let failed = poller.for_each(|_, _| ()).unwrap_err().to_string();
+        assert!(failed.ends_with(cause), "{failed}");
+    }
+    let (senders, mut poller) = replay(&[(0, 2)]);
+    senders[0].send_all([1, 2]).unwrap();
+    poller.for_each(|_, _| ()).unwrap();
+    assert!(senders[0].send(3).is_err());
+}
