@@ -1,5 +1,11 @@
 //! What the frames of a run are about.
 
+mod dot;
+mod layout;
+mod svg;
+
+pub use layout::{Layout, Spot};
+
 use millstream_core::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +56,25 @@ pub struct Wire {
     pub slot_bytes: usize,
     /// Whose numbers it has.
     pub clock: usize,
+}
+
+impl Node {
+    /// What it is, in a few words.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let many = if self.tasklets > 1 { format!(" x{}", self.tasklets) } else { String::new() };
+        let waits = if self.own_thread { ", own thread" } else { "" };
+        format!("{}{many}{waits}", self.kind)
+    }
+}
+
+impl Wire {
+    /// What it is, in a few words.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let slots = self.capacity.map_or_else(|| "slots".to_owned(), |slots| format!("{slots} slots"));
+        format!("{slots} of {} bytes", self.slot_bytes)
+    }
 }
 
 impl Graph {

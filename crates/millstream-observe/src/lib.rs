@@ -33,5 +33,5 @@ mod tally;
 mod watch;
 
 pub use frame::{Frame, Latency, RingFrame, StageFrame, WorkerFrame};
-pub use graph::{Graph, Node, Wire};
+pub use graph::{Graph, Layout, Node, Spot, Wire};
 pub use watch::{Options, Watch};
