@@ -1,6 +1,7 @@
 //! What the command can do, one program a file.
 
 mod copying;
+mod graph;
 mod hidden_clock;
 mod idle;
 pub(crate) mod panic;
@@ -13,6 +14,7 @@ pub(crate) mod verify;
 mod wc;
 
 pub(crate) use copying::{Copying, Fanout};
+pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;
 pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
@@ -39,6 +41,7 @@ pub(crate) enum Command {
     Pipe(Pipe),
     Verify(Verify),
     Plan(PlanCommand),
+    Graph(Graph),
 }
 
 impl Command {
@@ -54,6 +57,7 @@ impl Command {
             Command::Pipe(pipe) => pipe.run(),
             Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
+            Command::Graph(graph) => graph.run(),
         }
     }
 }

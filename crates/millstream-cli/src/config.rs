@@ -2,9 +2,9 @@
 
 use crate::command::pipe::{Filter, How};
 use crate::command::{
-    Command, Copying, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
+    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
 };
-use crate::flags::{self, Deploy, Program, ShardBy};
+use crate::flags::{self, Deploy, Program, ShardBy, StatsFormat};
 use crate::input::Names;
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
@@ -44,6 +44,8 @@ pub(crate) struct RunConfig {
     pub(crate) rings: Rings,
     pub(crate) queues: Queues,
     pub(crate) stats: Option<StatsTo>,
+    pub(crate) stats_format: StatsFormat,
+    pub(crate) observe: bool,
     pub(crate) hash: bool,
     pub(crate) quiet: bool,
 }
@@ -109,6 +111,11 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             shards: flags.how.tuning.shards.unwrap_or(1),
             how: how_to_show(&flags.how.with_slots(slots_of(flags.program))),
         })),
+        flags::Command::Graph(flags) => Ok(Command::Graph(Graph {
+            program: flags.program,
+            shards: flags.how.tuning.shards.unwrap_or(1),
+            how: how_to_draw(&flags.how, slots_of(flags.program)),
+        })),
     }
 }
 
@@ -145,6 +152,12 @@ pub(crate) fn how_to_show(flags: &flags::Planning) -> HowToShow {
     HowToShow { json: flags.json, explain: flags.explain, rings: rings(&flags.tuning) }
 }
 
+/// How a graph is to be drawn whose rings hold `slots`, if the flags do not say how many.
+pub(crate) fn how_to_draw(flags: &flags::Drawing, slots: usize) -> HowToDraw {
+    let rings = rings(&flags.tuning).ring(flags.tuning.ring.unwrap_or(slots));
+    HowToDraw { format: flags.format, rings }
+}
+
 /// How a pipeline is to be run whose rings hold `slots`, if the flags do not say how many.
 pub(crate) fn run_with_slots(slots: usize, mut flags: flags::Run) -> Result<RunConfig, String> {
     flags.tuning.ring.get_or_insert(slots);
@@ -158,10 +171,14 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Rings => Place::Rings,
         Deploy::Queues => Place::Queues,
     };
-    let rings = rings(&flags.tuning);
+    let rings = rings(&flags.tuning).observe(flags.observe);
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
-    let stats = flags.stats.map(|to| stats_to(&to)).transpose()?;
-    Ok(RunConfig { place, rings, queues, stats, hash: flags.hash, quiet: flags.quiet })
+    let stats = flags.stats.as_ref().map(|to| stats_to(to)).transpose()?;
+    if flags.observe && place != Place::Rings {
+        return Err("--observe is for runs on rings: `--deploy rings`".into());
+    }
+    let flags::Run { stats_format, observe, hash, quiet, .. } = flags;
+    Ok(RunConfig { place, rings, queues, stats, stats_format, observe, hash, quiet })
 }
 
 fn rings(tuning: &flags::Tuning) -> Rings {

@@ -2,6 +2,7 @@
 
 use crate::command::Outcome;
 use crate::config::{Place, RunConfig, StatsTo};
+use crate::flags::StatsFormat;
 use crate::hash::Hash;
 use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
@@ -12,9 +13,10 @@ use millstream_core::model::Listed;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
 use millstream_exec::{
-    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source,
+    Carried, Ended, Everywhere, Handle, Observer, Queued, Run, RunError, Source,
     source::{few, ready},
 };
+use millstream_observe::Watch;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -204,10 +206,13 @@ impl Runs {
             Place::Rings => {
                 let rings = &self.config.rings;
                 let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
+                let watch = self.watch(handle.observer());
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
-                self.ended("rings", ended)
+                let ended = self.ended("rings", ended);
+                self.seen(watch);
+                ended
             }
         };
         let (state, hash) = state.unzip();
@@ -222,6 +227,19 @@ impl Runs {
     fn ended<S>(&mut self, deploy: &str, ended: Ended<S>) -> (Option<S>, Option<Failed>) {
         self.reports.push(stats::of_run(deploy, &ended.report, ended.failure.as_ref()));
         (ended.state, ended.failure.map(Failed::Run))
+    }
+
+    /// Looks at a run while it goes on, if that is wanted.
+    fn watch(&self, observer: Observer) -> Option<Watch> {
+        let watch = self.config.observe.then(|| Watch::attach(observer))?;
+        watch.inspect_err(|error| self.complaints.complain(&format!("--observe: {}", cause(error)))).ok()
+    }
+
+    /// Notes what was seen of the last run.
+    fn seen(&mut self, watch: Option<Watch>) {
+        if let (Some(watch), Some(report)) = (watch, self.reports.last_mut()) {
+            report["seen"] = serde_json::to_value(&*watch.finish()).expect("a frame is plain data");
+        }
     }
 
     /// By the model, a function of whole lists.
@@ -284,7 +302,10 @@ impl Runs {
     }
 
     fn tell_stats(&self, to: &StatsTo) {
-        let stats = stats::text(&self.reports);
+        let stats = match self.config.stats_format {
+            StatsFormat::Json => stats::text(&self.reports),
+            StatsFormat::Table => stats::table(&self.reports),
+        };
         match to {
             StatsTo::StandardError => say(&stats),
             StatsTo::File(path) => {

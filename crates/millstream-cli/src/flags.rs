@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show the stages and rings of a program's pipeline, without running it
     Plan(Plan),
+    /// Draw a program's pipeline, without running it
+    Graph(Graph),
 }
 
 #[derive(Debug, Args)]
@@ -151,6 +153,12 @@ pub(crate) struct Run {
     /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
+    /// As what
+    #[arg(long, value_name = "FORMAT", default_value = "json", requires = "stats")]
+    pub(crate) stats_format: StatsFormat,
+    /// Look at the run while it goes on: `--stats` then tells latencies and what every stage waited for. On rings only
+    #[arg(long)]
+    pub(crate) observe: bool,
     /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -158,6 +166,12 @@ pub(crate) struct Run {
     /// into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
     #[arg(long)]
     pub(crate) hash: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    Json,
+    Table,
 }
 
 /// What can be tuned. The output is always the same.
@@ -220,6 +234,31 @@ pub(crate) struct Plan {
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) how: Planning,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// Whose pipeline
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) how: Drawing,
+}
+
+/// How a graph is drawn.
+#[derive(Debug, Args)]
+pub(crate) struct Drawing {
+    /// A picture for any browser, the language of Graphviz, or nodes and wires with where they stand
+    #[arg(long, value_name = "FORMAT", default_value = "svg")]
+    pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Svg,
+    Dot,
+    Json,
 }
 
 /// What is told of a plan.

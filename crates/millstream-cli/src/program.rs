@@ -44,6 +44,7 @@ impl<B: Event + Display, O> Printed<B> for O where
 /// |---|---|
 /// | `run [FILE...]` | runs the pipeline over the lines of these files, or of standard input |
 /// | `plan [--json] [--explain]` | its stages, rings and bytes, without running it |
+/// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
@@ -188,6 +189,10 @@ where
                     say_no_shards(&plan);
                 }
                 how.show(plan, Feed::source::<T, Lines<T>>())
+            }
+            Command::Graph(flags) => {
+                let plan = self.pipeline.with_shards(flags.tuning.shards.unwrap_or(1)).plan();
+                config::how_to_draw(&flags, NUMBERS).draw(plan, Feed::source::<T, Lines<T>>())
             }
             Command::Verify(flags) => self.verify(flags.names()),
         };

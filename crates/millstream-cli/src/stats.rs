@@ -1,5 +1,9 @@
 //! What a run did, as JSON.
 
+mod table;
+
+pub(crate) use table::table;
+
 use millstream_exec::{Ending, Overrun, Report, RunError, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -33,6 +37,8 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
         "rates": report.rates,
         "decisions": report.decisions,
         "stages": report.stages.iter().map(stage).collect::<Vec<Value>>(),
+        "rings": report.rings,
+        "bottleneck": report.bottleneck(),
     })
 }
 
@@ -61,5 +67,7 @@ fn stage(stage: &StageReport) -> Value {
         "budget": stage.budget.map(|budget| budget.as_secs_f64()),
         "overruns": stage.overruns,
         "blocking": stage.blocking,
+        "failures": stage.failures,
+        "retries": stage.retries,
     })
 }

@@ -134,6 +134,7 @@ impl Notes {
     pub(crate) fn switch(&self, on: bool) {
         if on {
             let _ = self.lists();
+            self.want();
         }
         self.on.store(on, Ordering::Relaxed);
     }

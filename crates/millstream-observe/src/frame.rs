@@ -29,7 +29,7 @@ pub struct Frame {
     pub workers: Vec<WorkerFrame>,
     /// From the source to the sink, since the watch began.
     pub latency: Option<Latency>,
-    /// What holds the run back, by the last seconds; in the last frame, by all the time since the watch began.
+    /// What holds the run back, by the last two seconds, or the time of the frame if that is longer.
     pub bottleneck: Option<Bottleneck>,
 }
 

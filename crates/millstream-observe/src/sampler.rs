@@ -22,7 +22,9 @@ pub(crate) struct Sampler {
     graph: Arc<Graph>,
     shown: Arc<Shown>,
     seats: Seats,
+    /// Since the frame before, and up to that since the watch began.
     tally: Tally,
+    whole: Tally,
     latencies: Latencies,
     now: Counters,
     /// As they were when the last frame was made.
@@ -44,6 +46,7 @@ impl Sampler {
             seats: Seats::of(&graph, &observer),
             latencies: Latencies::of(&graph, &observer),
             tally: Tally::default(),
+            whole: Tally::default(),
             before: now.clone(),
             first: now.clone(),
             recent: VecDeque::new(),
@@ -85,40 +88,47 @@ impl Sampler {
 
     /// Makes a frame of what was seen.
     fn show(&mut self, last: bool) {
-        let span = self.now.at.saturating_sub(self.before.at);
-        let open = span.mul_f64(self.tally.open());
+        let open = self.now.at.saturating_sub(self.before.at).mul_f64(self.tally.open());
         self.open += open;
-        self.recent.push_back((std::mem::replace(&mut self.before, self.now.clone()), open));
-        let (before, _) = self.recent.back().expect("it was pushed");
-        let stages = self.graph.nodes.iter().enumerate().map(|(node, described)| {
-            let stage = self.tally.stage(node, &described.name, &self.seats, before, &self.now);
-            StageFrame { latency: self.latencies.through(node), ..stage }
-        });
-        let frame = Frame {
-            number: self.frames,
-            at: self.now.at.as_secs_f64(),
-            span: span.as_secs_f64(),
-            looks: self.tally.looks,
-            running: self.now.running,
-            stages: stages.collect(),
-            rings: self.tally.rings(before, &self.now, span.as_secs_f64()),
-            workers: self.tally.workers(),
-            latency: self.latencies.whole(),
-            bottleneck: self.bottleneck(last),
-        };
-        self.frames += 1;
-        self.tally.clear();
+        let before = std::mem::replace(&mut self.before, self.now.clone());
+        let frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
+        self.recent.push_back((before, open));
         while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].0.at) >= RECENT {
             self.recent.pop_front();
         }
-        self.shown.show(frame, last);
+        self.whole.take(&mut self.tally);
+        let all = last.then(|| {
+            let found = self.observer.loads(&self.first, &self.now, Some(self.open)).bottleneck();
+            self.frame(&self.whole, &self.first, found)
+        });
+        self.frames += 1;
+        self.shown.show(frame, all);
     }
 
-    fn bottleneck(&self, last: bool) -> Option<Bottleneck> {
-        let (since, open) = match self.recent.front() {
-            Some((since, _)) if !last => (since, self.recent.iter().map(|(_, open)| *open).sum()),
-            _ => (&self.first, self.open),
-        };
+    fn frame(&self, tally: &Tally, before: &Counters, bottleneck: Option<Bottleneck>) -> Frame {
+        let span = self.now.at.saturating_sub(before.at).as_secs_f64();
+        let stages = self.graph.nodes.iter().enumerate().map(|(node, described)| {
+            let stage = tally.stage(node, &described.name, &self.seats, before, &self.now);
+            StageFrame { latency: self.latencies.through(node), ..stage }
+        });
+        Frame {
+            number: self.frames,
+            at: self.now.at.as_secs_f64(),
+            span,
+            looks: tally.looks,
+            running: self.now.running,
+            stages: stages.collect(),
+            rings: tally.rings(before, &self.now, span),
+            workers: tally.workers(),
+            latency: self.latencies.whole(),
+            bottleneck,
+        }
+    }
+
+    /// By the last seconds.
+    fn bottleneck(&self, before: &Counters, open: Duration) -> Option<Bottleneck> {
+        let since = self.recent.front().map_or(before, |(since, _)| since);
+        let open = self.recent.iter().map(|(_, open)| *open).sum::<Duration>() + open;
         self.observer.loads(since, &self.now, Some(open)).bottleneck()
     }
 }

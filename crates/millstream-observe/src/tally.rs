@@ -40,23 +40,38 @@ pub(crate) struct Tally {
     /// For each node: working, starved, blocked.
     states: Vec<[u64; 3]>,
     /// For each ring: the sum of what was in use, and how often it was full.
-    rings: Vec<(u64, u64)>,
+    rings: Vec<[u64; 2]>,
     /// For each worker: busy, idle, parked.
     workers: Vec<[u64; 3]>,
 }
 
 impl Tally {
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.looks = 0;
         self.states.clear();
         self.rings.clear();
         self.workers.clear();
     }
 
+    /// Adds what another one has seen, and forgets it there.
+    pub(crate) fn take(&mut self, other: &mut Tally) {
+        fn add<const N: usize>(sums: &mut Vec<[u64; N]>, more: &[[u64; N]]) {
+            sums.resize(sums.len().max(more.len()), [0; N]);
+            sums.iter_mut()
+                .zip(more)
+                .for_each(|(sum, more)| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more));
+        }
+        self.looks += other.looks;
+        add(&mut self.states, &other.states);
+        add(&mut self.rings, &other.rings);
+        add(&mut self.workers, &other.workers);
+        other.clear();
+    }
+
     pub(crate) fn look(&mut self, counters: &Counters, seats: &Seats) {
         self.looks += 1;
         self.states.resize(seats.of.len(), [0; 3]);
-        self.rings.resize(counters.rings.len(), (0, 0));
+        self.rings.resize(counters.rings.len(), [0; 2]);
         self.workers.resize(counters.workers.len(), [0; 3]);
         for (node, seen) in self.states.iter_mut().enumerate() {
             let mut count = |state| {
@@ -73,7 +88,7 @@ impl Tally {
                 (tasklets, _) => tasklets.iter().for_each(|tasklet| count(tasklet.state)),
             }
         }
-        for ((sum, full), ring) in self.rings.iter_mut().zip(&counters.rings) {
+        for ([sum, full], ring) in self.rings.iter_mut().zip(&counters.rings) {
             *sum += ring.occupied();
             *full += u64::from(ring.occupied() == ring.capacity);
         }
@@ -93,7 +108,7 @@ impl Tally {
 
     pub(crate) fn rings(&self, before: &Counters, now: &Counters, span: f64) -> Vec<RingFrame> {
         let ring = |(index, ring): (usize, &RingCounters)| {
-            let (sum, full) = self.rings.get(index).copied().unwrap_or_default();
+            let [sum, full] = self.rings.get(index).copied().unwrap_or_default();
             let looks = self.looks.max(1) as f64;
             let published = ring.produced - before.rings.get(index).map_or(0, |ring| ring.produced).min(ring.produced);
             RingFrame {

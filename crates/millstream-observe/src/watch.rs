@@ -78,6 +78,8 @@ struct Frames {
     unwanted: bool,
     /// There are no more to come.
     over: bool,
+    /// All the time in one.
+    all: Option<Arc<Frame>>,
 }
 
 impl Shown {
@@ -97,13 +99,15 @@ impl Shown {
         }
     }
 
-    pub(crate) fn show(&self, frame: Frame, last: bool) {
+    /// Shows a frame; the last one with what was seen of all the time.
+    pub(crate) fn show(&self, frame: Frame, all: Option<Frame>) {
         let mut state = self.lock();
         if state.frames.len() >= self.most {
             state.frames.pop_front();
         }
         state.frames.push_back(Arc::new(frame));
-        state.over = last;
+        state.over = all.is_some();
+        state.all = all.map(Arc::new);
         self.changed.notify_all();
     }
 }
@@ -172,11 +176,11 @@ impl Watch {
         }
     }
 
-    /// The last frame: at the end of the run if it has ended, or else as it is now.
+    /// Ends the watch, and sums up all of it in one frame: up to the end of the run if that has ended, or else up to now.
     #[must_use]
     pub fn finish(mut self) -> Arc<Frame> {
         self.end();
-        self.frame().unwrap_or_default()
+        self.shown.lock().all.clone().unwrap_or_default()
     }
 
     fn end(&mut self) {

@@ -33,39 +33,41 @@ pub(crate) struct HowToShow {
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
-        let plan = self.plan();
+        let plan = plan_of(self.program, self.shards);
         if self.program == Program::Copying && self.shards > 1 {
             say_no_shards(&plan);
         }
-        self.how.show(plan, self.feed())
+        self.how.show(plan, feed_of(self.program))
     }
+}
 
-    fn feed(&self) -> Feed {
-        match self.program {
-            Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
-            Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
-            Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
-            Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
-            Program::Pipe => Feed::source::<Block, LineBlocks<File>>(),
-            Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
-        }
+/// How a program is fed.
+pub(crate) fn feed_of(program: Program) -> Feed {
+    match program {
+        Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
+        Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
+        Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
+        Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
+        Program::Pipe => Feed::source::<Block, LineBlocks<File>>(),
+        Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
     }
+}
 
-    fn plan(&self) -> Plan {
-        match (self.program, self.shards) {
-            (Program::Wc, 1) => pipelines::whole().plan(),
-            (Program::Wc, shards) => pipelines::sharded(shards).plan(),
-            (Program::Uppercase, shards) => uppercase(shards).plan(),
-            (Program::Spaces, shards) => spaces::spaces(shards).plan(),
-            (Program::Sleep, shards) => sleep(shards, NAP).plan(),
-            // The stages are the same wherever it fails.
-            (Program::Panic, shards) => panicking(0, shards).plan(),
-            (Program::Copying, _) => summed(five()).plan(),
-            (Program::HiddenClock, shards) => stamped(shards).plan(),
-            // The stages are the same whatever the command.
-            (Program::Pipe, shards) => pipe::blocks(shards, pipe::Filter::cat()).plan(),
-            (Program::Idle, shards) => idle(shards).plan(),
-        }
+/// The plan of a program with so many shards.
+pub(crate) fn plan_of(program: Program, shards: usize) -> Plan {
+    match (program, shards) {
+        (Program::Wc, 1) => pipelines::whole().plan(),
+        (Program::Wc, shards) => pipelines::sharded(shards).plan(),
+        (Program::Uppercase, shards) => uppercase(shards).plan(),
+        (Program::Spaces, shards) => spaces::spaces(shards).plan(),
+        (Program::Sleep, shards) => sleep(shards, NAP).plan(),
+        // The stages are the same wherever it fails.
+        (Program::Panic, shards) => panicking(0, shards).plan(),
+        (Program::Copying, _) => summed(five()).plan(),
+        (Program::HiddenClock, shards) => stamped(shards).plan(),
+        // The stages are the same whatever the command.
+        (Program::Pipe, shards) => pipe::blocks(shards, pipe::Filter::cat()).plan(),
+        (Program::Idle, shards) => idle(shards).plan(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The command line of a user's program.
 
-use crate::flags::{Planning, Run};
+use crate::flags::{Drawing, Planning, Run};
 use crate::input::Names;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -19,6 +19,8 @@ pub(super) enum Command {
     Run(OverLines),
     /// Show the pipeline's stages and rings, without running it
     Plan(Planning),
+    /// Draw the pipeline, without running it
+    Graph(Drawing),
     /// Run one input on every deployment, with several sizes, and compare: EDGE HASH COUNT, or the stage and the number
     Verify(Files),
 }

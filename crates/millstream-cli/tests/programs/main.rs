@@ -8,6 +8,7 @@ mod decompress;
 mod deployments;
 mod failures;
 mod full;
+mod graph;
 mod pipe;
 mod pipe_processes;
 mod plan;

@@ -92,3 +92,25 @@ fn stats_that_cannot_be_written_are_a_failed_output() {
     assert_eq!(seen.stderr, "millstream wc: nosuch/stats.json: No such file or directory\n");
     assert_eq!(seen.code, Some(1));
 }
+
+/// What was seen of a run agrees with what it has counted, and is there as a table as well.
+#[test]
+fn a_run_is_looked_at_while_it_goes_on() {
+    let scene = Scene::new();
+    let seen = scene.millstream("sleep --stats --observe", Input::Nothing);
+    let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
+    let run = &stats["runs"][0];
+    let of = |stages: &Value, name: &str| -> Vec<Value> {
+        stages.as_array().unwrap().iter().map(|stage| stage[name].clone()).collect()
+    };
+    assert_eq!(of(&run["stages"], "moved"), of(&run["seen"]["stages"], "moved"), "{run:#}");
+    assert_eq!(of(&run["rings"], "produced"), of(&run["seen"]["rings"], "produced"));
+    assert!(run["bottleneck"]["sentence"].is_string() && run["seen"]["looks"].as_u64().unwrap() > 0, "{run:#}");
+
+    let table = scene.millstream("sleep --stats --observe --stats-format table", Input::Nothing).stderr;
+    for part in ["stage ", "working", "right ", "holds the run back", "source to sink: p50"] {
+        assert!(table.contains(part), "no {part:?} in\n{table}");
+    }
+    let wrong = scene.millstream("sleep --observe --deploy queues", Input::Nothing);
+    assert_eq!((wrong.code, wrong.stderr.contains("--deploy rings")), (Some(2), true));
+}

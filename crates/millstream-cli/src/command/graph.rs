@@ -1,0 +1,46 @@
+use super::Outcome;
+use super::plan::{feed_of, plan_of};
+use crate::flags::{GraphFormat, Program};
+use crate::message::Complaints;
+use crate::output::Output;
+use millstream_core::Plan;
+use millstream_exec::{Feed, Rings};
+use millstream_observe::Graph as Drawn;
+use serde_json::json;
+
+/// `graph`: a program's pipeline as a picture.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) program: Program,
+    pub(crate) shards: usize,
+    pub(crate) how: HowToDraw,
+}
+
+/// As what, and with which rings.
+#[derive(Debug)]
+pub(crate) struct HowToDraw {
+    pub(crate) format: GraphFormat,
+    pub(crate) rings: Rings,
+}
+
+impl Graph {
+    pub(crate) fn run(self) -> Outcome {
+        self.how.draw(plan_of(self.program, self.shards), feed_of(self.program))
+    }
+}
+
+impl HowToDraw {
+    /// Draws the plan of a pipeline that is fed like this.
+    pub(crate) fn draw(&self, plan: Plan, feed: Feed) -> Outcome {
+        let graph = Drawn::of(&self.rings.planned(plan, feed));
+        let text = match self.format {
+            GraphFormat::Svg => graph.svg(&graph.layout(), None),
+            GraphFormat::Dot => graph.dot(),
+            GraphFormat::Json => format!("{:#}\n", json!({ "graph": graph, "layout": graph.layout() })),
+        };
+        Output::opened(&Complaints::of("graph"), |mut output| {
+            output.write(text.as_bytes());
+            Outcome::Done
+        })
+    }
+}

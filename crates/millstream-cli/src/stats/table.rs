@@ -1,0 +1,84 @@
+//! What a run did, for people.
+
+use serde_json::Value;
+use std::fmt::Write;
+
+/// All runs of a command, a table each.
+pub(crate) fn table(runs: &[Value]) -> String {
+    runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
+}
+
+const COLUMNS: [&str; 9] =
+    ["stage", "numbers", "batches", "a number", "busy", "working", "starved", "blocked", "failures"];
+
+fn of_run(run: &Value) -> String {
+    let text = |name: &str| run[name].as_str().unwrap_or("?").to_owned();
+    let seconds = run["seconds"].as_f64().unwrap_or(0.0);
+    let mut table = format!("{}: {} numbers in {seconds:.3} s", text("deploy"), run["numbers"]);
+    if let Some(ending) = run["ending"].as_str() {
+        let _ = write!(table, ", {} workers, ended by {ending}", run["workers"]);
+    }
+    table.push('\n');
+    let rows: Vec<_> = run["stages"].as_array().into_iter().flatten().map(|stage| row(stage, run, seconds)).collect();
+    if !rows.is_empty() {
+        let header = COLUMNS.map(str::to_owned);
+        let widths: Vec<usize> = (0..COLUMNS.len())
+            .map(|column| rows.iter().chain([&header]).map(|row| row[column].chars().count()).max().unwrap_or(0))
+            .collect();
+        for row in [&header].into_iter().chain(&rows) {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+                0 => format!("{cell:width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            let _ = writeln!(table, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+    }
+    if let Some(latency) = run["seen"]["latency"].as_object() {
+        let at = |name: &str| time(latency[name].as_f64().unwrap_or(0.0) * 1e9);
+        let _ = writeln!(table, "source to sink: p50 {}, p99 {}, max {}", at("p50"), at("p99"), at("max"));
+    }
+    // What was seen while it went on knows better than what is left of it.
+    for found in
+        [&run["seen"]["bottleneck"], &run["bottleneck"]].into_iter().filter_map(|b| b["sentence"].as_str()).take(1)
+    {
+        let _ = writeln!(table, "{found}");
+    }
+    if let Some(failure) = run["failure"].as_str() {
+        let _ = writeln!(table, "failed: {failure}");
+    }
+    table
+}
+
+fn row(stage: &Value, run: &Value, seconds: f64) -> [String; COLUMNS.len()] {
+    let count = |name: &str| stage[name].as_u64().unwrap_or(0).to_string();
+    let cost = stage["ns_per_number"].as_f64();
+    let moved = stage["moved"].as_f64().unwrap_or(0.0);
+    let seen =
+        run["seen"]["stages"].as_array().and_then(|stages| stages.iter().find(|seen| seen["name"] == stage["name"]));
+    let share = |name: &str| seen.and_then(|seen| seen[name].as_f64()).map_or_else(String::new, percent);
+    [
+        stage["name"].as_str().unwrap_or("?").to_owned(),
+        count("moved"),
+        count("steps"),
+        cost.map_or_else(String::new, time),
+        cost.filter(|_| seconds > 0.0).map_or_else(String::new, |ns| percent(moved * ns / 1e9 / seconds)),
+        share("working"),
+        share("starved"),
+        share("blocked"),
+        count("failures"),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
+/// Nanoseconds for people.
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.1} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
