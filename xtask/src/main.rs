@@ -6,6 +6,7 @@
 
 mod bench;
 mod book;
+mod chaos;
 mod cmd;
 mod docs;
 mod lint;
@@ -43,6 +44,8 @@ enum Chore {
     Docs(docs::Args),
     /// Run benches; every argument goes to millstream-bench
     Bench(bench::Args),
+    /// Kill processes while they work: the result stays what it is
+    Chaos(chaos::Args),
     /// Record a bench with perf
     Profile(profile::Args),
     /// Where each requirement of docs/requirements.md is shown to hold
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Chore::Lint(args) => lint::run(&args),
         Chore::Docs(args) => docs::run(&args),
         Chore::Bench(args) => bench::run(&args),
+        Chore::Chaos(args) => chaos::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Rows => rows::run(),
         Chore::Mutants(args) => mutants::run(&args),

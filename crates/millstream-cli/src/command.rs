@@ -1,6 +1,7 @@
 //! What the command can do, one program a file.
 
 mod copying;
+mod evolve;
 mod graph;
 mod hidden_clock;
 mod idle;
@@ -14,6 +15,7 @@ pub(crate) mod verify;
 mod wc;
 
 pub(crate) use copying::{Copying, Fanout};
+pub(crate) use evolve::{Evolve, Worker as EvolveWorker};
 pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;
 pub(crate) use panic::Panic;
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Idle(Idle),
     Copying(Copying),
     Pipe(Pipe),
+    Evolve(Evolve),
+    EvolveWorker(EvolveWorker),
     Verify(Verify),
     Plan(PlanCommand),
     Graph(Graph),
@@ -55,6 +59,8 @@ impl Command {
             Command::Idle(idle) => idle.run(),
             Command::Copying(copying) => copying.run(),
             Command::Pipe(pipe) => pipe.run(),
+            Command::Evolve(evolve) => evolve.run(),
+            Command::EvolveWorker(worker) => worker.run(),
             Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),

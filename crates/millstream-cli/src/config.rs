@@ -1,5 +1,7 @@
 //! From raw flags to what will be done, with every default filled in and every contradiction refused.
 
+mod evolve;
+
 use crate::command::pipe::{Filter, How};
 use crate::command::{
     Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
@@ -105,6 +107,8 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, shards, quiet, run }))
         }
         flags::Command::Pipe(flags) => Ok(Command::Pipe(pipe(flags)?)),
+        flags::Command::Evolve(flags) => Ok(Command::Evolve(evolve::evolve(flags)?)),
+        flags::Command::EvolveWorker(flags) => Ok(Command::EvolveWorker(evolve::worker(flags)?)),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,

@@ -1,5 +1,9 @@
 //! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
 
+mod evolve;
+
+pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
+
 use crate::command::Fanout;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -31,6 +35,10 @@ pub(crate) enum Command {
     Copying(Copying),
     /// Send standard input through a command, several of it at once, and keep the order, as parallel --pipe -k does
     Pipe(Pipe),
+    /// Follow something hidden by a population of particles, on many workers, by one of three models
+    Evolve(Evolve),
+    /// Join a population that `evolve --transport tcp` or `unix` computes, here or on another machine
+    EvolveWorker(EvolveWorker),
     /// Run one input through a program on every deployment, with several sizes, and compare every edge
     Verify(Verify),
     /// Show the stages and rings of a program's pipeline, without running it

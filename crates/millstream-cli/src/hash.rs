@@ -23,6 +23,11 @@ impl Hash {
         }
     }
 
+    /// One that has seen so many slots, and came to this.
+    pub(crate) fn resumed(state: u64, slots: u64) -> Self {
+        Hash { state, slots }
+    }
+
     pub(crate) fn state(&self) -> u64 {
         self.state
     }

@@ -52,6 +52,18 @@ pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writ
         ),
         None => (ProgressBar::no_length(), "{prefix} {spinner} {decimal_bytes}, {decimal_bytes_per_sec}, {elapsed}"),
     };
+    show(program, line, template);
+}
+
+/// From now on tells how many of so many particles there have been, if there is a terminal and nobody wants it quiet.
+pub(crate) fn begin_particles(program: &str, particles: u64, quiet: bool) {
+    if quiet || !stderr().is_terminal() {
+        return;
+    }
+    show(program, ProgressBar::new(particles), "{prefix} [{wide_bar}] {pos} of {len} particles, {per_sec}, {eta} left");
+}
+
+fn show(program: &str, line: ProgressBar, template: &str) {
     line.set_draw_target(ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
     line.set_style(style.tick_chars("-\\|/ "));
@@ -61,10 +73,10 @@ pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writ
     let _ = BAR.set(bar);
 }
 
-/// So many more bytes have been read.
-pub(crate) fn advance(bytes: usize) {
+/// So much more has been done: bytes read, or particles.
+pub(crate) fn advance(more: usize) {
     let Some(bar) = BAR.get() else { return };
-    bar.line.inc(bytes as u64);
+    bar.line.inc(more as u64);
     if bar.began.elapsed() >= SHORT && !bar.shown.swap(true, Ordering::Relaxed) && !bar.line.is_finished() {
         bar.line.set_draw_target(ProgressDrawTarget::stderr());
         bar.line.enable_steady_tick(TICK);

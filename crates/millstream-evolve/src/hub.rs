@@ -16,7 +16,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// So many may be there who have not shown that they know the secret.
-const STRANGERS: usize = 64;
+const STRANGERS: usize = 1024;
 
 /// And for so long.
 const SHOW_SECRET_WITHIN: Duration = Duration::from_secs(10);
@@ -57,6 +57,8 @@ pub(crate) struct Hub {
     secret: Secret,
     program: Vec<u8>,
     fits: Fits,
+    /// Bytes that came from workers.
+    pub(crate) heard: u64,
     /// Why the last worker was given up.
     pub(crate) last_lost: Option<String>,
 }
@@ -81,6 +83,7 @@ impl Hub {
             secret,
             program,
             fits,
+            heard: 0,
             last_lost: None,
         })
     }
@@ -231,7 +234,7 @@ impl Hub {
             let Some(Some(connection)) = self.connections.get_mut(key) else { return };
             match connection.received.read(&mut connection.stream) {
                 Ok(0) => return self.close(key, "it closed the connection"),
-                Ok(_) => (),
+                Ok(read) => self.heard += read as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return self.close(key, &error.to_string()),
@@ -314,6 +317,11 @@ impl Hub {
 }
 
 impl Hub {
+    /// Bytes that went to workers.
+    pub(crate) fn told(&self) -> u64 {
+        self.outs.written
+    }
+
     /// Begins a population with these states.
     pub(crate) fn reset(&mut self, states: &[(Token, &[u8])]) -> Result<(), EvolveError> {
         self.master.reset(states.iter().copied(), &mut self.outs)?;

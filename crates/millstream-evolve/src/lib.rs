@@ -25,9 +25,12 @@ mod evolve;
 mod hello;
 mod histogram;
 mod hub;
+#[cfg(feature = "locked")]
+mod locked;
 mod master;
 mod message;
 mod model;
+pub mod particles;
 mod population;
 mod received;
 mod serve;
@@ -43,6 +46,8 @@ pub use error::{EvolveError, Violation};
 pub use evolve::{Children, Evolve, EvolveMany};
 pub use hello::Secret;
 pub use histogram::Histogram;
+#[cfg(feature = "locked")]
+pub use locked::Locked;
 pub use master::{Batch, Counts, Tuning};
 pub use model::Model;
 pub use population::{Options, Population, Watch};

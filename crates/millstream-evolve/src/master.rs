@@ -174,7 +174,7 @@ impl Master {
     pub(crate) fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> {
         let here = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here);
         here.map(|(worker, seat)| {
-            let [working, waiting] = [seat.spent.working, seat.spent.waiting].map(Duration::from_micros);
+            let [working, waiting] = [seat.spent.working, seat.spent.waiting].map(Duration::from_nanos);
             (worker, working, waiting, seat.evolved)
         })
     }

@@ -25,7 +25,7 @@ pub(crate) enum Request {
 /// What a worker answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// Items are tokens, the microseconds that each took, whether states follow, how many children there are, and of each
+    /// Items are tokens, the nanoseconds that each took, whether states follow, how many children there are, and of each
     /// child the output as bytes, and the state as bytes if they follow.
     StatesEvolved { items: u32, spent: Spent },
     /// So many states are there now.
@@ -36,7 +36,7 @@ pub(crate) enum Answer {
     Failed,
 }
 
-/// How a worker has spent its time until now, in microseconds.
+/// How a worker has spent its time until now, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) working: u64,
@@ -50,6 +50,6 @@ pub(crate) fn frame<'a>(out: &'a mut Vec<u8>, kind: &impl Serialize) -> Frame<'a
     frame
 }
 
-pub(crate) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -173,6 +173,11 @@ impl<E: Evolve> Population<E> {
         self.hub.master.counts()
     }
 
+    /// How many bytes have gone to workers, and how many have come from them.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.hub.told(), self.hub.heard)
+    }
+
     /// How long it took from a worker's answer to the next request for it, at the master: from when the answer was seen to
     /// when the request was written.
     pub fn latency(&self) -> &Histogram {

@@ -39,6 +39,13 @@ impl Received {
         Ok(Some(body))
     }
 
+    /// What was received and not taken.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let rest = self.bytes[self.start..self.end].to_vec();
+        self.start = self.end;
+        rest
+    }
+
     /// Moves what is left of a message only where there is no room behind it.
     fn make_room(&mut self) {
         if self.start == self.end {

@@ -54,6 +54,18 @@ impl Accepted {
         &self.program
     }
 
+    /// The connection, and what the master has sent already, for those who bring their own loop around a
+    /// [`Worker`](crate::Worker). None if this is no TCP.
+    ///
+    /// A message has its length in front, in four bytes, lowest first.
+    #[must_use]
+    pub fn into_tcp(mut self) -> Option<(std::net::TcpStream, Vec<u8>)> {
+        match self.socket {
+            Socket::Tcp(stream) => Some((stream, self.received.rest())),
+            Socket::Unix(_) => None,
+        }
+    }
+
     /// Works until the master needs nobody any more.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The worker, without sockets, threads or clocks: messages and the time go in, messages come out, and somebody else
 //! calls `evolve` in between.
 
-use crate::message::{Answer, Request, Spent, frame, micros};
+use crate::message::{Answer, Request, Spent, frame, nanos};
 use crate::token::ByToken;
 use crate::wire::{Body, Frame, put, put_as_bytes};
 use crate::{Evolve, Token, Violation};
@@ -142,7 +142,7 @@ impl<E: Evolve> Worker<E> {
                 }
                 continue;
             };
-            self.spent.waiting += micros(now.saturating_sub(self.since));
+            self.spent.waiting += nanos(now.saturating_sub(self.since));
             self.since = now;
             self.batch_began.get_or_insert(now);
             return Some(Job { token, state, input, backup, last_of_batch, began: now });
@@ -163,7 +163,7 @@ impl<E: Evolve> Worker<E> {
         now: Duration,
         out: &mut Vec<u8>,
     ) -> Result<(), postcard::Error> {
-        let took = micros(now.saturating_sub(job.began));
+        let took = nanos(now.saturating_sub(job.began));
         self.spent.working += took;
         self.since = now;
         let number = u32::try_from(children.len()).unwrap_or(u32::MAX);

@@ -2,12 +2,14 @@
 
 mod support;
 
-use millstream_evolve::{Address, EvolveError, EvolveMany, Options, Population, Secret, connect};
+use millstream_evolve::{
+    Address, Evolve, EvolveError, EvolveMany, Options, Population, Random, Secret, Tuning, connect,
+};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Walk, modelled, options, rounds};
 
 fn any_port() -> Address {
@@ -25,6 +27,7 @@ fn worker(address: &Address) -> std::thread::JoinHandle<Result<(), String>> {
 }
 
 fn with_workers(address: &Address, number: usize) {
+    let began = Instant::now();
     let mut population = Population::<Walk>::new(7, options()).unwrap();
     let at = population.listen(address).unwrap();
     let workers: Vec<_> = (0..number).map(|_| worker(&at)).collect();
@@ -32,6 +35,11 @@ fn with_workers(address: &Address, number: usize) {
     assert_eq!(rounds(&mut population, 50, 6), modelled(50, 6));
     let spent: u64 = population.spent().iter().map(|(.., evolved)| evolved).sum();
     assert_eq!(spent, population.counts().evolved);
+    for (_, working, waiting, evolved) in population.spent() {
+        // Both are parts of the time since it joined.
+        assert!(evolved == 0 || working > Duration::ZERO, "{working:?} and {waiting:?}");
+        assert!(working + waiting <= began.elapsed(), "{working:?} and {waiting:?}");
+    }
     assert!(population.latency().total() > 0);
     drop(population);
     for worker in workers {
@@ -192,6 +200,37 @@ fn a_checkpoint_goes_on_elsewhere() {
     let mut second = begun();
     let tokens = second.restore(&kept).unwrap();
     assert_eq!(support::go_on(&mut second, tokens, 3..8), whole[3..]);
+}
+
+/// States of a kilobyte each, whose tokens, inputs and outputs take a few bytes.
+#[derive(Clone, Debug)]
+struct Large;
+
+impl Evolve for Large {
+    type State = Vec<u8>;
+    type Input = u8;
+    type Output = u8;
+
+    fn evolve(&self, state: &Vec<u8>, input: &u8, _: &mut Random) -> Vec<(Vec<u8>, u8)> {
+        vec![(state.iter().map(|byte| byte.wrapping_add(*input)).collect(), state[0])]
+    }
+}
+
+#[test]
+fn states_stay_where_they_are() {
+    let tuning = Tuning { steal: false, backup_every: u64::MAX, ..Tuning::default() };
+    let mut population = Population::new(7, Options { tuning, ..options() }).unwrap();
+    population.add_threads(&Arc::new(Large), 2).unwrap();
+    let mut tokens = population.reset_states(vec![vec![1; 1000]; 100]).unwrap();
+    let (begun, _) = population.traffic();
+    assert!(begun > 100 * 1000, "the first states are sent once: {begun} bytes");
+    for _ in 0..10 {
+        let told = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
+        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+    }
+    let (sent, heard) = population.traffic();
+    // Ten rounds of a hundred states would have been a million bytes each way.
+    assert!(sent - begun < 50_000 && heard < 50_000, "{} and {heard} bytes", sent - begun);
 }
 
 proptest! {

@@ -6,6 +6,7 @@ mod book;
 mod copying;
 mod decompress;
 mod deployments;
+mod evolve;
 mod failures;
 mod full;
 mod graph;

@@ -7,6 +7,8 @@ pub(super) struct Outs {
     outs: Vec<Out>,
     /// Who has something that nobody has tried to send.
     fresh: Vec<usize>,
+    /// Bytes until now.
+    pub(super) written: u64,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +53,10 @@ impl Outs {
         while out.sent < out.bytes.len() {
             match to.write(&out.bytes[out.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => out.sent += written,
+                Ok(written) => {
+                    out.sent += written;
+                    self.written += written as u64;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),

@@ -72,7 +72,7 @@ impl Master {
         fits: &dyn Fn(&[u8], bool) -> bool,
         out: &mut impl Outbox,
     ) -> Result<(), Violation> {
-        let (token, micros, backup, number): (Token, u64, bool, u32) = body.get()?;
+        let (token, nanoseconds, backup, number): (Token, u64, bool, u32) = body.get()?;
         let parent = self.listed(worker, token)?;
         let mut ahead = *body;
         for _ in 0..number {
@@ -97,7 +97,7 @@ impl Master {
         let seat = &mut self.roster.workers[worker];
         seat.evolved += 1;
         self.counts.evolved += 1;
-        let nanoseconds = micros.saturating_mul(1000).max(1);
+        let nanoseconds = nanoseconds.max(1);
         self.cost = if self.cost == 0 { nanoseconds } else { (self.cost.saturating_mul(15) + nanoseconds) / 16 };
         if again {
             self.counts.again += 1;

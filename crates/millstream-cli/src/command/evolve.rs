@@ -1,0 +1,153 @@
+mod drawn;
+mod driven;
+mod processes;
+mod worker;
+
+pub(crate) use worker::Worker;
+
+use super::Outcome;
+use crate::flags::ModelName;
+use crate::message::{Complaints, say};
+use driven::{Driven, Run};
+use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
+use millstream_evolve::{Address, EvolveError, Options, Population, Secret, Tuning};
+use processes::Processes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where workers find the secret.
+const SECRET: &str = "MILLSTREAM_SECRET";
+
+/// `evolve`: a particle filter on many workers.
+#[derive(Clone, Debug)]
+pub(crate) struct Evolve {
+    pub(crate) model: ModelName,
+    pub(crate) states: u32,
+    pub(crate) rounds: u64,
+    pub(crate) seed: u64,
+    pub(crate) workers: usize,
+    /// None where workers are threads; an empty file name stands for a temporary one.
+    pub(crate) listen: Option<Address>,
+    pub(crate) resume: Option<PathBuf>,
+    pub(crate) tuning: Tuning,
+    pub(crate) pin: bool,
+    pub(crate) work: u64,
+    pub(crate) plot: Option<PathBuf>,
+    pub(crate) quiet: bool,
+    pub(crate) hash: bool,
+}
+
+/// What workers are told to work on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Task {
+    model: String,
+    work: u64,
+}
+
+impl Evolve {
+    pub(crate) fn run(self) -> Outcome {
+        match self.model {
+            ModelName::Linear => {
+                let linear = Linear::default();
+                self.run_model("linear", linear, |seen| Some(kalman(&linear, seen).iter().map(|e| e.mean).collect()))
+            }
+            ModelName::Volatility => {
+                let volatility = Volatility::default();
+                let exact = |seen: &[f64]| Some(grid(&volatility, seen).iter().map(|e| e.mean).collect());
+                self.run_model("volatility", volatility, exact)
+            }
+            ModelName::Epidemic => self.run_model("epidemic", Epidemic::default(), |_| None),
+        }
+    }
+
+    fn run_model<P: Particle>(
+        self,
+        name: &str,
+        particle: P,
+        exact: impl FnOnce(&[f64]) -> Option<Vec<f64>>,
+    ) -> Outcome {
+        let complaints = Complaints::of("evolve");
+        let scene = Scene::new(&particle, usize::try_from(self.rounds).unwrap_or(usize::MAX), self.seed);
+        let exact = exact(&scene.observations);
+        let task = Task { model: name.to_owned(), work: self.work };
+        let evolve = Arc::new(Bootstrap { particle, work: self.work });
+        let started = self.start(&task, &evolve);
+        let (mut population, processes, _dir) = match started {
+            Ok(started) => started,
+            Err(error) => return failed(&complaints, 0, &error),
+        };
+        let run = Run { evolve: &self, name, particle: &evolve.particle, scene, exact, complaints };
+        let outcome = run.drive(&mut population);
+        if let Some(processes) = &processes {
+            processes.stop_watching();
+        }
+        // This tells the workers that nobody needs them any more.
+        drop(population);
+        drop(processes);
+        match outcome {
+            Ok(Driven { outcome, hash }) => {
+                if let Some(hash) = hash.filter(|_| self.hash) {
+                    say(&hash.to_string());
+                }
+                outcome
+            }
+            Err((number, error)) => failed(&Complaints::of("evolve"), number, &error),
+        }
+    }
+
+    /// The population with its workers, and what has to live as long.
+    #[expect(clippy::type_complexity, reason = "three things that are taken apart at once")]
+    fn start<P: Particle>(
+        &self,
+        task: &Task,
+        evolve: &Arc<Bootstrap<P>>,
+    ) -> Result<(Population<Bootstrap<P>>, Option<Processes>, Option<tempfile::TempDir>), EvolveError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error| EvolveError::Io(what, error)
+        };
+        let (secret, text) = match std::env::var(SECRET) {
+            Ok(text) => (Secret::new(text.as_bytes()), text),
+            Err(_) => Secret::random().map_err(failed("the system's random numbers"))?,
+        };
+        let program = serde_json::to_vec(task).expect("a task has a JSON");
+        let options = Options { tuning: self.tuning.clone(), program, pin: self.pin, ..Options::new(secret) };
+        let mut population = Population::new(self.seed, options)?;
+        let Some(address) = &self.listen else {
+            population.add_threads(evolve, self.workers)?;
+            return Ok((population, None, None));
+        };
+        let mut dir = None;
+        let address = match address {
+            Address::Unix(path) if path.as_os_str().is_empty() => {
+                let made = dir.insert(tempfile::tempdir().map_err(failed("a temporary directory"))?);
+                Address::Unix(made.path().join("master"))
+            }
+            address => address.clone(),
+        };
+        let at = population.listen(&address)?;
+        if !self.quiet && self.workers == 0 {
+            say(&format!("millstream evolve: waiting for `millstream evolve-worker --connect {at}`"));
+        }
+        let processes = Processes::start(self.workers, self.pin, &at, &text).map_err(failed("a worker's process"))?;
+        population.wait_for(self.workers.max(1))?;
+        Ok((population, Some(processes), dir))
+    }
+}
+
+fn failed(complaints: &Complaints, number: u64, error: &EvolveError) -> Outcome {
+    match error {
+        EvolveError::Io(..) | EvolveError::Checkpoint(_) => {
+            complaints.complain(&error.to_string());
+            Outcome::InputOrOutputFailed
+        }
+        error => {
+            say(&format!(
+                "millstream: stage \"evolve\", number {number}: {}",
+                crate::message::one_line(&error.to_string())
+            ));
+            Outcome::PipelineFailed
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Workers as processes: as many as were asked for, each started again if a signal ends it.
+
+use super::SECRET;
+use crate::message::say;
+use millstream_evolve::Address;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often somebody looks whether all are there.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How long a worker may take to end once nobody needs it.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(super) struct Processes {
+    children: Arc<Mutex<Vec<Child>>>,
+    ending: Arc<AtomicBool>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+struct Start {
+    at: Address,
+    secret: String,
+    pin: bool,
+}
+
+impl Start {
+    fn one(&self, index: usize) -> io::Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["evolve-worker", "--connect", &self.at.to_string()]).env(SECRET, &self.secret);
+        if self.pin {
+            command.args(["--pin", &index.to_string()]);
+        }
+        // In a group of its own: an interrupt from the keyboard is for the master, which ends the round first.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
+    }
+}
+
+impl Processes {
+    pub(super) fn start(workers: usize, pin: bool, at: &Address, secret: &str) -> io::Result<Self> {
+        let start = Start { at: at.clone(), secret: secret.to_owned(), pin };
+        let mut processes = Processes { children: Arc::default(), ending: Arc::default(), watcher: None };
+        for index in 0..workers {
+            lock(&processes.children).push(start.one(index)?);
+        }
+        let (children, ending) = (Arc::clone(&processes.children), Arc::clone(&processes.ending));
+        let watch = move || {
+            while !ending.load(Ordering::Acquire) {
+                for (index, child) in lock(&children).iter_mut().enumerate() {
+                    let ended = child.try_wait().ok().flatten();
+                    // What has ended by itself has said why, and would do so again.
+                    if ended.is_some_and(|status| status.signal().is_some()) && !ending.load(Ordering::Acquire) {
+                        match start.one(index) {
+                            Ok(another) => *child = another,
+                            Err(error) => say(&format!("millstream evolve: cannot start a worker again: {error}")),
+                        }
+                    }
+                }
+                thread::sleep(LOOK);
+            }
+        };
+        processes.watcher = Some(thread::Builder::new().name("processes".to_owned()).spawn(watch)?);
+        Ok(processes)
+    }
+
+    /// Nobody is started again.
+    pub(super) fn stop_watching(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+}
+
+fn lock(children: &Mutex<Vec<Child>>) -> MutexGuard<'_, Vec<Child>> {
+    children.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.stop_watching();
+        if let Some(watcher) = self.watcher.take() {
+            let _ = watcher.join();
+        }
+        let until = Instant::now() + GRACE;
+        for child in lock(&self.children).iter_mut() {
+            while matches!(child.try_wait(), Ok(None)) {
+                if Instant::now() > until {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}

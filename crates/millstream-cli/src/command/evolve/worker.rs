@@ -1,0 +1,57 @@
+use super::{SECRET, Task};
+use crate::command::Outcome;
+use crate::message::Complaints;
+use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Volatility};
+use millstream_evolve::{Accepted, Address, Secret, ServeError, connect};
+
+/// `evolve-worker`: works for a master until that needs nobody any more.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(crate) address: Address,
+    pub(crate) pin: Option<usize>,
+}
+
+impl Worker {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("evolve-worker");
+        let Ok(secret) = std::env::var(SECRET) else {
+            complaints.complain(&format!("{SECRET} is not set: the master shows nobody its work who does not know it"));
+            return Outcome::WrongUse;
+        };
+        if let Some(Err(reason)) = self.pin.map(millstream_exec::pin_to_physical_core) {
+            complaints.complain(&format!("not pinned: {reason}"));
+        }
+        let accepted = match connect(&self.address, &Secret::new(secret)) {
+            Ok(accepted) => accepted,
+            Err(error) => return gone(&complaints, &error),
+        };
+        let task: Task = match serde_json::from_slice(accepted.program()) {
+            Ok(task) => task,
+            Err(error) => {
+                complaints.complain(&format!("the master at {} wants what is no task: {error}", self.address));
+                return Outcome::InputOrOutputFailed;
+            }
+        };
+        match task.model.as_str() {
+            "linear" => serve(accepted, Linear::default(), &task, &complaints),
+            "volatility" => serve(accepted, Volatility::default(), &task, &complaints),
+            "epidemic" => serve(accepted, Epidemic::default(), &task, &complaints),
+            model => {
+                complaints.complain(&format!("the master at {} wants the model {model:?}", self.address));
+                Outcome::InputOrOutputFailed
+            }
+        }
+    }
+}
+
+fn serve(accepted: Accepted, particle: impl Particle, task: &Task, complaints: &Complaints) -> Outcome {
+    match accepted.serve(&Bootstrap { particle, work: task.work }) {
+        Ok(()) => Outcome::Done,
+        Err(error) => gone(complaints, &error),
+    }
+}
+
+fn gone(complaints: &Complaints, error: &ServeError) -> Outcome {
+    complaints.complain(&error.to_string());
+    Outcome::InputOrOutputFailed
+}

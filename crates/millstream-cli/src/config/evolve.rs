@@ -1,0 +1,41 @@
+use crate::command::{Evolve, EvolveWorker};
+use crate::flags::{self, Transport};
+use millstream_evolve::{Address, Batch, Tuning};
+use std::time::Duration;
+
+pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
+    let cores = || millstream_exec::physical_cores().map_or(1, |cores| cores.len());
+    let workers = flags.workers.unwrap_or_else(cores);
+    if workers == 0 && flags.transport == Transport::Threads {
+        return Err("--workers 0 needs a socket at which others join: --transport tcp or unix".to_owned());
+    }
+    let listen = match (flags.transport, flags.listen) {
+        (Transport::Threads, Some(_)) => return Err("--listen needs --transport tcp or unix".to_owned()),
+        (Transport::Threads, None) => None,
+        (Transport::Tcp, address) => Some(Address::Tcp(address.unwrap_or_else(|| "127.0.0.1:0".to_owned()))),
+        (Transport::Unix, address) => Some(Address::Unix(address.map_or_else(Default::default, Into::into))),
+    };
+    let batch = flags.batch.map_or(Batch::Adaptive, Batch::Fixed);
+    let patience = Duration::from_secs(flags.patience);
+    Ok(Evolve {
+        model: flags.model,
+        states: flags.states,
+        rounds: flags.rounds,
+        seed: flags.seed,
+        workers,
+        listen,
+        resume: flags.resume.map(Into::into),
+        tuning: Tuning { batch, steal: !flags.no_steal, backup_every: flags.backup_every, patience },
+        // With more workers than cores nobody has one alone.
+        pin: !flags.no_pin && workers <= cores(),
+        work: flags.work,
+        plot: flags.plot.map(Into::into),
+        quiet: flags.quiet,
+        hash: flags.hash,
+    })
+}
+
+pub(super) fn worker(flags: flags::EvolveWorker) -> Result<EvolveWorker, String> {
+    let address = flags.connect.parse().unwrap_or(Address::Tcp(flags.connect));
+    Ok(EvolveWorker { address, pin: flags.pin })
+}

@@ -1,0 +1,94 @@
+use super::{at_least_one, tasklets};
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+
+/// Prints a line for every round: its number, what was hidden, what was seen, the estimate, and the exact answer where there
+/// is one; and how far these are apart. The result is the same for any number of workers, and whatever happens to them.
+/// Workers that run as processes are started again if a signal ends them; others can join by `millstream evolve-worker`
+/// with the same MILLSTREAM_SECRET
+#[derive(Debug, Args)]
+pub(crate) struct Evolve {
+    /// What is hidden: a number that is pushed about, a volatility, or how many are ill
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: ModelName,
+    /// Particles
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) states: u32,
+    /// Observations
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    pub(crate) rounds: u64,
+    /// Where all random numbers come from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// So many workers; 0 with a socket means that all of them join by themselves [default: one a physical core]
+    #[arg(long, value_name = "N", value_parser = workers)]
+    pub(crate) workers: Option<usize>,
+    /// Where workers are: in threads, or in processes over a socket
+    #[arg(long, value_name = "HOW", default_value = "threads")]
+    pub(crate) transport: Transport,
+    /// Where to listen for workers: HOST:PORT, or a socket's file [default: a free port of this machine, a temporary file]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// Keep a checkpoint of every round in this directory, and go on from the last one that is there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resume: Option<OsString>,
+    /// States handed out at once [default: 5, and more where they take little time]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) batch: Option<usize>,
+    /// Rounds after which the master keeps all states, in case a worker is lost
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) backup_every: u64,
+    /// Seconds after which a worker that says nothing is given up
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) patience: u64,
+    /// Leave states where they are, also where others have nothing to do
+    #[arg(long)]
+    pub(crate) no_steal: bool,
+    /// Let the system choose cores, and do not keep each worker on a physical core of its own
+    #[arg(long)]
+    pub(crate) no_pin: bool,
+    /// Random numbers that every particle draws for nothing, to be dearer; a million take some 5 ms
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) work: u64,
+    /// Draw estimate and truth, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<OsString>,
+    /// Say nothing on standard error but what failed and what was asked for
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// End standard error with `hash HEX16 count N`, over every particle of every round
+    #[arg(long)]
+    pub(crate) hash: bool,
+}
+
+/// Ends when the population is done, with 0, or when the master is gone, with 1
+#[derive(Debug, Args)]
+pub(crate) struct EvolveWorker {
+    /// The master: HOST:PORT, or a socket's file. MILLSTREAM_SECRET has the secret
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) connect: String,
+    /// Keep to the N-th physical core, from 0
+    #[arg(long, value_name = "N")]
+    pub(crate) pin: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelName {
+    /// Linear and Gaussian; the Kalman filter is exact
+    Linear,
+    /// Stochastic volatility; a sum over a grid is nearly exact
+    Volatility,
+    /// An epidemic in a town of 10,000
+    Epidemic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    Threads,
+    Tcp,
+    Unix,
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    if text == "0" { Ok(0) } else { tasklets(text) }
+}

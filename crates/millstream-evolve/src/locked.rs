@@ -1,0 +1,352 @@
+//! The first design, which ours is measured against: a thread for each worker, around a master under a lock.
+//!
+//! It has our master, codec and batches, and is written as well as it can be: a thread reads and writes outside the lock,
+//! takes all messages of one read under one locking, and sends what it has caused for others as well. Whoever finds
+//! another thread writing to a worker leaves its bytes to that one.
+
+use crate::evolve::Children;
+use crate::hello::{self, Secret};
+use crate::master::{Counts, Master, Outbox, Tuning};
+use crate::received::Received;
+use crate::serve::LONGEST_MESSAGE;
+use crate::wire::put;
+use crate::{Evolve, EvolveError, EvolveMany, Histogram, Token};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::marker::PhantomData;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A population whose master is shared by a thread for each worker. Workers come over TCP; one that is lost is computed
+/// again, one that hangs is not noticed.
+#[derive(Debug)]
+pub struct Locked<E: Evolve> {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    listener: TcpListener,
+    secret: Secret,
+    seed: u64,
+    resets: u64,
+    round: u64,
+    evolve: PhantomData<fn() -> E>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    began: Instant,
+}
+
+#[derive(Debug)]
+struct Inner {
+    master: Master,
+    posts: Posts,
+}
+
+/// By worker, the way to it; and to whom something is to be sent.
+#[derive(Debug, Default)]
+struct Posts {
+    posts: Vec<Option<Arc<Post>>>,
+    bytes: Vec<Vec<u8>>,
+    fresh: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Post {
+    stream: TcpStream,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    spare: Vec<u8>,
+    somebody_writes: bool,
+}
+
+impl Outbox for Posts {
+    fn to(&mut self, worker: usize) -> &mut Vec<u8> {
+        if worker >= self.bytes.len() {
+            self.bytes.resize(worker + 1, Vec::new());
+        }
+        if !self.fresh.contains(&worker) {
+            self.fresh.push(worker);
+        }
+        &mut self.bytes[worker]
+    }
+}
+
+impl Posts {
+    /// Puts what is to be sent into the workers' queues, in order; the queues that have something are given.
+    fn queue(&mut self, into: &mut Vec<(usize, Arc<Post>)>) {
+        for worker in self.fresh.drain(..) {
+            if let Some(Some(post)) = self.posts.get(worker) {
+                lock(&post.waiting).bytes.extend_from_slice(&self.bytes[worker]);
+                into.push((worker, Arc::clone(post)));
+            }
+            self.bytes[worker].clear();
+        }
+    }
+}
+
+impl Post {
+    /// Writes what waits, unless somebody else does.
+    fn write(&self) -> io::Result<()> {
+        let mut waiting = lock(&self.waiting);
+        while !waiting.somebody_writes && !waiting.bytes.is_empty() {
+            let mut bytes = std::mem::take(&mut waiting.bytes);
+            waiting.bytes = std::mem::take(&mut waiting.spare);
+            waiting.somebody_writes = true;
+            drop(waiting);
+            let written = (&self.stream).write_all(&bytes);
+            bytes.clear();
+            waiting = lock(&self.waiting);
+            waiting.somebody_writes = false;
+            waiting.spare = bytes;
+            written?;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Sends what was queued, and tells the master when that was done.
+    fn write(&self, posts: &mut Vec<(usize, Arc<Post>)>) {
+        if posts.is_empty() {
+            return;
+        }
+        for (_, post) in &*posts {
+            // Whose connection has ended is missed by the thread that reads from it.
+            let _ = post.write();
+        }
+        let (mut inner, now) = (lock(&self.inner), self.now());
+        for (worker, _) in posts.drain(..) {
+            inner.master.written(worker, now);
+        }
+    }
+
+    /// What comes from a worker, until nothing comes any more.
+    fn serve(&self, worker: usize, stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
+        let (mut received, mut posts, mut from) = (Received::new(LONGEST_MESSAGE), Vec::new(), stream);
+        loop {
+            match received.read(&mut from) {
+                Ok(1..) => (),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                _ => break,
+            }
+            let now = self.now();
+            let mut guard = lock(&self.inner);
+            let Inner { master, posts: outs } = &mut *guard;
+            let taken = (|| {
+                while let Some(message) = received.next()? {
+                    master.receive(worker, message, now, fits, outs)?;
+                }
+                Ok::<(), crate::Violation>(())
+            })();
+            outs.queue(&mut posts);
+            let done = master.is_done() || !master.has_settled();
+            drop(guard);
+            self.write(&mut posts);
+            if done {
+                self.changed.notify_all();
+            }
+            if taken.is_err() {
+                break;
+            }
+        }
+        let mut guard = lock(&self.inner);
+        let Inner { master, posts: outs } = &mut *guard;
+        outs.posts[worker] = None;
+        master.lost(worker, outs);
+        outs.queue(&mut posts);
+        drop(guard);
+        self.write(&mut posts);
+        self.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<E: Evolve> Locked<E> {
+    /// A population without states and workers, and where workers find it.
+    ///
+    /// # Errors
+    ///
+    /// Where this machine has no port left.
+    pub fn new(seed: u64, tuning: Tuning, secret: Secret) -> Result<(Self, SocketAddr), EvolveError> {
+        let failed = || EvolveError::io("cannot listen at 127.0.0.1");
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(failed())?;
+        let at = listener.local_addr().map_err(failed())?;
+        let inner = Mutex::new(Inner { master: Master::new(tuning), posts: Posts::default() });
+        let shared = Arc::new(Shared { inner, changed: Condvar::new(), began: Instant::now() });
+        let locked =
+            Locked { shared, threads: Vec::new(), listener, secret, seed, resets: 0, round: 0, evolve: PhantomData };
+        Ok((locked, at))
+    }
+
+    /// Waits until so many workers have joined.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of sockets and threads; a stranger that is no worker.
+    pub fn accept(&mut self, workers: usize) -> Result<(), EvolveError> {
+        for _ in 0..workers {
+            let failed = || EvolveError::io("a worker's connection");
+            let (mut stream, _) = self.listener.accept().map_err(failed())?;
+            stream.set_nodelay(true).map_err(failed())?;
+            let (nonce, mut out) = (hello::nonce().map_err(failed())?, Vec::new());
+            hello::greet(&mut out, nonce);
+            stream.write_all(&out).map_err(failed())?;
+            out.clear();
+            let mut received = Received::new(hello::LONGEST);
+            let judged = loop {
+                match received.next() {
+                    Ok(Some(answer)) => break hello::judge(answer, &self.secret, &nonce, b"", &mut out),
+                    Ok(None) => drop(received.read(&mut stream).map_err(failed())?),
+                    Err(violation) => break Err(violation),
+                }
+            };
+            stream.write_all(&out).map_err(failed())?;
+            judged.map_err(|violation| failed()(io::Error::other(violation)))?;
+            let worker = self.join(stream.try_clone().map_err(failed())?);
+            let shared = Arc::clone(&self.shared);
+            let serve = move || shared.serve(worker, &stream, &is_value::<E>);
+            let thread = std::thread::Builder::new().name(format!("worker {worker}")).stack_size(256 << 10);
+            self.threads.push(thread.spawn(serve).map_err(failed())?);
+        }
+        Ok(())
+    }
+
+    fn join(&self, stream: TcpStream) -> usize {
+        let mut posts = Vec::new();
+        let mut guard = lock(&self.shared.inner);
+        let Inner { master, posts: outs } = &mut *guard;
+        let worker = master.seat(self.shared.now());
+        if worker >= outs.posts.len() {
+            outs.posts.resize(worker + 1, None);
+        }
+        outs.posts[worker] = Some(Arc::new(Post { stream, waiting: Mutex::default() }));
+        master.join(worker, outs);
+        outs.queue(&mut posts);
+        drop(guard);
+        self.shared.write(&mut posts);
+        worker
+    }
+
+    /// What has happened until now.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        lock(&self.shared.inner).master.counts()
+    }
+
+    /// As [`Population::latency`](crate::Population::latency).
+    #[must_use]
+    pub fn latency(&self) -> Histogram {
+        lock(&self.shared.inner).master.latency().clone()
+    }
+
+    /// Begins to measure afresh.
+    pub fn forget_latency(&mut self) {
+        lock(&self.shared.inner).master.forget_latency();
+    }
+
+    /// As [`Population::spent`](crate::Population::spent).
+    #[must_use]
+    pub fn spent(&self) -> Vec<(usize, Duration, Duration, u64)> {
+        lock(&self.shared.inner).master.spent().collect()
+    }
+
+    /// Begins something by the master, and waits until it is done.
+    fn until<R>(
+        &mut self,
+        begin: impl FnOnce(&mut Master, &mut Posts, Duration) -> Result<R, EvolveError>,
+        done: impl Fn(&mut Master) -> bool,
+    ) -> Result<R, EvolveError> {
+        let mut posts = Vec::new();
+        let mut guard = lock(&self.shared.inner);
+        let Inner { master, posts: outs } = &mut *guard;
+        let begun = begin(master, outs, self.shared.now())?;
+        outs.queue(&mut posts);
+        drop(guard);
+        self.shared.write(&mut posts);
+        let mut guard = lock(&self.shared.inner);
+        while !done(&mut guard.master) {
+            if let Some(failure) = guard.master.failure() {
+                return Err(failure);
+            }
+            guard = self.shared.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(begun)
+    }
+}
+
+/// Whether these bytes are an output, or a state.
+fn is_value<E: Evolve>(bytes: &[u8], state: bool) -> bool {
+    if state {
+        postcard::take_from_bytes::<E::State>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
+    } else {
+        postcard::take_from_bytes::<E::Output>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
+    }
+}
+
+impl<E: Evolve> EvolveMany<E> for Locked<E> {
+    fn reset_states(&mut self, states: Vec<E::State>) -> Result<Vec<Token>, EvolveError> {
+        let mut named = Vec::with_capacity(states.len());
+        for (state, index) in states.iter().zip(0..) {
+            let mut bytes = Vec::new();
+            put(&mut bytes, state)?;
+            named.push((Token::root(self.seed, self.resets, index), bytes));
+        }
+        self.resets += 1;
+        let all = named.iter().map(|(token, state)| (*token, state.as_slice()));
+        self.until(|master, outs, _| master.reset(all, outs), |master| master.has_settled())?;
+        Ok(named.into_iter().map(|(token, _)| token).collect())
+    }
+
+    fn evolve_many(&mut self, inputs: BTreeMap<Token, E::Input>) -> Result<Children<E::Output>, EvolveError> {
+        self.round += 1;
+        let round = self.round;
+        let begin = |master: &mut Master, outs: &mut Posts, now| {
+            master.begin(round, false);
+            for (token, input) in &inputs {
+                master.task(*token, |out| put(out, input))?;
+            }
+            master.go(now, outs);
+            Ok(())
+        };
+        self.until(begin, |master| master.is_done())?;
+        let master = &mut lock(&self.shared.inner).master;
+        let mut told = BTreeMap::new();
+        for (token, children) in master.told() {
+            let output = |(child, bytes)| Ok((child, postcard::from_bytes(bytes)?));
+            told.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
+        }
+        master.settle();
+        Ok(told)
+    }
+}
+
+impl<E: Evolve> Drop for Locked<E> {
+    fn drop(&mut self) {
+        let mut posts = Vec::new();
+        let mut guard = lock(&self.shared.inner);
+        let Inner { master, posts: outs } = &mut *guard;
+        master.end(outs);
+        outs.queue(&mut posts);
+        drop(guard);
+        self.shared.write(&mut posts);
+        for thread in self.threads.drain(..) {
+            // The workers close their connections.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+use super::Particle;
+use crate::Random;
+use rand_distr::{Binomial, Distribution, Poisson};
+use serde::{Deserialize, Serialize};
+
+/// An epidemic in a closed town: people can be infected, are ill, and are then immune, each by chance and day by day (the
+/// chain-binomial SIR model of Reed and Frost). Of each day's infections some are reported; how many are ill is hidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epidemic {
+    /// How many people there are.
+    pub people: u64,
+    /// How many are ill at first.
+    pub ill: u64,
+    /// How many one who is ill infects in a day, where everybody can be infected.
+    pub infects: f64,
+    /// How many of those who are ill recover in a day.
+    pub recovers: f64,
+    /// How many infections are reported.
+    pub reported: f64,
+}
+
+/// How many can be infected, how many are ill, and how many were infected today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Town {
+    open: u64,
+    ill: u64,
+    new: u64,
+}
+
+impl Default for Epidemic {
+    fn default() -> Self {
+        Epidemic { people: 10_000, ill: 20, infects: 0.4, recovers: 0.15, reported: 0.3 }
+    }
+}
+
+impl Epidemic {
+    fn expected(&self, town: &Town) -> f64 {
+        // A report comes in now and then without any infection, so no observation is impossible.
+        self.reported * town.new as f64 + 0.1
+    }
+}
+
+fn some(of: u64, likely: f64, random: &mut Random) -> u64 {
+    Binomial::new(of, likely.clamp(0.0, 1.0)).map_or(0, |binomial| binomial.sample(random))
+}
+
+impl Particle for Epidemic {
+    type State = Town;
+
+    fn begin(&self, random: &mut Random) -> Town {
+        // That few are ill is known, and not how few.
+        let ill = some(2 * self.ill, 0.5, random).max(1);
+        Town { open: self.people.saturating_sub(ill), ill, new: 0 }
+    }
+
+    fn step(&self, town: &Town, random: &mut Random) -> Town {
+        let met = self.infects * town.ill as f64 / self.people as f64;
+        let new = some(town.open, 1.0 - (-met).exp(), random);
+        let well = some(town.ill, self.recovers, random);
+        Town { open: town.open - new, ill: town.ill + new - well, new }
+    }
+
+    fn observe(&self, town: &Town, random: &mut Random) -> f64 {
+        Poisson::new(self.expected(town)).map_or(0.0, |poisson| poisson.sample(random))
+    }
+
+    fn log_likelihood(&self, town: &Town, observation: f64) -> f64 {
+        let expected = self.expected(town);
+        observation * expected.ln() - expected
+    }
+
+    fn hidden(&self, town: &Town) -> f64 {
+        town.ill as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Token;
+
+    #[test]
+    fn nobody_is_lost_and_an_epidemic_ends() {
+        let (town, mut random) = (Epidemic::default(), Token::root(0, 0, 0).random());
+        let mut now = town.begin(&mut random);
+        for _ in 0..400 {
+            let next = town.step(&now, &mut random);
+            assert!(next.open + next.ill <= now.open + now.ill && next.open <= now.open);
+            now = next;
+        }
+        assert_eq!(now.ill, 0);
+        // The final size of an epidemic in which each infects 0.4 / 0.15 others: 0.91 of the town.
+        let ever = (town.people - now.open) as f64 / town.people as f64;
+        assert!((0.85..0.97).contains(&ever), "{ever}");
+    }
+}

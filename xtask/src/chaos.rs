@@ -1,0 +1,146 @@
+//! `cargo xtask chaos`: processes are killed while they work, and the result stays what it is.
+
+use crate::cmd::{Cmd, Result, failure, target_dir};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// What is to suffer, and how much.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// `evolve`: workers of a population, and now and then its master
+    #[arg(value_parser = ["evolve"])]
+    what: String,
+    /// Decides who is killed when, as far as that can be decided, and is the population's seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many processes are killed
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    kills: u64,
+}
+
+/// One in so many is the master, which is then started again with its last checkpoint.
+const MASTER_ONE_IN: u64 = 10;
+
+pub(crate) fn run(args: &Args) -> Result {
+    Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
+    let program = target_dir().join("release/millstream");
+    let options = format!(
+        "evolve --model epidemic --states 400 --rounds 60 --seed {} --workers 4 --no-pin --quiet --hash --work 20000",
+        args.seed
+    );
+    let expected = ended(start(&program, &format!("{options} --transport threads"))?)?
+        .ok_or_else(|| failure(format!("`{options}` fails without being disturbed")))?;
+    println!("undisturbed: {expected}");
+    let mut random = Random(args.seed);
+    let (mut killed, mut masters, mut rounds) = (0, 0, 0);
+    while killed < args.kills {
+        rounds += 1;
+        let kept = std::env::temp_dir().join(format!("millstream-chaos-{}-{rounds}", std::process::id()));
+        let transport = if rounds % 2 == 1 { "tcp" } else { "unix" };
+        let disturbed = format!("{options} --transport {transport} --resume {}", kept.display());
+        let mut master = start(&program, &disturbed)?;
+        let hash = loop {
+            sleep(Duration::from_millis(10 + random.below(40)));
+            if master.try_wait().map_err(|error| failure(error.to_string()))?.is_some() {
+                break ended(master)?.ok_or_else(|| failure(format!("`{disturbed}` failed after {killed} kills")))?;
+            }
+            if killed == args.kills {
+                continue;
+            }
+            let workers = children(master.id());
+            if random.below(MASTER_ONE_IN) == 0 {
+                kill(master.id());
+                let _ = master.wait();
+                master = start(&program, &disturbed)?;
+                (killed, masters) = (killed + 1, masters + 1);
+            } else if !workers.is_empty() {
+                kill(workers[usize::try_from(random.below(workers.len() as u64)).unwrap_or(0)]);
+                killed += 1;
+            }
+        };
+        let _ = std::fs::remove_dir_all(&kept);
+        println!("{transport}, {killed} killed by now, {masters} of them masters: {hash}");
+        if hash != expected {
+            return Err(failure(format!("undisturbed it was `{expected}`")));
+        }
+    }
+    Ok(())
+}
+
+fn start(program: &Path, options: &str) -> Result<Child> {
+    let mut command = Command::new(program);
+    command.args(options.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
+}
+
+/// The line of the hash, unless the program failed.
+fn ended(child: Child) -> Result<Option<String>> {
+    let output = child.wait_with_output().map_err(|error| failure(error.to_string()))?;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let hash = told.lines().rfind(|line| line.starts_with("hash ")).map(str::to_owned);
+    if !output.status.success() {
+        eprint!("{told}");
+        return Ok(None);
+    }
+    Ok(hash)
+}
+
+fn kill(process: u32) {
+    // Who has ended meanwhile is dead enough.
+    let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
+}
+
+/// The living processes that this one has started.
+fn children(parent: u32) -> Vec<u32> {
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let of = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut words = stat.rsplit_once(") ")?.1.split(' ');
+        let (state, parent) = (words.next()?, words.next()?);
+        (state != "Z").then(|| parent.parse::<u32>().ok())?
+    };
+    let mut found: Vec<u32> = all
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|id| of(id) == Some(parent))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Xorshift: any sequence will do, as long as it is the seed's.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = (self.0 ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.0 ^= self.0 >> 29;
+        self.0 % most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_decides() {
+        let of = |seed| {
+            let mut random = Random(seed);
+            (0..50).map(|_| random.below(10)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(7), of(7));
+        assert_ne!(of(7), of(8));
+        assert!((0..10).all(|number| of(7).contains(&number)), "{:?}", of(7));
+    }
+
+    #[test]
+    fn processes_are_found_by_who_started_them() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(children(std::process::id()).contains(&child.id()));
+        kill(child.id());
+        child.wait().unwrap();
+        assert!(!children(std::process::id()).contains(&child.id()));
+    }
+}
