@@ -5,6 +5,7 @@ mod layout;
 mod svg;
 
 pub use layout::{Layout, Spot};
+pub(crate) use svg::Size;
 
 use millstream_core::Plan;
 use serde::{Deserialize, Serialize};

@@ -28,10 +28,12 @@
 mod frame;
 mod graph;
 mod latency;
+mod recording;
 mod sampler;
 mod tally;
 mod watch;
 
 pub use frame::{Frame, Latency, RingFrame, StageFrame, WorkerFrame};
 pub use graph::{Graph, Layout, Node, Spot, Wire};
+pub use recording::{Level, Moment, Recorder, Recording};
 pub use watch::{Options, Watch};

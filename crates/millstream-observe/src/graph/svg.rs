@@ -11,6 +11,9 @@ const MARGIN: f64 = 24.0;
 /// A ring, which is filled like a vessel.
 const RING: (f64, f64) = (56.0, 14.0);
 
+/// A picture's width and height.
+pub(crate) type Size = (f64, f64);
+
 const STYLE: &str = "\
 svg { font: 12px system-ui, sans-serif; background: #fff; color: #1b1f24 }\n\
 text { fill: currentColor } .kind, .count { fill: #57606a; font-size: 11px }\n\
@@ -34,17 +37,28 @@ impl Graph {
     /// ```
     #[must_use]
     pub fn svg(&self, layout: &Layout, frame: Option<&Frame>) -> String {
-        let size = (
-            2.0 * MARGIN + (layout.layers.max(1) - 1) as f64 * STEP.0 + NODE.0,
-            2.0 * MARGIN + (layout.rows.max(1.0) - 1.0) * STEP.1 + NODE.1 + 40.0,
-        );
+        self.picture(layout, frame, 0.0, |_, _| Ok(()))
+    }
+
+    /// As [`svg`](Graph::svg), so wide at least, and with `more` in front of the end; below the graph there are 40 pixels.
+    pub(crate) fn picture(
+        &self,
+        layout: &Layout,
+        frame: Option<&Frame>,
+        least: f64,
+        more: impl FnOnce(&mut String, Size) -> fmt::Result,
+    ) -> String {
+        let width = 2.0 * MARGIN + (layout.layers.max(1) - 1) as f64 * STEP.0 + NODE.0;
+        let height = 2.0 * MARGIN + (layout.rows.max(1.0) - 1.0) * STEP.1 + NODE.1 + 40.0;
+        let size = (width.max(least), height);
         let mut svg = String::new();
-        let written = self.write_svg(&mut svg, layout, frame, size);
+        let written = self.write_svg(&mut svg, layout, frame, size).and_then(|()| more(&mut svg, size));
         written.expect("a string takes everything");
+        svg.push_str("</svg>\n");
         svg
     }
 
-    fn write_svg(&self, svg: &mut String, layout: &Layout, frame: Option<&Frame>, size: (f64, f64)) -> fmt::Result {
+    fn write_svg(&self, svg: &mut String, layout: &Layout, frame: Option<&Frame>, size: Size) -> fmt::Result {
         let (width, height) = size;
         writeln!(
             svg,
@@ -72,7 +86,6 @@ impl Graph {
             let under = seen.map_or(kind, |seen| format!("{} numbers", seen.moved));
             writeln!(svg, "<text class=\"kind\" x=\"{left:.0}\" y=\"{:.0}\">{}</text></g>", y + 40.0, Escaped(&under))?;
         }
-        svg.push_str("</svg>\n");
         Ok(())
     }
 

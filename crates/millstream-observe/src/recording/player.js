@@ -1,0 +1,116 @@
+(() => {
+  'use strict';
+  const KINDS = ['working', 'starved', 'blocked'];
+  const byId = id => document.getElementById(id);
+
+  // Every moment whole, so that any of them can be shown at once.
+  const moments = [];
+  let places = [], states = Array(D.nodes).fill(1), at = 0;
+  for (const [, readers] of D.rings) places.push(...Array(1 + readers.length).fill(0));
+  for (const [on, numbers, kinds] of D.moments) {
+    at += on;
+    places = places.slice();
+    states = states.slice();
+    for (let i = 0; i < numbers.length; i += 2) places[numbers[i]] += numbers[i + 1];
+    for (let i = 0; i < kinds.length; i += 2) states[kinds[i]] = kinds[i + 1];
+    moments.push({ at, places, states });
+  }
+
+  const rings = D.rings.map(([slots, readers, writer], index) => {
+    const group = byId('r' + index);
+    const counts = group.querySelectorAll('text.count');
+    return {
+      slots, readers, writer,
+      produced: counts[counts.length - 1],
+      consumed: Array.from(counts).slice(0, readers.length),
+      level: group.querySelector('.level'),
+      width: group.querySelector('.ring').width.baseVal.value,
+    };
+  });
+  const nodes = Array.from({ length: D.nodes }, (_, index) => {
+    const group = byId('n' + index);
+    return { group, number: group.querySelector('.kind') };
+  });
+  const slider = byId('slider'), track = Number(slider.dataset.width);
+  const [done, knob] = [slider.querySelector('.done'), slider.querySelector('.knob')];
+  let now = 0, playing = 0;
+
+  function show(index) {
+    now = Math.min(Math.max(index, 0), moments.length - 1);
+    const { at, places, states } = moments[now];
+    const reached = Array(D.nodes).fill(0);
+    let place = 0;
+    for (const ring of rings) {
+      const produced = places[place++];
+      let least = produced;
+      ring.produced.textContent = produced;
+      if (ring.writer === 0) reached[0] = Math.max(reached[0], produced);
+      ring.readers.forEach((reader, i) => {
+        const consumed = places[place++];
+        least = Math.min(least, consumed);
+        reached[reader] = Math.max(reached[reader], consumed);
+        if (ring.consumed[i]) ring.consumed[i].textContent = consumed;
+      });
+      const used = Math.min(produced - least, ring.slots);
+      if (ring.level) ring.level.setAttribute('width', ring.slots ? ring.width * used / ring.slots : 0);
+    }
+    nodes.forEach(({ group, number }, i) => {
+      group.setAttribute('class', 'node ' + KINDS[states[i]]);
+      number.textContent = reached[i] + ' numbers';
+    });
+    const x = moments.length > 1 ? track * now / (moments.length - 1) : track;
+    done.setAttribute('width', x);
+    knob.setAttribute('cx', x);
+    const told = `${now + 1} of ${moments.length}, ${(at / 1e6).toFixed(6)} s`;
+    byId('time').textContent = told;
+    slider.setAttribute('aria-valuemax', moments.length);
+    slider.setAttribute('aria-valuenow', now + 1);
+    slider.setAttribute('aria-valuetext', told);
+  }
+
+  function play(on) {
+    clearInterval(playing);
+    playing = 0;
+    if (on) {
+      if (now === moments.length - 1) show(0);
+      // All of it in twenty seconds, or slower where there are few moments.
+      playing = setInterval(() => {
+        show(now + 1);
+        if (now === moments.length - 1) play(false);
+      }, Math.min(Math.max(20000 / moments.length, 16), 200));
+    }
+    byId('play').querySelector('text').textContent = on ? '\u2758\u2758' : '\u25b6';
+  }
+
+  const steps = { back: () => step(-1), on: () => step(1), play: () => play(!playing) };
+  function step(by) {
+    play(false);
+    show(now + by);
+  }
+  for (const id in steps) byId(id).addEventListener('click', steps[id]);
+
+  function seek(event) {
+    const box = slider.querySelector('.track').getBoundingClientRect();
+    play(false);
+    show(Math.round((event.clientX - box.left) / box.width * (moments.length - 1)));
+  }
+  slider.addEventListener('pointerdown', event => {
+    slider.setPointerCapture(event.pointerId);
+    seek(event);
+  });
+  slider.addEventListener('pointermove', event => {
+    if (event.buttons & 1) seek(event);
+  });
+
+  document.addEventListener('keydown', event => {
+    const focused = event.target.id;
+    if (event.key === 'ArrowLeft') step(-1);
+    else if (event.key === 'ArrowRight') step(1);
+    else if (event.key === 'Home') step(-moments.length);
+    else if (event.key === 'End') step(moments.length);
+    else if (event.key === ' ' || event.key === 'Enter') (steps[focused] || steps.play)();
+    else return;
+    event.preventDefault();
+  });
+  show(0);
+})();

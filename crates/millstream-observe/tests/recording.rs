@@ -1,0 +1,122 @@
+//! Recordings of runs, and the pictures that are made of them.
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run, source};
+use millstream_observe::{Recorder, Recording};
+use serde_json::Value;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A fan-out, of which one way sleeps now and then.
+fn recording(numbers: u64) -> Recording {
+    let slowly = |x: &u64| {
+        if x.is_multiple_of(1000) {
+            sleep(Duration::from_millis(1));
+        }
+        x * 2
+    };
+    let p = pipeline::<u64>()
+        .fanout(|p| p.map(|x| x + 1).named("one"), |p| p.map(slowly).named("other"))
+        .map(|(x, y)| x ^ y)
+        .named("joined");
+    let run = p.start(&Rings::new().ring(256), source::ready(0..numbers), (), |(), _, _| ()).unwrap();
+    let recorder = Recorder::attach(run.observer()).unwrap();
+    run.wait().unwrap();
+    recorder.finish()
+}
+
+/// A moment's time in microseconds, its places and states.
+type Read = (u64, Vec<i64>, Vec<u64>);
+
+/// The data of a picture, read as the script reads it.
+fn read(svg: &str) -> (Value, Vec<Read>) {
+    let data = svg.split_once("const D=").unwrap().1.split_once(";\n").unwrap().0;
+    // JSON has neither bare names nor commas at the end.
+    let mut json = data.replace(",]", "]").replace('\n', "");
+    for name in ["rings", "nodes", "moments"] {
+        json = json.replace(&format!("{name}:"), &format!("\"{name}\":"));
+    }
+    let data: Value = serde_json::from_str(&json).unwrap();
+    let readers = |ring: &Value| ring[1].as_array().unwrap().len();
+    let places: usize = data["rings"].as_array().unwrap().iter().map(|ring| 1 + readers(ring)).sum();
+    let mut now = (0, vec![0; places], vec![1; data["nodes"].as_u64().unwrap() as usize]);
+    let pairs = |list: &Value| -> Vec<(usize, i64)> {
+        let numbers: Vec<i64> = list.as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
+        numbers.chunks(2).map(|pair| (pair[0] as usize, pair[1])).collect()
+    };
+    let moments = data["moments"].as_array().unwrap().iter().map(|moment| {
+        now.0 += moment[0].as_u64().unwrap();
+        pairs(&moment[1]).into_iter().for_each(|(place, more)| now.1[place] += more);
+        pairs(&moment[2]).into_iter().for_each(|(node, state)| now.2[node] = state as u64);
+        now.clone()
+    });
+    let moments = moments.collect();
+    (data, moments)
+}
+
+#[test]
+fn the_picture_has_what_was_recorded() {
+    let recording = recording(20_000);
+    let (data, moments) = read(&recording.svg());
+    assert_eq!(data["rings"].as_array().unwrap().len(), recording.graph.wires.len());
+    assert_eq!(moments.len(), recording.moments.len());
+    for ((at, places, states), moment) in moments.iter().zip(&recording.moments) {
+        let expected: Vec<i64> = moment
+            .rings
+            .iter()
+            .flat_map(|ring| [ring.produced].into_iter().chain(ring.consumed.iter().copied()))
+            .map(|n| n as i64)
+            .collect();
+        assert_eq!(*places, expected);
+        assert_eq!(*states, moment.states.iter().map(|state| *state as u64).collect::<Vec<_>>());
+        assert!(at.abs_diff(moment.at.as_micros() as u64) <= moments.len() as u64, "rounded once a moment");
+    }
+}
+
+#[test]
+fn numbers_only_grow_and_end_where_the_run_does() {
+    let recording = recording(20_000);
+    assert!(recording.moments.len() > 5, "twenty sleeps take longer than five looks");
+    let end = recording.moments.len() - 1;
+    for (index, pair) in recording.moments.windows(2).enumerate() {
+        let [before, after] = pair else { unreachable!() };
+        assert!(before.at <= after.at);
+        let same = (&before.rings, &before.states) == (&after.rings, &after.states);
+        assert!(!same || index + 1 == end, "only what changed is kept, and the end");
+        for (before, after) in before.rings.iter().zip(&after.rings) {
+            assert!(before.produced <= after.produced);
+            assert!(before.consumed.iter().zip(&after.consumed).all(|(before, after)| before <= after));
+            assert!(after.consumed.iter().all(|consumed| *consumed <= after.produced));
+        }
+    }
+    let last = recording.moments.last().unwrap();
+    assert!(last.rings.iter().all(|ring| ring.produced == 20_001 && ring.consumed.iter().all(|n| *n == 20_001)));
+    let reached: Vec<_> = (0..recording.graph.nodes.len()).map(|node| recording.reached(last, node)).collect();
+    assert_eq!(reached, vec![20_001; 5]);
+}
+
+#[test]
+fn a_long_run_is_thinned() {
+    // Three seconds at least, of which every millisecond is another moment.
+    let recording = recording(3_000_000);
+    assert!((100..=2000).contains(&recording.moments.len()), "{} moments", recording.moments.len());
+    let svg = recording.svg();
+    assert!(svg.len() < 1_000_000, "{} bytes", svg.len());
+    // All of the time is still there, and no part of it has much more moments than another.
+    let end = recording.moments.last().unwrap().at;
+    let quarter = |moment: &Duration| moment.as_nanos() * 4 / (end.as_nanos() + 1);
+    let mut counts = [0; 4];
+    recording.moments.iter().for_each(|moment| counts[quarter(&moment.at) as usize] += 1);
+    assert!(counts.iter().all(|count| *count > recording.moments.len() / 20), "{counts:?}");
+}
+
+#[test]
+fn a_picture_needs_nothing_else() {
+    let svg = recording(1000).svg();
+    assert_eq!(svg.matches("http").count(), 1, "it refers to nothing but its own name space");
+    assert_eq!(svg.matches("]]>").count(), 1, "the script ends where it should");
+    for id in ["id=\"play\"", "id=\"back\"", "id=\"on\"", "id=\"slider\"", "role=\"slider\"", "id=\"n4\"", "id=\"r3\""]
+    {
+        assert!(svg.contains(id), "no {id}");
+    }
+}
