@@ -10,6 +10,7 @@ use crate::flags::{self, Deploy, Program, ShardBy, StatsFormat};
 use crate::input::Names;
 use crate::message::quoted;
 use crate::stats::STATS_BEGIN;
+use crate::watching::PICTURE_BEGIN;
 use millstream_exec::{Queues, Rings, Wait};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -48,6 +49,8 @@ pub(crate) struct RunConfig {
     pub(crate) stats: Option<StatsTo>,
     pub(crate) stats_format: StatsFormat,
     pub(crate) observe: bool,
+    /// Where a picture of the run goes.
+    pub(crate) picture: Option<PathBuf>,
     pub(crate) hash: bool,
     pub(crate) quiet: bool,
 }
@@ -181,8 +184,12 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     if flags.observe && place != Place::Rings {
         return Err("--observe is for runs on rings: `--deploy rings`".into());
     }
+    if flags.record_picture.is_some() && place != Place::Rings {
+        return Err("--record-picture is for runs on rings: `--deploy rings`".into());
+    }
+    let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
     let flags::Run { stats_format, observe, hash, quiet, .. } = flags;
-    Ok(RunConfig { place, rings, queues, stats, stats_format, observe, hash, quiet })
+    Ok(RunConfig { place, rings, queues, stats, stats_format, observe, picture, hash, quiet })
 }
 
 fn rings(tuning: &flags::Tuning) -> Rings {
@@ -220,17 +227,27 @@ fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
         return Ok(StatsTo::StandardError);
     }
     let path = PathBuf::from(to);
-    match path.metadata() {
-        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && !holds_stats(&path) => Err(format!(
+    if would_overwrite(&path, STATS_BEGIN) {
+        return Err(format!(
             "--stats would overwrite {}, which holds no statistics; `--stats=-` writes them to standard error",
             quoted(to)
-        )),
-        _ => Ok(StatsTo::File(path)),
+        ));
     }
+    Ok(StatsTo::File(path))
 }
 
-fn holds_stats(path: &Path) -> bool {
-    let mut start = [0; STATS_BEGIN.len()];
+fn picture_to(to: &OsStr) -> Result<PathBuf, String> {
+    let path = PathBuf::from(to);
+    if would_overwrite(&path, PICTURE_BEGIN) {
+        return Err(format!("--record-picture would overwrite {}, which is no picture", quoted(to)));
+    }
+    Ok(path)
+}
+
+/// Whether a file has something in it that does not begin so.
+fn would_overwrite(path: &Path, begin: &str) -> bool {
+    let mut start = vec![0; begin.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == *STATS_BEGIN.as_bytes()
+    let written = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
+    written && (read.is_err() || start != begin.as_bytes())
 }

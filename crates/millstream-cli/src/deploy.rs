@@ -8,15 +8,15 @@ use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::output::Output;
+use crate::watching::Watching;
 use crate::{panics, progress, stats};
 use millstream_core::model::Listed;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
 use millstream_exec::{
-    Carried, Ended, Everywhere, Handle, Observer, Queued, Run, RunError, Source,
+    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source,
     source::{few, ready},
 };
-use millstream_observe::Watch;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -206,12 +206,12 @@ impl Runs {
             Place::Rings => {
                 let rings = &self.config.rings;
                 let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
-                let watch = self.watch(handle.observer());
+                let watching = Watching::begin(&self.config, &handle.observer(), &self.complaints);
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
                 let ended = self.ended("rings", ended);
-                self.seen(watch);
+                self.seen(watching);
                 ended
             }
         };
@@ -229,16 +229,11 @@ impl Runs {
         (ended.state, ended.failure.map(Failed::Run))
     }
 
-    /// Looks at a run while it goes on, if that is wanted.
-    fn watch(&self, observer: Observer) -> Option<Watch> {
-        let watch = self.config.observe.then(|| Watch::attach(observer))?;
-        watch.inspect_err(|error| self.complaints.complain(&format!("--observe: {}", cause(error)))).ok()
-    }
-
     /// Notes what was seen of the last run.
-    fn seen(&mut self, watch: Option<Watch>) {
-        if let (Some(watch), Some(report)) = (watch, self.reports.last_mut()) {
-            report["seen"] = serde_json::to_value(&*watch.finish()).expect("a frame is plain data");
+    fn seen(&mut self, watching: Watching) {
+        let run = self.reports.len();
+        if let (Some(seen), Some(report)) = (watching.end(run, &self.complaints), self.reports.last_mut()) {
+            report["seen"] = seen;
         }
     }
 

@@ -167,6 +167,10 @@ pub(crate) struct Run {
     /// Look at the run while it goes on: `--stats` then tells latencies and what every stage waited for. On rings only
     #[arg(long)]
     pub(crate) observe: bool,
+    /// Record the run as one picture to play and to step through: an SVG for any browser. Of a second run, as of `wc` with
+    /// two files, the name gets `-2`. On rings only
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) record_picture: Option<OsString>,
     /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,

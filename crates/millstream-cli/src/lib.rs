@@ -17,6 +17,7 @@ mod panics;
 mod program;
 mod progress;
 mod stats;
+mod watching;
 
 pub use program::{Line, Printed, Program, main};
 

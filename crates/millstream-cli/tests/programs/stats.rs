@@ -114,3 +114,25 @@ fn a_run_is_looked_at_while_it_goes_on() {
     let wrong = scene.millstream("sleep --observe --deploy queues", Input::Nothing);
     assert_eq!((wrong.code, wrong.stderr.contains("--deploy rings")), (Some(2), true));
 }
+
+#[test]
+fn a_run_is_recorded_as_a_picture() {
+    let scene = Scene::new().file("text", "a b\n".repeat(100_000)).file("more", "c\n").file("notes.txt", "mine");
+    let seen = scene.millstream("wc --record-picture run.svg text more", Input::Nothing);
+    assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
+    // The end of a clock counts.
+    for (picture, blocks) in [("run.svg", 400_000_u64.div_ceil(64 * 1024)), ("run-2.svg", 1)] {
+        let svg = std::fs::read_to_string(scene.path(picture)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.contains("<script>"), "{svg}");
+        assert!(svg.contains(&format!(">{} numbers</text>", blocks + 1)), "{picture}: {svg}");
+    }
+    assert_eq!(scene.millstream("wc --record-picture run.svg text", Input::Nothing).code, Some(0), "once more");
+
+    let over = scene.millstream("wc --record-picture notes.txt text", Input::Nothing);
+    assert_eq!((over.code, std::fs::read_to_string(scene.path("notes.txt")).unwrap()), (Some(2), "mine".to_owned()));
+    assert!(over.stderr.contains("would overwrite notes.txt, which is no picture"), "{}", over.stderr);
+    let nowhere = scene.millstream("wc --record-picture nosuch/run.svg text", Input::Nothing);
+    assert_eq!(nowhere.stderr, "millstream wc: nosuch/run.svg: No such file or directory\n");
+    assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), false));
+    assert_eq!(scene.millstream("wc --deploy queues --record-picture x.svg text", Input::Nothing).code, Some(2));
+}
