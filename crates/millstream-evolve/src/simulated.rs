@@ -41,6 +41,8 @@ pub(crate) struct Trouble {
     pub(crate) hangs: Option<u32>,
     pub(crate) rubbish: Option<u32>,
     pub(crate) joins: Option<u32>,
+    /// A byte of what a worker says is another one, so that it may say something wrong.
+    pub(crate) garbled: Option<u32>,
 }
 
 /// What happens at a time.
@@ -168,7 +170,12 @@ impl Simulation {
 
     /// In pieces that arrive in their order.
     fn travel(&mut self, worker: usize, bytes: &[u8], to_worker: bool) {
-        let mut rest = bytes;
+        let mut bytes = bytes.to_vec();
+        if !to_worker && !bytes.is_empty() && self.chance(self.trouble.garbled) {
+            let at = self.random.random_range(0..bytes.len());
+            bytes[at] ^= self.random.random_range(1..=255_u8);
+        }
+        let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(self.random.random_range(1..=rest.len()));
             rest = behind;
