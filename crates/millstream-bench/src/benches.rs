@@ -6,6 +6,7 @@ mod chain7;
 mod compile;
 mod copying;
 mod copying_queues;
+mod evolve;
 mod filter_map;
 mod hop;
 mod layouts;
@@ -96,6 +97,12 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
+    Bench {
+        name: "evolve",
+        about: "2,000 states on 450 workers that wait, by one master thread, and by a thread for each worker",
+        run: evolve::run,
+    },
+    Bench { name: "evolve-cores", about: "a particle filter on two workers, and on one", run: evolve::cores },
     Bench { name: "rss", about: "what each program has in memory while gigabytes go through it", run: rss::run },
 ];
 

@@ -17,6 +17,9 @@ pub(crate) enum Unit {
     Nanoseconds,
     #[serde(rename = "B")]
     Bytes,
+    /// Parts of something else.
+    #[serde(rename = "x")]
+    Times,
 }
 
 impl fmt::Display for Unit {
@@ -27,6 +30,7 @@ impl fmt::Display for Unit {
             Unit::Seconds => "s",
             Unit::Nanoseconds => "ns",
             Unit::Bytes => "B",
+            Unit::Times => "x",
         })
     }
 }
@@ -98,6 +102,22 @@ pub(crate) struct Results {
     /// What programs cost beside time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counters: Vec<Counters>,
+    /// Times with more and more workers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scaling: Vec<Scaling>,
+}
+
+/// How long some work takes with so many workers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Scaling {
+    pub(crate) scenario: &'static str,
+    pub(crate) who: &'static str,
+    pub(crate) workers: usize,
+    pub(crate) seconds: f64,
+    /// If all workers were busy all the time.
+    pub(crate) ideal: f64,
+    /// The part of the workers' time that they wait, from 0 to 1.
+    pub(crate) idle: f64,
 }
 
 /// A point of such a curve.
@@ -120,6 +140,7 @@ impl Results {
             ratios: [all.ratios, case.ratios].concat(),
             curve: [all.curve, case.curve].concat(),
             counters: [all.counters, case.counters].concat(),
+            scaling: [all.scaling, case.scaling].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
     }

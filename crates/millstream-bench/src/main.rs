@@ -29,6 +29,7 @@ mod save;
 mod setting;
 mod text;
 mod turns;
+mod waiting;
 #[path = "../peers/rust/src/work.rs"]
 mod work;
 
@@ -46,6 +47,15 @@ static ALLOCATOR: &memory::Counting = memory::COUNTING;
 const MISSED: u8 = 4;
 
 fn main() -> ExitCode {
+    if let Some((at, workers)) = waiting::asked() {
+        return match waiting::run(&at, workers) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("millstream-bench: workers that wait: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run(&Args::parse()) {
         Ok(missed) if missed.is_empty() => ExitCode::SUCCESS,
         Ok(missed) => {

@@ -1,5 +1,7 @@
 //! A bar chart of a bench's speeds, or the curve that it comes to, as SVG.
 
+mod scaling;
+
 use crate::benches::Bench;
 use crate::failure::Failure;
 use crate::figure::{Figure, Point, Results, Unit};
@@ -16,8 +18,13 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
     let is_speed = |unit| matches!(unit, Unit::ItemsPerSecond | Unit::BytesPerSecond);
     let speeds: Vec<_> = results.figures.iter().filter(|figure| is_speed(figure.unit)).collect();
     let mut svg = String::new();
-    let drawn =
-        if results.curve.is_empty() { draw(&mut svg, bench, &speeds) } else { curve(&mut svg, bench, &results.curve) };
+    let drawn = if !results.scaling.is_empty() {
+        scaling::draw(&mut svg, &results.scaling)
+    } else if results.curve.is_empty() {
+        draw(&mut svg, bench, &speeds)
+    } else {
+        curve(&mut svg, bench, &results.curve)
+    };
     drawn.map_err(|error| cannot()(std::io::Error::other(error.to_string())))?;
     std::fs::write(&file, svg).map_err(cannot())
 }

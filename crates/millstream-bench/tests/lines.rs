@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 31] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -40,6 +40,8 @@ const NAMES: [&str; 29] = [
     "wc-fast",
     "uppercase",
     "pipe",
+    "evolve",
+    "evolve-cores",
     "rss",
 ];
 
@@ -62,7 +64,7 @@ fn standard_output_has_result_lines_only_and_json_says_the_same() {
         assert!(names.contains(&path[0]), "{line}");
         assert!(words[1].parse::<f64>().is_ok_and(|value| value > 0.0), "{line}");
         match (path.len(), words.len()) {
-            (3, 3) => assert!(["items/s", "B/s", "s", "ns", "B"].contains(&words[2]), "{line}"),
+            (3, 3) => assert!(["items/s", "B/s", "s", "ns", "B", "x"].contains(&words[2]), "{line}"),
             (4, 6) => assert_eq!((path[2], words[2]), ("ratio", "x"), "{line}"),
             _ => panic!("{line}"),
         }

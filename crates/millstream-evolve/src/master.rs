@@ -154,7 +154,7 @@ impl Master {
         self.counts
     }
 
-    /// From an answer to the request that it made possible, as `written` was told.
+    /// From an answer that left a worker with nothing to do to the request that gave it something, as `written` was told.
     pub(crate) fn latency(&self) -> &Histogram {
         &self.latency
     }

@@ -178,8 +178,8 @@ impl<E: Evolve> Population<E> {
         (self.hub.told(), self.hub.heard)
     }
 
-    /// How long it took from a worker's answer to the next request for it, at the master: from when the answer was seen to
-    /// when the request was written.
+    /// How long workers waited from an answer to the next request, at the master: from when an answer was seen that left a
+    /// worker with nothing to do to when a request was written that gave it something, stolen or not.
     pub fn latency(&self) -> &Histogram {
         self.hub.master.latency()
     }

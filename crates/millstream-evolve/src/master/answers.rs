@@ -47,8 +47,8 @@ impl Master {
         self.seek(worker, out);
         self.look_after_idle(out);
         let seat = &mut self.roster.workers[worker];
-        if !seat.incoming {
-            // It has work already, or there is none.
+        if !seat.incoming || seat.listed > 0 {
+            // It does not wait, or nothing is under way to it.
             seat.answered = None;
         }
         Ok(())

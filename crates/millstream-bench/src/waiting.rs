@@ -1,0 +1,203 @@
+//! Workers that wait instead of computing: hundreds of them in one process, a real TCP connection each, and one thread
+//! with all their timers. It is a process of its own, which the bench starts as itself.
+
+use crate::failure::Failure;
+use millstream_evolve::{Address, Evolve, Job, Random, Secret, Token, Worker, connect};
+use mio::net::TcpStream;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token as Key};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where such a process finds the master, and how many workers it is.
+const TASK: &str = "MILLSTREAM_BENCH_WAITING";
+pub(crate) const SECRET: &str = "the bench's own";
+
+/// States that take a while, and have one child each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits;
+
+/// How long states take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Costs {
+    /// On average, in microseconds.
+    pub(crate) micros: u64,
+    /// From even, 0, to the exponential distribution, 100; at most six times the mean.
+    pub(crate) uneven: u64,
+}
+
+impl Costs {
+    /// The state of this token takes so long.
+    pub(crate) fn of(self, token: Token) -> Duration {
+        let [a, b, c, d, ..] = token.bytes();
+        let part = (f64::from(u32::from_le_bytes([a, b, c, d])) + 0.5) / 2_f64.powi(32);
+        let (share, mean) = (self.uneven as f64 / 100.0, self.micros as f64);
+        Duration::from_secs_f64(mean * (1.0 - share + share * (-part.ln()).min(6.0)) / 1e6)
+    }
+}
+
+impl Evolve for Waits {
+    type State = u64;
+    type Input = Costs;
+    type Output = u64;
+
+    fn evolve(&self, state: &u64, _: &Costs, _: &mut Random) -> Vec<(u64, u64)> {
+        vec![(state + 1, *state)]
+    }
+}
+
+/// Starts such a process for so many workers.
+pub(crate) fn start(at: &str, workers: usize) -> Result<Child, Failure> {
+    let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
+    let mut command = Command::new(exe);
+    command.env(TASK, format!("{at} {workers}")).stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().map_err(Failure::io("the process of the workers"))
+}
+
+/// What this process is for, if it is such a process.
+pub(crate) fn asked() -> Option<(String, usize)> {
+    let task = std::env::var(TASK).ok()?;
+    let (at, workers) = task.split_once(' ')?;
+    Some((at.to_owned(), workers.parse().ok()?))
+}
+
+struct One {
+    stream: TcpStream,
+    received: Vec<u8>,
+    worker: Worker<Waits>,
+    job: Option<Job<Waits>>,
+    out: Vec<u8>,
+}
+
+/// The key of the timer; those of connections begin at 0.
+const TIMER: usize = usize::MAX >> 1;
+
+/// Works until the master needs nobody any more.
+pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
+    let failed = |what: &'static str| Failure::io(what);
+    let mut poll = Poll::new().map_err(failed("epoll"))?;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)
+        .map_err(|error| failed("a timer")(error.into()))?;
+    poll.registry()
+        .register(&mut SourceFd(&timer.as_raw_fd()), Key(TIMER), Interest::READABLE)
+        .map_err(failed("epoll"))?;
+    let (began, mut all) = (Instant::now(), Vec::with_capacity(workers));
+    for key in 0..workers {
+        let accepted = connect(&Address::Tcp(at.to_owned()), &Secret::new(SECRET));
+        let accepted = accepted.map_err(|error| failed("a worker")(std::io::Error::other(error)))?;
+        let (stream, received) = accepted.into_tcp().ok_or(Failure::Threads("the master is not at a TCP address"))?;
+        stream.set_nonblocking(true).map_err(failed("a connection"))?;
+        let mut stream = TcpStream::from_std(stream);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        poll.registry().register(&mut stream, Key(key), interest).map_err(failed("epoll"))?;
+        all.push(Some(One { stream, received, worker: Worker::new(began.elapsed()), job: None, out: Vec::new() }));
+    }
+    let (mut due, mut events, mut left) = (BinaryHeap::new(), Events::with_capacity(1024), workers);
+    while left > 0 {
+        poll.poll(&mut events, None).or_else(|error| match error.kind() {
+            ErrorKind::Interrupted => Ok(()),
+            _ => Err(failed("epoll")(error)),
+        })?;
+        for event in &events {
+            let key = event.token().0;
+            if let Some(Some(one)) = all.get_mut(key) {
+                let goes_on = one.hear(began)?;
+                one.go_on(key, began, &mut due);
+                if !goes_on {
+                    all[key] = None;
+                    left -= 1;
+                }
+            }
+        }
+        while let Some(Reverse((at, key))) = due.peek().copied().filter(|Reverse((at, _))| *at <= began.elapsed()) {
+            due.pop();
+            if let Some(one) = &mut all[key] {
+                one.finish(at);
+                one.go_on(key, began, &mut due);
+            }
+        }
+        if let Some(Reverse((at, _))) = due.peek() {
+            // A timer of 0 would be none.
+            let after = at.saturating_sub(began.elapsed()).max(Duration::from_nanos(1));
+            let value = Timespec { tv_sec: after.as_secs() as i64, tv_nsec: i64::from(after.subsec_nanos()) };
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+            timerfd_settime(&timer, TimerfdTimerFlags::empty(), &once)
+                .map_err(|error| failed("a timer")(error.into()))?;
+        }
+    }
+    Ok(())
+}
+
+impl One {
+    /// Takes in what has come; false once nothing more will come.
+    fn hear(&mut self, _: Instant) -> Result<bool, Failure> {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Ok(false),
+                Ok(read) => self.received.extend_from_slice(&bytes[..read]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(_) => return Ok(false),
+            }
+        }
+        let mut taken = 0;
+        while let Some((length, rest)) = self.received[taken..].split_first_chunk::<4>() {
+            let Some(message) = rest.get(..u32::from_le_bytes(*length) as usize) else { break };
+            taken += 4 + message.len();
+            let goes_on = self.worker.receive(message, &mut self.out);
+            if !goes_on.map_err(|error| Failure::io("the master")(std::io::Error::other(error)))? {
+                return Ok(false);
+            }
+        }
+        self.received.drain(..taken);
+        Ok(true)
+    }
+
+    /// The state under way is done.
+    fn finish(&mut self, at: Duration) {
+        if let Some(job) = self.job.take() {
+            let children = job.run(&Waits);
+            self.worker.finish(&job, children, at, &mut self.out).expect("numbers have an encoding");
+        }
+    }
+
+    /// Begins the next state, if nothing is under way, and sends what is to be sent.
+    fn go_on(&mut self, key: usize, began: Instant, due: &mut BinaryHeap<Reverse<(Duration, usize)>>) {
+        if self.job.is_none() {
+            let now = began.elapsed();
+            self.job = self.worker.start(now, &mut self.out);
+            if let Some(job) = &self.job {
+                due.push(Reverse((now + job.input().of(job.token()), key)));
+            }
+        }
+        let mut sent = 0;
+        while let Ok(written @ 1..) = self.stream.write(&self.out[sent..]) {
+            sent += written;
+        }
+        self.out.drain(..sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_have_their_mean() {
+        let mean = |uneven| {
+            let costs = Costs { micros: 30_000, uneven };
+            let all = (0..20_000).map(|index| costs.of(Token::root(1, 2, index)).as_secs_f64());
+            all.sum::<f64>() / 20_000.0 / 0.03
+        };
+        assert!((mean(0) - 1.0).abs() < 1e-6 && (mean(50) - 1.0).abs() < 0.02 && (mean(100) - 1.0).abs() < 0.03);
+    }
+}
