@@ -11,6 +11,7 @@ mod filter_map;
 mod hop;
 mod layouts;
 mod merge;
+mod observe;
 mod oversubscribed;
 mod pipe;
 mod rss;
@@ -80,6 +81,7 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
     Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
     Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
+    Bench { name: "observe", about: "two maps on one worker, with somebody who looks and without", run: observe::run },
     Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
     Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
     Bench { name: "spaces-long", about: "headers in front of long lines, from a file to nowhere", run: spaces::long },

@@ -51,6 +51,8 @@ pub(crate) struct RunConfig {
     pub(crate) observe: bool,
     /// Where a picture of the run goes.
     pub(crate) picture: Option<PathBuf>,
+    #[cfg(feature = "page")]
+    pub(crate) page: Option<std::net::SocketAddr>,
     pub(crate) hash: bool,
     pub(crate) quiet: bool,
 }
@@ -178,18 +180,35 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Rings => Place::Rings,
         Deploy::Queues => Place::Queues,
     };
-    let rings = rings(&flags.tuning).observe(flags.observe);
+    #[cfg(feature = "page")]
+    let (page, watched) = (flags.page, flags.page.is_some());
+    #[cfg(not(feature = "page"))]
+    let watched = false;
+    let observe = flags.observe || watched;
+    let rings = rings(&flags.tuning).observe(observe);
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.as_ref().map(|to| stats_to(to)).transpose()?;
-    if flags.observe && place != Place::Rings {
-        return Err("--observe is for runs on rings: `--deploy rings`".into());
+    if observe && place != Place::Rings {
+        return Err("only runs on rings are looked at: `--deploy rings`".into());
     }
     if flags.record_picture.is_some() && place != Place::Rings {
         return Err("--record-picture is for runs on rings: `--deploy rings`".into());
     }
     let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
-    let flags::Run { stats_format, observe, hash, quiet, .. } = flags;
-    Ok(RunConfig { place, rings, queues, stats, stats_format, observe, picture, hash, quiet })
+    let flags::Run { stats_format, hash, quiet, .. } = flags;
+    Ok(RunConfig {
+        place,
+        rings,
+        queues,
+        stats,
+        stats_format,
+        observe,
+        picture,
+        #[cfg(feature = "page")]
+        page,
+        hash,
+        quiet,
+    })
 }
 
 fn rings(tuning: &flags::Tuning) -> Rings {

@@ -8,7 +8,7 @@ use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::output::Output;
-use crate::watching::Watching;
+use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats};
 use millstream_core::model::Listed;
 use millstream_core::text::{Block, Piece};
@@ -71,6 +71,7 @@ pub(crate) struct Runs {
     hash: Option<Hash>,
     reports: Vec<Value>,
     interrupts: Interrupts,
+    shown: Shown,
 }
 
 impl Runs {
@@ -82,7 +83,8 @@ impl Runs {
             complaints.complain(&format!("signals: {}", cause(&error)));
         }
         let hash = config.hash.then(Hash::default);
-        Runs { config, complaints, hash, reports: Vec::new(), interrupts }
+        let shown = Shown::open(&config, &complaints);
+        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown }
     }
 
     /// Whether a signal has come that ends this command.
@@ -206,7 +208,7 @@ impl Runs {
             Place::Rings => {
                 let rings = &self.config.rings;
                 let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
-                let watching = Watching::begin(&self.config, &handle.observer(), &self.complaints);
+                let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();

@@ -171,6 +171,11 @@ pub(crate) struct Run {
     /// two files, the name gets `-2`. On rings only
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) record_picture: Option<OsString>,
+    /// Show the run in the browser while it goes on, and tell it to Prometheus at `/metrics`; port 0 is any that is free.
+    /// On rings only
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) page: Option<std::net::SocketAddr>,
     /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,

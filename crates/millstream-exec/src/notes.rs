@@ -166,8 +166,17 @@ impl Notes {
     }
 
     /// Called by a stage or a sink behind a step.
+    #[inline]
     pub(crate) fn pass(&self, who: Notable, gauges: &Gauges) {
-        let lists = self.lists();
+        let Some(lists) = self.lists.get() else { return };
+        let (next, noted) = (&lists.passes[who.reader].next, &lists.clocks[who.clock].count);
+        if next.load(Ordering::Relaxed) < noted.load(Ordering::Relaxed) {
+            self.pass_what_is_due(lists, who, gauges);
+        }
+    }
+
+    #[cold]
+    fn pass_what_is_due(&self, lists: &Lists, who: Notable, gauges: &Gauges) {
         let (clock, passes) = (&lists.clocks[who.clock], &lists.passes[who.reader]);
         let same = who.starts == Some(who.clock);
         let due = || {

@@ -28,6 +28,8 @@
 mod frame;
 mod graph;
 mod latency;
+#[cfg(feature = "page")]
+mod page;
 mod recording;
 mod sampler;
 mod tally;
@@ -35,5 +37,7 @@ mod watch;
 
 pub use frame::{Frame, Latency, RingFrame, StageFrame, WorkerFrame};
 pub use graph::{Graph, Layout, Node, Spot, Wire};
+#[cfg(feature = "page")]
+pub use page::Page;
 pub use recording::{Level, Moment, Recorder, Recording};
 pub use watch::{Options, Watch};

@@ -60,7 +60,7 @@ pub struct Watch {
     observer: Observer,
     graph: Arc<Graph>,
     shown: Arc<Shown>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The frames, and who waits for them.
@@ -135,7 +135,7 @@ impl Watch {
         observer.observe(true);
         let sampler = Sampler::new(observer.clone(), graph.clone(), options, shown.clone());
         let builder = std::thread::Builder::new().name("millstream-watch".to_owned());
-        let thread = Some(builder.spawn(move || sampler.work())?);
+        let thread = Mutex::new(Some(builder.spawn(move || sampler.work())?));
         Ok(Watch { observer, graph, shown, thread })
     }
 
@@ -177,16 +177,15 @@ impl Watch {
     }
 
     /// Ends the watch, and sums up all of it in one frame: up to the end of the run if that has ended, or else up to now.
-    #[must_use]
-    pub fn finish(mut self) -> Arc<Frame> {
+    pub fn finish(&self) -> Arc<Frame> {
         self.end();
         self.shown.lock().all.clone().unwrap_or_default()
     }
 
-    fn end(&mut self) {
+    fn end(&self) {
         self.shown.lock().unwanted = true;
         self.shown.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // It has no code that panics; and whoever watches must not fail the run.
             let _ = thread.join();
         }

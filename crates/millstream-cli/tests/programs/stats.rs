@@ -136,3 +136,17 @@ fn a_run_is_recorded_as_a_picture() {
     assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), false));
     assert_eq!(scene.millstream("wc --deploy queues --record-picture x.svg text", Input::Nothing).code, Some(2));
 }
+
+#[cfg(feature = "page")]
+#[test]
+fn a_page_says_where_it_is_and_none_that_cannot_be_is_no_reason_to_stop() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text --page 127.0.0.1:0", Input::Nothing);
+    assert!(seen.stderr.starts_with("millstream: the run is shown at http://127.0.0.1:"), "{}", seen.stderr);
+    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let seen = scene.millstream(&format!("wc text --page {address}"), Input::Nothing);
+    assert!(seen.stderr.contains(&format!("--page {address}: ")), "{}", seen.stderr);
+    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(1)));
+}

@@ -1,0 +1,190 @@
+//! A run in the browser, and for Prometheus: what a watch sees, by HTTP.
+
+mod metrics;
+
+use crate::frame::Frame;
+use crate::graph::Layout;
+use crate::watch::Watch;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Json, Response};
+use axum::{Router, routing::get};
+use futures_util::stream::{Stream, unfold};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often it is looked whether there is a new frame.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Serves what is seen of a run, one at a time, from a thread of its own, until it is dropped.
+///
+/// | path | what |
+/// |---|---|
+/// | `/` | a page that shows the run as it goes on |
+/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, and the newest `frame` |
+/// | `/frames.json` | all frames that are kept, the oldest first |
+/// | `/events` | each new frame, with the number of its run, as server-sent events |
+/// | `/metrics` | the newest frame for Prometheus, as OpenMetrics text |
+/// | `/health` | `running`, and 200; 503 before there is a run |
+///
+/// Whoever can reach the address can read all of it: names of stages and numbers, and none of the values.
+///
+/// ```no_run
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Rings, Run};
+/// use millstream_observe::{Page, Watch};
+/// use std::sync::Arc;
+/// let page = Page::open("127.0.0.1:8080")?;
+/// let run = pipeline().map(|x: &u64| x + 1).start(&Rings::new(), 0..1 << 40, (), |(), _, _| ())?;
+/// page.show(Arc::new(Watch::attach(run.observer())?));
+/// run.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Page {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What is shown.
+#[derive(Debug, Default)]
+struct Stage(Mutex<(u64, Option<Arc<Shown>>)>);
+
+/// A run that is shown.
+#[derive(Debug)]
+struct Shown {
+    run: u64,
+    watch: Arc<Watch>,
+    layout: OnceLock<Layout>,
+}
+
+impl Page {
+    /// Listens there; port 0 is any that is free.
+    ///
+    /// # Errors
+    ///
+    /// If nobody can listen there, or the thread could not be started.
+    pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let (address, stage) = (listener.local_addr()?, Arc::<Stage>::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let app = router(stage.clone());
+        let serve = async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            tokio::select! {
+                _ = axum::serve(listener, app) => {}
+                _ = stopped => {}
+            }
+        };
+        let work = move || {
+            runtime.block_on(serve);
+            // Whoever still reads events is not waited for.
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("millstream-page".to_owned()).spawn(work)?;
+        Ok(Page { address, stage, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Shows this run from now on, also when it has ended.
+    pub fn show(&self, watch: Arc<Watch>) {
+        let mut stage = self.stage.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stage.0 += 1;
+        stage.1 = Some(Arc::new(Shown { run: stage.0, watch, layout: OnceLock::new() }));
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Stage {
+    fn shown(&self) -> Option<Arc<Shown>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+}
+
+impl Shown {
+    fn frame(&self) -> Option<Arc<Frame>> {
+        self.watch.frame()
+    }
+}
+
+fn router(stage: Arc<Stage>) -> Router {
+    Router::new()
+        .route("/", get(|| async { Html(include_str!("page/page.html")) }))
+        .route("/plan.json", get(plan))
+        .route("/frames.json", get(frames))
+        .route("/events", get(events))
+        .route("/metrics", get(told))
+        .route("/health", get(health))
+        .with_state(stage)
+}
+
+async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
+    let Some(shown) = stage.shown() else { return Json(Value::Null) };
+    let graph = shown.watch.graph().clone();
+    // Thousands of nodes take a while, and others are served meanwhile.
+    let laid_out = tokio::task::spawn_blocking({
+        let shown = shown.clone();
+        move || shown.layout.get_or_init(|| graph.layout()).clone()
+    });
+    let layout = laid_out.await.unwrap_or_default();
+    let (graph, plan) = (&**shown.watch.graph(), shown.watch.plan());
+    Json(json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": shown.frame().as_deref() }))
+}
+
+async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {
+    let frames = stage.shown().map(|shown| shown.watch.frames()).unwrap_or_default();
+    Json(json!(frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
+}
+
+async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let stream = unfold((stage, None), |(stage, mut last)| async move {
+        loop {
+            if let Some((run, frame)) = stage.shown().and_then(|shown| Some((shown.run, shown.frame()?)))
+                && last != Some((run, frame.number))
+            {
+                last = Some((run, frame.number));
+                let event = Event::default().data(json!({ "run": run, "frame": &*frame }).to_string());
+                return Some((Ok(event), (stage, last)));
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    });
+    Sse::new(stream).keep_alive(KeepAlive::default())
+}
+
+async fn told(State(stage): State<Arc<Stage>>) -> Response {
+    let shown = stage.shown();
+    let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
+    let text = metrics::text(seen.as_ref().map(|(graph, frame)| (*graph, &**frame)));
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
+}
+
+async fn health(State(stage): State<Arc<Stage>>) -> Response {
+    let frame = stage.shown().and_then(|shown| shown.frame());
+    let status = if frame.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(json!({ "running": frame.is_some_and(|frame| frame.running) }))).into_response()
+}

@@ -1,0 +1,100 @@
+//! The page by HTTP: what it tells is what the watch has seen.
+#![cfg(feature = "page")]
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run};
+use millstream_observe::{Options, Page, Watch};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Asks, and gives what is told from the headers on.
+fn asked(page: &Page, path: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(page.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    BufReader::new(stream)
+}
+
+fn got(page: &Page, path: &str) -> (String, String) {
+    let mut all = String::new();
+    asked(page, path).read_to_string(&mut all).unwrap();
+    let (head, body) = all.split_once("\r\n\r\n").expect("headers");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn all_that_is_served_agrees() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    assert!(got(&page, "/health").0.starts_with("HTTP/1.1 503"), "there is no run");
+    assert_eq!(got(&page, "/plan.json").1, "null");
+    assert!(got(&page, "/metrics").1.ends_with("# EOF\n"));
+
+    let p = pipeline::<u64>().map(|x| x + 1).named("more \"or\" less").filter(|x| x % 2 == 0).named("even");
+    let (sender, run) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let watch =
+        Arc::new(Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(20))).unwrap());
+    page.show(watch.clone());
+    (0..1000).for_each(|x| sender.send(x).unwrap());
+    let first = watch.next(None).unwrap();
+    let _ = watch.next(Some(first.number + 1));
+    assert!(got(&page, "/health").1.contains("true"));
+
+    // Events come as frames are made, in order.
+    let events = asked(&page, "/events").lines().map_while(Result::ok).filter_map(|line| {
+        line.split_once("data: ").map(|(_, data)| serde_json::from_str::<Value>(data).expect("JSON"))
+    });
+    let numbers: Vec<u64> = events.take(3).map(|event| event["frame"]["number"].as_u64().unwrap()).collect();
+    assert!(numbers.windows(2).all(|two| two[0] < two[1]), "{numbers:?}");
+
+    drop(sender);
+    run.wait().unwrap();
+    let all = watch.finish();
+    let plan: Value = serde_json::from_str(&got(&page, "/plan.json").1).unwrap();
+    assert_eq!(plan["frame"]["running"], false);
+    let produced: Vec<_> =
+        plan["frame"]["rings"].as_array().unwrap().iter().map(|ring| ring["produced"].as_u64().unwrap()).collect();
+    assert_eq!(produced, all.rings.iter().map(|ring| ring.produced).collect::<Vec<_>>());
+    assert_eq!(produced, [1001; 3]);
+    assert_eq!(plan["layout"]["spots"].as_array().unwrap().len(), plan["graph"]["nodes"].as_array().unwrap().len());
+    let frames: Value = serde_json::from_str(&got(&page, "/frames.json").1).unwrap();
+    assert_eq!(frames.as_array().unwrap().last(), Some(&plan["frame"]));
+
+    let (head, metrics) = got(&page, "/metrics");
+    assert!(head.contains("application/openmetrics-text"), "{head}");
+    for line in [
+        "millstream_stage_numbers_total{stage=\"more \\\"or\\\" less\"} 1001",
+        "millstream_ring_consumed_total{ring=\"1\",reader=\"sink\"} 1001",
+        "millstream_running 0",
+        "# UNIT millstream_ring_occupancy_ratio ratio",
+        "# EOF",
+    ] {
+        assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_from_elsewhere() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    let (head, html) = got(&page, "/");
+    assert!(head.contains("text/html"), "{head}");
+    assert!(html.contains("<html lang=") && html.contains("prefers-color-scheme: dark") && html.contains("viewport"));
+    // The one address is the name of SVG.
+    let addresses: Vec<_> = html
+        .match_indices("//")
+        .filter(|(at, _)| html[..*at].ends_with("http:") || html[..*at].ends_with("https:"))
+        .collect();
+    assert_eq!(addresses.len(), 1, "{addresses:?}");
+    assert!(!html.contains("src="), "no script, no picture from elsewhere");
+}
+
+#[test]
+fn a_page_that_is_dropped_waits_for_nobody() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    let address = page.address();
+    let _reads = asked(&page, "/events");
+    drop(page);
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
