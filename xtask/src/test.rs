@@ -33,6 +33,14 @@ pub(crate) fn run(args: &Args) -> Result {
     };
     let mut report = Report::default();
     report.must("tidy", tidy::run);
+    if tools::require_all() {
+        // What tests of the page look with.
+        for program in ["chromium", "prometheus"] {
+            if let Err(reason) = tools::package(program) {
+                eprintln!("{reason}");
+            }
+        }
+    }
     tests(&mut report, depth);
     if depth != Depth::Quick {
         loom(&mut report);

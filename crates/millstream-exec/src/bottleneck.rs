@@ -169,7 +169,8 @@ impl Loads {
             gains: if limit == Limit::Source { Vec::new() } else { self.gains(stage, model.seconds) },
             sentence: String::new(),
         };
-        found.sentence = Sentence { found: &found, load, workers: self.workers }.to_string();
+        found.sentence =
+            Sentence { found: &found, load, workers: self.workers, crowded: self.workers >= self.cores }.to_string();
         Some(found)
     }
 
@@ -234,11 +235,13 @@ struct Sentence<'a> {
     found: &'a Bottleneck,
     load: &'a Load,
     workers: usize,
+    /// Whether there is a worker for every core.
+    crowded: bool,
 }
 
 impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sentence { found, load, workers } = self;
+        let Sentence { found, load, workers, .. } = self;
         let Bottleneck { stage, rate, .. } = found;
         let share = format!("{:.0}%", (found.utilisation * 100.0).min(100.0));
         let cost = found.service_ns.map_or_else(String::new, |ns| format!("{} a number times ", Time(ns)));
@@ -275,7 +278,7 @@ impl fmt::Display for Sentence<'_> {
         found.gains.iter().try_for_each(|gain| gain.tell(f))?;
         if found.gains.is_empty() {
             f.write_str(match (load.scales, found.limit) {
-                (_, Limit::Workers) => " No core is left for another worker.",
+                (_, Limit::Workers) if self.crowded => " No core is left for another worker.",
                 (Scales::State, _) => " It works on one number after the other, since it keeps a state, is in a loop, or numbers afresh: no shard would \
                      help, but `shard_by` would if its state is one a key.",
                 (Scales::Keys, Limit::Skew) => " More shards would not help: what comes most often stays with one of them.",

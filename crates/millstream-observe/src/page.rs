@@ -133,7 +133,7 @@ impl Shown {
 
 fn router(stage: Arc<Stage>) -> Router {
     Router::new()
-        .route("/", get(|| async { Html(include_str!("page/page.html")) }))
+        .route("/", get(index))
         .route("/plan.json", get(plan))
         .route("/frames.json", get(frames))
         .route("/events", get(events))
@@ -142,8 +142,20 @@ fn router(stage: Arc<Stage>) -> Router {
         .with_state(stage)
 }
 
+/// The page, with what there is to be shown at first.
+async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
+    // Nothing in it may end the element that it stands in.
+    let first = told_of(&stage).await.to_string().replace('<', "\\u003c");
+    Html(include_str!("page/page.html").replacen("FIRST", &first, 1))
+}
+
 async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let Some(shown) = stage.shown() else { return Json(Value::Null) };
+    Json(told_of(&stage).await)
+}
+
+/// What the run is, and the newest frame.
+async fn told_of(stage: &Stage) -> Value {
+    let Some(shown) = stage.shown() else { return Value::Null };
     let graph = shown.watch.graph().clone();
     // Thousands of nodes take a while, and others are served meanwhile.
     let laid_out = tokio::task::spawn_blocking({
@@ -152,7 +164,7 @@ async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
     });
     let layout = laid_out.await.unwrap_or_default();
     let (graph, plan) = (&**shown.watch.graph(), shown.watch.plan());
-    Json(json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": shown.frame().as_deref() }))
+    json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": shown.frame().as_deref() })
 }
 
 async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {

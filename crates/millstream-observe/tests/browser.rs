@@ -1,0 +1,168 @@
+//! The page in a real browser, and a real Prometheus at its metrics.
+#![cfg(feature = "page")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Handle, Rings, Run, Sender};
+use millstream_observe::{Options, Page, Watch};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Whether a program is here. Where everything is required, it has to be.
+fn is_here(program: &str, test: &str) -> bool {
+    let here = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let required = std::env::var_os("MILLSTREAM_REQUIRE").is_some_and(|value| value == "all");
+    assert!(here || !required, "there is no {program}");
+    if !here {
+        println!("SKIPPED {test}: there is no {program}");
+    }
+    here
+}
+
+fn chromium(flags: &[&str], address: SocketAddr) -> Vec<u8> {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,800"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(flags)
+        .arg(format!("http://{address}/"))
+        .stderr(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    output.stdout
+}
+
+fn got(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    all.split_once("\r\n\r\n").expect("headers").1.to_owned()
+}
+
+/// A run that waits for values, and the page of it.
+fn shown() -> (Sender<u64>, Handle<()>, Page) {
+    let p = pipeline::<u64>().map(|x| x + 1).named("more").filter(|x| x % 2 == 0).named("even");
+    let (sender, run) = p.start_fed(&Rings::new().ring(64), (), |(), _, _| ()).unwrap();
+    let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(20))).unwrap();
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(Arc::new(watch));
+    (sender, run, page)
+}
+
+/// Sends values, and waits until the page has seen all of them.
+fn send(sender: &Sender<u64>, page: &Page, values: u64, all: u64) {
+    (0..values).for_each(|x| sender.send(x).unwrap());
+    let begun = Instant::now();
+    let last = || {
+        serde_json::from_str::<Value>(&got(page.address(), "/plan.json")).unwrap()["frame"]["stages"][3]["moved"]
+            .clone()
+    };
+    while last() != all {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{all} are never seen");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_page_shows_the_numbers_of_a_run_that_goes_on() {
+    if !is_here("chromium", "the_page_shows_the_numbers_of_a_run_that_goes_on") {
+        return;
+    }
+    let (sender, run, page) = shown();
+    let dir = tempfile::tempdir().unwrap();
+    let screenshot = |name: &str| {
+        let path = dir.path().join(name);
+        chromium(&[&format!("--screenshot={}", path.display())], page.address());
+        std::fs::read(path).unwrap()
+    };
+    let mut pictures = Vec::new();
+    for all in [1000, 2000] {
+        send(&sender, &page, 1000, all);
+        let dom = String::from_utf8(chromium(&["--dump-dom"], page.address())).unwrap();
+        for stage in ["source", "more", "even", "sink"] {
+            let shown = format!("data-stage=\"{stage}\" data-moved=\"{all}\"");
+            assert!(dom.contains(&shown), "no {shown} in {dom}");
+        }
+        for ring in 0..3 {
+            assert!(dom.contains(&format!("data-ring=\"{ring}\">{all}</text>")), "ring {ring} in {dom}");
+        }
+        assert!(dom.contains(">running</span>"), "{dom}");
+        assert!(dom.contains(&format!("aria-label=\"more: {all} numbers")), "{dom}");
+        pictures.push(screenshot(&format!("{all}.png")));
+    }
+    assert!(pictures[0] != pictures[1] && pictures[0].starts_with(b"\x89PNG"));
+    drop(sender);
+    run.wait().unwrap();
+}
+
+/// Ends a program that a test has started.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A real Prometheus that reads the metrics of this page, and where it listens.
+fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = dir.join("prometheus.yml");
+    let text = format!(
+        "global:\n  scrape_interval: 200ms\nscrape_configs:\n- job_name: millstream\n  static_configs:\n  - targets: ['{}']\n",
+        page.address()
+    );
+    std::fs::write(&config, text).unwrap();
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
+        .arg(format!("--web.listen-address={port}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    (Started(child), port)
+}
+
+#[test]
+fn a_real_prometheus_reads_the_metrics() {
+    if !is_here("prometheus", "a_real_prometheus_reads_the_metrics") {
+        return;
+    }
+    let (sender, run, page) = shown();
+    send(&sender, &page, 1000, 1000);
+    let dir = tempfile::tempdir().unwrap();
+    let (_prometheus, address) = prometheus(&page, dir.path());
+    let asked = |query: &str| -> Option<Value> {
+        TcpStream::connect(address).ok()?;
+        let answer: Value = serde_json::from_str(&got(address, &format!("/api/v1/query?query={query}"))).ok()?;
+        Some(answer["data"]["result"].clone())
+    };
+    let wanted = "millstream_stage_numbers_total%7Bstage=%22more%22%7D";
+    let begun = Instant::now();
+    while asked(wanted).is_none_or(|result| result[0]["value"][1] != "1000") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never read: {:?}", asked(wanted));
+        sleep(Duration::from_millis(100));
+    }
+    for (query, value) in [
+        ("millstream_ring_consumed_total%7Breader=%22sink%22,ring=%221%22%7D", "1000"),
+        ("millstream_running", "1"),
+        ("sum(millstream_stage_state_ratio%7Bstage=%22even%22%7D)", "1"),
+        ("count(millstream_ring_occupancy_ratio)", "3"),
+        ("count(millstream_latency_seconds)", "5"),
+    ] {
+        let result = asked(query).unwrap();
+        assert_eq!(result[0]["value"][1], value, "{query}: {result}");
+    }
+    drop(sender);
+    run.wait().unwrap();
+}
