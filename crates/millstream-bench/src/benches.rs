@@ -7,6 +7,7 @@ mod compile;
 mod copying;
 mod copying_queues;
 mod evolve;
+mod fair;
 mod filter_map;
 mod hop;
 mod layouts;
@@ -21,6 +22,8 @@ mod shard_by;
 mod sleep;
 mod spaces;
 mod text_batch;
+mod three_to_one;
+mod transport;
 mod uppercase;
 mod wake;
 mod wc;
@@ -84,6 +87,17 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "observe", about: "two maps on one worker, with somebody who looks and without", run: observe::run },
     Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
     Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
+    Bench {
+        name: "three-to-one",
+        about: "entries of three longs from many producers to one consumer, by a ring each",
+        run: three_to_one::run,
+    },
+    Bench {
+        name: "transport",
+        about: "random longs to 1, 3 and 5 consumers, by rings and by a queue",
+        run: transport::run,
+    },
+    Bench { name: "fair", about: "what each of three producers gets through that never have enough", run: fair::run },
     Bench { name: "spaces-long", about: "headers in front of long lines, from a file to nowhere", run: spaces::long },
     Bench {
         name: "spaces-short",

@@ -102,6 +102,9 @@ pub(crate) struct Results {
     /// What programs cost beside time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counters: Vec<Counters>,
+    /// What the figures say, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
     /// Times with more and more workers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) scaling: Vec<Scaling>,
@@ -140,6 +143,7 @@ impl Results {
             ratios: [all.ratios, case.ratios].concat(),
             curve: [all.curve, case.curve].concat(),
             counters: [all.counters, case.counters].concat(),
+            notes: [all.notes, case.notes].concat(),
             scaling: [all.scaling, case.scaling].concat(),
         };
         cases.into_iter().fold(Results::default(), join)

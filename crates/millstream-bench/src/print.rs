@@ -56,6 +56,9 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
         };
         eprintln!("  {case:6} ours / {who:12} {median:>13} x  {min} to {max}{verdict}");
     }
+    for note in &results.notes {
+        eprintln!("  {note}");
+    }
     for Counters { who, events, .. } in &results.counters {
         let events: Vec<_> = events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
         eprintln!("  {who:14} {}", events.join(", "));

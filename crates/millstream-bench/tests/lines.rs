@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 34] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -33,6 +33,9 @@ const NAMES: [&str; 31] = [
     "oversubscribed",
     "wake",
     "sleep",
+    "three-to-one",
+    "transport",
+    "fair",
     "spaces-long",
     "spaces-short",
     "spaces-pipe",

@@ -7,6 +7,7 @@ mod cores;
 mod crossbeam;
 mod disruptor_ring;
 mod latency;
+mod many;
 mod rayon_chunks;
 mod rtrb_chunks;
 mod work;
@@ -48,6 +49,10 @@ fn parsed(line: &str) -> Option<Request<'_>> {
 
 fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
     let Request { workload, who, items, size } = *request;
+    let producers = workload.strip_prefix("producers-").and_then(|producers| producers.parse().ok());
+    if let Some(producers) = producers.filter(|producers| (1..=items).contains(producers)) {
+        return many_producers(who, producers, items, size);
+    }
     let checksum: Box<dyn FnOnce() -> u64> = match (workload, who) {
         ("hop", "crossbeam-vec") => Box::new(move || crossbeam::vecs::hop(items, size)),
         ("hop", "crossbeam") => Box::new(move || crossbeam::items::hop(items, size)),
@@ -66,7 +71,20 @@ fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
         ("wake", "condvar") => return Some(latency::round_trips(items)),
         _ => return None,
     };
+    timed(checksum)
+}
+
+fn many_producers(who: &str, producers: u64, items: u64, size: usize) -> Option<Vec<u64>> {
+    match who {
+        "crossbeam" => timed(|| many::crossbeam(producers, items, size)),
+        "array-queue" => timed(|| many::array_queue(producers, items, size)),
+        "disruptor" => timed(|| many::disruptor(producers, items, size)),
+        _ => None,
+    }
+}
+
+fn timed(work: impl FnOnce() -> u64) -> Option<Vec<u64>> {
     let started = Instant::now();
-    let checksum = checksum();
+    let checksum = work();
     Some(vec![started.elapsed().as_nanos() as u64, checksum])
 }

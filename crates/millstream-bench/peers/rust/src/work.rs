@@ -82,3 +82,9 @@ pub(crate) const ROUNDS: u32 = 720;
 pub(crate) fn joined(sum: u64, x: u64) -> u64 {
     sum.wrapping_mul(31).wrapping_add(x)
 }
+
+/// `three-to-one`: the entry of a number.
+#[inline]
+pub(crate) fn entry(x: u64) -> [u64; 3] {
+    [x, x ^ 1, x.wrapping_mul(3)]
+}

@@ -1,0 +1,140 @@
+//! Three producers, entries of three `u64`, one consumer: the test by which the LMAX article measures a ring for each producer;
+//! and the same with one to sixteen producers.
+//!
+//! An item is an entry. The article counts longs: case `longs` has three times the figures of case `speed`. Everybody with a
+//! ring or a channel takes part with two sizes, those with batches with several of them, and the best of ours meets the best of
+//! theirs. There are more threads than cores, so everybody yields where he waits.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Results, Unit};
+use crate::rivals::Task;
+use crate::setting::Setting;
+use crate::turns::{Against, Contestant, Work, take_turns};
+use crate::work::entry;
+use millstream::prelude::*;
+
+const OURS: [&str; 2] = ["ours-16384", "ours-65536"];
+const SHARED: [&str; 2] = ["shared-16384", "shared-65536"];
+const SIZES: [usize; 2] = [16_384, 65_536];
+const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
+const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
+const DISRUPTOR: [&str; 4] = ["disruptor-1", "disruptor-64", "disruptor-256", "disruptor-1024"];
+
+/// A number of producers, the case of it, and what the rivals call the work.
+const CURVE: [(u64, &str, &str); 6] = [
+    (1, "producers-1", "producers-1"),
+    (2, "producers-2", "producers-2"),
+    (3, "producers-3", "producers-3"),
+    (4, "producers-4", "producers-4"),
+    (8, "producers-8", "producers-8"),
+    (16, "producers-16", "producers-16"),
+];
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(30_000_000, 9_000_000);
+    let mut cases = Vec::new();
+    let speeds = turns(setting, 3, "speed", "producers-3", n)?;
+    cases.push(speeds.best(
+        "speed",
+        &OURS,
+        &[
+            Against { who: "disruptor", of: &DISRUPTOR, bound: Some(2.0) },
+            Against { who: "crossbeam", of: &CROSSBEAM, bound: Some(5.0) },
+            Against { who: "array-queue", of: &ARRAY_QUEUE, bound: Some(5.0) },
+            Against { who: "shared", of: &SHARED, bound: Some(5.0) },
+        ],
+    ));
+    let longs: Vec<_> = cases[0].figures.iter().map(in_longs).collect();
+    cases.push(Results { figures: longs, ..Results::default() });
+    cases.push(through_a_pipeline(setting, n)?);
+    cases.push(speeds.without(&OURS));
+    for (producers, case, workload) in CURVE {
+        let speeds = turns(setting, producers, case, workload, n / 3)?;
+        let against = [
+            Against { who: "disruptor", of: &DISRUPTOR, bound: None },
+            Against { who: "shared", of: &SHARED, bound: None },
+        ];
+        cases.push(speeds.best(case, &OURS, &against));
+    }
+    Ok(Results::joined(cases))
+}
+
+fn in_longs(speed: &Figure) -> Figure {
+    Figure::new("longs", speed.who, speed.samples.iter().map(|entries| 3.0 * entries).collect(), speed.unit)
+}
+
+fn turns(
+    setting: &Setting,
+    producers: u64,
+    case: &'static str,
+    workload: &'static str,
+    n: u64,
+) -> Result<crate::turns::Speeds, Failure> {
+    // As many of each.
+    let n = n.div_ceil(producers) * producers;
+    let expected = sum_of(0..n);
+    let rivals = |names: &'static [&'static str], who, sizes: &'static [usize]| {
+        let rival = move |(name, size): (&&'static str, &usize)| {
+            setting.rivals.contestant(name, expected, Task { workload, who, items: n, size: *size })
+        };
+        names.iter().zip(sizes).filter_map(rival).collect::<Vec<_>>()
+    };
+    let mut contestants = Vec::new();
+    for (names, shared) in [(OURS, false), (SHARED, true)] {
+        for (name, slots) in names.into_iter().zip(SIZES) {
+            let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(slots));
+            contestants.push(Contestant::new(name, expected, move || polled(&rings, producers, n, shared)));
+        }
+    }
+    contestants.extend(rivals(&CROSSBEAM, "crossbeam", &SIZES));
+    contestants.extend(rivals(&ARRAY_QUEUE, "array-queue", &SIZES));
+    // Its ring has 65,536 slots; what is tried are batches.
+    contestants.extend(rivals(&DISRUPTOR, "disruptor", &[1, 64, 256, 1024]));
+    take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 }, contestants)
+}
+
+fn sum_of(numbers: std::ops::Range<u64>) -> u64 {
+    numbers.fold(0, |sum, x| add(sum, entry(x)))
+}
+
+#[inline(always)]
+fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
+    sum.wrapping_add(a).wrapping_add(b).wrapping_add(c)
+}
+
+/// Producers on threads of their own, the consumer here.
+fn polled(rings: &Rings, producers: u64, n: u64, shared: bool) -> Result<u64, Failure> {
+    let fan_in = fan_in(producers as usize);
+    let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
+    let mut sum = 0;
+    std::thread::scope(|scope| {
+        for (p, sender) in (0..producers).zip(senders) {
+            let numbers = n / producers * p..n / producers * (p + 1);
+            let send = move || sender.send_all(numbers.map(entry));
+            std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
+        }
+        poller.for_each(|_, entry| sum = add(sum, entry))?;
+        Ok(sum)
+    })
+}
+
+/// The same into a pipeline's source: a value moves once more.
+fn through_a_pipeline(setting: &Setting, n: u64) -> Result<Results, Failure> {
+    let (producers, expected) = (3, sum_of(0..n / 3 * 3));
+    let ours = |slots: usize| {
+        let rings = setting.rings(1).wait(Wait::Yielding).ring(setting.ring.unwrap_or(16_384));
+        move || {
+            let fan_in = fan_in(producers).ring(slots);
+            let (senders, run) =
+                pipeline().start_fan_in(&rings, fan_in, 0, |sum, _, entry: &[u64; 3]| *sum = add(*sum, *entry))?;
+            for (p, sender) in (0..3).zip(senders) {
+                std::thread::spawn(move || sender.send_all((n / 3 * p..n / 3 * (p + 1)).map(entry)));
+            }
+            Ok(run.wait()?.0)
+        }
+    };
+    let contestants =
+        OURS.into_iter().zip(SIZES).map(|(who, slots)| Contestant::new(who, expected, ours(slots))).collect();
+    let work = Work { case: "pipeline", unit: Unit::ItemsPerSecond, size: n / 3 * 3, goes: 1 };
+    Ok(take_turns(setting, work, contestants)?.best("pipeline", &OURS, &[]))
+}
