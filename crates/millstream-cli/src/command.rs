@@ -10,6 +10,7 @@ pub(crate) mod pipe;
 mod plan;
 pub(crate) mod sleep;
 pub(crate) mod spaces;
+mod top;
 mod uppercase;
 pub(crate) mod verify;
 mod wc;
@@ -23,6 +24,7 @@ pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use sleep::Sleep;
 pub(crate) use spaces::Spaces;
+pub(crate) use top::Top;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Verify(Verify),
     Plan(PlanCommand),
     Graph(Graph),
+    Top(Top),
 }
 
 impl Command {
@@ -64,6 +67,7 @@ impl Command {
             Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),
+            Command::Top(top) => top.run(),
         }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Draw a program's pipeline, without running it
     Graph(Graph),
+    /// Show in the terminal what a program does that was started with `--page ADDR`
+    Top(Top),
 }
 
 #[derive(Debug, Args)]
@@ -251,6 +253,15 @@ pub(crate) struct Plan {
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) how: Planning,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Where its page is, as HOST:PORT
+    pub(crate) address: String,
+    /// Print what there is to be seen, and end: what happens anyway if the output is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 #[derive(Debug, Args)]

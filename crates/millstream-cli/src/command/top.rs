@@ -1,0 +1,133 @@
+//! `top`: a run of another process, in the terminal.
+
+mod canvas;
+mod draw;
+
+use super::Outcome;
+use crate::message::Complaints;
+use draw::View;
+use millstream_observe::{Frame, Graph, Layout};
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::Rect;
+use serde::Deserialize;
+use std::io::{self, IsTerminal, Write, stdout};
+use std::time::{Duration, Instant};
+
+/// Where a program was started with `--page`.
+#[derive(Debug)]
+pub(crate) struct Top {
+    pub(crate) address: String,
+    /// Prints what there is, and ends.
+    pub(crate) once: bool,
+}
+
+/// What a page tells of its run.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    run: u64,
+    graph: Graph,
+    layout: Layout,
+    frame: Option<Frame>,
+}
+
+/// How often it asks.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// How long it waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Columns where there is no terminal.
+const COLUMNS: u16 = 120;
+
+impl Top {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("top");
+        let page = Page::at(self.address);
+        match page.seen() {
+            Err(error) => {
+                complaints
+                    .complain(&format!("{}: {error}; it has to be where a program runs with --page", page.address));
+                Outcome::InputOrOutputFailed
+            }
+            Ok(seen) if self.once || !stdout().is_terminal() => ended(&complaints, print(seen.as_ref(), &page.address)),
+            Ok(seen) => {
+                let mut terminal = ratatui::init();
+                let shown = show(&mut terminal, &page, seen);
+                ratatui::restore();
+                ended(&complaints, shown)
+            }
+        }
+    }
+}
+
+fn ended(complaints: &Complaints, shown: io::Result<()>) -> Outcome {
+    match shown {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complaints.complain(&error.to_string());
+            Outcome::InputOrOutputFailed
+        }
+        _ => Outcome::Done,
+    }
+}
+
+/// Prints what there is, as high as it is.
+fn print(seen: Option<&Seen>, address: &str) -> io::Result<()> {
+    let view = View { address, seen, lost: false, offset: (0, 0) };
+    let mut buffer = Buffer::empty(Rect::new(0, 0, COLUMNS, view.height()));
+    view.draw(buffer.area, &mut buffer);
+    let mut out = stdout().lock();
+    for row in buffer.content.chunks(usize::from(COLUMNS)) {
+        let line: String = row.iter().map(|cell| cell.symbol()).collect();
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Shows what there is until somebody presses `q`.
+fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<Seen>) -> io::Result<()> {
+    let (mut lost, mut offset) = (false, (0_u16, 0_u16));
+    let mut next = Instant::now() + EVERY;
+    loop {
+        let view = View { address: &page.address, seen: seen.as_ref(), lost, offset };
+        terminal.draw(|frame| view.draw(frame.area(), frame.buffer_mut()))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            let Event::Key(key) = event::read()? else { continue };
+            match key.code {
+                KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                KeyCode::Left => offset.0 = offset.0.saturating_sub(8),
+                KeyCode::Right => offset.0 = offset.0.saturating_add(8),
+                KeyCode::Up => offset.1 = offset.1.saturating_sub(1),
+                KeyCode::Down => offset.1 = offset.1.saturating_add(1),
+                KeyCode::Home => offset = (0, 0),
+                _ => {}
+            }
+        } else {
+            next = Instant::now() + EVERY;
+            // The last that was seen stays when the process has ended.
+            match page.seen() {
+                Ok(now) => (seen, lost) = (now.or(seen), false),
+                Err(_) => lost = true,
+            }
+        }
+    }
+}
+
+/// Who is asked.
+struct Page {
+    address: String,
+    agent: ureq::Agent,
+}
+
+impl Page {
+    fn at(address: String) -> Self {
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build();
+        Page { address, agent: config.into() }
+    }
+
+    /// What is to be seen; nothing before there is a run.
+    fn seen(&self) -> Result<Option<Seen>, ureq::Error> {
+        self.agent.get(format!("http://{}/plan.json", self.address)).call()?.body_mut().read_json()
+    }
+}

@@ -1,0 +1,221 @@
+//! What `top` shows of a moment.
+
+use super::Seen;
+use super::canvas::{self, COLOUR};
+use millstream_observe::{Frame, Latency, StageFrame};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::style::{Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Row, Table, Widget, Wrap};
+
+/// A moment of a run.
+pub(super) struct View<'a> {
+    pub(super) address: &'a str,
+    pub(super) seen: Option<&'a Seen>,
+    /// Nobody answers any more.
+    pub(super) lost: bool,
+    /// How far the picture was moved: columns and rows.
+    pub(super) offset: (u16, u16),
+}
+
+/// Lines of the bottleneck's sentence.
+const SENTENCE: u16 = 3;
+
+impl View<'_> {
+    /// As high as all of it is.
+    pub(super) fn height(&self) -> u16 {
+        let Some(Seen { graph, layout, .. }) = self.seen else { return 2 };
+        let rows = u16::try_from(graph.nodes.len() + 1).unwrap_or(u16::MAX);
+        canvas::size(layout).1.saturating_add(rows).saturating_add(1 + SENTENCE + 1)
+    }
+
+    pub(super) fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let Some((seen, frame)) = self.seen.and_then(|seen| Some((seen, seen.frame.as_ref()?))) else {
+            let nothing = format!("{}: no run yet", self.address);
+            return Paragraph::new(nothing).render(area, buffer);
+        };
+        let (all, half) = (canvas::size(&seen.layout).1, area.height.saturating_sub(1 + SENTENCE) / 2);
+        let picture = if area.height >= self.height() { all } else { all.min(half.max(canvas::ROW)) };
+        let parts =
+            [Constraint::Length(1), Constraint::Length(SENTENCE), Constraint::Length(picture), Constraint::Fill(1)];
+        let [title, sentence, picture, table] = ratatui::layout::Layout::vertical(parts).areas(area);
+        self.title(seen, frame).render(title, buffer);
+        let found = frame.bottleneck.as_ref().map_or("nothing holds the run back yet", |found| &found.sentence);
+        Paragraph::new(found.bold()).wrap(Wrap { trim: true }).render(sentence, buffer);
+        canvas::draw(&seen.graph, &seen.layout, frame, self.offset, picture, buffer);
+        self.table(seen, frame).render(table, buffer);
+    }
+
+    fn title(&self, seen: &Seen, frame: &Frame) -> Line<'static> {
+        let state = match (self.lost, frame.running) {
+            (true, _) => "its process is gone",
+            (false, true) => "running",
+            (false, false) => "ended",
+        };
+        let latency = frame.latency.as_ref().map_or(String::new(), |latency| {
+            let Latency { p50, p99, max, .. } = latency;
+            format!("  source to sink p50 {} p99 {} max {}", seconds(*p50), seconds(*p99), seconds(*max))
+        });
+        Line::from(vec![
+            Span::from(format!("{}  run {}  {:.1} s  {state}", self.address, seen.run, frame.at)).bold(),
+            Span::from(latency),
+            Span::from("  q ends, arrows move the picture").dim(),
+        ])
+    }
+
+    fn table(&self, seen: &Seen, frame: &Frame) -> Table<'static> {
+        let stages = seen.graph.nodes.iter().zip(&frame.stages).skip(usize::from(self.offset.1));
+        let rows = stages.map(|(node, stage)| {
+            let latency = stage.latency.as_ref().map_or(String::new(), |latency| seconds(latency.p99));
+            let service = stage.service_ns.map_or(String::new(), |ns| seconds(ns * 1e-9));
+            Row::new(vec![
+                Line::from(node.name.clone()),
+                Line::from(node.described()),
+                bar(stage),
+                Line::from(format!("{:>3.0}%", stage.working * 100.0)),
+                Line::from(rate(stage.rate)).right_aligned(),
+                Line::from(service).right_aligned(),
+                Line::from(latency).right_aligned(),
+                Line::from(stage.moved.to_string()).right_aligned(),
+            ])
+        });
+        let head = ["stage", "", "working starved blocked", "", "numbers/s", "a number", "p99", "numbers"];
+        let widths = [
+            Constraint::Fill(2),
+            Constraint::Fill(1),
+            Constraint::Length(BAR as u16 + 3),
+            Constraint::Length(4),
+            Constraint::Length(10),
+            Constraint::Length(9),
+            Constraint::Length(9),
+            Constraint::Length(14),
+        ];
+        Table::new(rows.collect::<Vec<_>>(), widths).header(Row::new(head).style(Style::new().dim()))
+    }
+}
+
+const BAR: usize = 20;
+
+/// The shares of what a stage did, side by side.
+fn bar(stage: &StageFrame) -> Line<'static> {
+    let cells = |share: f64| ((share * BAR as f64).round() as usize).min(BAR);
+    let (working, blocked) = (cells(stage.working), cells(stage.blocked));
+    let starved = BAR.saturating_sub(working + blocked);
+    Line::from(vec![
+        Span::styled("█".repeat(working), COLOUR.0),
+        Span::styled("░".repeat(starved), COLOUR.1),
+        Span::styled("▓".repeat(blocked.min(BAR - working)), COLOUR.2),
+    ])
+}
+
+/// A rate in few characters.
+pub(super) fn rate(rate: f64) -> String {
+    match rate {
+        rate if rate >= 1e9 => format!("{:.2} G", rate / 1e9),
+        rate if rate >= 1e6 => format!("{:.2} M", rate / 1e6),
+        rate if rate >= 1e4 => format!("{:.1} k", rate / 1e3),
+        rate => format!("{rate:.0}"),
+    }
+}
+
+/// A time in few characters.
+fn seconds(time: f64) -> String {
+    match time {
+        time if time >= 1.0 => format!("{time:.2} s"),
+        time if time >= 1e-3 => format!("{:.1} ms", time * 1e3),
+        time if time >= 1e-6 => format!("{:.1} us", time * 1e6),
+        time => format!("{:.1} ns", time * 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_core::{Arrow, pipeline};
+    use millstream_observe::{Graph, RingFrame};
+
+    /// A fan-out: `one` works, `other` waits for room, the rest starves.
+    fn seen() -> Seen {
+        let p = pipeline::<u64>()
+            .fanout(|p| p.map(|x| x + 1).named("one"), |p| p.map(|x| x * 2).named("a stage with a long name"))
+            .map(|(x, y)| x ^ y)
+            .named("joined");
+        let graph = Graph::of(&p.plan());
+        let mut frame = Frame::default();
+        (frame.at, frame.running) = (1.5, true);
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let mut stage = StageFrame::default();
+            (stage.name, stage.moved, stage.rate) = (node.name.clone(), 1000 + index as u64, 12_345_678.0);
+            let shares = [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.25, 0.25, 0.5), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0)];
+            (stage.working, stage.starved, stage.blocked) = shares[index];
+            stage.service_ns = (index == 2).then_some(1234.5);
+            frame.stages.push(stage);
+        }
+        for index in 0..graph.wires.len() {
+            let mut ring = RingFrame::default();
+            (ring.capacity, ring.occupied) = (4096, if index == 0 { 2048 } else { 0 });
+            frame.rings.push(ring);
+        }
+        Seen { run: 1, layout: graph.layout(), graph, frame: Some(frame) }
+    }
+
+    fn lines(view: &View<'_>, width: u16, height: u16) -> Vec<String> {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        view.draw(buffer.area, &mut buffer);
+        let row = |row: &[ratatui::buffer::Cell]| row.iter().map(|cell| cell.symbol()).collect::<String>();
+        buffer.content.chunks(usize::from(width)).map(row).collect()
+    }
+
+    #[test]
+    fn all_of_it_is_drawn_where_there_is_room() {
+        let seen = seen();
+        let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (0, 0) };
+        let all = lines(&view, 130, view.height()).join("\n");
+        for part in [
+            "here:1  run 1  1.5 s  running",
+            "nothing holds the run back yet",
+            "│one            │",
+            "│…th a long name│",
+            "▕███···▏",
+            "▕······▏",
+            "12.35 M/s│",
+            "█████░░░░░▓▓▓▓▓▓▓▓▓▓",
+            "1.2 us",
+            "1004",
+        ] {
+            assert!(all.contains(part), "no {part:?} in\n{all}");
+        }
+        let row = |name: &str| all.lines().position(|line| line.contains(name)).unwrap();
+        assert!(row("│one") != row("│…"), "{all}");
+        assert_eq!(all.matches('▶').count(), 4, "an arrow at whoever reads:\n{all}");
+    }
+
+    #[test]
+    fn a_small_terminal_shows_a_part() {
+        let seen = seen();
+        let shown = |offset| {
+            let view = View { address: "here:1", seen: Some(&seen), lost: true, offset };
+            lines(&view, 60, 16).join("\n")
+        };
+        let left = shown((0, 0));
+        assert!(left.contains("its process is gone") && left.contains("source") && !left.contains("│sink"), "{left}");
+        assert!(shown((90, 0)).contains("│sink"), "{}", shown((90, 0)));
+        for (width, height) in [(1, 1), (3, 200), (200, 3), (10, 5)] {
+            let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (1000, 1000) };
+            lines(&view, width, height);
+        }
+    }
+
+    #[test]
+    fn before_a_run_there_is_nothing() {
+        let view = View { address: "here:1", seen: None, lost: false, offset: (0, 0) };
+        assert!(lines(&view, 30, 2)[0].starts_with("here:1: no run yet"));
+    }
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!([0.0, 9999.0, 12_345.0, 1.5e6, 2.5e9].map(rate), ["0", "9999", "12.3 k", "1.50 M", "2.50 G"]);
+        assert_eq!([2e-9, 1.5e-6, 2.5e-3, 3.0].map(seconds), ["2.0 ns", "1.5 us", "2.5 ms", "3.00 s"]);
+    }
+}
