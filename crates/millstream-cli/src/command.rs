@@ -10,6 +10,7 @@ pub(crate) mod pipe;
 mod plan;
 pub(crate) mod sleep;
 pub(crate) mod spaces;
+#[cfg(feature = "top")]
 mod top;
 mod uppercase;
 pub(crate) mod verify;
@@ -24,6 +25,7 @@ pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use sleep::Sleep;
 pub(crate) use spaces::Spaces;
+#[cfg(feature = "top")]
 pub(crate) use top::Top;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Verify(Verify),
     Plan(PlanCommand),
     Graph(Graph),
+    #[cfg(feature = "top")]
     Top(Top),
 }
 
@@ -67,6 +70,7 @@ impl Command {
             Command::Verify(verify) => verify.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),
+            #[cfg(feature = "top")]
             Command::Top(top) => top.run(),
         }
     }

@@ -4,8 +4,7 @@ mod evolve;
 
 use crate::command::pipe::{Filter, How};
 use crate::command::{
-    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Top, Uppercase,
-    Verify, Wc,
+    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
 };
 use crate::flags::{self, Deploy, Program, ShardBy, StatsFormat};
 use crate::input::Names;
@@ -121,7 +120,10 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             shards: flags.how.tuning.shards.unwrap_or(1),
             how: how_to_show(&flags.how.with_slots(slots_of(flags.program))),
         })),
-        flags::Command::Top(flags) => Ok(Command::Top(Top { address: flags.address, once: flags.once })),
+        #[cfg(feature = "top")]
+        flags::Command::Top(flags) => {
+            Ok(Command::Top(crate::command::Top { address: flags.address, once: flags.once }))
+        }
         flags::Command::Graph(flags) => Ok(Command::Graph(Graph {
             program: flags.program,
             shards: flags.how.tuning.shards.unwrap_or(1),

@@ -46,6 +46,7 @@ pub(crate) enum Command {
     /// Draw a program's pipeline, without running it
     Graph(Graph),
     /// Show in the terminal what a program does that was started with `--page ADDR`
+    #[cfg(feature = "top")]
     Top(Top),
 }
 
@@ -255,6 +256,7 @@ pub(crate) struct Plan {
     pub(crate) how: Planning,
 }
 
+#[cfg(feature = "top")]
 #[derive(Debug, Args)]
 pub(crate) struct Top {
     /// Where its page is, as HOST:PORT

@@ -20,6 +20,8 @@ mod sleep;
 mod spaces;
 mod stats;
 mod streams;
+#[cfg(all(feature = "page", feature = "top"))]
+mod top;
 mod uppercase;
 mod verify;
 mod wc;
