@@ -60,7 +60,7 @@ impl View<'_> {
         Line::from(vec![
             Span::from(format!("{}  run {}  {:.1} s  {state}", self.address, seen.run, frame.at)).bold(),
             Span::from(latency),
-            Span::from("  q ends, arrows move the picture").dim(),
+            Span::from("  q: quit, arrows: move").dim(),
         ])
     }
 
