@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 35] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -31,6 +31,7 @@ const NAMES: [&str; 34] = [
     "shard2-ordered",
     "chain7",
     "oversubscribed",
+    "observe",
     "wake",
     "sleep",
     "three-to-one",
@@ -49,8 +50,8 @@ const NAMES: [&str; 34] = [
 ];
 
 /// These take a build, or gigabytes of text, however few the items.
-const LARGE: [&str; 9] =
-    ["wc", "compile", "spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe", "rss"];
+const LARGE: [&str; 10] =
+    ["wc", "compile", "observe", "spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe", "rss"];
 
 #[test]
 fn standard_output_has_result_lines_only_and_json_says_the_same() {
