@@ -1,6 +1,6 @@
 //! Particle filters: what is hidden, from what is seen.
 //!
-//! A [`Particle`] says how a hidden state moves and how likely an observation is. [`Bootstrap`] makes an [`Evolve`] of it, and
+//! A [`Particle`] says how a hidden state moves and how likely an observation is. [`Bootstrap`] makes an [`Evolve`](crate::Evolve) of it, and
 //! [`Filter`] drives a population through the observations: every state has as many children as its weight was worth in the
 //! round before, by systematic resampling. That is the bootstrap filter of Gordon, Salmond and Smith (1993).
 

@@ -168,7 +168,8 @@ fn stops(setting: &Setting) -> Result<Results, Failure> {
     let within =
         |who, stops: &[f64]| Ratio::new("stop", who, stops.iter().map(|s| STOP.as_secs_f64() / s).collect(), Some(1.0));
     let ratios = vec![within("poll-200ms", &polls), within("run-200ms", &runs)];
-    let figure = |who, stops| Figure::new("stop", who, stops, Unit::Seconds);
+    let figure =
+        |who, stops: Vec<f64>| Figure::new("stop", who, stops.iter().map(|s| s * 1e9).collect(), Unit::Nanoseconds);
     Ok(Results { figures: vec![figure("ours-poll", polls), figure("ours", runs)], ratios, ..Results::default() })
 }
 
