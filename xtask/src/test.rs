@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result {
 }
 
 /// What a quick run leaves out: each of them takes ten seconds or more.
-const LONG: [&str; 8] = [
+const LONG: [&str; 9] = [
     "misuse_does_not_compile",
     "wrong_pipelines_do_not_compile",
     "no_item_allocates",
@@ -63,6 +63,7 @@ const LONG: [&str; 8] = [
     "every_program_is_the_same_everywhere",
     "idling_takes_no_processor_time",
     "the_rivals_put_headers_in_front_of_lines",
+    "standard_output_has_result_lines_only_and_json_says_the_same",
 ];
 
 /// Random cases a property, unless `PROPTEST_CASES` says otherwise.
