@@ -111,7 +111,10 @@ fn publish(producer: &mut impl Producer<[u64; 3]>, part: Range<u64>, batch: usiz
                 yield_now();
             }
         } else {
-            while producer.try_batch_publish(len as usize, |slots| slots.zip(next..).for_each(|(slot, x)| *slot = entry(x))).is_err() {
+            while producer
+                .try_batch_publish(len as usize, |slots| slots.zip(next..).for_each(|(slot, x)| *slot = entry(x)))
+                .is_err()
+            {
                 yield_now();
             }
         }
