@@ -1,6 +1,6 @@
 //! What was seen of a run in a short time, as plain data.
 
-use millstream_exec::Bottleneck;
+use millstream_exec::{Bottleneck, State};
 use serde::{Deserialize, Serialize};
 
 /// What was seen of a run since the frame before, and what it has counted up to then.
@@ -119,6 +119,20 @@ pub struct Latency {
     pub p999: f64,
     /// None took longer.
     pub max: f64,
+}
+
+impl StageFrame {
+    /// What it did most: working before blocked, and blocked before starved, where the shares are the same.
+    #[must_use]
+    pub fn mostly(&self) -> State {
+        if self.working >= self.starved && self.working >= self.blocked {
+            State::Working
+        } else if self.blocked >= self.starved {
+            State::Blocked
+        } else {
+            State::Starved
+        }
+    }
 }
 
 impl Frame {

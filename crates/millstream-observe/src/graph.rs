@@ -69,6 +69,17 @@ impl Node {
     }
 }
 
+impl Node {
+    /// As much of its name as fits into so many characters: its end, which tells it from its neighbours.
+    #[must_use]
+    pub fn shortened(&self, most: usize) -> String {
+        match self.name.chars().count() {
+            length if length > most => format!("…{}", self.name.chars().skip(length - most + 1).collect::<String>()),
+            _ => self.name.clone(),
+        }
+    }
+}
+
 impl Wire {
     /// What it is, in a few words.
     #[must_use]

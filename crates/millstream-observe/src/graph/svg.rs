@@ -2,6 +2,7 @@
 
 use super::{Graph, Layout, Spot, Wire};
 use crate::frame::{Frame, StageFrame};
+use millstream_exec::State;
 use std::fmt::{self, Write};
 
 /// A layer's width and a row's height, and a node's; in pixels.
@@ -81,7 +82,7 @@ impl Graph {
                 Escaped(&kind)
             )?;
             writeln!(svg, "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"8\"/>", NODE.0, NODE.1)?;
-            let (left, shown) = (x + 10.0, shortened(&node.name));
+            let (left, shown) = (x + 10.0, node.shortened(MOST));
             writeln!(svg, "<text x=\"{left:.0}\" y=\"{:.0}\">{}</text>", y + 20.0, Escaped(&shown))?;
             let under = seen.map_or(kind, |seen| format!("{} numbers", seen.moved));
             writeln!(svg, "<text class=\"kind\" x=\"{left:.0}\" y=\"{:.0}\">{}</text></g>", y + 40.0, Escaped(&under))?;
@@ -143,11 +144,11 @@ impl Graph {
 
 /// What a stage did most.
 fn state(seen: Option<&StageFrame>) -> &'static str {
-    match seen {
+    match seen.map(StageFrame::mostly) {
         None => "",
-        Some(seen) if seen.working >= seen.starved && seen.working >= seen.blocked => "working",
-        Some(seen) if seen.blocked >= seen.starved => "blocked",
-        Some(_) => "starved",
+        Some(State::Working) => "working",
+        Some(State::Blocked) => "blocked",
+        Some(State::Starved) => "starved",
     }
 }
 
@@ -156,14 +157,8 @@ fn corner(spot: Spot) -> (f64, f64) {
     (MARGIN + spot.layer as f64 * STEP.0, MARGIN + 16.0 + spot.row * STEP.1)
 }
 
-/// As much of a name as a node has room for: its end, which tells it from its neighbours.
-fn shortened(name: &str) -> String {
-    const MOST: usize = 20;
-    match name.chars().count() {
-        length if length > MOST => format!("…{}", name.chars().skip(length - MOST + 1).collect::<String>()),
-        _ => name.to_owned(),
-    }
-}
+/// Characters of a name that a node has room for.
+const MOST: usize = 20;
 
 /// Text between tags.
 struct Escaped<'a>(&'a str);

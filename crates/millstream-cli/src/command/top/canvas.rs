@@ -1,7 +1,8 @@
 //! A graph in characters.
 
 use super::draw::rate;
-use millstream_observe::{Frame, Graph, Layout, Spot, StageFrame};
+use millstream_exec::State;
+use millstream_observe::{Frame, Graph, Layout, Node, Spot, StageFrame};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
@@ -47,7 +48,7 @@ pub(super) fn draw(graph: &Graph, layout: &Layout, frame: &Frame, offset: (u16, 
         canvas.text(x + RING - 1, y, "▏", Style::new());
     }
     for (index, (node, stage)) in graph.nodes.iter().zip(&frame.stages).enumerate() {
-        canvas.node(corner(layout.spots[index]), &node.name, stage);
+        canvas.node(corner(layout.spots[index]), node, stage);
     }
 }
 
@@ -63,19 +64,14 @@ struct Canvas<'b> {
 }
 
 impl Canvas<'_> {
-    fn node(&mut self, (x, y): (i64, i64), name: &str, stage: &StageFrame) {
+    fn node(&mut self, (x, y): (i64, i64), node: &Node, stage: &StageFrame) {
         let inside = NODE.0 as usize - 2;
-        let style = match stage {
-            stage if stage.working >= stage.starved && stage.working >= stage.blocked => COLOUR.0,
-            stage if stage.blocked >= stage.starved => COLOUR.2,
-            _ => COLOUR.1,
+        let style = match stage.mostly() {
+            State::Working => COLOUR.0,
+            State::Starved => COLOUR.1,
+            State::Blocked => COLOUR.2,
         };
-        // The end of a name tells it from its neighbours.
-        let count = name.chars().count();
-        let shown: String = match count > inside {
-            true => ['…'].into_iter().chain(name.chars().skip(count - inside + 1)).collect(),
-            false => name.to_owned(),
-        };
+        let shown = node.shortened(inside);
         self.text(x, y, &format!("╭{}╮", "─".repeat(inside)), style);
         self.text(x, y + 1, &format!("│{shown:inside$}│"), style);
         self.text(x, y + 2, &format!("│{:>inside$}│", format!("{}/s", rate(stage.rate))), style);
