@@ -328,3 +328,6 @@ impl fmt::Display for Count {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,17 +1,19 @@
 //! Who is to blame, in runs of which it is known; and whether what is forecast comes true.
 //!
-//! What is slow sleeps, so it takes its time on any machine, and the ratios hold on a busy one.
+//! What is slow sleeps, at a pace that drowns what a busy machine adds.
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, Deploy, KeysExt, Own, Val, pipeline};
 use millstream_exec::{Bottleneck, Carried, Limit, Report, Rings, Run, source};
+use millstream_testkit::at_some_pace;
 use std::thread::sleep;
 use std::time::Duration;
 
 const NUMBERS: u64 = 120;
 
-fn nap(ms: u64) {
-    sleep(Duration::from_millis(ms));
+/// Sleeps so many milliseconds, at pace 1.
+fn nap(pace: u32, ms: u64) {
+    sleep(Duration::from_millis(ms) * pace);
 }
 
 fn run<P: Deploy<Rings, In = Val<u64>, Out: Carried + Own>>(p: &P, workers: usize) -> Report {
@@ -29,19 +31,19 @@ fn faster(before: &Report, after: &Report) -> f64 {
     before.elapsed.as_secs_f64() / after.elapsed.as_secs_f64()
 }
 
-fn slow_middle(shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
+fn slow_middle(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>()
         .map(|x| x + 1)
         .named("front")
         .shard(shards, |p| {
-            p.map_blocking(|x: &u64| {
-                nap(6);
+            p.map_blocking(move |x: &u64| {
+                nap(pace, 6);
                 *x
             })
             .named("slow")
         })
-        .map_blocking(|x: &u64| {
-            nap(2);
+        .map_blocking(move |x: &u64| {
+            nap(pace, 2);
             *x
         })
         .named("next")
@@ -49,99 +51,112 @@ fn slow_middle(shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64
 
 #[test]
 fn a_slow_stage_in_the_middle_and_what_a_shard_more_brings() {
-    let one = run(&slow_middle(1), 1);
-    let blamed = found(&one);
-    assert_eq!((&*blamed.stage, blamed.limit), ("slow", Limit::Tasklets));
-    assert!(blamed.utilisation > 0.9 && blamed.service_ns.unwrap() >= 6e6, "{blamed:?}");
-    let gain = &blamed.gains[0];
-    assert_eq!((gain.workers, gain.shards, &*gain.next), (0, 1, "slow"));
-    let truth = faster(&one, &run(&slow_middle(2), 1));
-    assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
+    at_some_pace(|pace| {
+        let one = run(&slow_middle(pace, 1), 1);
+        let blamed = found(&one);
+        assert_eq!((&*blamed.stage, blamed.limit), ("slow", Limit::Tasklets));
+        assert!(blamed.utilisation > 0.9 && blamed.service_ns.unwrap() >= 6e6, "{blamed:?}");
+        let gain = &blamed.gains[0];
+        assert_eq!((gain.workers, gain.shards, &*gain.next), (0, 1, "slow"));
+        let truth = faster(&one, &run(&slow_middle(pace, 2), 1));
+        assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
 
-    // With four shards the next stage is as slow: a fifth gains nothing.
-    let four = found(&run(&slow_middle(4), 1));
-    assert_eq!(&*four.stage, "next");
-    let three = found(&run(&slow_middle(2), 1));
-    assert_eq!((&*three.stage, three.gains[0].shards), ("slow", 1));
+        // With four shards the next stage is as slow: a fifth gains nothing.
+        let four = found(&run(&slow_middle(pace, 4), 1));
+        assert_eq!(&*four.stage, "next");
+        let three = found(&run(&slow_middle(pace, 2), 1));
+        assert_eq!((&*three.stage, three.gains[0].shards), ("slow", 1));
+    });
 }
 
 #[test]
 fn a_slow_sink() {
-    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
-    let report = p.run(&Rings::new().workers(1), source::ready(0..NUMBERS), |_, _| nap(3)).unwrap();
-    let blamed = found(&report);
-    assert_eq!((&*blamed.stage, blamed.limit), ("sink", Limit::Tasklets));
-    assert!(blamed.gains.is_empty() && blamed.sentence.contains("an end of the pipeline"), "{}", blamed.sentence);
+    at_some_pace(|pace| {
+        let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
+        let report = p.run(&Rings::new().workers(1), source::ready(0..NUMBERS), move |_, _| nap(pace, 3)).unwrap();
+        let blamed = found(&report);
+        assert_eq!((&*blamed.stage, blamed.limit), ("sink", Limit::Tasklets));
+        assert!(blamed.gains.is_empty() && blamed.sentence.contains("an end of the pipeline"), "{}", blamed.sentence);
+    });
 }
 
 #[test]
 fn a_slow_source() {
-    let p = pipeline::<u64>().map(|x| x + 1).map_blocking(|x: &u64| {
-        nap(1);
-        *x
+    at_some_pace(|pace| {
+        let p = pipeline::<u64>().map(|x| x + 1).map_blocking(move |x: &u64| {
+            nap(pace, 1);
+            *x
+        });
+        let slow = (0..NUMBERS).inspect(move |_| nap(pace, 6));
+        let report = p.run(&Rings::new().workers(1), slow, |_, _| ()).unwrap();
+        let blamed = found(&report);
+        assert_eq!((&*blamed.stage, blamed.limit), ("source", Limit::Source));
+        assert!(blamed.gains.is_empty());
     });
-    let slow = (0..NUMBERS).inspect(|_| nap(6));
-    let report = p.run(&Rings::new().workers(1), slow, |_, _| ()).unwrap();
-    let blamed = found(&report);
-    assert_eq!((&*blamed.stage, blamed.limit), ("source", Limit::Source));
-    assert!(blamed.gains.is_empty());
 }
 
 #[test]
 fn a_source_that_a_worker_runs() {
-    let p = pipeline::<u64>().map(|x| x + 1);
-    let slow = (0..NUMBERS).inspect(|_| nap(3));
-    let report = p.run(&Rings::new().workers(1), source::ready(slow), |_, _| ()).unwrap();
-    assert_eq!(&*found(&report).stage, "source");
+    at_some_pace(|pace| {
+        let p = pipeline::<u64>().map(|x| x + 1);
+        let slow = (0..NUMBERS).inspect(move |_| nap(pace, 3));
+        let report = p.run(&Rings::new().workers(1), source::ready(slow), |_, _| ()).unwrap();
+        assert_eq!(&*found(&report).stage, "source");
+    });
 }
 
 #[test]
 fn a_key_that_comes_too_often_and_one_that_does_not() {
-    let keyed = |key: fn(&u64) -> u64| {
-        pipeline::<u64>().shard_by(key, 4, |p| {
-            p.scan(0, |sum: &mut u64, x: &u64| {
-                nap(2);
-                *sum += x;
-                *sum
+    at_some_pace(|pace| {
+        let keyed = |key: fn(&u64) -> u64| {
+            pipeline::<u64>().shard_by(key, 4, |p| {
+                p.scan(0, move |sum: &mut u64, x: &u64| {
+                    nap(pace, 2);
+                    *sum += x;
+                    *sum
+                })
+                .named("sums")
             })
-            .named("sums")
-        })
-    };
-    // Of these keys one has nine numbers in ten.
-    let skewed = found(&run(&keyed(|x| if x % 10 == 0 { *x } else { 0 }), 4));
-    assert_eq!((&*skewed.stage, skewed.limit), ("sums", Limit::Skew));
-    assert!(skewed.gains.is_empty() && skewed.sentence.contains("unevenly"), "{}", skewed.sentence);
-    // The lanes of forty keys are never quite even, but none has half of the numbers.
-    let even = found(&run(&keyed(|x| x % 40), 4));
-    assert_eq!(&*even.stage, "sums");
+        };
+        // Of these keys one has nine numbers in ten.
+        let skewed = found(&run(&keyed(|x| if x % 10 == 0 { *x } else { 0 }), 4));
+        assert_eq!((&*skewed.stage, skewed.limit), ("sums", Limit::Skew));
+        assert!(skewed.gains.is_empty() && skewed.sentence.contains("unevenly"), "{}", skewed.sentence);
+        // The lanes of forty keys are never quite even, but none has half of the numbers.
+        let even = found(&run(&keyed(|x| x % 40), 4));
+        assert_eq!(&*even.stage, "sums");
+    });
 }
 
 #[test]
 fn one_worker_for_two_stages_and_what_a_second_one_brings() {
-    let p = pipeline::<u64>()
-        .map(|x| {
-            nap(2);
-            *x
-        })
-        .named("first")
-        .map(|x| {
-            nap(3);
-            *x
-        })
-        .named("second");
-    let one = run(&p, 1);
-    let blamed = found(&one);
-    assert_eq!((&*blamed.stage, blamed.limit), ("second", Limit::Workers));
-    if one.cores.usable == 1 {
-        assert!(blamed.gains.is_empty(), "no core is left");
-        return;
-    }
-    let gain = &blamed.gains[0];
-    assert_eq!((gain.workers, gain.shards, &*gain.next), (1, 0, "second"));
-    // A batch of 2048 would go through one stage after the other.
-    let two = |workers| p.run(&Rings::new().workers(workers).batch(4), source::ready(0..NUMBERS), |_, _| ()).unwrap();
-    let truth = faster(&two(1), &two(2));
-    assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
+    at_some_pace(|pace| {
+        let p = pipeline::<u64>()
+            .map(move |x| {
+                nap(pace, 2);
+                *x
+            })
+            .named("first")
+            .map(move |x| {
+                nap(pace, 3);
+                *x
+            })
+            .named("second");
+        let one = run(&p, 1);
+        let blamed = found(&one);
+        assert_eq!((&*blamed.stage, blamed.limit), ("second", Limit::Workers));
+        if one.cores.usable == 1 {
+            assert!(blamed.gains.is_empty(), "no core is left");
+            return;
+        }
+        let gain = &blamed.gains[0];
+        assert_eq!((gain.workers, gain.shards, &*gain.next), (1, 0, "second"));
+        // A batch of 2048 would go through one stage after the other.
+        let two =
+            |workers| p.run(&Rings::new().workers(workers).batch(4), source::ready(0..NUMBERS), |_, _| ()).unwrap();
+        let truth = faster(&two(1), &two(2));
+        assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
+    });
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What is seen of runs of which it is known what they do.
 //!
-//! What is slow sleeps, and keeps a clock of its own: what is seen is compared with that, and not with what it should be.
+//! What is slow sleeps, at a pace that drowns what a busy machine adds, and keeps a clock of its own: what is seen is
+//! compared with that, and not with what it should be.
 
 use millstream_core::{Arrow, Deploy, Val, pipeline};
 use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Frame, Options, Watch};
+use millstream_testkit::at_some_pace;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -55,72 +57,83 @@ fn near(is: f64, should: f64, share: f64) -> bool {
 fn the_five_measures_of_a_stage_that_is_known() {
     const NUMBERS: u64 = 200;
     let _alone = alone();
-    let clock = Clock::default();
-    let p = slow(&clock, Duration::from_millis(3));
-    let run = p.start(&Rings::new().ring(8).batch(4).workers(1), source::ready(0..NUMBERS), (), |(), _, _| ()).unwrap();
-    let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
-    let (_, report) = run.wait().unwrap();
-    let frames = watch.frames();
-    let last = watch.finish();
-    assert!(
-        frames.len() > 5 && frames.windows(2).all(|two| two[0].number + 1 == two[1].number && two[0].at < two[1].at)
-    );
-    frames.iter().for_each(|frame| assert_sums(frame));
-    // What is counted agrees with the report, END counted.
-    assert!(!last.running);
-    let moved: Vec<_> = last.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect();
-    assert_eq!(moved, report.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect::<Vec<_>>());
-    assert!(last.rings.iter().all(|ring| ring.produced == NUMBERS + 1 && ring.consumed == [NUMBERS + 1]));
+    at_some_pace(|pace| {
+        let clock = Clock::default();
+        let p = slow(&clock, Duration::from_millis(3) * pace);
+        let run =
+            p.start(&Rings::new().ring(8).batch(4).workers(1), source::ready(0..NUMBERS), (), |(), _, _| ()).unwrap();
+        let watch =
+            Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50) * pace)).unwrap();
+        let (_, report) = run.wait().unwrap();
+        let frames = watch.frames();
+        let last = watch.finish();
+        assert!(
+            frames.len() > 5
+                && frames.windows(2).all(|two| two[0].number + 1 == two[1].number && two[0].at < two[1].at)
+        );
+        frames.iter().for_each(|frame| assert_sums(frame));
+        // What is counted agrees with the report, END counted.
+        assert!(!last.running);
+        let moved: Vec<_> = last.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect();
+        assert_eq!(moved, report.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect::<Vec<_>>());
+        assert!(last.rings.iter().all(|ring| ring.produced == NUMBERS + 1 && ring.consumed == [NUMBERS + 1]));
 
-    let took = clock.load(Ordering::Relaxed) as f64 / 1e9;
-    let running = &frames[1..frames.len() - 1];
-    let mean = |of: &dyn Fn(&Frame) -> f64| running.iter().map(|frame| of(frame)).sum::<f64>() / running.len() as f64;
-    let stage = |name: &'static str| move |frame: &Frame| frame.stage(name).unwrap().clone();
-    // Service time: what the stage itself has measured, END's step beside.
-    let service = report.stages.iter().find(|stage| stage.name == "slow").unwrap().ns_per_number.unwrap() / 1e9;
-    assert!(near(service, took / NUMBERS as f64, 0.05), "{service} and {}", took / NUMBERS as f64);
-    // Utilisation: always at work.
-    assert!(mean(&|frame| stage("slow")(frame).working) > 0.8);
-    let utilisation = mean(&|frame| stage("slow")(frame).utilisation.unwrap());
-    assert!(near(utilisation, 1.0, 0.2), "{utilisation}");
-    // Saturation: the rings in front are full, those behind empty, and so it is blamed.
-    let occupancy = |ring: usize| mean(&move |frame| frame.rings[ring].occupancy);
-    assert!(occupancy(0) > 0.8 && occupancy(1) > 0.8, "{} {}", occupancy(0), occupancy(1));
-    assert!(occupancy(2) < 0.2 && occupancy(3) < 0.2);
-    let waits = [mean(&|frame| stage("front")(frame).blocked), mean(&|frame| stage("behind")(frame).starved)];
-    assert!(waits.iter().all(|share| *share > 0.75), "{waits:?}, {:#?}", running[1]);
-    assert!(running.iter().all(|frame| frame.bottleneck.as_ref().unwrap().stage == "slow"));
-    // Throughput: as many as it can do.
-    let rate = mean(&|frame| stage("slow")(frame).rate);
-    assert!(near(rate, NUMBERS as f64 / took, 0.2), "{rate}");
-    // Latency: by Little's law what is in the queue is the rate times how long each waits.
-    let latency = last.stage("slow").unwrap().latency.clone().expect("numbers were noted");
-    let queued = occupancy(1) * 8.0;
-    assert!(near(rate * latency.mean, queued, 0.3), "{rate} times {latency:?} is not {queued}");
-    assert!(latency.p50 <= latency.p99 && latency.p99 <= latency.max && latency.max < 1.0, "{latency:?}");
-    let whole = last.latency.clone().unwrap();
-    assert!(whole.mean >= latency.mean && whole.count > 10, "{whole:?}");
+        let took = clock.load(Ordering::Relaxed) as f64 / 1e9;
+        let running = &frames[1..frames.len() - 1];
+        let mean =
+            |of: &dyn Fn(&Frame) -> f64| running.iter().map(|frame| of(frame)).sum::<f64>() / running.len() as f64;
+        let stage = |name: &'static str| move |frame: &Frame| frame.stage(name).unwrap().clone();
+        // Service time: what the stage itself has measured, END's step beside.
+        let service = report.stages.iter().find(|stage| stage.name == "slow").unwrap().ns_per_number.unwrap() / 1e9;
+        assert!(near(service, took / NUMBERS as f64, 0.05), "{service} and {}", took / NUMBERS as f64);
+        // Utilisation: always at work.
+        assert!(mean(&|frame| stage("slow")(frame).working) > 0.8);
+        let utilisation = mean(&|frame| stage("slow")(frame).utilisation.unwrap());
+        assert!(near(utilisation, 1.0, 0.2), "{utilisation}");
+        // Saturation: the rings in front are full, those behind empty, and so it is blamed.
+        let occupancy = |ring: usize| mean(&move |frame| frame.rings[ring].occupancy);
+        assert!(occupancy(0) > 0.8 && occupancy(1) > 0.8, "{} {}", occupancy(0), occupancy(1));
+        assert!(occupancy(2) < 0.2 && occupancy(3) < 0.2);
+        let waits = [mean(&|frame| stage("front")(frame).blocked), mean(&|frame| stage("behind")(frame).starved)];
+        assert!(waits.iter().all(|share| *share > 0.75), "{waits:?}, {:#?}", running[1]);
+        assert!(running.iter().all(|frame| frame.bottleneck.as_ref().unwrap().stage == "slow"));
+        // Throughput: as many as it can do.
+        let rate = mean(&|frame| stage("slow")(frame).rate);
+        assert!(near(rate, NUMBERS as f64 / took, 0.2), "{rate}");
+        // Latency: by Little's law what is in the queue is the rate times how long each waits.
+        let latency = last.stage("slow").unwrap().latency.clone().expect("numbers were noted");
+        let queued = occupancy(1) * 8.0;
+        assert!(near(rate * latency.mean, queued, 0.3), "{rate} times {latency:?} is not {queued}");
+        assert!(
+            latency.p50 <= latency.p99 && latency.p99 <= latency.max && latency.max < f64::from(pace),
+            "{latency:?}"
+        );
+        let whole = last.latency.clone().unwrap();
+        assert!(whole.mean >= latency.mean && whole.count > 10, "{whole:?}");
+    });
 }
 
 #[test]
 fn the_service_time_of_workers_stages_is_what_they_have_measured() {
     let _alone = alone();
-    let (short, long) = (Clock::default(), Clock::default());
-    let (of_short, of_long) = (short.clone(), long.clone());
-    let p = pipeline::<u64>()
-        .map(move |x| {
-            take(&of_short, Duration::from_micros(10));
-            *x
-        })
-        .map(move |x| {
-            take(&of_long, Duration::from_millis(1));
-            *x
-        });
-    let report = p.run(&Rings::new().ring(64).batch(16).workers(1), source::ready(0..300), |_, _| ()).unwrap();
-    for (stage, clock) in report.stages[1..].iter().zip([short, long]) {
-        let own = clock.load(Ordering::Relaxed) as f64 / 300.0;
-        assert!(near(stage.ns_per_number.unwrap(), own, 0.05), "{stage:?}, by its own clock {own}");
-    }
+    at_some_pace(|pace| {
+        let (short, long) = (Clock::default(), Clock::default());
+        let (of_short, of_long) = (short.clone(), long.clone());
+        let p = pipeline::<u64>()
+            .map(move |x| {
+                take(&of_short, Duration::from_micros(10) * pace);
+                *x
+            })
+            .map(move |x| {
+                take(&of_long, Duration::from_millis(1) * pace);
+                *x
+            });
+        let report = p.run(&Rings::new().ring(64).batch(16).workers(1), source::ready(0..300), |_, _| ()).unwrap();
+        for (stage, clock) in report.stages[1..].iter().zip([short, long]) {
+            let own = clock.load(Ordering::Relaxed) as f64 / 300.0;
+            assert!(near(stage.ns_per_number.unwrap(), own, 0.05), "{stage:?}, by its own clock {own}");
+        }
+    });
 }
 
 #[test]
@@ -167,18 +180,21 @@ fn whoever_waits_for_a_frame_hears_of_the_end() {
 #[test]
 fn a_source_that_is_slow_is_blamed_and_one_that_has_ended_is_starved() {
     let _alone = alone();
-    let (sender, run) = pipeline::<u64>().map(|x| x + 1).start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
-    let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
-    for x in 0..40 {
-        sender.send(x).unwrap();
-        sleep(Duration::from_millis(5));
-    }
-    let frame = watch.frame().unwrap();
-    assert!(frame.stages[0].working > 0.8, "{frame:?}");
-    assert_eq!(frame.bottleneck.as_ref().unwrap().stage, "source");
-    drop(sender);
-    run.wait().unwrap();
-    assert_eq!(watch.finish().stages[0].moved, 41);
+    at_some_pace(|pace| {
+        let (sender, run) = pipeline::<u64>().map(|x| x + 1).start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+        let watch =
+            Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50) * pace)).unwrap();
+        for x in 0..40 {
+            sender.send(x).unwrap();
+            sleep(Duration::from_millis(5) * pace);
+        }
+        let frame = watch.frame().unwrap();
+        assert!(frame.stages[0].working > 0.8, "{frame:?}");
+        assert_eq!(frame.bottleneck.as_ref().unwrap().stage, "source");
+        drop(sender);
+        run.wait().unwrap();
+        assert_eq!(watch.finish().stages[0].moved, 41);
+    });
 }
 
 #[test]

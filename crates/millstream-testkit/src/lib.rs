@@ -38,6 +38,7 @@
 mod check;
 mod deployment;
 mod determinacy;
+mod pace;
 pub mod random;
 mod watchdog;
 mod way;
@@ -45,5 +46,6 @@ mod way;
 pub use check::{Checkable, CheckableEverywhere, Difference, check};
 pub use deployment::{Deployment, Feeding, deployments};
 pub use determinacy::{Determinacy, assert_deterministic, assert_deterministic_everywhere};
+pub use pace::at_some_pace;
 pub use proptest;
 pub use watchdog::{Hung, within};
