@@ -47,7 +47,7 @@ pub use millstream_core as core;
 pub use millstream_core::text;
 pub use millstream_exec as exec;
 pub use millstream_io as io;
-/// With the feature `observe`.
+/// With the feature `observe`; the page with the feature `page`.
 #[cfg(feature = "observe")]
 pub use millstream_observe as observe;
 pub use millstream_ring as ring;

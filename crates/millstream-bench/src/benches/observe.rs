@@ -1,7 +1,10 @@
 //! What it costs to watch a run: two maps of numbers on one worker, with somebody who looks every millisecond and without.
 //!
 //! Time is too noisy for one part in a hundred, so instructions are counted: those of the worker, by callgrind, of
-//! `millstream copying` with `--observe` and without. Times are paired beside, and how far apart the looks are.
+//! `millstream copying` with `--observe` and without. Times are paired beside, and how far apart the looks are; and how long a
+//! browser takes for the page of 3,000 stages.
+
+mod page;
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -23,7 +26,7 @@ const SPACING: f64 = 1e-3;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let instructions = instructions(setting)?;
-    Ok(Results::joined([instructions, times(setting)?]))
+    Ok(Results::joined([instructions, times(setting)?, page::run(setting)?]))
 }
 
 /// The worker's instructions.

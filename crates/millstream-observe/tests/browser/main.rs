@@ -2,14 +2,16 @@
 #![cfg(feature = "page")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
+mod large;
+mod prometheus;
+
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Handle, Rings, Run, Sender};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -99,70 +101,6 @@ fn the_page_shows_the_numbers_of_a_run_that_goes_on() {
         pictures.push(screenshot(&format!("{all}.png")));
     }
     assert!(pictures[0] != pictures[1] && pictures[0].starts_with(b"\x89PNG"));
-    drop(sender);
-    run.wait().unwrap();
-}
-
-/// Ends a program that a test has started.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A real Prometheus that reads the metrics of this page, and where it listens.
-fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = dir.join("prometheus.yml");
-    let text = format!(
-        "global:\n  scrape_interval: 200ms\nscrape_configs:\n- job_name: millstream\n  static_configs:\n  - targets: ['{}']\n",
-        page.address()
-    );
-    std::fs::write(&config, text).unwrap();
-    let child = Command::new("prometheus")
-        .arg(format!("--config.file={}", config.display()))
-        .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
-        .arg(format!("--web.listen-address={port}"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    (Started(child), port)
-}
-
-#[test]
-fn a_real_prometheus_reads_the_metrics() {
-    if !is_here("prometheus", "a_real_prometheus_reads_the_metrics") {
-        return;
-    }
-    let (sender, run, page) = shown();
-    send(&sender, &page, 1000, 1000);
-    let dir = tempfile::tempdir().unwrap();
-    let (_prometheus, address) = prometheus(&page, dir.path());
-    let asked = |query: &str| -> Option<Value> {
-        TcpStream::connect(address).ok()?;
-        let answer: Value = serde_json::from_str(&got(address, &format!("/api/v1/query?query={query}"))).ok()?;
-        Some(answer["data"]["result"].clone())
-    };
-    let wanted = "millstream_stage_numbers_total%7Bstage=%22more%22%7D";
-    let begun = Instant::now();
-    while asked(wanted).is_none_or(|result| result[0]["value"][1] != "1000") {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never read: {:?}", asked(wanted));
-        sleep(Duration::from_millis(100));
-    }
-    for (query, value) in [
-        ("millstream_ring_consumed_total%7Breader=%22sink%22,ring=%221%22%7D", "1000"),
-        ("millstream_running", "1"),
-        ("sum(millstream_stage_state_ratio%7Bstage=%22even%22%7D)", "1"),
-        ("count(millstream_ring_occupancy_ratio)", "3"),
-        ("count(millstream_latency_seconds)", "5"),
-    ] {
-        let result = asked(query).unwrap();
-        assert_eq!(result[0]["value"][1], value, "{query}: {result}");
-    }
     drop(sender);
     run.wait().unwrap();
 }

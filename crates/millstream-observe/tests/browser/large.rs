@@ -1,0 +1,52 @@
+//! A graph of thousands of stages.
+
+use super::{chromium, is_here};
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::{BoxExt, BoxPipeline, Rings, Run};
+use millstream_observe::{Page, Watch};
+use std::sync::Arc;
+
+const STAGES: usize = 3000;
+
+/// Half of the stages behind the other half, and so on: what is nested as deep as it is long needs a deep stack.
+fn chain(stages: usize) -> BoxPipeline<Val<u64>, Val<u64>> {
+    match stages {
+        1 => pipeline::<u64>().map(|x| x + 1).boxed(),
+        _ => chain(stages / 2).then(chain(stages - stages / 2)).boxed(),
+    }
+}
+
+/// What an attribute of the page's elements says, wherever it stands.
+fn said<'a>(dom: &'a str, attribute: &str) -> Vec<&'a str> {
+    let begin = format!(" {attribute}=\"");
+    dom.split(&begin).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn thousands_of_stages_collapse_and_all_are_there() {
+    if !is_here("chromium", "thousands_of_stages_collapse_and_all_are_there") {
+        return;
+    }
+    let (sender, run) =
+        chain(STAGES).start_fed(&Rings::new().workers(1).ring(8), (), |(), _, _| ()).expect("it is valid");
+    let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(watch.clone());
+    (0..100).for_each(|x| sender.send(x).unwrap());
+    let mut frame = watch.next(None).unwrap();
+    while frame.stages.iter().any(|stage| stage.moved < 100) {
+        frame = watch.next(Some(frame.number)).expect("the run goes on");
+    }
+    let dom = String::from_utf8(chromium(&["--dump-dom"], page.address())).unwrap();
+    let boxes: Vec<usize> = said(&dom, "data-stages").iter().map(|count| count.parse().unwrap()).collect();
+    assert_eq!(boxes.iter().sum::<usize>(), STAGES + 2, "the source, the stages, the sink: {boxes:?}");
+    assert!((10..=400).contains(&boxes.len()), "{} boxes", boxes.len());
+    let moved = said(&dom, "data-moved");
+    assert_eq!((moved.len(), moved.iter().all(|moved| *moved == "100")), (boxes.len(), true), "{moved:?}");
+    // How long it took the bench tells; here only that the page was painted before anybody gave up.
+    let rendered: f64 = said(&dom, "data-rendered")[0].parse().unwrap();
+    assert!(rendered > 0.0 && rendered < 60_000.0, "{rendered} ms");
+    println!("{STAGES} stages were rendered after {rendered} ms");
+    drop(sender);
+    run.wait().unwrap();
+}
