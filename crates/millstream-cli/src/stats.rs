@@ -69,5 +69,6 @@ fn stage(stage: &StageReport) -> Value {
         "blocking": stage.blocking,
         "failures": stage.failures,
         "retries": stage.retries,
+        "parked": stage.parked,
     })
 }

@@ -6,7 +6,9 @@ use crate::reactor::Reactor;
 use crate::stage::EndSlot;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
+use crate::watched::Calls;
 use crate::wiring::{Home, Wiring};
+use millstream_core::failure::Finished;
 use millstream_core::pipe::{MapAsync, Settle};
 use millstream_core::{Density, Val};
 use millstream_ring::{Producer, Reader, Wire, ring};
@@ -40,12 +42,21 @@ where
         batch: wiring.batch,
         map,
         reactor: wiring.reactor(),
+        calls: wiring.counts_calls(),
         marks: 0,
         end: None,
         at_end: None,
     };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
+}
+
+/// What a result, or a panic, makes of the slot; errors are counted.
+pub(crate) fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &Calls) -> Option<P::Value> {
+    if result.as_ref().is_ok_and(P::is_error) {
+        calls.failed();
+    }
+    policy.settle(result)
 }
 
 /// An input is released when its future is made, since that keeps nothing of it. Numbers from the output's next to the
@@ -60,6 +71,7 @@ struct AsyncStage<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> {
     batch: usize,
     map: MapAsync<A, F, Fut, P>,
     reactor: Arc<Reactor>,
+    calls: Arc<Calls>,
     marks: u64,
     /// END's number, once its future, if it has one, is started.
     end: Option<u64>,
@@ -102,11 +114,11 @@ where
         }
         let max = max.min(usize::try_from(started - next).unwrap_or(usize::MAX));
         let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
-        let (flights, policy) = (&mut self.flights, &self.map.policy);
+        let (flights, policy, calls) = (&mut self.flights, &self.map.policy, &self.calls);
         let published = claim.fill_while(|| {
             let landed = flights.land(next)?;
             next += 1;
-            Some(Out::<A, Fut, P>::pack(landed.and_then(|result| policy.settle(result))))
+            Some(Out::<A, Fut, P>::pack(landed.and_then(|result| settled(policy, result, calls))))
         });
         claim.publish();
         published
@@ -140,7 +152,7 @@ where
         }
         let Some(landed) = self.flights.land(end) else { return Progress::NONE };
         self.at_end = Some(end);
-        let value = landed.and_then(|result| self.map.policy.settle(result));
+        let value = landed.and_then(|result| settled(&self.map.policy, result, &self.calls));
         self.at_end = None;
         match self.output.try_end(slot.then(|| Out::<A, Fut, P>::pack(value))) {
             Ok(()) => Progress::ENDED,

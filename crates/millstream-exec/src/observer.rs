@@ -145,11 +145,13 @@ pub struct TaskletCounters {
     pub longest_ns: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was observed.
     pub batches: [u64; BATCHES],
-    /// How many calls of its function gave an error; of the whole stage, by whichever of its tasklets. Of `try_map` and its
-    /// sisters that do not give futures.
+    /// How many calls of its function, or the futures it gave, came to an error; of the whole stage, by whichever of its
+    /// tasklets. Of `try_map` and its sisters; those that send failures aside count panics as well.
     pub failures: u64,
     /// How many of them were tried again.
     pub retries: u64,
+    /// How many values were not tried, and put aside, because one of their key had failed: by `try_map_or_park`.
+    pub parked: u64,
     /// What it could do.
     pub state: State,
     /// Whether it has come to its end.
@@ -191,6 +193,8 @@ pub struct TaskletInfo<'a> {
     pub name: &'a str,
     /// Its stage in the plan; none if it is the source, a sink, or stands aside.
     pub stage: Option<usize>,
+    /// Whether it takes what leaves the pipeline's way: a dead-letter sink, or the end of a `tee`.
+    pub aside: bool,
     /// The end of the pipeline that it is, if it is one. What drops the values of a source with a thread of its own is not.
     pub end: Option<End>,
     /// Whether it has a thread of its own.
@@ -238,7 +242,8 @@ impl Observer {
                 Role::Sink => (None, Some(End::Sink)),
                 Role::Aside => (None, None),
             };
-            TaskletInfo { name: &seat.name, stage, end, own_thread: seat.home == Home::Thread }
+            let (aside, own_thread) = (seat.watched.role == Role::Aside, seat.home == Home::Thread);
+            TaskletInfo { name: &seat.name, stage, aside, end, own_thread }
         })
     }
 
@@ -380,6 +385,7 @@ fn tasklet(seat: &Seat) -> TaskletCounters {
         batches: seat.watched.batches(),
         failures: calls.map_or(0, |calls| calls.failures()),
         retries: calls.map_or(0, |calls| calls.retries()),
+        parked: calls.map_or(0, |calls| calls.parked()),
         state: if done { State::Starved } else { seat.watched.gauges.state() },
         done,
     }

@@ -311,6 +311,7 @@ impl Pool {
                 keys: seat.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
                 failures: seat.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
                 retries: seat.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
+                parked: seat.watched.calls.as_ref().map_or(0, |calls| calls.parked()),
                 batches: seat.watched.batches(),
             }
         };

@@ -99,6 +99,8 @@ pub struct StageReport {
     pub failures: u64,
     /// How many of them were tried again.
     pub retries: u64,
+    /// How many values were put aside because one of their key had failed.
+    pub parked: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was [observed](crate::Handle::observe).
     pub batches: [u64; BATCHES],
 }
@@ -126,6 +128,7 @@ impl StageReport {
             keys: None,
             failures: 0,
             retries: 0,
+            parked: 0,
             batches: [0; BATCHES],
         };
         match stages.first_mut() {

@@ -27,6 +27,7 @@ pub(crate) enum Role {
 pub(crate) struct Calls {
     failures: AtomicU64,
     retries: AtomicU64,
+    parked: AtomicU64,
 }
 
 impl Calls {
@@ -47,12 +48,22 @@ impl Calls {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a value that is put aside because of one that failed before.
+    #[cold]
+    pub(crate) fn parked_one(&self) {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
     pub(crate) fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn parked(&self) -> u64 {
+        self.parked.load(Ordering::Relaxed)
     }
 }
 

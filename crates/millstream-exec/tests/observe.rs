@@ -260,3 +260,19 @@ fn failures_and_retries_are_counted_where_they_happen() {
     let counted: Vec<_> = read(&observer).tasklets.iter().map(|tasklet| (tasklet.failures, tasklet.retries)).collect();
     assert_eq!(counted, [(0, 0), (5, 0), (10, 10), (0, 0)]);
 }
+
+#[test]
+fn failures_of_futures_and_what_is_parked_are_counted() {
+    let odd = |x: &u64| std::future::ready(if x % 2 == 1 { Ok(*x) } else { Err("even") });
+    // Of 1, 3, 5, ..., 19 two keys fail, at 7 and at 9: behind them come 17 and 19.
+    let keyed = |x: &u64| if *x == 7 || *x == 9 { Err("fails") } else { Ok(*x) };
+    let p = pipeline::<u64>().try_map_async_or_empty(4, odd).try_map_or_park("book", |x| x % 10, keyed, |_| ());
+    let run = p.start(&Rings::new(), source::ready(0..20), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    run.wait().unwrap();
+    let tasklets = observer.tasklets().zip(read(&observer).tasklets);
+    let counted: Vec<_> = tasklets.map(|(who, told)| (who.aside, told.failures, told.parked, told.moved)).collect();
+    let letters = (true, 0, 0, 21);
+    let rest = [(false, 0, 0, 21), (false, 10, 0, 21), (false, 2, 2, 21), letters, (false, 0, 0, 21)];
+    assert_eq!(counted, rest);
+}

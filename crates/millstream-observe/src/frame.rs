@@ -25,6 +25,9 @@ pub struct Frame {
     pub rings: Vec<RingFrame>,
     /// The source, the stages as in the plan, the sink.
     pub stages: Vec<StageFrame>,
+    /// What stands aside, in pipeline order: dead-letter sinks, by the names of their stages with `.dead-letters` behind, and
+    /// the ends of `tee`s.
+    pub asides: Vec<StageFrame>,
     /// The workers.
     pub workers: Vec<WorkerFrame>,
     /// From the source to the sink, since the watch began.
@@ -81,10 +84,12 @@ pub struct StageFrame {
     pub blocked: f64,
     /// Whether all of its tasklets have ended.
     pub done: bool,
-    /// Calls of its function that gave an error.
+    /// Calls of its function, or futures it gave, that came to an error.
     pub failures: u64,
     /// How many of them were tried again.
     pub retries: u64,
+    /// Values that were put aside because one of their key had failed.
+    pub parked: u64,
     /// From when a number was there for it until it had published what it makes of it, since the watch began.
     pub latency: Option<Latency>,
 }

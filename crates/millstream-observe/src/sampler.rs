@@ -111,6 +111,7 @@ impl Sampler {
             let stage = tally.stage(node, &described.name, &self.seats, before, &self.now);
             StageFrame { latency: self.latencies.through(node), ..stage }
         });
+        let aside = |(node, name)| tally.stage(node, name, &self.seats, before, &self.now);
         Frame {
             number: self.frames,
             at: self.now.at.as_secs_f64(),
@@ -118,6 +119,7 @@ impl Sampler {
             looks: tally.looks,
             running: self.now.running,
             stages: stages.collect(),
+            asides: self.seats.asides().map(aside).collect(),
             rings: tally.rings(before, &self.now, span),
             workers: tally.workers(),
             latency: self.latencies.whole(),

@@ -8,15 +8,23 @@ use std::ops::Range;
 /// Which tasklets run which node.
 pub(crate) struct Seats {
     /// For each node; none where the tasklet is not one of the run's: a source with a thread of its own, or a program that
-    /// reads the output itself.
+    /// reads the output itself. And behind the nodes for each that stands aside.
     of: Vec<Range<usize>>,
+    /// The names of those.
+    asides: Vec<String>,
 }
 
 impl Seats {
     pub(crate) fn of(graph: &Graph, observer: &Observer) -> Self {
         let mut of = vec![0..0; graph.nodes.len()];
         let sink = graph.nodes.len() - 1;
+        let mut asides = Vec::new();
         for (seat, tasklet) in observer.tasklets().enumerate() {
+            if tasklet.aside {
+                asides.push(tasklet.name.to_owned());
+                of.push(seat..seat + 1);
+                continue;
+            }
             let node = match (tasklet.stage, tasklet.end) {
                 (Some(stage), _) => stage + 1,
                 (None, Some(End::Source)) => 0,
@@ -25,7 +33,13 @@ impl Seats {
             };
             of[node] = if of[node].is_empty() { seat..seat + 1 } else { of[node].start..seat + 1 };
         }
-        Seats { of }
+        Seats { of, asides }
+    }
+
+    /// What stands aside: as if they were nodes behind the last one, and their names.
+    pub(crate) fn asides(&self) -> impl Iterator<Item = (usize, &str)> {
+        let first = self.of.len() - self.asides.len();
+        self.asides.iter().enumerate().map(move |(aside, name)| (first + aside, &**name))
     }
 
     fn at<'a>(&self, node: usize, counters: &'a Counters) -> &'a [TaskletCounters] {
@@ -173,6 +187,7 @@ impl Tally {
             done: !now.running || !tasklets.is_empty() && tasklets.iter().all(|tasklet| tasklet.done),
             failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
             retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),
+            parked: tasklets.iter().map(|tasklet| tasklet.parked).max().unwrap_or(0),
             latency: None,
         }
     }

@@ -2,7 +2,7 @@
 #![cfg(feature = "page")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -97,4 +97,26 @@ fn a_page_that_is_dropped_waits_for_nobody() {
     let _reads = asked(&page, "/events");
     drop(page);
     assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn what_leaves_by_the_side_is_told_as_well() {
+    let even = |x: &u64| if x % 2 == 0 { Ok(*x) } else { Err("odd") };
+    let p = pipeline::<u64>().try_map_or_dead_letter("halve", even, |_| ());
+    let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ()).unwrap();
+    let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(watch.clone());
+    run.wait().unwrap();
+    let all = watch.finish();
+    assert_eq!(all.stage("halve").map(|stage| stage.failures), Some(50));
+    let [letters] = &all.asides[..] else { panic!("one sink of dead letters: {:?}", all.asides) };
+    assert_eq!((&*letters.name, letters.moved, letters.done), ("halve.dead-letters", 101, true));
+    let metrics = got(&page, "/metrics").1;
+    for line in [
+        "millstream_stage_failures_total{stage=\"halve\"} 50",
+        "millstream_stage_numbers_total{stage=\"halve.dead-letters\"} 101",
+    ] {
+        assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
+    }
 }

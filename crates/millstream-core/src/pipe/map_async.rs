@@ -39,6 +39,12 @@ pub trait Settle<R>: Clone + Send + Sync + 'static {
     type Density<D: Density>: Density;
     /// The combinator's name.
     const NAME: &'static str;
+
+    /// Whether the result is an error of the user's.
+    fn is_error(_: &R) -> bool {
+        false
+    }
+
     /// The output of one value, or an empty slot; or it ends the run.
     fn settle(&self, result: Finished<R>) -> Option<Self::Value>;
 }
@@ -58,6 +64,10 @@ impl<B: Event, E: Cause> Settle<Result<B, E>> for Stop {
     type Density<D: Density> = D;
     const NAME: &'static str = "try_map_async";
 
+    fn is_error(result: &Result<B, E>) -> bool {
+        result.is_err()
+    }
+
     fn settle(&self, result: Finished<Result<B, E>>) -> Option<B> {
         Some(finish(result).unwrap_or_else(|error| fail(error)))
     }
@@ -67,6 +77,10 @@ impl<B: Event, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
     type Value = B;
     type Density<D: Density> = Holed;
     const NAME: &'static str = "try_map_async_or_empty";
+
+    fn is_error(result: &Result<B, E>) -> bool {
+        result.is_err()
+    }
 
     fn settle(&self, result: Finished<Result<B, E>>) -> Option<B> {
         result.ok()?.ok()
@@ -87,7 +101,12 @@ where
 {
     /// The output of one value; waits for its future on this thread.
     pub fn wait_for(&self, value: A::Ref<'_>) -> Option<P::Value> {
-        self.policy.settle(caught(|| block_on((self.f)(value))))
+        self.policy.settle(self.finished(value))
+    }
+
+    /// What the future of one value gives, or panics with; waits for it on this thread.
+    pub fn finished(&self, value: A::Ref<'_>) -> Finished<Fut::Output> {
+        caught(|| block_on((self.f)(value)))
     }
 }
 

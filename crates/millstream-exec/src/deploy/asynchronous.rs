@@ -1,6 +1,6 @@
 //! Futures on rings.
 
-use crate::async_stage::async_stage;
+use crate::async_stage::{async_stage, settled};
 use crate::renumber_stage::renumber_stage;
 use crate::stage::{EndSlot, stage};
 use crate::unordered_stage::{InTurn, unordered_stage};
@@ -22,10 +22,11 @@ where
             return async_stage(self.clone(), input, wiring);
         }
         let (this, end, reactor) = (self.clone(), EndSlot::of::<P::Density<A::Density>>(), wiring.reactor());
+        let calls = wiring.counts_calls();
         stage::<A, P::Value, P::Density<A::Density>>(input, wiring, end, Home::Workers, move |value, _| {
             let value = value?;
             let _entered = reactor.enter();
-            this.wait_for(value)
+            settled(&this.policy, this.finished(value), &calls)
         })
     }
 }

@@ -6,8 +6,8 @@ use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
 use millstream_core::keys::Seat;
-use millstream_core::pipe::{DeadLetter, Judged, Key, Living, Parked, ShardBy, TryMapOrPark, Usher};
-use millstream_core::{Arrow, Cause, Deploy, Event, Holed, On, Own, Val};
+use millstream_core::pipe::{DeadLetter, Fault, Judged, Key, Living, Parked, ShardBy, TryMapOrPark, Usher};
+use millstream_core::{Arrow, Cause, Deploy, Either, Event, Holed, On, Own, Val};
 use millstream_ring::Reader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,12 +72,21 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
         let (judge, end, parked) = (self.clone(), EndSlot::of::<A::Density>(), Parked::default());
+        let calls = wiring.counts_calls();
         let judged = stateful_stage::<A, Parked<K>, Judged<A, B, E>, A::Density>(
             input,
             wiring,
             end,
             parked,
-            move |parked, number, value, _| value.map(|value| judge.judge(parked, number, value)),
+            move |parked, number, value, _| {
+                let judged = judge.judge(parked, number, value?);
+                match &judged {
+                    Either::Left(dead) if matches!(dead.fault, Fault::Parked(_)) => calls.parked_one(),
+                    Either::Left(_) => calls.failed(),
+                    Either::Right(_) => {}
+                }
+                Some(judged)
+            },
         );
         in_lanes(judged, &self.letters, wiring)
     }

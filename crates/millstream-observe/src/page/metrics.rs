@@ -46,18 +46,20 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
 fn stages(registry: &mut Registry, frame: &Frame) {
     let numbers = counts(registry, "stage_numbers", "Numbers moved, empty slots and END among them");
     let batches = counts(registry, "stage_batches", "Steps in which they were moved");
-    let failures = counts(registry, "stage_failures", "Calls of the stage's function that gave an error");
+    let failures = counts(registry, "stage_failures", "Calls of the stage's function that came to an error");
     let retries = counts(registry, "stage_retries", "Failed calls that were tried again");
+    let parked = counts(registry, "stage_parked", "Values put aside because one of their key had failed");
     let states = levels(registry, "stage_state", "Share of the time in each state", Some(ratio()));
     let service = levels(registry, "stage_service", "What a number cost lately", Some(Unit::Seconds));
     let help = "From when a number was there until the stage had published it, by quantile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
-    for stage in frame.stages.iter().take(MOST) {
+    for stage in frame.stages.iter().chain(&frame.asides).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
         numbers.get_or_create(&labels()).inc_by(stage.moved);
         batches.get_or_create(&labels()).inc_by(stage.batches);
         failures.get_or_create(&labels()).inc_by(stage.failures);
         retries.get_or_create(&labels()).inc_by(stage.retries);
+        parked.get_or_create(&labels()).inc_by(stage.parked);
         for (state, share) in [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)] {
             set(&states, vec![("stage", stage.name.clone()), ("state", state.to_owned())], share);
         }
