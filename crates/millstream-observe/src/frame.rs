@@ -34,6 +34,22 @@ pub struct Frame {
     pub latency: Option<Latency>,
     /// What holds the run back, by the last two seconds, or the time of the frame if that is longer.
     pub bottleneck: Option<Bottleneck>,
+    /// The stages whose function has not come back for two seconds or more.
+    pub stuck: Vec<Stuck>,
+}
+
+/// A stage that is in the middle of a step for long: its function waits for something, or does not end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// Its name; of what stands aside as well.
+    pub stage: String,
+    /// It has come as far as this number: it is at this one or, if it takes several at once, at one behind it.
+    pub number: u64,
+    /// For how many seconds it has moved nothing.
+    pub seconds: f64,
+    /// The same in words.
+    pub sentence: String,
 }
 
 /// A ring.

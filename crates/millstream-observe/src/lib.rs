@@ -32,10 +32,11 @@ mod latency;
 mod page;
 mod recording;
 mod sampler;
+mod still;
 mod tally;
 mod watch;
 
-pub use frame::{Frame, Latency, RingFrame, StageFrame, WorkerFrame};
+pub use frame::{Frame, Latency, RingFrame, StageFrame, Stuck, WorkerFrame};
 pub use graph::{Graph, Layout, Node, Spot, Wire};
 #[cfg(feature = "page")]
 pub use page::Page;

@@ -3,6 +3,7 @@
 use crate::frame::{Frame, StageFrame};
 use crate::graph::Graph;
 use crate::latency::Latencies;
+use crate::still::Stills;
 use crate::tally::{Seats, Tally};
 use crate::watch::{Options, Shown};
 use millstream_exec::{Bottleneck, Counters, Observer};
@@ -26,6 +27,7 @@ pub(crate) struct Sampler {
     tally: Tally,
     whole: Tally,
     latencies: Latencies,
+    stills: Stills,
     now: Counters,
     /// As they were when the last frame was made.
     before: Counters,
@@ -43,8 +45,9 @@ impl Sampler {
         let mut now = Counters::default();
         observer.read(&mut now);
         Sampler {
-            seats: Seats::of(&graph, &observer),
+            seats: Seats::new(&graph, &observer),
             latencies: Latencies::of(&graph, &observer),
+            stills: Stills::default(),
             tally: Tally::default(),
             whole: Tally::default(),
             before: now.clone(),
@@ -91,7 +94,9 @@ impl Sampler {
         let open = self.now.at.saturating_sub(self.before.at).mul_f64(self.tally.open());
         self.open += open;
         let before = std::mem::replace(&mut self.before, self.now.clone());
-        let frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
+        let mut frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
+        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.asides));
+        frame.stuck = self.stills.stuck(&self.graph, &self.seats, &self.observer, &self.now);
         self.recent.push_back((before, open));
         while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].0.at) >= RECENT {
             self.recent.pop_front();
@@ -124,6 +129,7 @@ impl Sampler {
             workers: tally.workers(),
             latency: self.latencies.whole(),
             bottleneck,
+            stuck: Vec::new(),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    pub(crate) fn of(graph: &Graph, observer: &Observer) -> Self {
+    pub(crate) fn new(graph: &Graph, observer: &Observer) -> Self {
         let mut of = vec![0..0; graph.nodes.len()];
         let sink = graph.nodes.len() - 1;
         let mut asides = Vec::new();
@@ -40,6 +40,11 @@ impl Seats {
     pub(crate) fn asides(&self) -> impl Iterator<Item = (usize, &str)> {
         let first = self.of.len() - self.asides.len();
         self.asides.iter().enumerate().map(move |(aside, name)| (first + aside, &**name))
+    }
+
+    /// The tasklets of a node.
+    pub(crate) fn of(&self, node: usize) -> Range<usize> {
+        self.of[node].clone()
     }
 
     fn at<'a>(&self, node: usize, counters: &'a Counters) -> &'a [TaskletCounters] {

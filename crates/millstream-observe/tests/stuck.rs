@@ -1,0 +1,42 @@
+//! A stage whose function does not come back.
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run};
+use millstream_observe::{Options, Watch};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+#[test]
+fn who_does_not_come_back_is_named_with_its_number_and_those_beside_it_are_not() {
+    let (open, opened) = channel::<()>();
+    let opened = Mutex::new(opened);
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .named("front")
+        .map(move |x| {
+            if *x == 8 {
+                // Until the test has seen it, or has failed.
+                let _ = opened.lock().unwrap().recv();
+            }
+            *x
+        })
+        .named("waits")
+        .map(|x| x + 1)
+        .named("behind");
+    // A batch of one: all stages share the worker, so those in front have input and room, and move nothing either.
+    let rings = Rings::new().workers(1).batch(1).ring(16);
+    let (sender, run) = p.start_fed(&rings, (), |(), _, _| ()).unwrap();
+    let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
+    (0..16).for_each(|x| sender.send(x).unwrap());
+    let mut frame = watch.next(None).expect("the run goes on");
+    while frame.stuck.is_empty() {
+        frame = watch.next(Some(frame.number)).expect("the run goes on");
+    }
+    let [stuck] = &frame.stuck[..] else { panic!("one stage: {:?}", frame.stuck) };
+    assert_eq!((&*stuck.stage, stuck.number), ("waits", 7));
+    assert!(stuck.sentence.starts_with("`waits` has come as far as number 7 and moved nothing for "), "{stuck:?}");
+    drop((open, sender));
+    run.wait().unwrap();
+    assert!(watch.finish().stuck.is_empty());
+}
