@@ -36,16 +36,23 @@ fn wrong_in(pages: &Path) -> Result<Vec<String>> {
     for entry in entries.flatten() {
         names.insert(entry.file_name().to_string_lossy().into_owned());
     }
+    // The others are pictures.
+    let (names, pictures): (BTreeSet<_>, BTreeSet<_>) = names.into_iter().partition(|name| name.ends_with(".md"));
     let summary = read(&pages.join(SUMMARY))?;
     let listed: BTreeSet<&str> = links(&summary).collect();
     for page in names.iter().filter(|name| *name != SUMMARY && !listed.contains(name.as_str())) {
         wrong.push(format!("{page} is not in {SUMMARY}"));
     }
+    let mut shown = BTreeSet::new();
     for page in &names {
         let text = read(&pages.join(page))?;
         for link in links(&text).filter(|link| !link.contains("://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page } else { file };
+            if pictures.contains(target) {
+                shown.insert(target.to_owned());
+                continue;
+            }
             match std::fs::read_to_string(pages.join(target)) {
                 Err(error) => wrong.push(format!("{page}: {link}: {error}")),
                 Ok(text) if !anchor.is_empty() && !anchors(&text).contains(anchor) => {
@@ -55,6 +62,7 @@ fn wrong_in(pages: &Path) -> Result<Vec<String>> {
             }
         }
     }
+    wrong.extend(pictures.difference(&shown).map(|picture| format!("{picture} is on no page")));
     Ok(wrong)
 }
 
@@ -86,10 +94,16 @@ mod tests {
         write(SUMMARY, "- [One](one.md)\n- [Gone](gone.md)\n");
         write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com)\n");
         write("two.md", "# Two\n");
+        std::fs::write(dir.path().join("none.png"), [0xff]).unwrap();
         let wrong = wrong_in(dir.path()).unwrap();
-        assert_eq!(wrong.len(), 3, "{wrong:?}");
+        assert_eq!(wrong.len(), 4, "{wrong:?}");
         let told = |what: &str| wrong.iter().any(|line| line.contains(what));
-        assert!(told("two.md is not in SUMMARY.md") && told("gone.md") && told("two.md#none: no such heading"));
+        assert!(
+            told("two.md is not in SUMMARY.md")
+                && told("none.png is on no page")
+                && told("gone.md")
+                && told("two.md#none: no such heading")
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod patch;
 mod profile;
 mod report;
 mod rows;
+mod screenshots;
 mod test;
 mod tidy;
 mod tools;
@@ -48,6 +49,8 @@ enum Chore {
     Chaos(chaos::Args),
     /// Record a bench with perf
     Profile(profile::Args),
+    /// Make the pictures of docs/book from real runs, with chromium
+    Screenshots(screenshots::Args),
     /// Where each requirement of docs/requirements.md is shown to hold
     Rows,
     /// Apply each patch of mutants/ to a copy and see that a test notices
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Chaos(args) => chaos::run(&args),
         Chore::Profile(args) => profile::run(&args),
+        Chore::Screenshots(args) => screenshots::run(&args),
         Chore::Rows => rows::run(),
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Tidy => tidy::run(),

@@ -125,7 +125,16 @@ impl Stage {
     }
 }
 
+/// The page brings as many frames with it as have so many stages in all.
+const BROUGHT: usize = 500;
+
 impl Shown {
+    /// The newest frames, the oldest first.
+    fn last_frames(&self) -> Value {
+        let (frames, most) = (self.watch.frames(), BROUGHT / self.watch.graph().nodes.len());
+        json!(frames[frames.len().saturating_sub(most)..].iter().map(|frame| &**frame).collect::<Vec<_>>())
+    }
+
     fn frame(&self) -> Option<Arc<Frame>> {
         self.watch.frame()
     }
@@ -145,7 +154,11 @@ fn router(stage: Arc<Stage>) -> Router {
 /// The page, with what there is to be shown at first.
 async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
     // Nothing in it may end the element that it stands in.
-    let first = told_of(&stage).await.to_string().replace('<', "\\u003c");
+    let mut first = told_of(&stage).await;
+    if let Some(shown) = stage.shown().filter(|shown| first["run"] == shown.run) {
+        first["frames"] = shown.last_frames();
+    }
+    let first = first.to_string().replace('<', "\\u003c");
     Html(include_str!("page/page.html").replacen("FIRST", &first, 1))
 }
 

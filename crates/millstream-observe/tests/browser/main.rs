@@ -2,6 +2,7 @@
 #![cfg(feature = "page")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
+mod grafana;
 mod large;
 mod prometheus;
 

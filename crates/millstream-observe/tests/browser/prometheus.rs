@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Ends a program that a test has started.
-struct Started(Child);
+pub(super) struct Started(Child);
 
 impl Drop for Started {
     fn drop(&mut self) {
@@ -20,7 +20,7 @@ impl Drop for Started {
 }
 
 /// A real Prometheus that reads the metrics of this page, and where it listens.
-fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
+pub(super) fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = dir.join("prometheus.yml");
     let text = format!(
@@ -39,6 +39,15 @@ fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
     (Started(child), port)
 }
 
+/// What Prometheus answers to a query, if it is there already.
+pub(super) fn asked(address: SocketAddr, query: &str) -> Option<Value> {
+    TcpStream::connect(address).ok()?;
+    let escaped: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let answer: Value = serde_json::from_str(&got(address, &format!("/api/v1/query?query={escaped}"))).ok()?;
+    assert_eq!(answer["status"], "success", "{query}: {answer}");
+    Some(answer["data"]["result"].clone())
+}
+
 #[test]
 fn a_real_prometheus_reads_the_metrics() {
     if !is_here("prometheus", "a_real_prometheus_reads_the_metrics") {
@@ -48,21 +57,17 @@ fn a_real_prometheus_reads_the_metrics() {
     send(&sender, &page, 1000, 1000);
     let dir = tempfile::tempdir().unwrap();
     let (_prometheus, address) = prometheus(&page, dir.path());
-    let asked = |query: &str| -> Option<Value> {
-        TcpStream::connect(address).ok()?;
-        let answer: Value = serde_json::from_str(&got(address, &format!("/api/v1/query?query={query}"))).ok()?;
-        Some(answer["data"]["result"].clone())
-    };
-    let wanted = "millstream_stage_numbers_total%7Bstage=%22more%22%7D";
+    let asked = |query: &str| asked(address, query);
+    let wanted = "millstream_stage_numbers_total{stage=\"more\"}";
     let begun = Instant::now();
     while asked(wanted).is_none_or(|result| result[0]["value"][1] != "1000") {
         assert!(begun.elapsed() < Duration::from_secs(60), "never read: {:?}", asked(wanted));
         sleep(Duration::from_millis(100));
     }
     for (query, value) in [
-        ("millstream_ring_consumed_total%7Breader=%22sink%22,ring=%221%22%7D", "1000"),
+        ("millstream_ring_consumed_total{reader=\"sink\",ring=\"1\"}", "1000"),
         ("millstream_running", "1"),
-        ("sum(millstream_stage_state_ratio%7Bstage=%22even%22%7D)", "1"),
+        ("sum(millstream_stage_state_ratio{stage=\"even\"})", "1"),
         ("count(millstream_ring_occupancy_ratio)", "3"),
         ("count(millstream_latency_seconds)", "5"),
     ] {
