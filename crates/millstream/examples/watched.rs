@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scene = args.next().unwrap_or_else(|| "shop".to_owned());
     let address = args.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let rate = args.next().map(|rate| rate.parse()).transpose()?;
-    let rings = Rings::new().workers(1).ring(256);
+    let rings = Rings::new().workers(1).ring(256).batch(16);
     let prices = pipeline::<u64>().map(order).named("parse").map(|order| order.cents).named("price");
     match &*scene {
         // A service that is asked for every order, one after the other.
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // More work than one core can do.
         "core" => {
             let p = prices.map(|cents| work(60_000, *cents)).named("sign").map(|x| work(40_000, *x)).named("encrypt");
-            show(&p, &rings.batch(16), &address, 0, rate.unwrap_or(100_000))
+            show(&p, &rings, &address, 0, rate.unwrap_or(100_000))
         }
         "shop" => {
             let p = pipeline::<u64>().map(order).named("parse").try_map_or_dead_letter("check", is_known, |_| ());

@@ -13,5 +13,6 @@ pages!(
     Shell: "shell.md",
     Text: "text.md",
     Windows: "windows.md",
+    Watching: "watching.md",
     NotApplicable: "not-applicable.md"
 );

@@ -57,7 +57,7 @@ mod tests {
     fn a_picture_is_the_same_with_fewer_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from.png"), dir.path().join("to.png"));
-        let pixel = |i: u32| if i % 7 == 0 { [200, 10, (i % 5) as u8, 255] } else { [255; 4] };
+        let pixel = |i: u32| if i.is_multiple_of(7) { [200, 10, (i % 5) as u8, 255] } else { [255; 4] };
         let bytes: Vec<u8> = (0..64 * 64).flat_map(pixel).collect();
         let mut encoder = png::Encoder::new(File::create(&from).unwrap(), 64, 64);
         encoder.set_color(png::ColorType::Rgba);
