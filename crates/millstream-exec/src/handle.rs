@@ -197,6 +197,7 @@ impl Started {
             rings: counters.rings,
             loads,
         };
+        self.pool.shared.trace.ended(&report);
         (report, failure)
     }
 }

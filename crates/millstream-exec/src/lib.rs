@@ -66,6 +66,7 @@ mod stream;
 mod sync;
 mod tasklet;
 mod text_stage;
+mod trace;
 mod unordered_stage;
 mod wait;
 mod wakes;

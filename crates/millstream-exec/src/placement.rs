@@ -6,6 +6,7 @@
 use crate::pool::Pool;
 use crate::report::Rate;
 use crate::seat::Seat;
+use crate::trace::Trace;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,7 @@ pub(crate) struct Controller {
     /// Room for what `place` computes.
     loads: Vec<f64>,
     cuts: Vec<usize>,
+    trace: Arc<Trace>,
 }
 
 /// How many workers may be tried.
@@ -112,6 +114,7 @@ impl Controller {
             rates: vec![None; most + 1],
             loads: Vec::new(),
             cuts: Vec::new(),
+            trace: Arc::default(),
         }
     }
 
@@ -119,7 +122,14 @@ impl Controller {
         self.workers
     }
 
+    /// Decisions are told as well as kept, from now on.
+    pub(crate) fn tell(&mut self, trace: Arc<Trace>) {
+        self.trace = trace;
+        self.decisions.iter().for_each(|decision| self.trace.placed(decision));
+    }
+
     pub(crate) fn note(&mut self, decision: String) {
+        self.trace.placed(&decision);
         // A run that goes on for months decides often.
         if self.decisions.len() < 64 {
             self.decisions.push(decision);

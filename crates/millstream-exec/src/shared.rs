@@ -1,13 +1,14 @@
 //! What all threads of a run share, the source's among them.
 
 use crate::notes::Notes;
+use crate::trace::Trace;
 use crate::wait::Patience;
 use crate::{RunError, Signal};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::message;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) struct Shared {
     pub(crate) signal: Signal,
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     cancelled: AtomicUsize,
     failure: LeastFailure,
     pub(crate) notes: Notes,
+    pub(crate) trace: Arc<Trace>,
     /// The source has published END.
     source_ended: AtomicBool,
 }
@@ -54,6 +56,7 @@ impl Shared {
             cancelled: AtomicUsize::new(0),
             failure: LeastFailure::default(),
             notes,
+            trace: Arc::default(),
             source_ended: AtomicBool::new(false),
         }
     }
@@ -76,6 +79,7 @@ impl Shared {
     /// Sources take no further values. Whoever says so notifies.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+        self.trace.draining();
     }
 
     /// The source has published END: said for whoever watches.
@@ -106,6 +110,7 @@ impl Shared {
 
     /// Ends the run.
     pub(crate) fn fail_with(&self, failure: RunError) {
+        self.trace.failed(&failure);
         self.failure.keep(failure);
         self.stop();
     }

@@ -186,6 +186,8 @@ impl<R> Wired<R> {
         if let Some(refused) = shared.patience.placed(workers) {
             controller.note(refused);
         }
+        shared.trace.started(&plan, workers, ring_bytes);
+        controller.tell(shared.trace.clone());
         let budgets = (!inline).then(|| rings.budgets());
         let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets, &plan);
         let since = Instant::now();

@@ -1,0 +1,107 @@
+//! What a run tells `tracing`.
+#![cfg(all(feature = "tracing", not(loom)))]
+
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Rings, Run, source};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::set_global_default;
+use tracing::{Event, Metadata, Subscriber};
+
+/// Keeps what it is told: a line for each span and each event, with the span that it is in.
+#[derive(Clone, Default)]
+struct Keeps(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    lines: Vec<String>,
+    within: Vec<u64>,
+    spans: u64,
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0 += &format!(" {field}={value:?}");
+    }
+}
+
+impl Subscriber for Keeps {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("millstream")
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut line = Line(format!("span {}", span.metadata().name()));
+        span.record(&mut line);
+        let mut kept = self.0.lock().unwrap();
+        kept.lines.push(line.0);
+        kept.spans += 1;
+        Id::from_u64(kept.spans)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        let mut kept = self.0.lock().unwrap();
+        let told = format!("{:?} {}{}", kept.within.last(), event.metadata().level(), line.0);
+        kept.lines.push(told);
+    }
+
+    fn enter(&self, span: &Id) {
+        self.0.lock().unwrap().within.push(span.into_u64());
+    }
+
+    fn exit(&self, _: &Id) {
+        self.0.lock().unwrap().within.pop();
+    }
+
+    fn try_close(&self, span: Id) -> bool {
+        self.0.lock().unwrap().lines.push(format!("closed {}", span.into_u64()));
+        true
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+}
+
+/// One test, since what is told goes to one place for the whole process.
+#[test]
+fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
+    let keeps = Keeps::default();
+    set_global_default(keeps.clone()).unwrap();
+    let lines = || std::mem::take(&mut keeps.0.lock().unwrap().lines);
+    let told = |lines: &[String], parts: &[&str]| {
+        assert!(lines.iter().any(|line| parts.iter().all(|part| line.contains(part))), "no {parts:?} in {lines:#?}");
+    };
+    let p = pipeline::<u64>().map(|x| 100 / (50 - x)).named("divide");
+
+    let run = p.start(&Rings::new().workers(1), source::ready(0..40), (), |(), _, _| ()).unwrap();
+    run.set_workers(2).unwrap();
+    run.wait().unwrap();
+    let seen = lines();
+    told(&seen, &["span run stages=1 workers=1 ring_bytes="]);
+    told(&seen, &["Some(1) INFO", "started"]);
+    told(&seen, &["Some(1) INFO", "placed", "1 workers, as asked for"]);
+    told(&seen, &["Some(1) INFO", "placed", "2 workers, as asked for while running"]);
+    told(&seen, &["Some(1) INFO", "ended", "ending=\"end\""]);
+    told(&seen, &["closed 1"]);
+
+    let failed = p.run(&Rings::new().workers(1), source::ready(0..60), |_, _| ());
+    assert!(failed.is_err());
+    let seen = lines();
+    told(&seen, &["Some(2) ERROR", "failed", "stage=\"divide\"", "number=50", "divide by zero"]);
+    told(&seen, &["Some(2) INFO", "ended", "ending=\"failed\""]);
+
+    let (sender, run) = p.start_fed(&Rings::new().workers(1), (), |(), _, _| ()).unwrap();
+    sender.send(1).unwrap();
+    run.stopper().drain();
+    run.wait().unwrap();
+    let seen = lines();
+    told(&seen, &["Some(3) INFO", "draining"]);
+    told(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
+}
