@@ -69,6 +69,34 @@ fn a_slow_stage_in_the_middle_and_what_a_shard_more_brings() {
     });
 }
 
+/// Four shards behind one stage: a number takes them longer than that, and still they wait for it.
+fn starving(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
+    let taking = move |ms| {
+        move |x: &u64| {
+            nap(pace, ms);
+            *x
+        }
+    };
+    pipeline::<u64>()
+        .shard(shards, move |p| p.map_blocking(taking(6)).named("feeds"))
+        .shard(4, move |p| p.map_blocking(taking(8)).named("starves"))
+}
+
+#[test]
+fn shards_that_starve_are_not_to_blame_and_what_feeds_them_is() {
+    at_some_pace(|pace| {
+        let one = run(&starving(pace, 1), 1);
+        let blamed = found(&one);
+        assert_eq!((&*blamed.stage, blamed.limit), ("feeds", Limit::Tasklets));
+        let gain = &blamed.gains[0];
+        assert_eq!((gain.workers, gain.shards, &*gain.next), (0, 1, "feeds"));
+        let truth = faster(&one, &run(&starving(pace, 2), 1));
+        assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
+        // With four in front of them they have enough to do.
+        assert_eq!(&*found(&run(&starving(pace, 4), 1)).stage, "starves");
+    });
+}
+
 #[test]
 fn a_slow_sink() {
     at_some_pace(|pace| {
