@@ -28,6 +28,8 @@
 mod frame;
 mod graph;
 mod latency;
+#[cfg(feature = "otlp")]
+mod otlp;
 #[cfg(feature = "page")]
 mod page;
 mod recording;
@@ -38,7 +40,9 @@ mod watch;
 
 pub use frame::{Frame, Latency, RingFrame, StageFrame, Stuck, WorkerFrame};
 pub use graph::{Graph, Layout, Node, Spot, Wire};
+#[cfg(feature = "otlp")]
+pub use otlp::Otlp;
 #[cfg(feature = "page")]
 pub use page::Page;
-pub use recording::{Level, Moment, Recorder, Recording};
+pub use recording::{Elements, Level, Moment, Recorder, Recording};
 pub use watch::{Options, Watch};

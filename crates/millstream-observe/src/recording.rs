@@ -1,10 +1,14 @@
 //! A run from its beginning to its end, as one picture to step through.
 
+mod elements;
 mod picture;
+
+pub use elements::Elements;
 
 use crate::frame::{Frame, RingFrame, StageFrame};
 use crate::graph::Graph;
 use millstream_exec::{Counters, End, Observer, State};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -45,6 +49,8 @@ pub struct Recording {
     pub graph: Graph,
     /// The first is the beginning of the recording, the last one its end; of those between, each differs from the one before.
     pub moments: Vec<Moment>,
+    /// The elements that were kept, with their numbers, by the names of the stages that gave them.
+    pub elements: BTreeMap<String, VecDeque<(u64, String)>>,
 }
 
 /// How far everything had come.
@@ -207,11 +213,17 @@ impl Tape {
         if self.moments.last() != Some(&self.now) {
             self.moments.push(self.now);
         }
-        Recording { graph: self.graph, moments: self.moments }
+        Recording { graph: self.graph, moments: self.moments, elements: BTreeMap::new() }
     }
 }
 
 impl Recording {
+    /// The same with elements that were kept meanwhile: the picture shows below a stage the last one that it had given.
+    #[must_use]
+    pub fn with(self, elements: &Elements) -> Self {
+        Recording { elements: elements.kept(), ..self }
+    }
+
     /// All of it as one self-contained SVG, which a browser opens without a server: play, pause, steps and a slider through
     /// the time, and at each moment the numbers on every ring and stage. Where nothing may run in a picture it shows the
     /// last moment.

@@ -1,8 +1,8 @@
 //! Recordings of runs, and the pictures that are made of them.
 
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, ArrowParts, StreamsExt, pipeline};
 use millstream_exec::{Rings, Run, source};
-use millstream_observe::{Recorder, Recording};
+use millstream_observe::{Elements, Recorder, Recording};
 use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn read(svg: &str) -> (Value, Vec<Read>) {
     let data = svg.split_once("const D=").unwrap().1.split_once(";\n").unwrap().0;
     // JSON has neither bare names nor commas at the end.
     let mut json = data.replace(",]", "]").replace('\n', "");
-    for name in ["rings", "nodes", "moments"] {
+    for name in ["rings", "nodes", "moments", "elements"] {
         json = json.replace(&format!("{name}:"), &format!("\"{name}\":"));
     }
     let data: Value = serde_json::from_str(&json).unwrap();
@@ -119,4 +119,28 @@ fn a_picture_needs_nothing_else() {
     {
         assert!(svg.contains(id), "no {id}");
     }
+}
+
+#[test]
+fn elements_are_kept_where_they_are_asked_for() {
+    let elements = Elements::new(10);
+    let p = pipeline::<u64>()
+        .filter(|x| x % 2 == 1)
+        .map(|x| format!("<{x}> \"]]>{}", "é".repeat(*x as usize)))
+        .named("text")
+        .tee(|p| p.enumerate().map(elements.of("text")));
+    let run = p.start(&Rings::new(), source::ready(0..50), (), |(), _, _| ()).unwrap();
+    let recorder = Recorder::attach(run.observer()).unwrap();
+    run.wait().unwrap();
+    let recording = recorder.finish();
+    assert!(recording.elements.is_empty());
+    let recording = recording.with(&elements);
+    let kept = &recording.elements["text"];
+    assert_eq!(kept.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (31..50).step_by(2).collect::<Vec<_>>());
+    let last = &kept[9].1;
+    assert!(last.starts_with("\"<49> \\\"]]>é") && last.ends_with('…') && last.chars().count() == 41, "{last}");
+    let svg = recording.svg();
+    assert!(svg.contains("elements:{\n2:[31,"), "{svg}");
+    assert_eq!(svg.matches("]]>").count(), 1, "the script ends where it should");
+    assert!(svg.contains("49,\"\\u0022\\u003c49\\u003e \\u005c\\u0022]]\\u003eé"), "{svg}");
 }

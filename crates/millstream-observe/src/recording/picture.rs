@@ -55,7 +55,8 @@ fn write_controls(svg: &mut String, (width, height): Size) -> fmt::Result {
     writeln!(svg, "<text id=\"time\" aria-live=\"off\" x=\"{:.0}\" y=\"17\"></text></g>", track + 146.0)
 }
 
-/// `{rings:[[slots,[reader nodes],writer]],nodes:N,moments:[[microseconds on,[place,more,...],[node,state,...]],...]}`; a place
+/// `{rings:[[slots,[reader nodes],writer]],nodes:N,moments:[[microseconds on,[place,more,...],[node,state,...]],...],elements:
+/// {node:[number,text,...]}}`; a place
 /// is of a ring's published numbers, or of one reader's, in order.
 fn write_data(svg: &mut String, recording: &Recording) -> fmt::Result {
     let graph = &recording.graph;
@@ -91,6 +92,33 @@ fn write_data(svg: &mut String, recording: &Recording) -> fmt::Result {
         svg.push_str("]],");
         before = moment;
     }
-    svg.push_str("]}");
+    svg.push_str("],elements:{");
+    for (node, described) in graph.nodes.iter().enumerate() {
+        let Some(elements) = recording.elements.get(&described.name) else { continue };
+        write!(svg, "\n{node}:[")?;
+        elements.iter().try_for_each(|(number, text)| write!(svg, "{number},{},", Quoted(text)))?;
+        svg.push_str("],");
+    }
+    svg.push_str("}}");
     Ok(())
+}
+
+/// A string of a script that stands in a picture.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                // What would end the string, or the script.
+                '"' | '\\' | '<' | '>' | '&' => write!(f, "\\u{:04x}", c as u32)?,
+                c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') => {
+                    write!(f, "\\u{:04x}", c as u32)?
+                }
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
 }

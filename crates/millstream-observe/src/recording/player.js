@@ -29,8 +29,26 @@
   });
   const nodes = Array.from({ length: D.nodes }, (_, index) => {
     const group = byId('n' + index);
-    return { group, number: group.querySelector('.kind') };
+    const number = group.querySelector('.kind'), kept = D.elements[index];
+    let element = null;
+    if (kept) {
+      element = number.cloneNode();
+      element.setAttribute('y', Number(number.getAttribute('y')) + 30);
+      element.setAttribute('class', 'count element');
+      group.append(element);
+    }
+    return { group, number, element, kept };
   });
+
+  // The last element below a number; nothing if nobody knows any more.
+  function last(kept, below) {
+    let [low, high] = [0, kept.length / 2];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (kept[2 * middle] < below) low = middle + 1; else high = middle;
+    }
+    return low === 0 ? '' : kept[2 * low - 2] + ': ' + kept[2 * low - 1];
+  }
   const slider = byId('slider'), track = Number(slider.dataset.width);
   const [done, knob] = [slider.querySelector('.done'), slider.querySelector('.knob')];
   let now = 0, playing = 0;
@@ -54,9 +72,10 @@
       const used = Math.min(produced - least, ring.slots);
       if (ring.level) ring.level.setAttribute('width', ring.slots ? ring.width * used / ring.slots : 0);
     }
-    nodes.forEach(({ group, number }, i) => {
+    nodes.forEach(({ group, number, element, kept }, i) => {
       group.setAttribute('class', 'node ' + KINDS[states[i]]);
       number.textContent = reached[i] + ' numbers';
+      if (element) element.textContent = last(kept, reached[i]);
     });
     const x = moments.length > 1 ? track * now / (moments.length - 1) : track;
     done.setAttribute('width', x);

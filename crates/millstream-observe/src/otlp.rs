@@ -1,0 +1,190 @@
+//! A run for OpenTelemetry: what a watch sees, sent to a collector.
+
+use crate::frame::{Frame, StageFrame};
+use crate::watch::Watch;
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Meter, MeterProvider};
+use opentelemetry_otlp::{MetricExporter, Protocol, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// At most so many stages, and so many rings, have series of their own; the others have none.
+const MOST: usize = 200;
+
+/// Sends what is seen of a run to an OpenTelemetry collector, by OTLP over HTTP, from threads of its own.
+///
+/// The metrics are those of `/metrics` of the feature `page` by other names: `millstream.running`, `millstream.stage.numbers`,
+/// `millstream.stage.failures`, `millstream.stage.state`, `millstream.stage.service`, `millstream.ring.produced`,
+/// `millstream.ring.consumed`, `millstream.ring.occupancy` and `millstream.latency`. Spans and events of runs go by the feature
+/// `tracing` of `millstream-exec` and whoever takes those on, as the crate `tracing-opentelemetry` does.
+///
+/// A collector that does not answer costs the run nothing; what could not be sent is left out.
+///
+/// ```no_run
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Rings, Run};
+/// use millstream_observe::{Otlp, Watch};
+/// use std::{sync::Arc, time::Duration};
+/// let run = pipeline().map(|x: &u64| x + 1).start(&Rings::new(), 0..1 << 40, (), |(), _, _| ())?;
+/// let watch = Arc::new(Watch::attach(run.observer())?);
+/// let export = Otlp::start(watch, "orders", "http://localhost:4318", Duration::from_secs(10))?;
+/// run.wait()?;
+/// export.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Otlp {
+    provider: SdkMeterProvider,
+}
+
+impl Otlp {
+    /// Sends what the watch sees of the run of this service once in every such time, to the collector at this address:
+    /// `http://HOST:PORT`, to which `/v1/metrics` is added.
+    ///
+    /// # Errors
+    ///
+    /// If the address is none.
+    pub fn start(watch: Arc<Watch>, service: &str, collector: &str, every: Duration) -> io::Result<Self> {
+        let exporter = MetricExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{}/v1/metrics", collector.trim_end_matches('/')))
+            .build()
+            .map_err(io::Error::other)?;
+        let reader = PeriodicReader::builder(exporter).with_interval(every).build();
+        let resource = Resource::builder().with_service_name(service.to_owned()).build();
+        let provider = SdkMeterProvider::builder().with_reader(reader).with_resource(resource).build();
+        let meter = provider.meter("millstream");
+        let told = Told { meter: &meter, watch: &watch };
+        told.run();
+        told.stages();
+        told.rings();
+        Ok(Otlp { provider })
+    }
+
+    /// Sends what there is to be sent, and ends.
+    ///
+    /// # Errors
+    ///
+    /// If the collector did not take it.
+    pub fn finish(self) -> io::Result<()> {
+        self.provider.shutdown().map_err(io::Error::other)
+    }
+}
+
+/// What is told of a watch.
+struct Told<'a> {
+    meter: &'a Meter,
+    watch: &'a Arc<Watch>,
+}
+
+/// Takes a value and its labels.
+type Tell<'a, T> = &'a dyn Fn(T, &[KeyValue]);
+
+impl Told<'_> {
+    /// A counter, by what `read` tells of the newest frame.
+    fn counter(&self, name: &'static str, help: &'static str, read: fn(&Watch, &Frame, Tell<'_, u64>)) {
+        let watch = self.watch.clone();
+        let counter = self.meter.u64_observable_counter(name).with_description(help);
+        let _ = counter
+            .with_callback(move |to| {
+                if let Some(frame) = watch.frame() {
+                    read(&watch, &frame, &|value, labels| to.observe(value, labels));
+                }
+            })
+            .build();
+    }
+
+    /// A level, in this unit.
+    fn gauge(
+        &self,
+        name: &'static str,
+        unit: &'static str,
+        help: &'static str,
+        read: fn(&Watch, &Frame, Tell<'_, f64>),
+    ) {
+        let watch = self.watch.clone();
+        let gauge = self.meter.f64_observable_gauge(name).with_unit(unit).with_description(help);
+        let _ = gauge
+            .with_callback(move |to| {
+                if let Some(frame) = watch.frame() {
+                    read(&watch, &frame, &|value, labels| to.observe(value, labels));
+                }
+            })
+            .build();
+    }
+
+    fn run(&self) {
+        self.gauge("millstream.running", "1", "Whether the run goes on", |_, frame, tell| {
+            tell(f64::from(u8::from(frame.running)), &[]);
+        });
+        self.gauge("millstream.latency", "s", "From the source to the sink, by quantile", |_, frame, tell| {
+            let Some(latency) = &frame.latency else { return };
+            let quantiles = [("0.5", latency.p50), ("0.9", latency.p90), ("0.99", latency.p99), ("1", latency.max)];
+            quantiles.iter().for_each(|(quantile, seconds)| tell(*seconds, &[KeyValue::new("quantile", *quantile)]));
+        });
+    }
+
+    fn stages(&self) {
+        self.counter("millstream.stage.numbers", "Numbers moved, empty slots and END among them", |_, frame, tell| {
+            let stages = frame.stages.iter().take(MOST);
+            stages.for_each(|stage| tell(stage.moved, &[of_stage(stage)]));
+        });
+        self.counter("millstream.stage.failures", "Calls that came to an error", |_, frame, tell| {
+            let stages = frame.stages.iter().take(MOST);
+            stages.for_each(|stage| tell(stage.failures, &[of_stage(stage)]));
+        });
+        self.gauge("millstream.stage.state", "1", "Share of the time in each state", |_, frame, tell| {
+            for stage in frame.stages.iter().take(MOST) {
+                for (state, share) in
+                    [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)]
+                {
+                    tell(share, &[of_stage(stage), KeyValue::new("state", state)]);
+                }
+            }
+        });
+        self.gauge("millstream.stage.service", "s", "What a number cost lately", |_, frame, tell| {
+            for stage in frame.stages.iter().take(MOST) {
+                if let Some(ns) = stage.service_ns {
+                    tell(ns / 1e9, &[of_stage(stage)]);
+                }
+            }
+        });
+    }
+
+    fn rings(&self) {
+        self.counter("millstream.ring.produced", "Numbers published", |watch, frame, tell| {
+            for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
+                tell(seen.produced, &of_ring(watch, ring));
+            }
+        });
+        self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, tell| {
+            for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
+                let graph = watch.graph();
+                for (count, reader) in seen.consumed.iter().zip(&graph.wires[ring].to).take(MOST) {
+                    let reader = KeyValue::new("reader", graph.nodes[*reader].name.clone());
+                    tell(*count, &[KeyValue::new("ring", ring as i64), reader]);
+                }
+            }
+        });
+        self.gauge("millstream.ring.occupancy", "1", "Share of the slots in use, on average", |watch, frame, tell| {
+            for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
+                tell(seen.occupancy, &of_ring(watch, ring));
+            }
+        });
+    }
+}
+
+fn of_stage(stage: &StageFrame) -> KeyValue {
+    KeyValue::new("stage", stage.name.clone())
+}
+
+/// A ring's number, and who writes it.
+fn of_ring(watch: &Watch, ring: usize) -> [KeyValue; 2] {
+    let graph = watch.graph();
+    let writer = graph.nodes[graph.wires[ring].from].name.clone();
+    [KeyValue::new("ring", ring as i64), KeyValue::new("writer", writer)]
+}
