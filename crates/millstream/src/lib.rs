@@ -76,7 +76,7 @@ pub mod prelude {
     };
 }
 
-#[cfg(all(doctest, feature = "cli", feature = "testkit"))]
+#[cfg(all(doctest, feature = "cli", feature = "page", feature = "testkit"))]
 mod book;
 
 #[cfg(doctest)]
