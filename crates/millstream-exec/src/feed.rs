@@ -89,7 +89,7 @@ impl<T: Event> Output<T> {
             Err(_) => None,
             Ok(None) => Some(0),
             Ok(Some(mut claim)) => {
-                let given = claim.extend(&mut std::iter::from_fn(|| values.pop_front()));
+                let given = claim.extend(&mut values.drain(..claim.len().min(values.len())));
                 claim.publish();
                 Some(given)
             }

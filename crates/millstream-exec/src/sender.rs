@@ -11,10 +11,10 @@ use millstream_core::Event;
 use millstream_ring::Given;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many values [`Sender::send_all`] shows at once: so the other end is at work while it goes on.
-const CHUNK: usize = 256;
+/// How many values [`Sender::send_all`] shows at once, at most: so the other end is at work while it goes on.
+const CHUNK: usize = 1024;
 
 /// Feeds a running pipeline from any thread or async task. Dropping it ends the stream; of a [`fan_in`](crate::fan_in), its
 /// part of it, and the last one's drop the stream.
@@ -34,6 +34,8 @@ const CHUNK: usize = 256;
 pub struct Sender<T: Event> {
     way: Way<T>,
     shared: Arc<Shared>,
+    /// What `send_all` has given back: empty, so that it allocates once.
+    spare: Mutex<VecDeque<T>>,
 }
 
 /// Where values go.
@@ -55,12 +57,12 @@ impl<T: Event> Way<T> {
 
 impl<T: Event> Sender<T> {
     pub(crate) fn new(output: Output<T>, shared: Arc<Shared>) -> Self {
-        Sender { way: Way::Source(output), shared }
+        Sender { way: Way::Source(output), shared, spare: Mutex::default() }
     }
 
     /// One of many.
     pub(crate) fn of_many(member: Member<T>) -> Self {
-        Sender { shared: member.shared().clone(), way: Way::FanIn(member) }
+        Sender { shared: member.shared().clone(), way: Way::FanIn(member), spare: Mutex::default() }
     }
 
     /// Sends a value if there is room for it now.
@@ -111,7 +113,7 @@ impl<T: Event> Sender<T> {
     /// at once, the first ones while the iterator goes on.
     ///
     /// The iterator should give what is there: while it thinks, a run that is drained waits for it. It must not use this
-    /// sender. If it panics, of what it gave before the last 256 values at most are dropped, and the others are sent.
+    /// sender. If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -133,10 +135,11 @@ impl<T: Event> Sender<T> {
         {
             return sent;
         }
-        let mut buffer: VecDeque<T> = VecDeque::new();
+        let mut buffer = std::mem::take(&mut *self.spare());
         loop {
             buffer.extend(values.by_ref().take(CHUNK));
             if buffer.is_empty() {
+                *self.spare() = buffer;
                 return Ok(());
             }
             while !buffer.is_empty() {
@@ -150,6 +153,10 @@ impl<T: Event> Sender<T> {
                 }
             }
         }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, VecDeque<T>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Values from the iterator to their slots, if the ring is this sender's own.

@@ -110,6 +110,12 @@ impl<T: Event> Giver<T> {
         self.producer.free()
     }
 
+    /// How many slots the ring has.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.producer.capacity()
+    }
+
     /// How many values were given.
     #[must_use]
     pub fn given(&self) -> u64 {

@@ -73,6 +73,15 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before. Then nothing comes
     /// any more.
     pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
+        self.poll_into(&mut f, |f, number, value| f(number, value))
+    }
+
+    /// As [`poll`](Poller::poll), of a function that is told what it changes.
+    fn poll_into<S>(
+        &mut self,
+        state: &mut S,
+        mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
+    ) -> Result<Polled, RunError> {
         let mut moved = 0;
         while moved < self.most {
             if let Some(failure) = self.failure() {
@@ -84,9 +93,10 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                     let (producer, first, len) = (run.producer, run.first, run.values.len());
                     let next = self.next;
                     self.broken = true;
-                    for (i, value) in (0..).zip(run.values) {
-                        f(SequenceNumber(next + i), O::told(producer, first + i, value));
-                    }
+                    run.values.each(state, |state, i, value| {
+                        let i = i as u64;
+                        f(state, SequenceNumber(next + i), O::told(producer, first + i, value));
+                    });
                     self.broken = false;
                     self.next = next + len as u64;
                     moved += len;
@@ -120,10 +130,20 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     ///
     /// As [`poll`](Poller::poll).
     pub fn poll_for(&mut self, most: Duration, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
+        self.wait_into(most, &mut f, |f, number, value| f(number, value))
+    }
+
+    /// As [`poll_for`](Poller::poll_for), of a function that is told what it changes.
+    fn wait_into<S>(
+        &mut self,
+        most: Duration,
+        state: &mut S,
+        mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
+    ) -> Result<Polled, RunError> {
         let deadline = Instant::now().checked_add(most);
         let mut round = 0_u32;
         loop {
-            match self.poll(&mut f)? {
+            match self.poll_into(state, &mut f)? {
                 Polled::Nothing => (),
                 polled => return Ok(polled),
             }
@@ -137,7 +157,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
             }
             let shared = self.shared.clone();
             let ticket = shared.signal.announce();
-            match self.poll(&mut f) {
+            match self.poll_into(state, &mut f) {
                 Ok(Polled::Nothing) => {
                     shared.signal.park_timeout(ticket, self.idle.map_or(left, |idle| left.min(idle)))
                 }
@@ -158,6 +178,27 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     pub fn for_each(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<(), RunError> {
         while self.poll_for(Duration::MAX, &mut f)? != Polled::Ended {}
         Ok(())
+    }
+
+    /// As [`for_each`](Poller::for_each), with what changes on the way: the fastest way to take everything, since the compiler
+    /// knows that `f` changes nothing else, and can have it do several values at a time.
+    ///
+    /// ```
+    /// use millstream_exec::{Rings, fan_in};
+    /// let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new())?;
+    /// for sender in senders {
+    ///     std::thread::spawn(move || sender.send_all(0..1000));
+    /// }
+    /// assert_eq!(poller.fold(0, |sum, _, x| *sum += x)?, 3 * 499_500);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`poll`](Poller::poll); then what was there is lost.
+    pub fn fold<S>(&mut self, mut state: S, mut f: impl FnMut(&mut S, SequenceNumber, O::Item)) -> Result<S, RunError> {
+        while self.wait_into(Duration::MAX, &mut state, &mut f)? != Polled::Ended {}
+        Ok(state)
     }
 
     fn failure(&self) -> Option<RunError> {

@@ -129,7 +129,8 @@ impl<T: Event> Member<T> {
         let mut ring = self.lock();
         match &mut *ring {
             Ring::Own(_) if self.desk.shared.stopped() => Some(Given::Ended),
-            Ring::Own(giver) => Some(giver.give(values, most)),
+            // A part of the ring, so that the other end is at work meanwhile.
+            Ring::Own(giver) => Some(giver.give(values, most.min(giver.capacity() / 4).max(1))),
             Ring::Several(..) => None,
         }
     }

@@ -184,6 +184,32 @@ fn a_closure_that_panicked_is_given_nothing_more() {
 }
 
 #[test]
+fn a_fold_takes_each_value_once_also_where_it_panics() {
+    let values: Vec<_> = (0..5).map(Arc::new).collect();
+    let (senders, mut poller) = fan_in(2).open(&Rings::new()).unwrap();
+    senders[0].send_all(values[..3].iter().cloned()).unwrap();
+    senders[1].send_all(values[3..].iter().cloned()).unwrap();
+    drop(senders);
+    let sums = poller.fold((0, 0), |(numbers, sum), number, x| (*numbers, *sum) = (*numbers + number.0, *sum + *x));
+    assert_eq!(sums.unwrap(), (10, 10));
+    assert!(values.iter().all(|x| Arc::strong_count(x) == 1));
+
+    let (senders, mut poller) = fan_in(1).open(&Rings::new()).unwrap();
+    senders[0].send_all(values.iter().cloned()).unwrap();
+    let fold = || {
+        poller.fold((), |(), _, x| {
+            if *x == 2 {
+                std::panic::resume_unwind(Box::new("meant to panic"));
+            }
+        })
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).is_err());
+    assert_eq!(values.iter().map(Arc::strong_count).collect::<Vec<_>>(), [1, 1, 1, 2, 2]);
+    drop((senders, poller));
+    assert!(values.iter().all(|x| Arc::strong_count(x) == 1));
+}
+
+#[test]
 fn wrong_options_are_refused() {
     let refused = |of: FanIn<u64>| match of.open(&Rings::new()) {
         Err(RunError::Options(refused)) => refused,
