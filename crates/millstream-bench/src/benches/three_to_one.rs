@@ -106,15 +106,13 @@ fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
 fn polled(rings: &Rings, producers: u64, n: u64, shared: bool) -> Result<u64, Failure> {
     let fan_in = fan_in(producers as usize);
     let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
-    let mut sum = 0;
     std::thread::scope(|scope| {
         for (p, sender) in (0..producers).zip(senders) {
             let numbers = n / producers * p..n / producers * (p + 1);
             let send = move || sender.send_all(numbers.map(entry));
             std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
         }
-        poller.for_each(|_, entry| sum = add(sum, entry))?;
-        Ok(sum)
+        Ok(poller.fold(0, |sum, _, entry| *sum = add(*sum, entry))?)
     })
 }
 

@@ -2,8 +2,9 @@
 //! and rings. Consumers share the work, or each of them sees all of it.
 //!
 //! An item is an event that was sent and consumed by all who are to consume it. Everybody holds as many events, is offered them
-//! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats: an event at
-//! a time.
+//! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats, an event at
+//! a time; the others have batches of 8, 64 and 256. The longs were drawn beforehand, since that takes longer than to hand them
+//! over. Consumers of rings are tasklets of one worker, which has a core, as the producer has; `ours-spread-3` has two workers.
 
 mod queue;
 
@@ -13,44 +14,62 @@ use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use queue::queued;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 const CAPACITY: usize = 1024;
-const BATCH: usize = 64;
 /// A stop may take so long.
 const STOP: Duration = Duration::from_millis(200);
 /// And a poll waits so long.
 const POLL: Duration = Duration::from_millis(100);
+/// Random longs: xorshift.
+static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..4096).map(|_| draw()).collect()
+});
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(8_000_000, 1_000_000);
-    Ok(Results::joined([in_batches(setting, n)?, one_by_one(setting, n.div_ceil(8))?, stops(setting)?]))
+    let n = setting.items(16_000_000, 2_000_000);
+    Ok(Results::joined([
+        in_batches(setting, n)?,
+        of_one(setting, "batch-8", 8, n.div_ceil(4))?,
+        of_one(setting, "batch-256", 256, n)?,
+        of_one(setting, "single", 1, n.div_ceil(16))?,
+        stops(setting)?,
+    ]))
 }
 
 fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
-    let expected = randoms(n).fold(0, u64::wrapping_add);
-    let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY)).batch(BATCH);
+    let (rings, batch) = (setting.rings(1).ring(setting.ring.unwrap_or(CAPACITY)), 64);
     let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
-    let ours = |who, consume: fn(&Rings, u64) -> Result<u64, Failure>| {
+    let expected = sum_of(n);
+    let ours = |who, consume: fn(&Rings, Batches) -> Result<u64, Failure>| {
         let rings = rings.clone();
-        Contestant::new(who, expected, move || consume(&rings, n))
+        Contestant::new(who, expected, move || consume(&rings, Batches { n, batch }))
     };
     let contestants = vec![
         ours("ours", polled),
-        ours("ours-share-3", |rings, n| shared_by_number(rings, 3, n)),
-        ours("ours-share-5", |rings, n| shared_by_number(rings, 5, n)),
-        ours("ours-all-1", |rings, n| summed(pipeline::<u64>().tee(|p| p.map(mixed)), rings, n)),
-        ours("ours-all-3", |rings, n| {
+        ours("ours-share-3", |rings, what| shared_by_number(rings, 3, what)),
+        ours("ours-share-5", |rings, what| shared_by_number(rings, 5, what)),
+        ours("ours-spread-3", |rings, what| shared_by_number(&rings.clone().workers(2), 3, what)),
+        ours("ours-all-1", |rings, what| summed(pipeline::<u64>().tee(|p| p.map(mixed)), rings, what)),
+        ours("ours-all-3", |rings, what| {
             let p = pipeline::<u64>().tee(|p| p.map(mixed)).tee(|p| p.map(mixed)).tee(|p| p.map(mixed));
-            summed(p, rings, n)
+            summed(p, rings, what)
         }),
-        ours("ours-all-5", |rings, n| {
+        ours("ours-all-5", |rings, what| {
             let p = pipeline::<u64>().tee(|p| p.map(mixed)).tee(|p| p.map(mixed)).tee(|p| p.map(mixed));
-            summed(p.tee(|p| p.map(mixed)).tee(|p| p.map(mixed)), rings, n)
+            summed(p.tee(|p| p.map(mixed)).tee(|p| p.map(mixed)), rings, what)
         }),
-        Contestant::new("queue", expected, || queued(1, BATCH, n)),
-        Contestant::new("queue-share-3", expected, || queued(3, BATCH, n)),
-        Contestant::new("queue-share-5", expected, || queued(5, BATCH, n)),
+        Contestant::new("queue", expected, || queued(1, Batches { n, batch })),
+        Contestant::new("queue-share-3", expected, || queued(3, Batches { n, batch })),
+        Contestant::new("queue-share-5", expected, || queued(5, Batches { n, batch })),
     ];
     let speeds = take_turns(setting, work, contestants)?;
     let pair = |ours, theirs, name, bound| speeds.ratio_between(&[ours], &[theirs], name, bound);
@@ -58,6 +77,7 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         pair("ours", "queue", "queue", Some(10.0)),
         pair("ours-share-3", "ours", "share-3", Some(0.5)),
         pair("ours-share-5", "ours", "share-5", Some(0.5)),
+        pair("ours-spread-3", "ours", "spread-3", None),
         pair("queue-share-3", "queue", "queue-share-3", None),
         pair("queue-share-5", "queue", "queue-share-5", None),
     ];
@@ -75,30 +95,52 @@ fn advice(shared: &Ratio) -> Option<String> {
     })
 }
 
-fn one_by_one(setting: &Setting, n: u64) -> Result<Results, Failure> {
-    let expected = randoms(n).fold(0, u64::wrapping_add);
+/// One consumer, by rings and by the queue.
+fn of_one(setting: &Setting, case: &'static str, batch: usize, n: u64) -> Result<Results, Failure> {
+    let (expected, what) = (sum_of(n), Batches { n, batch });
     let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
-    let contestants = vec![
-        Contestant::new("ours", expected, || sent_singly(&rings, n)),
-        Contestant::new("queue", expected, || queued(1, 1, n)),
-        Contestant::new("queue-share-3", expected, || queued(3, 1, n)),
-        Contestant::new("queue-share-5", expected, || queued(5, 1, n)),
+    let mut contestants = vec![
+        Contestant::new("ours", expected, || polled(&rings, what)),
+        Contestant::new("queue", expected, || queued(1, what)),
     ];
-    let work = Work { case: "single", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
-    let speeds = take_turns(setting, work, contestants)?;
-    let ratios = [speeds.ratio("queue", None)];
+    if batch == 1 {
+        contestants.push(Contestant::new("queue-share-3", expected, || queued(3, what)));
+        contestants.push(Contestant::new("queue-share-5", expected, || queued(5, what)));
+    }
+    let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 }, contestants)?;
+    let ratios = [speeds.ratio("queue", Some(10.0))];
     Ok(speeds.results(ratios))
 }
 
-/// So many random longs: xorshift.
-fn randoms(n: u64) -> impl Iterator<Item = u64> + Send {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    (0..n).map(move |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    })
+/// What the producer sends, and in batches of how many.
+#[derive(Clone, Copy)]
+struct Batches {
+    n: u64,
+    batch: usize,
+}
+
+impl Batches {
+    /// Random longs, the same ones over and over.
+    fn each(self) -> impl Iterator<Item = &'static [u64]> + Send {
+        let mut left = self.n as usize;
+        let batches = std::iter::repeat(RANDOMS.as_slice()).flat_map(move |randoms| randoms.chunks(self.batch));
+        batches.map_while(move |batch| {
+            let batch = &batch[..left.min(batch.len())];
+            left -= batch.len();
+            (!batch.is_empty()).then_some(batch)
+        })
+    }
+
+    fn send(self, sender: &Sender<u64>) -> bool {
+        self.each().all(|batch| match batch {
+            [one] => sender.send(*one).is_ok(),
+            batch => sender.send_all(batch.iter().copied()).is_ok(),
+        })
+    }
+}
+
+fn sum_of(n: u64) -> u64 {
+    Batches { n, batch: 4096 }.each().flatten().fold(0, |sum, x| sum.wrapping_add(*x))
 }
 
 /// What a consumer that sees everything makes of an event, so that it has to look at it.
@@ -107,39 +149,29 @@ fn mixed(x: &u64) -> u64 {
     x.rotate_left(7) ^ 0x5555
 }
 
-fn polled(rings: &Rings, n: u64) -> Result<u64, Failure> {
+fn polled(rings: &Rings, what: Batches) -> Result<u64, Failure> {
     let (mut senders, mut poller) = fan_in(1).open(rings)?;
-    let mut sum = 0_u64;
     std::thread::scope(|scope| {
         let sender = senders.pop();
-        let send = move || sender.map(|sender| sender.send_all(randoms(n)));
+        let send = move || sender.is_some_and(|sender| what.send(&sender));
         std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
-        poller.for_each(|_, x| sum = sum.wrapping_add(x))?;
-        Ok(sum)
+        Ok(poller.fold(0_u64, |sum, _, x| *sum = sum.wrapping_add(x))?)
     })
 }
 
-fn sent_singly(rings: &Rings, n: u64) -> Result<u64, Failure> {
-    let (mut senders, mut poller) = fan_in(1).open(rings)?;
-    let mut sum = 0_u64;
-    std::thread::scope(|scope| {
-        let sender = senders.pop();
-        let send = move || sender.map(|sender| randoms(n).try_for_each(|x| sender.send(x)));
-        std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
-        poller.for_each(|_, x| sum = sum.wrapping_add(x))?;
-        Ok(sum)
-    })
-}
-
-fn shared_by_number(rings: &Rings, consumers: usize, n: u64) -> Result<u64, Failure> {
-    summed(pipeline::<u64>().shard(consumers, |p| p.map(|x| *x)), rings, n)
+fn shared_by_number(rings: &Rings, consumers: usize, what: Batches) -> Result<u64, Failure> {
+    summed(pipeline::<u64>().shard(consumers, |p| p.map(|x| *x)), rings, what)
 }
 
 /// The sum of what comes out of this pipeline, fed by a thread.
-fn summed<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(p: P, rings: &Rings, n: u64) -> Result<u64, Failure> {
+fn summed<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
+    p: P,
+    rings: &Rings,
+    what: Batches,
+) -> Result<u64, Failure> {
     let (mut senders, run) = p.start_fan_in(rings, fan_in(1), 0_u64, |sum, _, x| *sum = sum.wrapping_add(*x))?;
     let sender = senders.pop();
-    let send = move || sender.map(|sender| sender.send_all(randoms(n)).is_ok());
+    let send = move || sender.is_some_and(|sender| what.send(&sender));
     std::thread::Builder::new().spawn(send).map_err(Failure::io("a thread"))?;
     Ok(run.wait()?.0)
 }

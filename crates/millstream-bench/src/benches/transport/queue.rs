@@ -1,6 +1,6 @@
 //! A bounded queue behind a lock and two conditions: what `ArrayBlockingQueue` is.
 
-use super::{BATCH, CAPACITY, randoms};
+use super::{Batches, CAPACITY};
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,15 +17,15 @@ struct Within {
     ended: bool,
 }
 
-/// The sum of `n` random longs that so many consumers take from a queue, in batches of so many.
-pub(super) fn queued(consumers: usize, batch: usize, n: u64) -> Result<u64, Failure> {
+/// The sum of the random longs that so many consumers take from a queue, in batches of the size in which they come.
+pub(super) fn queued(consumers: usize, what: Batches) -> Result<u64, Failure> {
     let events = VecDeque::with_capacity(CAPACITY);
     let within = Mutex::new(Within { events, ended: false });
     let queue = Queue { within, not_full: Condvar::new(), not_empty: Condvar::new() };
     std::thread::scope(|scope| {
         let start = |consume| std::thread::Builder::new().spawn_scoped(scope, consume);
-        let threads: Result<Vec<_>, _> = (0..consumers).map(|_| start(|| queue.consume(batch))).collect();
-        queue.produce(n, batch);
+        let threads: Result<Vec<_>, _> = (0..consumers).map(|_| start(|| queue.consume(what.batch))).collect();
+        queue.produce(what);
         let threads = threads.map_err(Failure::io("a thread"))?;
         let sums = threads.into_iter().map(|thread| thread.join().unwrap_or_default());
         Ok(sums.fold(0, u64::wrapping_add))
@@ -37,32 +37,22 @@ impl Queue {
         self.within.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn produce(&self, n: u64, batch: usize) {
-        let mut left = randoms(n);
-        let mut next = [0; BATCH];
-        loop {
-            let mut filled = 0;
-            for (slot, x) in next[..batch].iter_mut().zip(left.by_ref()) {
-                *slot = x;
-                filled += 1;
-            }
+    fn produce(&self, what: Batches) {
+        for batch in what.each() {
             let mut within = self.lock();
-            while within.events.len() + filled > CAPACITY {
+            while within.events.len() + batch.len() > CAPACITY {
                 within = self.not_full.wait(within).unwrap_or_else(PoisonError::into_inner);
             }
-            within.events.extend(&next[..filled]);
-            within.ended = filled < batch;
-            let ended = within.ended;
+            within.events.extend(batch);
             drop(within);
-            if ended {
-                return self.not_empty.notify_all();
-            }
             self.not_empty.notify_one();
         }
+        self.lock().ended = true;
+        self.not_empty.notify_all();
     }
 
     fn consume(&self, batch: usize) -> u64 {
-        let (mut sum, mut taken) = (0_u64, [0; BATCH]);
+        let (mut sum, mut taken) = (0_u64, vec![0; batch]);
         loop {
             let mut within = self.lock();
             while within.events.is_empty() && !within.ended {
