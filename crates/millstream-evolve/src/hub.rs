@@ -51,7 +51,7 @@ pub(crate) struct Hub {
     outs: Outs,
     /// Connections that may have more than was read.
     unread: Vec<usize>,
-    ready: Vec<(usize, bool, bool)>,
+    ready: Vec<Ready>,
     looked: Duration,
     began: Instant,
     secret: Secret,
@@ -66,18 +66,31 @@ pub(crate) struct Hub {
 /// Keys of listeners begin here, those of connections at 0.
 const LISTENERS: usize = 1 << 40;
 
+/// So many of them are dealt with in one turn.
+const EVENTS: usize = 1024;
+
+/// What is new at a connection, or at a listener.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    key: usize,
+    readable: bool,
+    writable: bool,
+    /// Nothing will come behind what is there, or there may be more than one read takes: to be read until it is dry.
+    to_the_end: bool,
+}
+
 impl Hub {
     pub(crate) fn new(tuning: Tuning, secret: Secret, program: Vec<u8>, fits: Fits) -> Result<Self, EvolveError> {
         Ok(Hub {
             master: Master::new(tuning),
             poll: Poll::new().map_err(EvolveError::io("epoll"))?,
-            events: Events::with_capacity(1024),
+            events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             connections: Vec::new(),
             seats: Vec::new(),
             outs: Outs::default(),
             unread: Vec::new(),
-            ready: Vec::new(),
+            ready: Vec::with_capacity(EVENTS),
             looked: Duration::ZERO,
             began: Instant::now(),
             secret,
@@ -167,18 +180,20 @@ impl Hub {
         }
         let now = self.began.elapsed();
         let mut ready = std::mem::take(&mut self.ready);
-        ready.extend(self.unread.drain(..).map(|key| (key, true, false)));
+        let rest = |key| Ready { key, readable: true, writable: false, to_the_end: true };
+        ready.extend(self.unread.drain(..).map(rest));
         ready.extend(self.events.iter().map(|event| {
-            let ended = event.is_read_closed() || event.is_error();
-            (event.token().0, event.is_readable() || ended, event.is_writable())
+            let to_the_end = event.is_read_closed() || event.is_error();
+            let readable = event.is_readable() || to_the_end;
+            Ready { key: event.token().0, readable, writable: event.is_writable(), to_the_end }
         }));
-        for (key, readable, writable) in ready.drain(..) {
+        for Ready { key, readable, writable, to_the_end } in ready.drain(..) {
             if key >= LISTENERS {
                 self.accept(key - LISTENERS, now);
                 continue;
             }
             if readable {
-                self.read(key, now);
+                self.read(key, to_the_end, now);
             }
             if writable && let Some(Connection { who: Who::Worker(worker), .. }) = &self.connections[key] {
                 self.write(*worker);
@@ -229,7 +244,7 @@ impl Hub {
         }
     }
 
-    fn read(&mut self, key: usize, now: Duration) {
+    fn read(&mut self, key: usize, to_the_end: bool, now: Duration) {
         for _ in 0..READS {
             let Some(Some(connection)) = self.connections.get_mut(key) else { return };
             match connection.received.read(&mut connection.stream) {
@@ -243,6 +258,11 @@ impl Hub {
                 return self.close(key, &what);
             }
             self.flush();
+            // A read that left room has taken all there was, and `epoll` tells of what comes behind it.
+            let full = self.connections[key].as_ref().is_some_and(|one| one.received.is_full());
+            if !full && !to_the_end {
+                return;
+            }
         }
         self.unread.push(key);
     }

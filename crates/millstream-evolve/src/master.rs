@@ -5,6 +5,7 @@
 
 mod answers;
 mod cells;
+mod lines;
 mod load;
 mod recovery;
 mod roster;

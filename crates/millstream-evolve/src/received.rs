@@ -32,6 +32,11 @@ impl Received {
         Ok(read)
     }
 
+    /// Whether the last read left no room: there may be more where it came from.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end == self.bytes.len()
+    }
+
     /// The next message that is there as a whole.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Violation> {
         let Some((body, length)) = first_frame(&self.bytes[self.start..self.end], self.most)? else { return Ok(None) };

@@ -11,7 +11,10 @@ pub(super) struct Outs {
     pub(super) written: u64,
 }
 
-#[derive(Debug, Default)]
+/// Most messages are shorter.
+const USUAL: usize = 16 << 10;
+
+#[derive(Debug)]
 struct Out {
     bytes: Vec<u8>,
     sent: usize,
@@ -21,7 +24,8 @@ struct Out {
 impl Outbox for Outs {
     fn to(&mut self, worker: usize) -> &mut Vec<u8> {
         if worker >= self.outs.len() {
-            self.outs.resize_with(worker + 1, Out::default);
+            self.outs.resize_with(worker + 1, || Out { bytes: Vec::with_capacity(USUAL), sent: 0, fresh: false });
+            self.fresh.reserve(worker + 1);
         }
         let out = &mut self.outs[worker];
         if !out.fresh {

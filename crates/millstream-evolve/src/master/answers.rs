@@ -155,7 +155,7 @@ impl Master {
             if cell.stage == Stage::Wanted {
                 self.roster.append(&mut self.cells, worker, child);
             } else if cell.home != Some(worker) {
-                self.roster.workers[worker].drops.push(child);
+                self.roster.drop_later(worker, child);
             }
         }
         self.hand_out(worker, out);
@@ -175,7 +175,7 @@ impl Master {
         let removal = seat.removals.pop_front().ok_or_else(|| Violation::new("states that nobody asked back"))?;
         let mut asked = std::mem::take(&mut self.scratch);
         asked.clear();
-        asked.extend(seat.leaving.drain(..removal.cells.min(seat.leaving.len())));
+        asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut seat.leaving)));
         let given = self.given(worker, items, body, fits, &asked);
         if given.is_ok() {
             self.roster.workers[removal.thief].incoming = false;

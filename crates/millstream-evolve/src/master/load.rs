@@ -17,6 +17,12 @@ struct Place {
 }
 
 impl Load {
+    /// Room for so many workers, of which none has more than so much.
+    pub(super) fn reserve(&mut self, workers: usize, level: usize) {
+        self.places.reserve(workers.saturating_sub(self.places.len()));
+        self.lists.reserve((level + 1).saturating_sub(self.lists.len()));
+    }
+
     /// This worker has so much now. Those who have nothing are in no list.
     pub(super) fn set(&mut self, worker: usize, level: usize) {
         if worker >= self.places.len() {

@@ -2,6 +2,7 @@
 //! worker takes them, then the others.
 
 use super::cells::{Cells, Stage};
+use super::lines::{Line, Lines};
 use super::load::Load;
 use crate::message::Spent;
 use std::collections::VecDeque;
@@ -13,6 +14,10 @@ pub(super) struct Roster {
     pub(super) load: Load,
     /// Who has nothing to do, and found nobody who could give it something.
     pub(super) idle: VecDeque<usize>,
+    /// Who is to forget something.
+    pub(super) dropping: Vec<usize>,
+    /// What workers are asked to give away.
+    pub(super) leaving: Lines<u32>,
     /// Where to look for the next worker when there is something to place.
     next: usize,
 }
@@ -33,9 +38,9 @@ pub(super) struct Seat {
     pub(super) idle: bool,
     /// What it is asked to give away, oldest first: so many of `leaving`.
     pub(super) removals: VecDeque<Removal>,
-    pub(super) leaving: VecDeque<u32>,
-    /// Tokens that it is to forget.
-    pub(super) drops: Vec<u32>,
+    pub(super) leaving: Line,
+    /// What it is to forget.
+    drops: Vec<u32>,
     /// How many messages it was sent that it has to answer with states added.
     pub(super) adding: u32,
     pub(super) heard: Duration,
@@ -46,6 +51,9 @@ pub(super) struct Seat {
     pub(super) spent: Spent,
     pub(super) evolved: u64,
 }
+
+/// A worker is seldom asked more often before it answers: each time for half of what it can spare.
+const REMOVALS: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Removal {
@@ -152,6 +160,35 @@ impl Roster {
         self.load.set(worker, if seat.here { seat.spare() } else { 0 });
     }
 
+    /// The worker is to forget this state.
+    pub(super) fn drop_later(&mut self, worker: usize, cell: u32) {
+        let drops = &mut self.workers[worker].drops;
+        if drops.is_empty() {
+            self.dropping.push(worker);
+        }
+        drops.push(cell);
+    }
+
+    /// A worker that is to forget something, and what; to be given back, for its memory.
+    pub(super) fn next_drops(&mut self) -> Option<(usize, Vec<u32>)> {
+        let worker = self.dropping.pop()?;
+        Some((worker, std::mem::take(&mut self.workers[worker].drops)))
+    }
+
+    pub(super) fn return_drops(&mut self, worker: usize, mut drops: Vec<u32>) {
+        drops.clear();
+        self.workers[worker].drops = drops;
+    }
+
+    /// Room for all that a round of so many states brings, so that its messages need none.
+    pub(super) fn reserve(&mut self, states: usize) {
+        let workers = self.workers.len();
+        self.load.reserve(workers, states);
+        self.leaving.reserve(states);
+        self.idle.reserve(workers);
+        self.dropping.reserve(workers);
+    }
+
     /// Each worker in turn.
     pub(super) fn in_turn(&mut self) -> Option<usize> {
         let workers = self.workers.len();
@@ -168,7 +205,8 @@ impl Roster {
     pub(super) fn sit(&mut self, now: Duration) -> usize {
         let free = self.workers.iter().position(|seat| !seat.here);
         let worker = free.unwrap_or(self.workers.len());
-        let seat = Seat { here: true, heard: now, ..Seat::default() };
+        let removals = VecDeque::with_capacity(REMOVALS);
+        let seat = Seat { here: true, heard: now, removals, ..Seat::default() };
         if free.is_some() {
             self.workers[worker] = seat
         } else {
@@ -179,6 +217,7 @@ impl Roster {
 
     /// Its list is empty from now on.
     pub(super) fn leave(&mut self, worker: usize) {
+        self.leaving.clear(&mut self.workers[worker].leaving);
         self.workers[worker] = Seat::default();
         self.load.set(worker, 0);
     }

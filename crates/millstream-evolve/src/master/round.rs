@@ -60,7 +60,7 @@ impl Master {
     fn drop_all(&mut self, out: &mut impl Outbox) {
         for cell in &self.alive {
             if let Some(home) = self.cells.at(*cell).home.take() {
-                self.roster.workers[home].drops.push(*cell);
+                self.roster.drop_later(home, *cell);
             }
         }
         self.send_drops(out);
@@ -99,7 +99,7 @@ impl Master {
             if entry.input.is_none()
                 && let Some(home) = entry.home.take()
             {
-                self.roster.workers[home].drops.push(cell);
+                self.roster.drop_later(home, cell);
             }
         }
         self.send_drops(out);
@@ -107,6 +107,8 @@ impl Master {
         self.left = self.tasks.len();
         self.oldest = u32::try_from(self.cells.cells.len()).unwrap_or(u32::MAX);
         self.now = now;
+        self.roster.reserve(self.tasks.len());
+        self.scratch.reserve(self.tasks.len());
         for seat in &mut self.roster.workers {
             (seat.heard, seat.answered) = (now, None);
         }
@@ -126,13 +128,17 @@ impl Master {
     }
 
     pub(super) fn send_drops(&mut self, out: &mut impl Outbox) {
-        for (worker, seat) in self.roster.workers.iter_mut().enumerate().filter(|(_, seat)| !seat.drops.is_empty()) {
-            let items = u32::try_from(seat.drops.len()).unwrap_or(u32::MAX);
-            let mut message = frame(out.to(worker), &Request::RemoveStates { items, give_back: false });
-            for cell in seat.drops.drain(..) {
-                message.put(&self.cells.get(cell).token);
+        while let Some((worker, drops)) = self.roster.next_drops() {
+            // Who was lost meanwhile has nothing to forget.
+            if !drops.is_empty() {
+                let items = u32::try_from(drops.len()).unwrap_or(u32::MAX);
+                let mut message = frame(out.to(worker), &Request::RemoveStates { items, give_back: false });
+                for cell in &drops {
+                    message.put(&self.cells.get(*cell).token);
+                }
+                message.end();
             }
-            message.end();
+            self.roster.return_drops(worker, drops);
         }
     }
 
@@ -180,7 +186,7 @@ impl Master {
     /// Cells get other numbers. Answers that are under way give nothing back, since every state has evolved.
     fn forget_removals(&mut self) {
         for seat in &mut self.roster.workers {
-            seat.leaving.clear();
+            self.roster.leaving.clear(&mut seat.leaving);
             seat.removals.iter_mut().for_each(|removal| removal.cells = 0);
         }
     }

@@ -52,7 +52,7 @@ impl Master {
             let last = self.roster.workers[victim].last().expect("a worker has what it can spare");
             self.roster.unlist(&mut self.cells, victim, last);
             self.cells.at(last).stage = Stage::Leaving;
-            self.roster.workers[victim].leaving.push_back(last);
+            self.roster.leaving.push(&mut self.roster.workers[victim].leaving, last);
             message.put(&self.cells.get(last).token);
         }
         message.end();
