@@ -1,5 +1,7 @@
 //! Workers that wait instead of computing: hundreds of them in one process, a real TCP connection each, and one thread
-//! with all their timers. It is a process of its own, which the bench starts as itself.
+//! with a timer wheel for all of them. It is a process of its own, which the bench starts as itself.
+
+mod wheel;
 
 use crate::failure::Failure;
 use millstream_evolve::{Address, Evolve, Job, Random, Secret, Token, Worker, connect};
@@ -10,12 +12,11 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use wheel::Wheel;
 
 /// Where such a process finds the master, and how many workers it is.
 const TASK: &str = "MILLSTREAM_BENCH_WAITING";
@@ -100,7 +101,8 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
         poll.registry().register(&mut stream, Key(key), interest).map_err(failed("epoll"))?;
         all.push(Some(One { stream, received, worker: Worker::new(began.elapsed()), job: None, out: Vec::new() }));
     }
-    let (mut due, mut events, mut left) = (BinaryHeap::new(), Events::with_capacity(1024), workers);
+    let (mut due, mut events, mut left) = (Wheel::new(workers), Events::with_capacity(1024), workers);
+    let mut alarm = Duration::ZERO;
     while left > 0 {
         poll.poll(&mut events, None).or_else(|error| match error.kind() {
             ErrorKind::Interrupted => Ok(()),
@@ -109,7 +111,7 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
         for event in &events {
             let key = event.token().0;
             if let Some(Some(one)) = all.get_mut(key) {
-                let goes_on = one.hear(began)?;
+                let goes_on = one.hear(event.is_read_closed())?;
                 one.go_on(key, began, &mut due);
                 if !goes_on {
                     all[key] = None;
@@ -117,14 +119,14 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
                 }
             }
         }
-        while let Some(Reverse((at, key))) = due.peek().copied().filter(|Reverse((at, _))| *at <= began.elapsed()) {
-            due.pop();
+        while let Some((at, key)) = due.take(began.elapsed()) {
             if let Some(one) = &mut all[key] {
                 one.finish(at);
                 one.go_on(key, began, &mut due);
             }
         }
-        if let Some(Reverse((at, _))) = due.peek() {
+        if let Some((at, _)) = due.next().filter(|(at, _)| *at != alarm) {
+            alarm = at;
             // A timer of 0 would be none.
             let after = at.saturating_sub(began.elapsed()).max(Duration::from_nanos(1));
             let value = Timespec { tv_sec: after.as_secs() as i64, tv_nsec: i64::from(after.subsec_nanos()) };
@@ -138,12 +140,18 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
 
 impl One {
     /// Takes in what has come; false once nothing more will come.
-    fn hear(&mut self, _: Instant) -> Result<bool, Failure> {
+    fn hear(&mut self, ends: bool) -> Result<bool, Failure> {
         let mut bytes = [0; 16 << 10];
         loop {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Ok(false),
-                Ok(read) => self.received.extend_from_slice(&bytes[..read]),
+                Ok(read) => {
+                    self.received.extend_from_slice(&bytes[..read]);
+                    // That was all; `epoll` tells of what comes behind it.
+                    if read < bytes.len() && !ends {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 Err(_) => return Ok(false),
@@ -171,16 +179,18 @@ impl One {
     }
 
     /// Begins the next state, if nothing is under way, and sends what is to be sent.
-    fn go_on(&mut self, key: usize, began: Instant, due: &mut BinaryHeap<Reverse<(Duration, usize)>>) {
+    fn go_on(&mut self, key: usize, began: Instant, due: &mut Wheel) {
         if self.job.is_none() {
             let now = began.elapsed();
             self.job = self.worker.start(now, &mut self.out);
             if let Some(job) = &self.job {
-                due.push(Reverse((now + job.input().of(job.token()), key)));
+                due.set(key, now + job.input().of(job.token()));
             }
         }
         let mut sent = 0;
-        while let Ok(written @ 1..) = self.stream.write(&self.out[sent..]) {
+        while sent < self.out.len()
+            && let Ok(written @ 1..) = self.stream.write(&self.out[sent..])
+        {
             sent += written;
         }
         self.out.drain(..sent);
