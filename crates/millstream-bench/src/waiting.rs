@@ -78,6 +78,12 @@ struct One {
     out: Vec<u8>,
 }
 
+/// Where the next state ends so soon, the process stays awake: real workers are not woken on the master's machine.
+const AWAKE: Duration = Duration::from_micros(200);
+
+/// After so many states that have ended, messages get their turn.
+const AT_ONCE: usize = 8;
+
 /// The key of the timer; those of connections begin at 0.
 const TIMER: usize = usize::MAX >> 1;
 
@@ -104,7 +110,8 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
     let (mut due, mut events, mut left) = (Wheel::new(workers), Events::with_capacity(1024), workers);
     let mut alarm = Duration::ZERO;
     while left > 0 {
-        poll.poll(&mut events, None).or_else(|error| match error.kind() {
+        let soon = due.next().is_some_and(|(at, _)| at.saturating_sub(began.elapsed()) < AWAKE);
+        poll.poll(&mut events, soon.then_some(Duration::ZERO)).or_else(|error| match error.kind() {
             ErrorKind::Interrupted => Ok(()),
             _ => Err(failed("epoll")(error)),
         })?;
@@ -119,13 +126,16 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
                 }
             }
         }
-        while let Some((at, key)) = due.take(began.elapsed()) {
+        // Between some of them and the next ones those who are asked for states answer.
+        for _ in 0..AT_ONCE {
+            let Some((at, key)) = due.take(began.elapsed()) else { break };
             if let Some(one) = &mut all[key] {
                 one.finish(at);
                 one.go_on(key, began, &mut due);
             }
         }
-        if let Some((at, _)) = due.next().filter(|(at, _)| *at != alarm) {
+        if let Some((at, _)) = due.next().filter(|(at, _)| *at != alarm && at.saturating_sub(began.elapsed()) >= AWAKE)
+        {
             alarm = at;
             // A timer of 0 would be none.
             let after = at.saturating_sub(began.elapsed()).max(Duration::from_nanos(1));

@@ -1,24 +1,25 @@
 //! The master's sockets: one thread, one `epoll` (by `mio`), and the state machine in the middle.
 
 mod connection;
+mod listening;
 mod outs;
+mod pace;
 
-use crate::address::{Address, Socket};
+use crate::address::Socket;
 use crate::hello::{self, Secret};
 use crate::master::{Master, Tuning};
 use crate::serve::LONGEST_MESSAGE;
 use crate::{EvolveError, Token, Violation};
 use connection::{Connection, Stream, Who};
-use mio::net::{TcpListener, UnixListener, UnixStream};
-use mio::{Events, Interest, Poll, Token as Key};
+use listening::Listener;
+use mio::net::UnixStream;
+use mio::{Events, Poll, Token as Key};
 use outs::Outs;
+use pace::Pace;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// So many may be there who have not shown that they know the secret.
-const STRANGERS: usize = 1024;
-
-/// And for so long.
+/// Who has connected and not shown by then that it knows the secret is given up.
 const SHOW_SECRET_WITHIN: Duration = Duration::from_secs(10);
 
 /// After so many reads from one connection the others get their turn.
@@ -29,12 +30,6 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What is to be sent and is not taken: whoever lets so much lie is given up.
 const MOST_WAITING: usize = 1 << 30;
-
-#[derive(Debug)]
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, std::path::PathBuf),
-}
 
 /// How bytes are judged: whether they are an output, or, if the flag is set, a state.
 pub(crate) type Fits = Box<dyn Fn(&[u8], bool) -> bool + Send>;
@@ -52,6 +47,7 @@ pub(crate) struct Hub {
     /// Connections that may have more than was read.
     unread: Vec<usize>,
     ready: Vec<Ready>,
+    pace: Pace,
     looked: Duration,
     began: Instant,
     secret: Secret,
@@ -91,6 +87,7 @@ impl Hub {
             outs: Outs::default(),
             unread: Vec::new(),
             ready: Vec::with_capacity(EVENTS),
+            pace: Pace::default(),
             looked: Duration::ZERO,
             began: Instant::now(),
             secret,
@@ -103,32 +100,6 @@ impl Hub {
 
     pub(crate) fn now(&self) -> Duration {
         self.began.elapsed()
-    }
-
-    /// Waits for workers at an address; gives the one that it became, if the system chose a port.
-    pub(crate) fn listen(&mut self, address: &Address) -> Result<Address, EvolveError> {
-        let failed = || EvolveError::io(format!("cannot listen at {address}"));
-        let key = Key(LISTENERS + self.listeners.len());
-        let (mut listener, at) = match address {
-            Address::Tcp(text) => {
-                let listener = std::net::TcpListener::bind(text).map_err(failed())?;
-                listener.set_nonblocking(true).map_err(failed())?;
-                let at = listener.local_addr().map_err(failed())?;
-                (Listener::Tcp(TcpListener::from_std(listener)), Address::Tcp(at.to_string()))
-            }
-            Address::Unix(path) => {
-                let listener = UnixListener::bind(path).map_err(failed())?;
-                (Listener::Unix(listener, path.clone()), address.clone())
-            }
-        };
-        let registry = self.poll.registry();
-        match &mut listener {
-            Listener::Tcp(listener) => registry.register(listener, key, Interest::READABLE),
-            Listener::Unix(listener, _) => registry.register(listener, key, Interest::READABLE),
-        }
-        .map_err(failed())?;
-        self.listeners.push(listener);
-        Ok(at)
     }
 
     /// A worker in this process, which needs no greeting: its end of the connection.
@@ -174,10 +145,7 @@ impl Hub {
     /// Waits until something happens, or for so long, and deals with all of it.
     pub(crate) fn turn(&mut self, timeout: Duration) -> Result<(), EvolveError> {
         let timeout = if self.unread.is_empty() { timeout.min(LOOK) } else { Duration::ZERO };
-        match self.poll.poll(&mut self.events, Some(timeout)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(EvolveError::io("epoll")(error)),
-            _ => (),
-        }
+        self.wait(timeout).map_err(|error| EvolveError::io("epoll")(error))?;
         let now = self.began.elapsed();
         let mut ready = std::mem::take(&mut self.ready);
         let rest = |key| Ready { key, readable: true, writable: false, to_the_end: true };
@@ -187,6 +155,8 @@ impl Hub {
             let readable = event.is_readable() || to_the_end;
             Ready { key: event.token().0, readable, writable: event.is_writable(), to_the_end }
         }));
+        // Whoever was asked for states has somebody waiting for them.
+        ready.sort_unstable_by_key(|one| !self.is_awaited(one.key));
         for Ready { key, readable, writable, to_the_end } in ready.drain(..) {
             if key >= LISTENERS {
                 self.accept(key - LISTENERS, now);
@@ -208,31 +178,30 @@ impl Hub {
         Ok(())
     }
 
-    fn accept(&mut self, listener: usize, now: Duration) {
+    fn is_awaited(&self, key: usize) -> bool {
+        match self.connections.get(key) {
+            Some(Some(Connection { who: Who::Worker(worker), .. })) => self.master.awaits(*worker),
+            _ => false,
+        }
+    }
+
+    /// Until something happens, or for so long. Where events follow each other closely it does not sleep: to be woken takes
+    /// longer than the next one does, and whoever sends it would pay for that as well.
+    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        let until = self.began.elapsed() + self.pace.awake().min(timeout);
         loop {
-            let stream = match &self.listeners[listener] {
-                Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
-                    // Without it, small messages wait for each other's acknowledgement.
-                    let _ = stream.set_nodelay(true);
-                    Stream::Tcp(stream)
-                }),
-                Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            };
-            let (stream, nonce) = match (stream, hello::nonce()) {
-                (Ok(stream), Ok(nonce)) => (stream, nonce),
-                (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => continue,
-                _ => return,
-            };
-            let strangers = self.connections.iter().flatten().filter(|one| matches!(one.who, Who::Stranger(..)));
-            if strangers.count() >= STRANGERS {
-                continue;
-            }
-            if let Ok(key) = self.add(Connection::stranger(stream, nonce, now)) {
-                let mut greeting = Vec::new();
-                hello::greet(&mut greeting, nonce);
-                self.say(key, &greeting);
+            let last = self.began.elapsed() >= until;
+            let timeout = if last { timeout } else { Duration::ZERO };
+            match self.poll.poll(&mut self.events, Some(timeout)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ if last || !self.events.is_empty() => break,
+                _ => std::thread::yield_now(),
             }
         }
+        if !self.events.is_empty() {
+            self.pace.event(self.began.elapsed());
+        }
+        Ok(())
     }
 
     /// To a stranger: a few bytes, for which there is room, or it is no worker.

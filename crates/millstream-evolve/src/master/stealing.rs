@@ -21,8 +21,15 @@ impl Master {
         }
     }
 
+    /// Whether this worker was asked for states that another one waits for.
+    pub(crate) fn awaits(&self, worker: usize) -> bool {
+        !self.roster.workers[worker].removals.is_empty()
+    }
+
     fn rest(&mut self, worker: usize) {
         let seat = &mut self.roster.workers[worker];
+        // There is nothing to wait for.
+        seat.answered = None;
         if !seat.idle {
             seat.idle = true;
             self.roster.idle.push_back(worker);

@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+/// So long the master looks for events before it sleeps, where they come more often than that.
+const AWAKE: Duration = Duration::from_micros(100);
+
+/// What counts for a longer time without any.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How closely events follow each other.
+#[derive(Debug)]
+pub(super) struct Pace {
+    last: Duration,
+    /// On average, the later ones counting more.
+    between: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { last: Duration::ZERO, between: PAUSE }
+    }
+}
+
+impl Pace {
+    /// Something has happened.
+    pub(super) fn event(&mut self, now: Duration) {
+        let since = now.saturating_sub(self.last).min(PAUSE);
+        self.between = (self.between * 7 + since) / 8;
+        self.last = now;
+    }
+
+    /// How long to stay awake for the next one.
+    pub(super) fn awake(&self) -> Duration {
+        if self.between < AWAKE { AWAKE } else { Duration::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_awake_for_those_who_come_often() {
+        let (mut pace, mut now) = (Pace::default(), Duration::from_secs(1));
+        let mut every = |between, times| {
+            for _ in 0..times {
+                now += Duration::from_micros(between);
+                pace.event(now);
+            }
+            pace.awake()
+        };
+        assert_eq!(every(20, 5), Duration::ZERO);
+        assert_eq!(every(20, 50), AWAKE);
+        assert_eq!(every(500, 5), Duration::ZERO);
+        assert_eq!(every(20, 50), AWAKE);
+        // One pause is enough to sleep until they come often again.
+        assert_eq!(every(10_000_000, 1), Duration::ZERO);
+    }
+}
