@@ -9,6 +9,7 @@ mod book;
 mod chaos;
 mod cmd;
 mod docs;
+mod fuzz;
 mod lint;
 mod mutants;
 mod patch;
@@ -47,6 +48,8 @@ enum Chore {
     Bench(bench::Args),
     /// Kill processes while they work: the result stays what it is
     Chaos(chaos::Args),
+    /// Throw bytes at whatever listens
+    Fuzz(fuzz::Args),
     /// Record a bench with perf
     Profile(profile::Args),
     /// Make the pictures of docs/book from real runs, with chromium
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Chore::Docs(args) => docs::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Chaos(args) => chaos::run(&args),
+        Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Screenshots(args) => screenshots::run(&args),
         Chore::Rows => rows::run(),

@@ -2,7 +2,7 @@
 
 use crate::cmd::{Cmd, Result, root};
 use crate::report::{Report, Step};
-use crate::{mutants, tidy, tools};
+use crate::{fuzz, mutants, tidy, tools};
 
 /// How much to test.
 #[derive(Debug, clap::Args)]
@@ -10,7 +10,7 @@ pub(crate) struct Args {
     /// Unit and integration tests but the longest, with few random cases (minutes)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Many random cases, miri under both aliasing models, the mutants
+    /// Many random cases, miri under both aliasing models, half a minute of fuzzing, the mutants
     #[arg(long)]
     full: bool,
     /// Also see that every mutant of mutants/ is noticed
@@ -46,6 +46,9 @@ pub(crate) fn run(args: &Args) -> Result {
         loom(&mut report);
         miri(&mut report, depth);
         report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
+    }
+    if depth == Depth::Full {
+        report.step("fuzz", || fuzz::smoke(30, tools::require_all()));
     }
     if args.mutants || depth == Depth::Full {
         report.must("mutants", || mutants::run(&mutants::Args::default()));

@@ -45,6 +45,29 @@ pub(crate) fn deny(install: bool) -> Result<(), String> {
         .map_err(|error| error.message)
 }
 
+/// The version of cargo-fuzz that is installed where it is missing.
+const FUZZ: &str = "0.13.2";
+
+/// cargo-fuzz, and the nightly toolchain that it needs. Building it takes a minute, so this is done only on request.
+pub(crate) fn fuzz(install: bool) -> Result<(), String> {
+    if !Cmd::cargo("+nightly --version").succeeds() {
+        if !install {
+            return Err("there is no nightly toolchain; `cargo xtask fuzz` installs it".to_owned());
+        }
+        rustup("toolchain install nightly --profile minimal")?;
+    }
+    if Cmd::cargo("fuzz --version").succeeds() {
+        return Ok(());
+    }
+    if !install {
+        return Err("cargo-fuzz is not installed; `cargo xtask fuzz` installs it".to_owned());
+    }
+    Cmd::cargo(&format!("install cargo-fuzz --locked --version {FUZZ}"))
+        .own_target("cargo-fuzz")
+        .run()
+        .map_err(|error| error.message)
+}
+
 /// The version of mdbook that is installed where it is missing.
 const MDBOOK: &str = "0.5.4";
 

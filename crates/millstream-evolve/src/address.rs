@@ -1,8 +1,13 @@
+use rustix::net::sockopt;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// A master's machine from which nothing comes for so long, not even what its system answers by itself, is gone.
+pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
 /// Where a master can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,7 @@ impl Socket {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(address)?;
                 stream.set_nodelay(true)?;
+                notice_silence(&stream)?;
                 Socket::Tcp(stream)
             }
             Address::Unix(path) => Socket::Unix(UnixStream::connect(path)?),
@@ -57,6 +63,14 @@ impl Socket {
         })
     }
 
+    /// A read that takes longer is an error from now on; `None` takes that back.
+    pub(crate) fn read_within(&self, time: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(stream) => stream.set_read_timeout(time),
+            Socket::Unix(stream) => stream.set_read_timeout(time),
+        }
+    }
+
     pub(crate) fn close(&self) {
         // Whoever has gone is gone.
         let _ = match self {
@@ -64,6 +78,17 @@ impl Socket {
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
         };
     }
+}
+
+/// The system asks the other one now and then, and ends the connection if nothing comes.
+fn notice_silence(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, SILENCE / 3)?;
+    sockopt::set_tcp_keepintvl(stream, SILENCE / 6)?;
+    sockopt::set_tcp_keepcnt(stream, 4)?;
+    // And for what was sent and is not acknowledged.
+    sockopt::set_tcp_user_timeout(stream, u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX))?;
+    Ok(())
 }
 
 impl Read for Socket {
@@ -85,5 +110,22 @@ impl Write for Socket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_silent_machine_is_noticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Address::Tcp(listener.local_addr().unwrap().to_string());
+        let Socket::Tcp(stream) = Socket::connect(&at).unwrap() else { panic!("TCP") };
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        let [idle, between] = [sockopt::tcp_keepidle(&stream).unwrap(), sockopt::tcp_keepintvl(&stream).unwrap()];
+        assert_eq!(idle + between * sockopt::tcp_keepcnt(&stream).unwrap(), SILENCE);
+        assert_eq!(u128::from(sockopt::tcp_user_timeout(&stream).unwrap()), SILENCE.as_millis());
     }
 }

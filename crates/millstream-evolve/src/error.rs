@@ -29,6 +29,18 @@ pub enum EvolveError {
     /// Nobody is left, and nobody joined.
     #[error("no worker is left, and none joined within {0} s{reason}", reason = last(.1))]
     NoWorkers(u64, Option<String>),
+    /// Fewer have joined than were waited for.
+    #[error("{here} of {wanted} workers joined within {seconds} s{reason}", reason = last(lost))]
+    TooFew {
+        /// How many there are.
+        here: usize,
+        /// How many were waited for.
+        wanted: usize,
+        /// For how long.
+        seconds: u64,
+        /// Why the last one was given up, if one was.
+        lost: Option<String>,
+    },
     /// A round has failed before.
     #[error("an earlier round of this population has failed, and nobody knows where its states are")]
     Broken,
@@ -44,7 +56,7 @@ pub enum EvolveError {
 }
 
 fn last(reason: &Option<String>) -> String {
-    reason.as_ref().map_or(String::new(), |reason| format!(" (the last one: {reason})"))
+    reason.as_ref().map_or(String::new(), |reason| format!(" (the last one that was lost: {reason})"))
 }
 
 impl EvolveError {

@@ -22,6 +22,10 @@ mod address;
 mod checkpoint;
 mod error;
 mod evolve;
+#[cfg(any(test, feature = "fuzzed"))]
+#[cfg_attr(not(feature = "fuzzed"), expect(unreachable_pub, reason = "tests use it as well"))]
+pub mod fuzzed;
+mod glance;
 mod hello;
 mod histogram;
 mod hub;
@@ -44,6 +48,7 @@ pub use address::Address;
 pub use checkpoint::Checkpoint;
 pub use error::{EvolveError, Violation};
 pub use evolve::{Children, Evolve, EvolveMany};
+pub use glance::Glance;
 pub use hello::Secret;
 pub use histogram::Histogram;
 #[cfg(feature = "locked")]

@@ -6,7 +6,7 @@ use crate::master::{Counts, Tuning};
 use crate::received::Received;
 use crate::serve::{LONGEST_MESSAGE, serve};
 use crate::wire::put;
-use crate::{Checkpoint, Evolve, EvolveError, EvolveMany, Histogram, Token};
+use crate::{Checkpoint, Evolve, EvolveError, EvolveMany, Glance, Histogram, Token};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -80,8 +80,8 @@ pub struct Population<E: Evolve> {
     evolve: PhantomData<fn() -> E>,
 }
 
-/// Told now and then, how many states of the round have evolved, and of how many.
-pub type Watch = Box<dyn FnMut(usize, usize) + Send>;
+/// Shown now and then how far the round is, and who does what.
+pub type Watch = Box<dyn FnMut(&Glance<'_>) + Send>;
 
 impl<E: Evolve> std::fmt::Debug for Population<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -151,12 +151,14 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// Where that takes longer than [`Options::join_within`].
+    /// Where that takes longer than [`Options::join_within`]: how many there are then.
     pub fn wait_for(&mut self, workers: usize) -> Result<(), EvolveError> {
         let until = self.hub.now() + self.options.join_within;
         while self.workers() < workers {
             if self.hub.now() > until {
-                return Err(self.nobody());
+                let (here, lost) = (self.workers(), self.hub.last_lost.clone());
+                let seconds = self.options.join_within.as_secs();
+                return Err(EvolveError::TooFew { here, wanted: workers, seconds, lost });
             }
             self.hub.turn(Duration::from_millis(100))?;
         }
@@ -179,9 +181,15 @@ impl<E: Evolve> Population<E> {
     }
 
     /// How long workers waited from an answer to the next request, at the master: from when an answer was seen that left a
-    /// worker with nothing to do to when a request was written that gave it something, stolen or not.
+    /// worker with nothing to do to when a request was written that gave it something, stolen or not. An answer behind
+    /// which there was nothing left to give does not count.
     pub fn latency(&self) -> &Histogram {
         self.hub.master.latency()
+    }
+
+    /// All that can be seen of the population between two rounds.
+    pub fn glance(&self) -> Glance<'_> {
+        Glance::new(&self.hub, 0)
     }
 
     /// Begins to measure afresh.
@@ -237,7 +245,10 @@ impl<E: Evolve> Population<E> {
         if self.broken {
             return Err(EvolveError::Broken);
         }
-        self.wait_for(1)?;
+        self.wait_for(1).map_err(|error| match error {
+            EvolveError::TooFew { .. } => self.nobody(),
+            error => error,
+        })?;
         self.hub.reset(states)?;
         while !self.hub.master.has_settled() {
             self.hub.turn(Duration::from_millis(100))?;
@@ -266,7 +277,7 @@ impl<E: Evolve> Population<E> {
             }
             self.hub.turn(Duration::from_millis(100))?;
             if let Some(watch) = &mut self.watch {
-                watch(states - self.hub.master.left(), states);
+                watch(&Glance::new(&self.hub, states));
             }
         }
         Ok(())

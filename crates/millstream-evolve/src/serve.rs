@@ -1,7 +1,7 @@
 //! A worker's threads: one that evolves states, and one that takes messages in meanwhile, so that states can be taken away
 //! while another one is being evolved.
 
-use crate::address::{Address, Socket};
+use crate::address::{Address, SILENCE, Socket};
 use crate::hello::{self, Secret};
 use crate::received::Received;
 use crate::{Evolve, Violation, Worker};
@@ -78,20 +78,38 @@ impl Accepted {
 
 /// Goes to a master, and shows that the secret is known.
 ///
+/// A master that lives may be silent for as long as it likes, as it is between two rounds. Over TCP one whose machine does
+/// not answer for 60 s is taken for gone, now and while the worker serves.
+///
 /// # Errors
 ///
-/// Where nobody is there, or either of the two does not know the secret, or speaks another version.
+/// Where nobody is there, or does not answer for 60 s, or either of the two does not know the secret, or speaks another
+/// version.
 pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
+    greeted_within(SILENCE, address, secret)
+}
+
+fn greeted_within(time: Duration, address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
     let unreachable = |error| ServeError::Unreachable(address.clone(), error);
     let refused = |violation| ServeError::Refused(address.clone(), violation);
     let mut socket = Socket::connect(address).map_err(unreachable)?;
     let mut received = Received::new(LONGEST_MESSAGE);
+    socket.read_within(Some(time)).map_err(unreachable)?;
+    let unreachable = |error: io::Error| match error.kind() {
+        // What the system calls it when a read takes too long.
+        io::ErrorKind::WouldBlock => {
+            let said = format!("it said nothing within {} s; is it busy, or something else?", time.as_secs());
+            unreachable(io::Error::new(io::ErrorKind::TimedOut, said))
+        }
+        _ => unreachable(error),
+    };
     let (nonce, mut out) = (hello::nonce().map_err(unreachable)?, Vec::new());
     let greeting = message(&mut socket, &mut received).map_err(unreachable)?;
     let asked = hello::answer(&greeting, secret, nonce, &mut out).map_err(refused)?;
     socket.write_all(&out).map_err(unreachable)?;
     let verdict = message(&mut socket, &mut received).map_err(unreachable)?;
     let program = hello::accept(&verdict, secret, &asked, &nonce).map_err(refused)?;
+    socket.read_within(None).map_err(unreachable)?;
     Ok(Accepted { socket, received, at: address.clone(), program })
 }
 
@@ -191,7 +209,7 @@ fn listen<E: Evolve>(
             Ok(0) => return Err(End::Gone("the connection was closed".to_owned())),
             Ok(_) => (),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(End::Gone(error.to_string())),
+            Err(error) => return Err(End::Gone(why_gone(&error))),
         }
     }
 }
@@ -227,7 +245,37 @@ fn work<E: Evolve>(
     Ok(())
 }
 
+fn why_gone(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => format!("its machine did not answer for {} s", SILENCE.as_secs()),
+        _ => error.to_string(),
+    }
+}
+
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn who_is_no_master_is_not_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Address::Tcp(listener.local_addr().unwrap().to_string());
+        let said = greeted_within(Duration::from_millis(50), &at, &Secret::new("s")).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            format!("cannot reach the master at {at}: it said nothing within 0 s; is it busy, or something else?")
+        );
+    }
+
+    #[test]
+    fn a_silent_machine_has_a_name() {
+        assert_eq!(why_gone(&io::ErrorKind::TimedOut.into()), "its machine did not answer for 60 s");
+        assert_eq!(why_gone(&io::Error::other("other")), "other");
+    }
 }

@@ -11,7 +11,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 mod makespans;
+// The tests over sockets go through the same rounds.
+#[path = "../tests/support/rounds.rs"]
+mod rounds;
 mod schedules;
+
+use rounds::go_on;
 
 /// States are how long they take on average, in microseconds, and a number that is mixed with the state's random numbers.
 #[derive(Clone, Debug)]
@@ -365,15 +370,8 @@ impl EvolveMany<Uneven> for Simulation {
 /// Some rounds of a population, in which each time some states are left out: everything that is told.
 pub(crate) fn rounds(many: &mut impl EvolveMany<Uneven>, states: u64, cost: u64, rounds: u64) -> Vec<Children<u64>> {
     let states = (0..states).map(|state| (cost, state)).collect();
-    let mut tokens = many.reset_states(states).unwrap();
-    (0..rounds)
-        .map(|round| {
-            let named = tokens.iter().filter(|token| token.bytes()[0] % 8 != 0);
-            let told = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
-            tokens = told.values().flatten().map(|(token, _)| *token).collect();
-            told
-        })
-        .collect()
+    let tokens = many.reset_states(states).unwrap();
+    go_on(many, tokens, 0..rounds)
 }
 
 /// The same on the model.

@@ -46,7 +46,7 @@ fn the_masters_loop_allocates_nothing() {
         // Allocations until the first and until the last time that the loop came round in a round.
         let seen = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
         let seeing = Arc::clone(&seen);
-        population.watch(Box::new(move |_, _| {
+        population.watch(Box::new(move |_| {
             let until_now = ALLOCATOR.stats().allocations + ALLOCATOR.stats().reallocations;
             let _ = seeing[0].compare_exchange(0, until_now, Ordering::Relaxed, Ordering::Relaxed);
             seeing[1].store(until_now, Ordering::Relaxed);

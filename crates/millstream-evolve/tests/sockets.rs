@@ -133,8 +133,8 @@ fn a_worker_that_joins_during_a_round_gets_work() {
     let at = population.listen(&any_port()).unwrap();
     population.add_threads(&Arc::new(Walk), 1).unwrap();
     let (mut late, address) = (None, at.clone());
-    population.watch(Box::new(move |evolved, _| {
-        if evolved > 50 && late.is_none() {
+    population.watch(Box::new(move |glance| {
+        if glance.evolved() > 50 && late.is_none() {
             late = Some(worker(&address));
         }
     }));
@@ -179,6 +179,8 @@ fn without_workers_a_round_ends_with_an_error() {
         Population::<Walk>::new(7, Options { join_within: Duration::from_millis(200), ..options() }).unwrap();
     let said = population.reset_states(vec![1]).unwrap_err().to_string();
     assert!(said.starts_with("no worker is left, and none joined within 0 s"), "{said}");
+    population.add_threads(&Arc::new(Walk), 1).unwrap();
+    assert_eq!(population.wait_for(3).unwrap_err().to_string(), "1 of 3 workers joined within 0 s");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! A population to try things with.
 
+mod rounds;
+
 use millstream_evolve::{Children, Evolve, EvolveMany, Model, Options, Random, Secret, Token};
 use rand::Rng;
+pub(crate) use rounds::go_on;
 
 /// Numbers that wander; they have one child on average.
 #[derive(Clone, Debug)]
@@ -36,22 +39,6 @@ pub(crate) fn options() -> Options {
 pub(crate) fn rounds(many: &mut impl EvolveMany<Walk>, states: u64, number: u64) -> Vec<Children<u64>> {
     let tokens = many.reset_states((0..states).collect()).unwrap();
     go_on(many, tokens, 0..number)
-}
-
-/// What these rounds tell. Some states are left out each time.
-pub(crate) fn go_on(
-    many: &mut impl EvolveMany<Walk>,
-    mut tokens: Vec<Token>,
-    rounds: std::ops::Range<u64>,
-) -> Vec<Children<u64>> {
-    rounds
-        .map(|round| {
-            let named = tokens.iter().filter(|token| token.bytes()[0] % 8 != 0);
-            let told = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
-            tokens = told.values().flatten().map(|(token, _)| *token).collect();
-            told
-        })
-        .collect()
 }
 
 /// The same on the model.

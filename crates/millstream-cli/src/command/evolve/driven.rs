@@ -1,11 +1,11 @@
 //! The rounds of a filter, from their beginning or from a checkpoint.
 
-use super::{Evolve, Outcome, drawn};
+use super::{Evolve, Outcome, drawn, told};
 use crate::hash::Hash;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, say};
 use crate::output::Output;
-use crate::progress;
+use crate::{progress, stats};
 use millstream_core::SequenceNumber;
 use millstream_evolve::particles::{Bootstrap, Filter, Particle, Scene, Weighed, rmse};
 use millstream_evolve::{Checkpoint, Children, EvolveError, Population};
@@ -52,7 +52,13 @@ impl<P: Particle> Run<'_, P> {
         interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
         let mut now = self.begin(population).map_err(|error| (0, error))?;
         progress::begin_particles("evolve", u64::from(*states) * (rounds - now.filter.rounds().min(*rounds)), *quiet);
-        self.show_progress(population);
+        #[cfg(feature = "page")]
+        let shown = super::board::Shown::open(self.evolve, self.name, &self.complaints);
+        self.show_progress(
+            population,
+            #[cfg(feature = "page")]
+            shown.clone(),
+        );
         population.keep_all(resume.is_some());
         while now.filter.rounds() < *rounds && interrupts.first().is_none() {
             let round = now.filter.rounds();
@@ -61,11 +67,19 @@ impl<P: Particle> Run<'_, P> {
             let (children, estimate) = now.filter.round(population, observation).map_err(failed)?;
             hash(&mut now.hash, &children);
             now.means.push(estimate.mean);
+            #[cfg(feature = "page")]
+            if let Some(shown) = &shown {
+                shown.round(&self.scene.truth, &now.means);
+            }
             if let Some(dir) = resume {
                 population.checkpoint(self.note(&now)).and_then(|kept| kept.save(dir)).map_err(failed)?;
             }
         }
         progress::end();
+        #[cfg(feature = "page")]
+        if let Some(shown) = &shown {
+            shown.end(&population.glance());
+        }
         let outcome = match interrupts.first() {
             Some(signal) => Outcome::Interrupted(signal),
             None => self.tell(&now),
@@ -73,6 +87,13 @@ impl<P: Particle> Run<'_, P> {
         if !quiet {
             report(population);
         }
+        if let Some(to) = &self.evolve.stats {
+            stats::tell(to, &stats::text(&[told::population(&population.glance())]), &self.complaints);
+        }
+        let outcome = match outcome {
+            Outcome::Done if self.complaints.any() => Outcome::InputOrOutputFailed,
+            outcome => outcome,
+        };
         Ok(Driven { outcome, hash: Some(now.hash) })
     }
 
@@ -121,11 +142,20 @@ impl<P: Particle> Run<'_, P> {
         postcard::to_allocvec(&note).expect("a note has an encoding")
     }
 
-    fn show_progress(&self, population: &mut Population<Bootstrap<P>>) {
+    fn show_progress(
+        &self,
+        population: &mut Population<Bootstrap<P>>,
+        #[cfg(feature = "page")] shown: Option<super::board::Shown>,
+    ) {
         let mut before = 0;
         // Parents that have evolved stand for as many particles as there are of each.
         let states = self.evolve.states as usize;
-        population.watch(Box::new(move |evolved, of| {
+        population.watch(Box::new(move |glance| {
+            let (evolved, of) = (glance.evolved(), glance.states());
+            #[cfg(feature = "page")]
+            if let Some(shown) = &shown {
+                shown.glance(glance);
+            }
             let now = (evolved * states).checked_div(of).unwrap_or(states);
             progress::advance(now.saturating_sub(before));
             before = if evolved == of { 0 } else { now.max(before) };
