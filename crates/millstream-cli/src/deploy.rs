@@ -6,7 +6,7 @@ use crate::flags::StatsFormat;
 use crate::hash::Hash;
 use crate::input::Joined;
 use crate::interrupts::{Interrupts, Until};
-use crate::message::{Complaints, cause, one_line, quoted, say};
+use crate::message::{Complaints, cause, one_line, say};
 use crate::output::Output;
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats};
@@ -303,13 +303,6 @@ impl Runs {
             StatsFormat::Json => stats::text(&self.reports),
             StatsFormat::Table => stats::table(&self.reports),
         };
-        match to {
-            StatsTo::StandardError => say(&stats),
-            StatsTo::File(path) => {
-                if let Err(error) = std::fs::write(path, stats + "\n") {
-                    self.complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(&error)));
-                }
-            }
-        }
+        stats::tell(to, &stats, &self.complaints);
     }
 }

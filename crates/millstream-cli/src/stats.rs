@@ -4,12 +4,26 @@ mod table;
 
 pub(crate) use table::table;
 
+use crate::config::StatsTo;
+use crate::message::{Complaints, cause, quoted, say};
 use millstream_exec::{Ending, Overrun, Report, RunError, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
 /// How statistics begin, by which a file of them is known.
 pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
+
+/// Puts them where they are wanted.
+pub(crate) fn tell(to: &StatsTo, stats: &str, complaints: &Complaints) {
+    match to {
+        StatsTo::StandardError => say(stats),
+        StatsTo::File(path) => {
+            if let Err(error) = std::fs::write(path, format!("{stats}\n")) {
+                complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(&error)));
+            }
+        }
+    }
+}
 
 /// All runs of a command.
 pub(crate) fn text(runs: &[Value]) -> String {

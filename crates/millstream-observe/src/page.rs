@@ -1,6 +1,10 @@
 //! A run in the browser, and for Prometheus: what a watch sees, by HTTP.
 
+mod board;
 mod metrics;
+mod served;
+
+pub use board::Board;
 
 use crate::frame::Frame;
 use crate::graph::Layout;
@@ -12,13 +16,12 @@ use axum::response::{Html, IntoResponse, Json, Response};
 use axum::{Router, routing::get};
 use futures_util::stream::{Stream, unfold};
 use serde_json::{Value, json};
+use served::Served;
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// How often it is looked whether there is a new frame.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -49,10 +52,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Debug)]
 pub struct Page {
-    address: SocketAddr,
+    served: Served,
     stage: Arc<Stage>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// What is shown.
@@ -74,32 +75,14 @@ impl Page {
     ///
     /// If nobody can listen there, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let (address, stage) = (listener.local_addr()?, Arc::<Stage>::default());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let app = router(stage.clone());
-        let serve = async move {
-            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            tokio::select! {
-                _ = axum::serve(listener, app) => {}
-                _ = stopped => {}
-            }
-        };
-        let work = move || {
-            runtime.block_on(serve);
-            // Whoever still reads events is not waited for.
-            runtime.shutdown_background();
-        };
-        let thread = std::thread::Builder::new().name("millstream-page".to_owned()).spawn(work)?;
-        Ok(Page { address, stage, stop: Some(stop), thread: Some(thread) })
+        let stage = Arc::<Stage>::default();
+        Ok(Page { served: Served::begin(address, router(stage.clone()))?, stage })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.served.address
     }
 
     /// Shows this run from now on, also when it has ended.
@@ -107,15 +90,6 @@ impl Page {
         let mut stage = self.stage.0.lock().unwrap_or_else(PoisonError::into_inner);
         stage.0 += 1;
         stage.1 = Some(Arc::new(Shown { run: stage.0, watch, layout: OnceLock::new() }));
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -101,7 +101,7 @@ fn a_page_that_is_dropped_waits_for_nobody() {
 
 #[test]
 fn what_leaves_by_the_side_is_told_as_well() {
-    let even = |x: &u64| if x % 2 == 0 { Ok(*x) } else { Err("odd") };
+    let even = |x: &u64| if x.is_multiple_of(2) { Ok(*x) } else { Err("odd") };
     let p = pipeline::<u64>().try_map_or_dead_letter("halve", even, |_| ());
     let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ()).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());

@@ -14,5 +14,6 @@ pages!(
     Text: "text.md",
     Windows: "windows.md",
     Watching: "watching.md",
+    Population: "population.md",
     NotApplicable: "not-applicable.md"
 );

@@ -45,6 +45,9 @@
 pub use millstream_cli::{Line, Printed, Program, main};
 pub use millstream_core as core;
 pub use millstream_core::text;
+/// With the feature `evolve`.
+#[cfg(feature = "evolve")]
+pub use millstream_evolve as evolve;
 pub use millstream_exec as exec;
 pub use millstream_io as io;
 /// With the feature `observe`; the page with the feature `page`.
@@ -76,7 +79,7 @@ pub mod prelude {
     };
 }
 
-#[cfg(all(doctest, feature = "cli", feature = "page", feature = "testkit"))]
+#[cfg(all(doctest, feature = "cli", feature = "evolve", feature = "page", feature = "testkit"))]
 mod book;
 
 #[cfg(doctest)]

@@ -1,11 +1,15 @@
+#[cfg(feature = "page")]
+mod board;
 mod drawn;
 mod driven;
 mod processes;
+mod told;
 mod worker;
 
 pub(crate) use worker::Worker;
 
 use super::Outcome;
+use crate::config::StatsTo;
 use crate::flags::ModelName;
 use crate::message::{Complaints, say};
 use driven::{Driven, Run};
@@ -34,6 +38,9 @@ pub(crate) struct Evolve {
     pub(crate) pin: bool,
     pub(crate) work: u64,
     pub(crate) plot: Option<PathBuf>,
+    pub(crate) stats: Option<StatsTo>,
+    #[cfg(feature = "page")]
+    pub(crate) page: Option<std::net::SocketAddr>,
     pub(crate) quiet: bool,
     pub(crate) hash: bool,
 }

@@ -30,6 +30,9 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
         pin: !flags.no_pin && workers <= cores(),
         work: flags.work,
         plot: flags.plot.map(Into::into),
+        stats: flags.stats.as_ref().map(|to| super::stats_to(to)).transpose()?,
+        #[cfg(feature = "page")]
+        page: flags.page,
         quiet: flags.quiet,
         hash: flags.hash,
     })

@@ -53,6 +53,13 @@ pub(crate) struct Evolve {
     /// Draw estimate and truth, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<OsString>,
+    /// Write what master and workers did as JSON to a file; without one, or with `-`, to standard error
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) stats: Option<OsString>,
+    /// Show master and workers in the browser while they go on; port 0 is any that is free
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) page: Option<std::net::SocketAddr>,
     /// Say nothing on standard error but what failed and what was asked for
     #[arg(long)]
     pub(crate) quiet: bool,

@@ -48,6 +48,21 @@ fn models_with_an_exact_answer_show_it() {
     }
 }
 
+#[test]
+fn what_everybody_did_is_told_as_json() {
+    let scene = Scene::new();
+    run(&scene, &format!("{SMALL} --workers 2 --stats told.json"));
+    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(scene.path("told.json")).unwrap()).unwrap();
+    let told = &told["runs"][0];
+    let workers = told["workers"].as_array().unwrap();
+    assert_eq!(workers.len(), 2);
+    let evolved: u64 = workers.iter().map(|worker| worker["evolved"].as_u64().unwrap()).sum();
+    assert_eq!(told["counts"]["evolved"].as_u64(), Some(evolved));
+    assert!(workers.iter().all(|worker| worker["working"].as_f64().unwrap() >= 0.0), "{told}");
+    let steps = told["latency"]["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().map(|step| step[1].as_u64().unwrap()).sum::<u64>(), told["latency"]["count"]);
+}
+
 /// Processes that this one has started and that are there.
 fn children(id: u32) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -1,0 +1,115 @@
+//! A page about what is no run of a pipeline.
+
+use super::GLANCE;
+use super::served::Served;
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, Json};
+use axum::{Router, routing::get};
+use futures_util::stream::{Stream, unfold};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Serves a page of somebody's own, and what it is told, from a thread of its own, until it is dropped.
+///
+/// | path | what |
+/// |---|---|
+/// | `/` | the page, in which the word `FIRST` stands for what was told last |
+/// | `/now.json` | what was told last; `null` before |
+/// | `/events` | whatever is told, as server-sent events; who is slow misses some |
+/// | `/health` | `telling`: whether anything was told |
+///
+/// ```
+/// use millstream_observe::Board;
+/// let board = Board::open("127.0.0.1:0", "<script>let told = FIRST</script>")?;
+/// board.tell(serde_json::json!({ "round": 1 }));
+/// assert_eq!(board.told()["round"], 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Board {
+    served: Served,
+    shown: Arc<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    page: &'static str,
+    /// How often something was told, and what it was the last time.
+    told: Mutex<(u64, Value)>,
+}
+
+impl Board {
+    /// Listens there; port 0 is any that is free.
+    ///
+    /// # Errors
+    ///
+    /// If nobody can listen there, or the thread could not be started.
+    pub fn open(address: impl ToSocketAddrs, page: &'static str) -> io::Result<Self> {
+        let shown = Arc::new(Shown { page, told: Mutex::new((0, Value::Null)) });
+        let app = Router::new()
+            .route("/", get(index))
+            .route("/now.json", get(now))
+            .route("/events", get(events))
+            .route("/health", get(health))
+            .with_state(shown.clone());
+        Ok(Board { served: Served::begin(address, app)?, shown })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.served.address
+    }
+
+    /// Shows this from now on.
+    pub fn tell(&self, what: Value) {
+        let mut told = self.shown.told();
+        *told = (told.0 + 1, what);
+    }
+
+    /// What was told last.
+    #[must_use]
+    pub fn told(&self) -> Value {
+        self.shown.told().1.clone()
+    }
+}
+
+impl Shown {
+    fn told(&self) -> MutexGuard<'_, (u64, Value)> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn index(State(shown): State<Arc<Shown>>) -> Html<String> {
+    // Nothing in it may end the element that it stands in.
+    let first = shown.told().1.to_string().replace('<', "\\u003c");
+    Html(shown.page.replacen("FIRST", &first, 1))
+}
+
+async fn now(State(shown): State<Arc<Shown>>) -> Json<Value> {
+    Json(shown.told().1.clone())
+}
+
+async fn events(State(shown): State<Arc<Shown>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let stream = unfold((shown, 0), |(shown, last)| async move {
+        loop {
+            let (number, told) = {
+                let told = shown.told();
+                (told.0, (told.0 > last).then(|| told.1.to_string()))
+            };
+            if let Some(told) = told {
+                return Some((Ok(Event::default().data(told)), (shown, number)));
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    });
+    Sse::new(stream).keep_alive(KeepAlive::default())
+}
+
+async fn health(State(shown): State<Arc<Shown>>) -> Json<Value> {
+    Json(json!({ "telling": shown.told().0 > 0 }))
+}
