@@ -8,8 +8,8 @@ use crate::{Evolve, Token, Violation};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What takes so long is answered before its batch is done, since the master should know how far it is.
-const LONG: Duration = Duration::from_millis(10);
+/// A state for which its batch is answered before the batch is done, since the master should know how far it is.
+const LONG: Duration = Duration::from_millis(2);
 
 /// A worker's states, and what is asked of them.
 #[derive(Debug)]
@@ -127,8 +127,6 @@ impl<E: Evolve> Worker<E> {
             }
         }
         if give_back {
-            // First what has evolved, or the master would take it for under way.
-            self.answer(out);
             frame(out, &Answer::StatesRemoved { items: count }).put_raw(&given).end();
         }
         Ok(())
@@ -178,7 +176,7 @@ impl<E: Evolve> Worker<E> {
             self.states.insert(job.token.child(index), state);
         }
         self.count += 1;
-        let long = now.saturating_sub(self.batch_began.unwrap_or(job.began)) >= LONG;
+        let long = self.batch_began.is_some_and(|began| now.saturating_sub(began) >= LONG);
         if job.last_of_batch || long || self.asked.is_empty() {
             self.answer(out);
         }
