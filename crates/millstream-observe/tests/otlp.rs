@@ -95,7 +95,7 @@ fn points(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
 #[test]
 fn a_collector_gets_the_numbers_of_the_run() {
     let (address, sent) = collector();
-    let judge = |x: &u64| if x % 4 == 0 { Err("no") } else { Ok(*x) };
+    let judge = |x: &u64| if x.is_multiple_of(4) { Err("no") } else { Ok(*x) };
     let p = pipeline::<u64>().map(|x| x + 1).named("more").try_map_or_empty(judge).named("judge");
     let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
