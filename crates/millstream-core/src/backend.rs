@@ -1,4 +1,5 @@
 use crate::{Arrow, Flow};
+use std::any::Any;
 
 /// A way to run pipelines. A deployment is a type; what it needs while it is wired is [`Backend::Wiring`].
 pub trait Backend: 'static {
@@ -28,5 +29,23 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     /// one behind the other hands the level on.
     fn deploy_outer(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
         self.deploy(input, wiring)
+    }
+
+    /// Whether this pipeline, as a lane of a choice, can be deployed by [`deploy_lane`](Deploy::deploy_lane).
+    #[doc(hidden)]
+    fn is_lane(&self, _: &K::Wiring) -> bool {
+        false
+    }
+
+    /// Adds a lane whose output is the other lane's as well. Of the first lane the result is `other` for the second one, and of
+    /// that the edge that both write: a deployment says what stands in the boxes.
+    #[doc(hidden)]
+    fn deploy_lane(
+        &self,
+        _: <Self::In as On<K>>::Edge,
+        _other: Option<Box<dyn Any>>,
+        _: &mut K::Wiring,
+    ) -> Box<dyn Any> {
+        unreachable!("only of what says that it is a lane")
     }
 }

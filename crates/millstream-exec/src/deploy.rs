@@ -9,6 +9,7 @@ mod text;
 
 use crate::group_stage::stateless_stage;
 use crate::keyed_stage::stateful_stage;
+use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{Carried, Rings, Wiring};
@@ -20,7 +21,8 @@ use millstream_core::{
     Arrow, Cause, Choice, Deploy, Event, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt, Seen,
     Snd, Val,
 };
-use millstream_ring::Reader;
+use millstream_ring::{Reader, Wire};
+use std::any::Any;
 use std::cell::Cell;
 
 impl<A: Carried> Deploy<Rings> for Id<A> {
@@ -50,6 +52,15 @@ where
         stateless_stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
             value.map(|value| f(value))
         })
+    }
+
+    fn is_lane(&self, wiring: &Wiring) -> bool {
+        can_be_lane::<A>(wiring)
+    }
+
+    fn deploy_lane(&self, input: Reader<A>, other: Option<Box<dyn Any>>, wiring: &mut Wiring) -> Box<dyn Any> {
+        let f = self.f.clone();
+        lane_stage::<A, B>(input, other, wiring, move |value| f(value))
     }
 }
 
@@ -207,9 +218,16 @@ where
     Q: Deploy<Rings> + Arrow<In = Seen<A, Rgt>, Out: Carried + Like<P::Out>>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<OneOf<P::Out, Q::Out>> {
-        let right = input.fork();
-        let left = self.left.deploy(seen::<A, Lft>(input), wiring);
-        left.beside(self.right.deploy(seen::<A, Rgt>(right), wiring))
+        let right = seen::<A, Rgt>(input.fork());
+        let left = seen::<A, Lft>(input);
+        if self.left.is_lane(wiring) && self.right.is_lane(wiring) {
+            let other = self.left.deploy_lane(left, None, wiring);
+            let both = self.right.deploy_lane(right, Some(other), wiring);
+            let both = both.downcast::<Reader<<P::Out as Wire>::Whole>>().expect("both lanes give values of one type");
+            return Reader::of_lanes(*both);
+        }
+        let left = self.left.deploy(left, wiring);
+        left.or(self.right.deploy(right, wiring))
     }
 }
 
@@ -249,5 +267,18 @@ impl<P: Deploy<Rings>> Deploy<Rings> for Named<P> {
 
     fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
         self.body.deploy_outer(input, wiring)
+    }
+
+    fn is_lane(&self, wiring: &Wiring) -> bool {
+        self.body.is_lane(wiring)
+    }
+
+    fn deploy_lane(
+        &self,
+        input: <P::In as On<Rings>>::Edge,
+        other: Option<Box<dyn Any>>,
+        wiring: &mut Wiring,
+    ) -> Box<dyn Any> {
+        self.body.deploy_lane(input, other, wiring)
     }
 }

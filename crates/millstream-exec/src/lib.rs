@@ -35,6 +35,7 @@ mod handle;
 mod inline;
 mod iterator;
 mod keyed_stage;
+mod lane_stage;
 mod machine;
 mod notes;
 mod observer;

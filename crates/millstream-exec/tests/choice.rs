@@ -1,7 +1,7 @@
 //! Choices on rings: lanes read the same ring, and nothing is routed.
 
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, Val, pipeline};
+use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, SequenceNumber, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 
 fn split(x: &u64, modulus: u64) -> Either<u64, String> {
@@ -78,5 +78,55 @@ fn a_choice_at_end_is_one_too() {
     for (inputs, answer) in [(vec![1, 1], 20), (vec![1], 7)] {
         assert_eq!(p.model(inputs.clone()), [answer]);
         assert_eq!(p.collect(&Rings::new(), inputs).unwrap(), [answer]);
+    }
+}
+
+/// Two maps fill one ring; what else stands in a lane has rings of its own, and nobody sees the difference.
+#[test]
+fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
+    fn both<P>(p: P)
+    where
+        P: Pipeline<In = Val<u64>>,
+        P::Out: millstream_exec::Carried + millstream_core::model::Listed + millstream_core::Own<Owned = u64>,
+    {
+        for (ring, batch, workers) in [(1, 1, 1), (1, 2, 2), (2, 8, 3), (64, 16, 2)] {
+            let rings = Rings::new().ring(ring).batch(batch).workers(workers);
+            let slots = p.collect_slots(&rings, source::ready(0..500)).unwrap();
+            assert_eq!(slots, p.model_slots(0..500), "{rings:?}");
+        }
+    }
+    let halved = || pipeline::<u64>().map(|x| split(x, 2));
+    let len = |s: &String| s.len() as u64;
+    // A stage behind it reads what both lanes make, whole or with a mask, and in turn.
+    both(halved().merge(|l| l.map(|x| x + 1), |r| r.map(len)).map(|x| x * 3));
+    both(halved().merge(|l| l.map(|x| x + 1).named("left"), |r| r.map(len)).filter(|x| x % 3 > 0).map(|x| *x));
+    both(halved().merge(|l| l.map(|x| x + 1), |r| r.map(len).map(|x| x + 1)).map(|x| *x));
+    both(halved().shard(3, |p| p.merge(|l| l.map(|x| x + 1), |r| r.map(len)).map(|x| *x)));
+    both(halved().filter(|_| true).merge(|l| l.map(|x| x + 1), |r| r.map(len)).map(|x| *x));
+    let again = |x: &u64| if x.is_multiple_of(3) { Left(x / 3) } else { Right(x * 2) };
+    both(
+        halved()
+            .merge(|l| l.map(|x| x + 1), |r| r.map(len))
+            .fanout(|p| p.map(again).merge(|l| l.map(|x| x + 1), |r| r.map(|x| x * 5)), |p| p.map(|x| x + 1))
+            .map(|(a, b)| a + b),
+    );
+}
+
+#[test]
+fn a_lane_of_a_shared_ring_that_panics_is_named() {
+    let p = pipeline::<u64>().map(|x| split(x, 2)).merge(
+        |l| l.map(|x| *x).named("even"),
+        |r| {
+            r.map(|s| {
+                assert_ne!(s, "77");
+                0
+            })
+            .named("odd")
+        },
+    );
+    for workers in [1, 2] {
+        let shown = |number: SequenceNumber, _: &u64| assert!(number.0 < 77, "nothing behind the panic is shown");
+        let error = p.run(&Rings::new().ring(8).workers(workers), 0.., shown).unwrap_err().to_string();
+        assert!(error.starts_with(r#"stage "odd", number 77: panicked"#), "{error}");
     }
 }

@@ -5,7 +5,8 @@
 //! reader is a *gate*, which says the next number it needs. Readers of several rings side by side
 //! ([`Pair`](millstream_core::Pair), [`Masked`](millstream_core::Masked), [`Seen`](millstream_core::Seen)) are joined by
 //! number and copy nothing. A [`group`] lets k [`Member`]s claim runs of one input and fill the same numbers of one
-//! output ring; in a [`team`] each of k [`Mate`]s fills the numbers whose keys are its own.
+//! output ring; in a [`team`] each of k [`Mate`]s fills the numbers whose keys are its own, and the two
+//! [`Lane`]s of a choice can fill one ring as well.
 //!
 //! ```
 //! use millstream_ring::ring;
@@ -32,9 +33,11 @@
 
 mod batch;
 mod claim;
+mod crew;
 mod error;
 mod gate;
 mod group;
+mod lane;
 mod mark;
 mod mate;
 mod member;
@@ -55,6 +58,7 @@ pub use batch::{Batch, End, Iter};
 pub use claim::Claim;
 pub use error::{CapacityError, ClaimError, MarksFull};
 pub use group::{group, text_group};
+pub use lane::{Lane, OtherLane, is_lane, lane};
 pub use mark::Mark;
 pub use mate::Mate;
 pub use member::Member;
@@ -65,5 +69,5 @@ pub use reader::Reader;
 pub use slots::Slice;
 pub use team::team;
 pub use text::{Kind, Passing, Pen, Span};
-pub use view::{Leaf, MaskedView, OneRing, SeenView, View, Wire, ZipView};
+pub use view::{Leaf, MaskedView, OneOfView, OneRing, SeenView, View, Wire, ZipView};
 pub use wiring::{Wiring, ring, text_ring};

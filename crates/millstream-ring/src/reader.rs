@@ -1,8 +1,8 @@
 use crate::batch::{Batch, End};
 use crate::mark::{Coming, Mark};
 use crate::probe::InputProbe;
-use crate::view::{Leaf, MaskedView, SeenView, View, Wire, ZipView};
-use millstream_core::{Full, Lens, Masked, Pair, Seen, SequenceNumber, SideBySide, Val};
+use crate::view::{Leaf, MaskedView, OneOfView, SeenView, View, Wire, ZipView};
+use millstream_core::{Full, Lens, Like, Masked, OneOf, Pair, Seen, SequenceNumber, SideBySide, Val};
 
 /// The reading end of an edge, and the next number it needs.
 ///
@@ -117,6 +117,19 @@ impl<F: Wire> Reader<F> {
     {
         let position = self.position.max(other.position);
         joined(Reader::new(ZipView::new(self.view, other.view), position))
+    }
+
+    /// This lane of a choice and the other one, with values of one type.
+    #[must_use]
+    pub fn or<G: Wire + Like<F>>(self, other: Reader<G>) -> Reader<OneOf<F, G>> {
+        let position = self.position.max(other.position);
+        joined(Reader::new(OneOfView::apart(ZipView::new(self.view, other.view)), position))
+    }
+
+    /// Two lanes with values of one type that [fill one ring](crate::lane), by that ring.
+    #[must_use]
+    pub fn of_lanes<G: Wire + Like<F>>(whole: Reader<F::Whole>) -> Reader<OneOf<F, G>> {
+        Reader::new(OneOfView::joined(whole.view), whole.position)
     }
 
     /// This edge behind a mask: empty where the mask is not true.

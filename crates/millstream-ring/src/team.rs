@@ -27,7 +27,7 @@ pub(crate) struct TeamState {
 }
 
 impl TeamState {
-    fn new<S>(k: usize, position: u64, capacity: usize) -> Self {
+    pub(crate) fn new<S>(k: usize, position: u64, capacity: usize) -> Self {
         let cells = if std::mem::needs_drop::<S>() { capacity } else { 0 };
         TeamState {
             cursors: (0..k).map(|_| CachePadded::new(AtomicU64::new(position))).collect(),

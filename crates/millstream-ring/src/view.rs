@@ -2,18 +2,20 @@
 
 mod leaf;
 mod masked;
+mod one_of;
 mod seen;
 mod zip;
 
 pub use leaf::{Leaf, OneRing};
 pub use masked::MaskedView;
+pub use one_of::OneOfView;
 pub use seen::SeenView;
 pub use zip::ZipView;
 
 use crate::gate::Gate;
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
-use millstream_core::Flow;
+use millstream_core::{Flow, Like};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -51,6 +53,21 @@ pub trait Wire: Flow + sealed::Sealed {
     #[doc(hidden)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>>;
 
+    /// This shape where every slot is filled, if it lies in one ring; any shape with the same values otherwise.
+    #[doc(hidden)]
+    type Whole: Wire + Like<Self>;
+
+    /// Whether it lies in one ring of values without holes.
+    #[doc(hidden)]
+    const DENSE: bool = false;
+
+    /// Which lane it is of the choices that lie in one ring without holes, if it is one.
+    #[doc(hidden)]
+    #[must_use]
+    fn lane() -> Option<Side> {
+        None
+    }
+
     /// How many rings, one that is read twice counted twice.
     #[doc(hidden)]
     const RINGS: usize = 1;
@@ -82,6 +99,27 @@ pub trait Wire: Flow + sealed::Sealed {
     #[inline(always)]
     unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, _: Place) -> Self::Chunk<'a> {
         *chunk
+    }
+}
+
+/// A lane of a choice.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self as usize
     }
 }
 

@@ -6,6 +6,8 @@
 
 #[path = "loom/groups.rs"]
 mod groups;
+#[path = "loom/lanes.rs"]
+mod lanes;
 #[path = "loom/moving.rs"]
 mod moving;
 #[path = "loom/teams.rs"]

@@ -5,7 +5,7 @@ mod support;
 use millstream_core::{Full, Holed};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
-use support::{composite, groups, moving, one_ring, teams};
+use support::{composite, groups, lanes, moving, one_ring, teams};
 
 proptest! {
     #[test]
@@ -35,6 +35,13 @@ proptest! {
         k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
         teams::run(k, logs.map(|log| 1 << log), start, &ops, last);
+    }
+
+    #[test]
+    fn two_lanes_fill_one_ring(
+        logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+    ) {
+        lanes::run(logs.map(|log| 1 << log), start, &ops, last);
     }
 
     #[test]

@@ -95,6 +95,8 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
         D::peek(unsafe { chunk.get(i) })
     }
 
+    type Whole = Val<T>;
+    const DENSE: bool = D::FULL;
     const RINGS: usize = 1;
     const SLOT: Option<usize> = Some(size_of::<D::Slot<T>>());
 
@@ -150,6 +152,8 @@ impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
         // SAFETY: the caller's contract.
         D::peek(unsafe { chunk.get(i) }).map(Span::lend)
     }
+
+    type Whole = Self;
 }
 
 impl<F: OneRing> View<F> for Leaf<F::Slot> {

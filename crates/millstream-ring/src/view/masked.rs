@@ -53,6 +53,8 @@ impl<F: Wire> Wire for Masked<F> {
             None
         }
     }
+
+    type Whole = Self;
 }
 
 impl<F: Wire> View<Masked<F>> for MaskedView<F> {

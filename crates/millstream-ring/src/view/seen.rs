@@ -1,6 +1,7 @@
-use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, Place, Side, View, Wire, sealed::Sealed};
 use crate::probe::RingProbe;
-use millstream_core::{Flow, Lens, Seen};
+use millstream_core::{Flow, Lens, Lft, Rgt, Seen};
+use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// A view through a lens.
@@ -42,6 +43,15 @@ impl<F: Wire, L: Lens<F>> Wire for Seen<F, L> {
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
         // SAFETY: the caller's contract.
         L::focus(unsafe { F::at(chunk, i) }?)
+    }
+
+    type Whole = Self;
+
+    fn lane() -> Option<Side> {
+        let lens = TypeId::of::<L>();
+        let left = (lens == TypeId::of::<Lft>()).then_some(Side::Left);
+        let right = (lens == TypeId::of::<Rgt>()).then_some(Side::Right);
+        left.or(right).filter(|_| F::DENSE)
     }
 
     const RINGS: usize = F::RINGS;

@@ -1,7 +1,7 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed, slot_of_both};
 use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
-use millstream_core::{Choice, Flow, Like, OneOf, Pair, SideBySide};
+use millstream_core::{Choice, Flow, Pair, SideBySide};
 
 /// Two views side by side: a number is there when both have it. What the two slots hold together is the shape's matter.
 #[derive(Debug)]
@@ -26,6 +26,62 @@ impl<A: Wire, B: Wire> ZipView<A, B> {
         // SAFETY: as above.
         let second = unsafe { self.second.at_end(end) };
         (first, second)
+    }
+
+    #[inline(always)]
+    pub(super) fn cursor_of_both(&self) -> u64 {
+        self.first.cursor().min(self.second.cursor())
+    }
+
+    #[inline(always)]
+    pub(super) fn end_of_both(&self) -> u64 {
+        self.first.end().min(self.second.end())
+    }
+
+    #[inline(always)]
+    pub(super) fn contiguous_in_both(&self, from: u64, max: u64) -> u64 {
+        self.second.contiguous(from, self.first.contiguous(from, max))
+    }
+
+    /// # Safety
+    ///
+    /// As [`View::chunk`].
+    #[inline(always)]
+    pub(super) unsafe fn chunks<'a>(&self, from: u64) -> (A::Chunk<'a>, B::Chunk<'a>) {
+        // SAFETY: the caller's contract, which `cursor` makes true of both edges.
+        let first = unsafe { self.first.chunk(from) };
+        // SAFETY: as above.
+        let second = unsafe { self.second.chunk(from) };
+        (first, second)
+    }
+
+    /// # Safety
+    ///
+    /// As [`View::release`].
+    #[inline(always)]
+    pub(super) unsafe fn release_both(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.first.release(upto) };
+        // SAFETY: the caller's contract.
+        unsafe { self.second.release(upto) };
+    }
+
+    pub(super) fn fork_both(&self, position: u64) -> Self {
+        ZipView::new(self.first.fork(position), self.second.fork(position))
+    }
+
+    pub(super) fn regate_both(&mut self, gate: &HiddenGate) {
+        self.first.regate(gate);
+        self.second.regate(gate);
+    }
+
+    pub(super) fn marks_of_first(&self) -> &HiddenMarks {
+        self.first.marks()
+    }
+
+    pub(super) fn watch_both(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.second.watch(rings);
+        self.first.watch(rings)
     }
 }
 
@@ -72,6 +128,7 @@ macro_rules! side_by_side {
                 Self::join(first, second)
             }
 
+            type Whole = Self;
             const RINGS: usize = A::RINGS + $second::RINGS;
             const SLOT: Option<usize> = slot_of_both(A::SLOT, $second::SLOT);
 
@@ -98,26 +155,23 @@ macro_rules! side_by_side {
         impl<A: Wire, $second: Wire + $bound> View<$shape<A, $second>> for ZipView<A, $second> {
             #[inline(always)]
             fn cursor(&self) -> u64 {
-                self.first.cursor().min(self.second.cursor())
+                self.cursor_of_both()
             }
 
             #[inline(always)]
             fn end(&self) -> u64 {
-                self.first.end().min(self.second.end())
+                self.end_of_both()
             }
 
             #[inline(always)]
             fn contiguous(&self, from: u64, max: u64) -> u64 {
-                self.second.contiguous(from, self.first.contiguous(from, max))
+                self.contiguous_in_both(from, max)
             }
 
             #[inline(always)]
             unsafe fn chunk<'a>(&self, from: u64) -> (A::Chunk<'a>, $second::Chunk<'a>) {
-                // SAFETY: the caller's contract, which `cursor` makes true of both edges.
-                let first = unsafe { self.first.chunk(from) };
-                // SAFETY: as above.
-                let second = unsafe { self.second.chunk(from) };
-                (first, second)
+                // SAFETY: the caller's contract.
+                unsafe { self.chunks(from) }
             }
 
             unsafe fn at_end<'a>(&self, end: u64) -> Option<<$shape<A, $second> as Flow>::Ref<'a>> {
@@ -129,27 +183,23 @@ macro_rules! side_by_side {
             #[inline(always)]
             unsafe fn release(&self, upto: u64) {
                 // SAFETY: the caller's contract.
-                unsafe { self.first.release(upto) };
-                // SAFETY: the caller's contract.
-                unsafe { self.second.release(upto) };
+                unsafe { self.release_both(upto) };
             }
 
             fn fork(&self, position: u64) -> Self {
-                ZipView::new(self.first.fork(position), self.second.fork(position))
+                self.fork_both(position)
             }
 
             fn regate(&mut self, gate: &HiddenGate) {
-                self.first.regate(gate);
-                self.second.regate(gate);
+                self.regate_both(gate);
             }
 
             fn marks(&self) -> &HiddenMarks {
-                self.first.marks()
+                self.marks_of_first()
             }
 
             fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-                self.second.watch(rings);
-                self.first.watch(rings)
+                self.watch_both(rings)
             }
         }
     };
@@ -164,14 +214,9 @@ side_by_side!(
     filled: |first, second| one_of(first, second),
     value: |first, one, two| if first { Left(one()) } else { Right(two()) }
 );
-side_by_side!(
-    OneOf<A, B: Like<A>>,
-    filled: |first, second| one_of(first, second),
-    value: |first, one, two| if first { one() } else { two() }
-);
 
 #[inline(always)]
-fn one_of(first: bool, second: bool) -> bool {
+pub(super) fn one_of(first: bool, second: bool) -> bool {
     debug_assert!(!(first & second), "both lanes of a choice are filled at one number");
     first | second
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod composite;
 pub(crate) mod groups;
+pub(crate) mod lanes;
 pub(crate) mod moving;
 pub(crate) mod one_ring;
 pub(crate) mod teams;

@@ -1,0 +1,75 @@
+//! A stage that is a whole lane of a choice: it fills one ring together with the other lane's.
+
+use crate::gauges::Gauges;
+use crate::tasklet::{Progress, Tasklet};
+use crate::wiring::{Home, Wiring};
+use millstream_core::Event;
+use millstream_ring::{Lane, OtherLane, Reader, Wire, is_lane, lane};
+use std::any::Any;
+
+/// Whether a stateless stage that reads an edge of shape `A` can be such a lane: shards and keys deal numbers otherwise.
+pub(crate) fn can_be_lane<A: Wire>(wiring: &Wiring) -> bool {
+    is_lane::<A>() && wiring.width == 1 && wiring.keyed.is_none()
+}
+
+/// Adds the first lane to the wiring, and gives what the second one needs; or the second one, and gives the reader of what
+/// both make.
+pub(crate) fn lane_stage<A: Wire, B: Event>(
+    input: Reader<A>,
+    other: Option<Box<dyn Any>>,
+    wiring: &mut Wiring,
+    f: impl for<'a> Fn(A::Ref<'a>) -> B + Send + 'static,
+) -> Box<dyn Any> {
+    let (lane, next): (_, Box<dyn Any>) = match other {
+        None => {
+            let (lane, other) = lane::<A, B>(input, wiring.slots);
+            (lane, Box::new(other))
+        }
+        Some(other) => {
+            let other = other.downcast::<OtherLane<B>>().expect("both lanes give values of one type");
+            let (lane, reader) = other.joined(input);
+            (lane, Box::new(reader))
+        }
+    };
+    let batch = wiring.batch;
+    wiring.stage(Home::Workers, [Box::new(LaneStage { lane, f, batch }) as Box<dyn Tasklet>]);
+    next
+}
+
+struct LaneStage<A: Wire, B: Event, F> {
+    lane: Lane<A, B>,
+    f: F,
+    batch: usize,
+}
+
+impl<A: Wire, B: Event, F> Tasklet for LaneStage<A, B, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send,
+{
+    fn step(&mut self) -> Progress {
+        let mut left = self.batch;
+        while left > 0 {
+            match self.lane.fill(left, &self.f) {
+                0 => break,
+                passed => left -= passed,
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
+        }
+        self.lane.sweep();
+        if self.lane.end() { Progress::ENDED } else { Progress::NONE }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.lane.abandoned_at().map(|number| number.0)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.lane.backlog()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges::of_both(self.lane.probes())
+    }
+}

@@ -1,0 +1,135 @@
+//! The two lanes of a choice that fill one ring: every number is written once, by the lane that has it.
+//!
+//! Whoever reads what the lanes make reads one ring without holes, where two rings with a lane each have a flag and room for
+//! a value at every number. Which lane has a number stands in the slot of the `Either` itself, which both read.
+
+use crate::crew::Crew;
+use crate::probe::{InputProbe, RingProbe};
+use crate::reader::Reader;
+use crate::shared::{Published, Shared};
+use crate::sync::Arc;
+use crate::team::TeamState;
+use crate::view::{Place, Side, View, Wire};
+use crate::wiring::reader_at;
+use millstream_core::{Event, SequenceNumber, Val};
+
+/// A lane that fills its numbers of a ring that it has together with the other one.
+///
+/// Both pass over all numbers, in order, and readers of the output see a number when both have passed it.
+pub struct Lane<F: Wire, T: Event> {
+    crew: Crew<F, T>,
+}
+
+/// What the other lane needs to fill the same ring.
+pub struct OtherLane<T: Event> {
+    side: Side,
+    /// Where its input must be.
+    place: Place,
+    position: u64,
+    output: Arc<Shared<T>>,
+    team: Arc<TeamState>,
+    reader: Reader<Val<T>>,
+}
+
+/// Whether a shape is a lane that can fill a ring together with the other one: a lens's view of the `Either`s of one ring
+/// without holes.
+#[must_use]
+pub fn is_lane<F: Wire>() -> bool {
+    F::lane().is_some() && matches!(F::SLOT, Some(1..))
+}
+
+/// Gives one lane a ring of `capacity` slots, and what the other one needs for [`joining`](OtherLane::joined) it.
+///
+/// # Panics
+///
+/// If the shape is [no such lane](is_lane), or `capacity` is not a power of two.
+#[must_use]
+pub fn lane<F: Wire, T: Event>(input: Reader<F>, capacity: usize) -> (Lane<F, T>, OtherLane<T>) {
+    let side = F::lane().filter(|_| is_lane::<F>()).expect("a lane of one ring without holes");
+    let (place, position) = (place_of(&input), input.position);
+    let team = Arc::new(TeamState::new::<T>(2, position, capacity));
+    let output = Shared::new(capacity, position, Published::Team(team.clone())).expect("a power of two");
+    let reader = reader_at::<Val<T>>(&output, position);
+    let other = OtherLane { side: side.other(), place, position, output: output.clone(), team: team.clone(), reader };
+    (Lane { crew: Crew::new(side.index(), input, output, team) }, other)
+}
+
+impl<T: Event> OtherLane<T> {
+    /// The other lane, and the reader of what both make.
+    ///
+    /// # Panics
+    ///
+    /// If `input` is not the other lane of the same edge, at the number at which the first one was.
+    #[must_use]
+    pub fn joined<F: Wire>(self, input: Reader<F>) -> (Lane<F, T>, Reader<Val<T>>) {
+        let here = input.position == self.position && place_of(&input) == self.place;
+        let same = here && F::lane() == Some(self.side);
+        assert!(same, "this is not the other lane of the same choice");
+        (Lane { crew: Crew::new(self.side.index(), input, self.output, self.team) }, self.reader)
+    }
+}
+
+/// Where the slot of the next number lies. A slot that has a size lies in one ring only.
+fn place_of<F: Wire>(input: &Reader<F>) -> Place {
+    // SAFETY: nothing is read through the chunk.
+    F::place(&unsafe { input.view.chunk(input.position) })
+}
+
+impl<F: Wire, T: Event> Lane<F, T> {
+    /// Passes over at most `max` numbers, and fills those that this lane has: with `f` of the value. Returns how many it
+    /// passed: 0 if nothing is published or the output has no room.
+    ///
+    /// If `f` panics, this lane is broken: it never goes on, and no reader sees this number or anything behind it.
+    #[inline]
+    pub fn fill(&mut self, max: usize, mut f: impl FnMut(F::Ref<'_>) -> T) -> usize {
+        let work = |_, chunk: &F::Chunk<'_>, i| {
+            // SAFETY: less than the length of the batch that the chunk was made for.
+            unsafe { F::at(chunk, i) }.map(&mut f)
+        };
+        // SAFETY: two lanes fill a ring, one of either side, of one edge, as `lane` and `joined` have seen. It is a ring
+        // without holes, and of an `Either` the lenses of the two sides see one each; nobody can write others for it.
+        unsafe { self.crew.fill(max, work) }
+    }
+
+    /// Passes END, once it is published on the input; true if it has. It holds nothing.
+    pub fn end(&mut self) -> bool {
+        let first = self.crew.index == 0;
+        // SAFETY: one lane says so.
+        unsafe { self.crew.end(|_, _| first.then_some(None)) }
+    }
+
+    /// Drops what every reader of the output has released.
+    pub fn sweep(&mut self) {
+        self.crew.sweep();
+    }
+
+    /// The number at which a panic ended this lane's work.
+    #[must_use]
+    pub fn abandoned_at(&self) -> Option<SequenceNumber> {
+        self.crew.abandoned_at()
+    }
+
+    /// The counters of its input and of its output ring, to be read from outside.
+    #[must_use]
+    pub fn probes(&self) -> (InputProbe, RingProbe) {
+        self.crew.probes()
+    }
+
+    /// Numbers that are published and that this lane has not passed, END counted.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.crew.backlog()
+    }
+}
+
+impl<F: Wire, T: Event> std::fmt::Debug for Lane<F, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lane").field("index", &self.crew.index).field("input", &self.crew.input).finish_non_exhaustive()
+    }
+}
+
+impl<T: Event> std::fmt::Debug for OtherLane<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OtherLane").field("side", &self.side).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,82 @@
+//! The two lanes of a choice on one ring.
+
+use super::support::{Counted, Tally, lanes, must_panic};
+use super::{CASES, NUMBERS, consume, none_left, number, random_ops};
+use millstream_core::{Full, Holed, Lft, Rgt, Seen, Val};
+use millstream_ring::{is_lane, lane, ring};
+use std::thread::{scope, yield_now};
+
+type Choice<D> = Val<millstream_core::Either<u64, u64>, D>;
+
+#[test]
+fn random_operations_on_two_lanes() {
+    for seed in 0..CASES / 2 {
+        let ops = random_ops(seed, 80);
+        lanes::run([1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
+    }
+}
+
+#[test]
+fn two_lanes_on_threads() {
+    for capacity in [1, 4] {
+        let (inputs, outputs) = (Tally::default(), Tally::default());
+        let (mut producer, input) = ring(4).unwrap();
+        let (mut left, mut right, output) = lanes::both(input, capacity);
+        scope(|threads| {
+            threads.spawn(|| {
+                while !left.end() {
+                    if left.fill(2, |value: &Counted| outputs.value(value.number)) == 0 {
+                        yield_now();
+                    }
+                }
+            });
+            threads.spawn(|| {
+                while !right.end() {
+                    if right.fill(3, |value: &Counted| outputs.value(value.number)) == 0 {
+                        yield_now();
+                    }
+                }
+            });
+            threads.spawn(|| consume(output, number));
+            while producer.next().0 < NUMBERS {
+                match producer.try_claim(1).unwrap() {
+                    None => yield_now(),
+                    Some(mut claim) => {
+                        let n = claim.first().0;
+                        claim.write(lanes::choice(n, inputs.value(n)));
+                        claim.publish();
+                    }
+                }
+            }
+            assert!(producer.try_end(None).is_ok());
+        });
+        drop((producer, left, right));
+        none_left(&inputs);
+        none_left(&outputs);
+    }
+}
+
+#[test]
+fn what_is_no_lane_of_the_same_choice_is_refused() {
+    assert!(is_lane::<Seen<Choice<Full>, Lft>>() && is_lane::<Seen<Choice<Full>, Rgt>>());
+    // A slot may be empty: it would be nobody's.
+    assert!(!is_lane::<Seen<Choice<Holed>, Lft>>());
+    assert!(!is_lane::<Val<u64>>());
+    // Slots without a size are all at one place.
+    type Never = millstream_core::Either<std::convert::Infallible, ()>;
+    assert!(!is_lane::<Seen<Val<Never>, Rgt>>());
+
+    let choices = || ring::<millstream_core::Either<u64, u64>, Full>(4).unwrap();
+    let ((mut producer, input), (_other, elsewhere)) = (choices(), choices());
+    must_panic(|| lane::<_, u64>(input.fork(), 4));
+    let first = || lane::<_, u64>(input.fork().seen::<Lft>(), 4).1;
+    must_panic(|| first().joined(input.fork().seen::<Lft>()));
+    must_panic(|| first().joined(elsewhere.fork().seen::<Rgt>()));
+    let mut claim = producer.try_claim(4).unwrap().unwrap();
+    claim.fill(4, |i| lanes::choice(i as u64, 0));
+    claim.publish();
+    let mut ahead = input.fork();
+    drop(ahead.batch(1));
+    must_panic(|| first().joined(ahead.seen::<Rgt>()));
+    drop(first().joined(input.fork().seen::<Rgt>()));
+}
