@@ -23,7 +23,6 @@ mod checkpoint;
 mod error;
 mod evolve;
 #[cfg(any(test, feature = "fuzzed"))]
-#[cfg_attr(not(feature = "fuzzed"), expect(unreachable_pub, reason = "tests use it as well"))]
 pub mod fuzzed;
 mod glance;
 mod hello;

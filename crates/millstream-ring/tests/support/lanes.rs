@@ -26,11 +26,10 @@ pub(crate) fn choice<T>(n: u64, value: T) -> Either<T, T> {
     if n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { Left(value) } else { Right(value) }
 }
 
+pub(crate) type Both<T> = (Of<T, Lft>, Of<T, Rgt>, Reader<Val<T>>);
+
 /// Both lanes and the reader of what they make.
-pub(crate) fn both<T: Send + Sync + 'static>(
-    input: Reader<Choice<T>>,
-    capacity: usize,
-) -> (Of<T, Lft>, Of<T, Rgt>, Reader<Val<T>>) {
+pub(crate) fn both<T: Send + Sync + 'static>(input: Reader<Choice<T>>, capacity: usize) -> Both<T> {
     let right = input.fork().seen::<Rgt>();
     let (left, other) = lane(input.seen::<Lft>(), capacity);
     let (right, output) = other.joined(right);
