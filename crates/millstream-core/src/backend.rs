@@ -31,6 +31,12 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy(input, wiring)
     }
 
+    /// Whether this is `id`: it adds nothing, and its output is its input.
+    #[doc(hidden)]
+    fn is_id(&self) -> bool {
+        false
+    }
+
     /// Whether this pipeline, as a lane of a choice, can be deployed by [`deploy_lane`](Deploy::deploy_lane).
     #[doc(hidden)]
     fn is_lane(&self, _: &K::Wiring) -> bool {

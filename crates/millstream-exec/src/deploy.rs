@@ -29,6 +29,10 @@ impl<A: Carried> Deploy<Rings> for Id<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
         input
     }
+
+    fn is_id(&self) -> bool {
+        true
+    }
 }
 
 impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for Then<P, Q> {
@@ -40,6 +44,20 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
     fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
         let between = self.first.deploy_outer(input, wiring);
         self.second.deploy_outer(between, wiring)
+    }
+
+    fn is_lane(&self, wiring: &Wiring) -> bool {
+        self.first.is_id() && self.second.is_lane(wiring)
+    }
+
+    fn deploy_lane(
+        &self,
+        input: <P::In as On<Rings>>::Edge,
+        other: Option<Box<dyn Any>>,
+        wiring: &mut Wiring,
+    ) -> Box<dyn Any> {
+        let between = self.first.deploy(input, wiring);
+        self.second.deploy_lane(between, other, wiring)
     }
 }
 

@@ -2,7 +2,11 @@
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, SequenceNumber, Val, pipeline};
-use millstream_exec::{Pipeline, Rings, Run, source};
+use millstream_exec::{Counters, Pipeline, Rings, Run, source};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 fn split(x: &u64, modulus: u64) -> Either<u64, String> {
     if x.is_multiple_of(modulus) { Left(*x) } else { Right(format!("{x}")) }
@@ -129,4 +133,33 @@ fn a_lane_of_a_shared_ring_that_panics_is_named() {
         let error = p.run(&Rings::new().ring(8).workers(workers), 0.., shown).unwrap_err().to_string();
         assert!(error.starts_with(r#"stage "odd", number 77: panicked"#), "{error}");
     }
+}
+
+/// The two maps have one ring: while one of them is held up, nothing is published of what the other one has done.
+#[test]
+fn two_maps_fill_one_ring() {
+    let (go, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let held = move |s: &String| {
+        let _ = gate.lock().unwrap().recv();
+        s.len() as u64
+    };
+    let p = pipeline::<u64>()
+        .map(|x| split(x, 2))
+        .merge(|l| l.map(|x| x + 1).named("left"), |r| r.map(held).named("right"));
+    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(0..100), 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let (observer, mut counters) = (run.observer(), Counters::default());
+    let left = observer.tasklets().position(|tasklet| tasklet.name == "left").unwrap();
+    let begun = Instant::now();
+    loop {
+        observer.read(&mut counters);
+        if counters.tasklets[left].moved == 8 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "the left lane is held up: {counters:#?}");
+        yield_now();
+    }
+    assert_eq!(counters.rings.iter().map(|ring| ring.produced).collect::<Vec<_>>()[2..], [0, 0]);
+    drop(go);
+    assert_eq!(run.wait().unwrap().0, 100);
 }
