@@ -13,7 +13,6 @@ use crate::waiting::Costs;
 use millstream_evolve::particles::{Bootstrap, Filter, Linear, Scene};
 use millstream_evolve::{Batch, EvolveError, Options, Population, Secret, Tuning};
 use populations::{Design, Rounds};
-use rustix::process::{getpriority_process, setpriority_process};
 use std::sync::Arc;
 
 /// What the article had, and what a round of that many states is.
@@ -37,7 +36,6 @@ fn sizes(setting: &Setting) -> (usize, u64) {
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let _urgent = Urgent::begin();
     let (workers, states) = sizes(setting);
     let mut cases = Vec::new();
     for (case, latency, uneven, bound) in [("even", "latency-even", 0, 0.93), ("uneven", "latency-uneven", 100, 0.90)] {
@@ -48,26 +46,6 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         cases.push(Results { scaling: scaling::run(setting)?, ..Results::default() });
     }
     Ok(Results::joined(cases))
-}
-
-/// This thread, those that it starts and their processes go first, where the system allows that: master and workers fill two
-/// cores, and what else wants one for a moment would hold up either for milliseconds.
-struct Urgent(Option<i32>);
-
-impl Urgent {
-    fn begin() -> Self {
-        let usual = getpriority_process(None).ok();
-        Urgent(usual.filter(|_| setpriority_process(None, -15).is_ok()))
-    }
-}
-
-impl Drop for Urgent {
-    fn drop(&mut self) {
-        if let Some(usual) = self.0 {
-            // It was so before.
-            let _ = setpriority_process(None, usual);
-        }
-    }
 }
 
 /// Both designs, turn by turn, against a scheduler that takes no time.
