@@ -73,7 +73,7 @@ impl Verify {
         verified(&complaints, || {
             let names = Names { files: self.files, decompress: false };
             let input: Vec<Block> = match self.program {
-                Program::Spaces => Joined::lines(names, Block::MOST, complaints.clone()).collect(),
+                Program::Spaces => Joined::lines(names, Block::MOST - 1, complaints.clone()).collect(),
                 program if program.reads() => Joined::new(names, complaints.clone()).collect(),
                 _ => Vec::new(),
             };

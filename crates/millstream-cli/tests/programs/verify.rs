@@ -19,6 +19,7 @@ fn every_program_is_the_same_everywhere() {
     let edges = [
         ("wc text", &["parts", "lines", "words", "bytes", "counts"][..]),
         ("uppercase text", &["uppercase"]),
+        ("spaces text", &["lines_with_ends-1", "spaces"]),
         ("sleep", &["first", "left", "right", "last"]),
         ("panic", &["first", "second", "third"]),
         ("idle", &["idle"]),
@@ -38,7 +39,7 @@ fn every_program_is_the_same_everywhere() {
 #[test]
 fn the_last_hash_is_that_of_a_run() {
     let scene = Scene::new().file("text", prose(300_000));
-    for program in ["wc text", "uppercase text"] {
+    for program in ["wc text", "uppercase text", "spaces text"] {
         let text = scene.millstream(&format!("verify {program}"), Input::Nothing).text();
         let (_, hash, count) = *lines(&text).last().unwrap();
         let run = scene.millstream(&format!("{program} --hash"), Input::Nothing);
