@@ -31,6 +31,13 @@ pub(crate) fn component(cargo_command: &str, component: &str) -> Result<(), Stri
     rustup(&format!("component add {component}"))
 }
 
+fn install_cargo(tool: &str, version: &str) -> Result<(), String> {
+    Cmd::cargo(&format!("install {tool} --locked --version {version}"))
+        .own_target(tool)
+        .run()
+        .map_err(|error| error.message)
+}
+
 /// cargo-deny. Building it takes minutes, so this is done only on request.
 pub(crate) fn deny(install: bool) -> Result<(), String> {
     if Cmd::cargo("deny --version").succeeds() {
@@ -39,10 +46,7 @@ pub(crate) fn deny(install: bool) -> Result<(), String> {
     if !install {
         return Err("cargo-deny is not installed; `cargo xtask lint --deny` installs it".to_owned());
     }
-    Cmd::cargo(&format!("install cargo-deny --locked --version {DENY}"))
-        .own_target("cargo-deny")
-        .run()
-        .map_err(|error| error.message)
+    install_cargo("cargo-deny", DENY)
 }
 
 /// The version of cargo-fuzz that is installed where it is missing.
@@ -62,10 +66,7 @@ pub(crate) fn fuzz(install: bool) -> Result<(), String> {
     if !install {
         return Err("cargo-fuzz is not installed; `cargo xtask fuzz` installs it".to_owned());
     }
-    Cmd::cargo(&format!("install cargo-fuzz --locked --version {FUZZ}"))
-        .own_target("cargo-fuzz")
-        .run()
-        .map_err(|error| error.message)
+    install_cargo("cargo-fuzz", FUZZ)
 }
 
 /// The version of mdbook that is installed where it is missing.

@@ -1,7 +1,7 @@
 //! Stages with a state: one tasklet and one state; or inside `shard_by` as many as that has, and a state for every key.
 
 use crate::gauges::Gauges;
-use crate::stage::{EndSlot, stage};
+use crate::stage::{EndSlot, moved, stage};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::keys::Seat;
@@ -95,15 +95,11 @@ where
 {
     fn step(&mut self) -> Progress {
         let f = &mut self.f;
-        let mut left = self.batch;
-        while left > 0 {
-            match self.mate.fill(left, |n, value, seat| D::pack(f(SequenceNumber(n), value, seat, false))) {
-                0 => break,
-                passed => left -= passed,
-            }
-        }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        let moved = moved(self.batch, |max| {
+            self.mate.fill(max, |n, value, seat| D::pack(f(SequenceNumber(n), value, seat, false)))
+        });
+        if moved > 0 {
+            return Progress::moved(moved);
         }
         self.mate.sweep();
         let end = self.end;

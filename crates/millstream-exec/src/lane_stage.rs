@@ -1,6 +1,7 @@
 //! A stage that is a whole lane of a choice: it fills one ring together with the other lane's.
 
 use crate::gauges::Gauges;
+use crate::stage::moved;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::Event;
@@ -47,15 +48,9 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send,
 {
     fn step(&mut self) -> Progress {
-        let mut left = self.batch;
-        while left > 0 {
-            match self.lane.fill(left, &self.f) {
-                0 => break,
-                passed => left -= passed,
-            }
-        }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        let moved = moved(self.batch, |max| self.lane.fill(max, &self.f));
+        if moved > 0 {
+            return Progress::moved(moved);
         }
         self.lane.sweep();
         if self.lane.end() { Progress::ENDED } else { Progress::NONE }
