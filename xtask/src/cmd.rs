@@ -100,6 +100,18 @@ impl Cmd {
         Err(failure(format!("`{shown}` failed: {}", how(status))))
     }
 
+    /// As [`run`](Cmd::run), with all that it prints shown at once when it has ended: for what runs beside something else.
+    pub(crate) fn run_then_show(mut self) -> Result {
+        let output = self.command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))?;
+        let printed = [output.stdout, output.stderr].concat();
+        eprintln!("   $ {}\n{}", self.shown, String::from_utf8_lossy(&printed));
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(failure(format!("`{}` failed: {}", self.shown, how(output.status))))
+    }
+
     /// Shows the command, runs it and hands its exit code on.
     pub(crate) fn run_passing_code(self) -> Result {
         let shown = self.shown.clone();

@@ -22,17 +22,50 @@ enum Outcome {
 }
 
 /// What has been run so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
     steps: Vec<(String, Outcome, Duration)>,
+    start: Instant,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report { steps: Vec::new(), start: Instant::now() }
+    }
+}
+
+fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = run();
+    (result, start.elapsed())
 }
 
 impl Report {
     /// Runs one step and remembers how it ended.
     pub(crate) fn step(&mut self, name: &str, run: impl FnOnce() -> Result<Step>) {
         eprintln!("\n== {name}");
-        let start = Instant::now();
-        let outcome = match run() {
+        let (result, took) = timed(run);
+        self.note(name, result, took);
+    }
+
+    /// Runs a step on a thread of its own while `others` go on; it should print nothing before it ends.
+    pub(crate) fn beside(
+        &mut self,
+        name: &str,
+        run: impl FnOnce() -> Result<Step> + Send,
+        others: impl FnOnce(&mut Report),
+    ) {
+        eprintln!("\n== {name}, beside what follows");
+        let (result, took) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| timed(run));
+            others(self);
+            beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        self.note(name, result, took);
+    }
+
+    fn note(&mut self, name: &str, result: Result<Step>, took: Duration) {
+        let outcome = match result {
             Ok(Step::Done) => Outcome::Passed,
             Ok(Step::Skipped(reason)) => {
                 println!("SKIPPED {name}: {reason}");
@@ -44,7 +77,6 @@ impl Report {
             }
             Err(error) => Outcome::Failed(error.message),
         };
-        let took = start.elapsed();
         if let Outcome::Failed(message) = &outcome {
             eprintln!("{name}: {message}");
         }
@@ -60,7 +92,7 @@ impl Report {
     /// Prints the summary; fails if any step failed.
     pub(crate) fn finish(self) -> Result {
         eprintln!();
-        let total: Duration = self.steps.iter().map(|(_, _, took)| *took).sum();
+        let total = self.start.elapsed();
         let mut failed = Vec::new();
         for (name, outcome, took) in &self.steps {
             let seconds = took.as_secs_f64();

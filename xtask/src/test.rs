@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold, step by step.
 
-use crate::cmd::{Cmd, Result, root};
+use crate::cmd::{Cmd, Result};
 use crate::report::{Report, Step};
 use crate::{fuzz, mutants, tidy, tools};
 
@@ -43,9 +43,15 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     tests(&mut report, depth);
     if depth != Depth::Quick {
-        loom(&mut report);
-        miri(&mut report, depth);
-        report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
+        // Miri keeps one core busy, and so does the end of a release build.
+        report.beside(
+            "miri",
+            || miri(depth),
+            |report| {
+                loom(report);
+                report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
+            },
+        );
     }
     if depth == Depth::Full {
         report.step("fuzz", || fuzz::smoke(30, tools::require_all()));
@@ -107,24 +113,20 @@ fn loom(report: &mut Report) {
 }
 
 /// The ring's unit tests, and those of tests/miri.rs and tests/text.rs, under miri.
-fn miri(report: &mut Report, depth: Depth) {
+fn miri(depth: Depth) -> Result<Step> {
+    if let Err(reason) = tools::miri() {
+        return Ok(Step::Skipped(reason));
+    }
     let models: &[&str] = match depth {
         Depth::Full => &["", " -Zmiri-tree-borrows"],
         _ => &[""],
     };
-    let fit = root().join("crates/millstream-ring/tests/miri.rs").exists();
-    let fit = if fit { " --test miri --test text" } else { "" };
     for model in models {
-        report.step(&format!("miri{model}"), || {
-            if let Err(reason) = tools::miri() {
-                return Ok(Step::Skipped(reason));
-            }
-            Cmd::cargo(&format!("+nightly miri test -p millstream-ring --lib{fit}"))
-                .own_target("miri")
-                .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
-                .env("PROPTEST_CASES", "4") // a hundred times slower than the machine
-                .run()?;
-            Ok(Step::Done)
-        });
+        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test miri --test text")
+            .own_target("miri")
+            .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
+            .env("PROPTEST_CASES", "4") // a hundred times slower than the machine
+            .run_then_show()?;
     }
+    Ok(Step::Done)
 }
