@@ -63,11 +63,13 @@ pub(super) struct Lanes<T: Event> {
     pub(super) all: Vec<Lane<T>>,
     next: usize,
     turn: usize,
+    /// For a replay: those below have been among them.
+    met: u32,
 }
 
 impl<T: Event> Lanes<T> {
     pub(super) fn new(turn: usize) -> Self {
-        Lanes { all: Vec::new(), next: 0, turn }
+        Lanes { all: Vec::new(), next: 0, turn, met: 0 }
     }
 
     /// What comes next, if there is room for so many values.
@@ -170,11 +172,10 @@ impl<T: Event> Lanes<T> {
     ) -> Result<Choice, String> {
         let Some((producer, left)) = now.take().or_else(|| runs.next()) else { return Ok(Choice::Ended) };
         *now = Some((producer, left));
+        // Who has just been met is the last.
+        self.met = self.all.last().map_or(self.met, |last| self.met.max(last.producer + 1));
         let Some(lane) = self.all.iter().position(|lane| lane.producer == producer) else {
-            if desk.has_begun(producer) || !desk.over() {
-                return Ok(Choice::Nothing);
-            }
-            return Err(format!("the record has {left} values of producer {producer}, and there is none"));
+            return self.of_another(producer, left, desk);
         };
         let taker = &mut self.all[lane].taker;
         let ready = taker.ready().min(left).min(room as u64);
@@ -185,8 +186,30 @@ impl<T: Event> Lanes<T> {
                     "the record has {left} more values of producer {producer}, which has ended behind {given}"
                 ));
             }
+            self.leave_empty(producer, desk);
             return Ok(Choice::Nothing);
         }
         Ok(Choice::Take { lane, most: ready as usize })
+    }
+
+    /// A record asks for a producer who has no lane: it comes yet, or has gone, or never comes.
+    fn of_another(&mut self, producer: u32, left: u64, desk: &Desk<T>) -> Result<Choice, String> {
+        if producer < self.met {
+            return Err(format!("the record has {left} more values of producer {producer}, which has ended"));
+        }
+        self.leave_empty(producer, desk);
+        if desk.has_begun(producer) || !desk.over() {
+            return Ok(Choice::Nothing);
+        }
+        Err(format!("the record has {left} values of producer {producer}, and there is none"))
+    }
+
+    /// Lanes that have ended and are empty, but for this producer's, make room for those that come.
+    fn leave_empty(&mut self, but: u32, desk: &Desk<T>) {
+        for at in (0..self.all.len()).rev() {
+            if self.all[at].producer != but && self.all[at].taker.ended() {
+                self.remove(at, desk);
+            }
+        }
     }
 }

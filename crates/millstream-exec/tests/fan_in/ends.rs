@@ -2,7 +2,9 @@
 
 use super::{assert_complete, send_unevenly};
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Ending, FanIn, JoinError, OptionsError, Polled, Rings, Run, RunError, Sender, Wait, fan_in};
+use millstream_exec::{
+    Choices, Ending, FanIn, JoinError, OptionsError, Polled, Rings, Run, RunError, Sender, Wait, fan_in,
+};
 use std::sync::{Arc, Barrier};
 use std::thread::{spawn, yield_now};
 use std::time::Duration;
@@ -30,6 +32,31 @@ fn producers_come_and_go_while_it_runs() {
         drop(first);
         assert_complete(&run.wait().unwrap().0, &counts);
     }
+}
+
+/// Whoever has gone makes room in a replay as well, also one that has sent nothing.
+#[test]
+fn a_replay_has_room_for_those_who_come() {
+    let choices: Choices = [(0, 1), (2, 1), (0, 1)].into_iter().collect();
+    let (mut senders, mut poller) = fan_in(2).at_most(2).replay(choices).open(&Rings::new()).unwrap();
+    senders[0].send_all([1, 3]).unwrap();
+    senders.truncate(1);
+    let mut all = Vec::new();
+    poller.poll(|_, x| all.push(x)).unwrap();
+    let third = senders[0].add_producer().unwrap();
+    third.send(2).unwrap();
+    drop(third);
+    while poller.poll(|_, x| all.push(x)).unwrap() != Polled::Ended {}
+    assert_eq!(all, [1, 2, 3]);
+
+    let choices: Choices = [(0, 1), (1, 1), (0, 1)].into_iter().collect();
+    let (mut senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new()).unwrap();
+    senders[0].send(1).unwrap();
+    drop(senders.remove(0));
+    poller.poll(|_, _| ()).unwrap();
+    senders[0].send(2).unwrap();
+    let failed = poller.for_each(|_, _| ()).unwrap_err().to_string();
+    assert!(failed.ends_with("the record has 1 more values of producer 0, which has ended"), "{failed}");
 }
 
 #[test]
