@@ -8,12 +8,14 @@ mod poller;
 mod producer;
 mod rule;
 mod tasklet;
+mod values;
 
 pub use choices::{Choices, CorruptChoices};
 pub(crate) use merge::Merge;
 pub use poller::{Polled, Poller};
 pub(crate) use producer::Member;
 pub(crate) use tasklet::{MergeTasklet, tick};
+pub use values::PolledValues;
 
 use crate::explain::Feed;
 use crate::rings::OptionsError;

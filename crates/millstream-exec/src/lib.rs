@@ -82,7 +82,9 @@ pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};
 pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
-pub use fan_in::{Bare, Choices, CorruptChoices, FanIn, Opened, Polled, Poller, Produced, Told, WithOrigin, fan_in};
+pub use fan_in::{
+    Bare, Choices, CorruptChoices, FanIn, Opened, Polled, PolledValues, Poller, Produced, Told, WithOrigin, fan_in,
+};
 pub use handle::{Ended, Handle, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};

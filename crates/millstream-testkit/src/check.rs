@@ -97,8 +97,14 @@ pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
     model: Slots<B>,
     deployed: impl FnOnce() -> Result<Slots<B>, RunError> + Send + 'static,
 ) -> Result<(), Difference> {
-    let deployed = within(PATIENCE, deployed).map_err(Difference::Hung)?.map_err(Difference::Failed)?;
-    same(&model, &deployed)
+    same(&model, &ended(deployed)?)
+}
+
+/// What a run gives, if it does not hang.
+pub(crate) fn ended<R: Send + 'static>(
+    run: impl FnOnce() -> Result<R, RunError> + Send + 'static,
+) -> Result<R, Difference> {
+    within(PATIENCE, run).map_err(Difference::Hung)?.map_err(Difference::Failed)
 }
 
 /// The first difference between the models of two pipelines.
@@ -106,7 +112,8 @@ pub(crate) fn models<T: Event + Clone, P: Checkable<T>>(one: &P, other: &P, inpu
     same(&one.model_slots(inputs.iter().cloned()), &other.model_slots(inputs.iter().cloned()))
 }
 
-fn same<B: PartialEq + fmt::Debug>(model: &Slots<B>, deployed: &Slots<B>) -> Result<(), Difference> {
+/// The first difference between two outputs.
+pub(crate) fn same<B: PartialEq + fmt::Debug>(model: &Slots<B>, deployed: &Slots<B>) -> Result<(), Difference> {
     for (number, (in_model, in_deployed)) in model.iter().zip(deployed).enumerate() {
         if in_model != in_deployed {
             let (end, shown) = (number + 1 == model.len(), |slot: &Option<B>| format!("{slot:?}"));

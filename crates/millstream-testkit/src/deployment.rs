@@ -1,5 +1,5 @@
 use millstream_core::{Arrow, Event, Flow, Own, SequenceNumber, Val};
-use millstream_exec::{Pipeline, Report, Rings, Run, RunError, source};
+use millstream_exec::{FanIn, Pipeline, Report, Rings, Run, RunError, Sender, source};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -33,7 +33,37 @@ pub enum Feeding {
 /// The slots of an output, by number, END's the last.
 pub(crate) type Slots<T> = Vec<Option<T>>;
 
+/// The slots of a pipeline's output, and what came of starting its producers.
+pub(crate) type Fed<P, S> = (Slots<Owned<P>>, S);
+
 impl Deployment {
+    /// Every slot of the pipeline's output behind many producers, who get their senders by `start`; and what `start` gave.
+    pub(crate) fn collect_fan_in<T: Event, P, S>(
+        &self,
+        pipeline: &P,
+        fan_in: FanIn<T>,
+        start: impl FnOnce(Vec<Sender<T>>) -> S,
+    ) -> Result<Fed<P, S>, RunError>
+    where
+        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
+    {
+        if !self.has_workers() {
+            let (senders, poller) = fan_in.open(&self.rings())?;
+            let started = start(senders);
+            return Ok((self.collect_from(pipeline, poller)?, started));
+        }
+        let put: Put<P> = put::<P>;
+        let (senders, run) = pipeline.start_fan_in(&self.rings(), fan_in, Slots::new(), put)?;
+        let started = start(senders);
+        let (slots, report) = run.wait()?;
+        Ok((padded(slots, &report), started))
+    }
+
+    /// Whether other threads than the caller's run the stages.
+    pub(crate) fn has_workers(&self) -> bool {
+        matches!(self.feeding, Feeding::Ready | Feeding::Waiting)
+    }
+
     /// The options of this deployment.
     #[must_use]
     pub fn rings(&self) -> Rings {
@@ -50,6 +80,18 @@ impl Deployment {
         pipeline: &P,
         inputs: Vec<T>,
     ) -> Result<Vec<Option<<P::Out as Own>::Owned>>, RunError>
+    where
+        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
+    {
+        self.collect_from(pipeline, inputs)
+    }
+
+    /// As [`collect_slots`](Deployment::collect_slots), from anything that gives values.
+    pub(crate) fn collect_from<T: Event, P>(
+        &self,
+        pipeline: &P,
+        inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+    ) -> Result<Slots<<P::Out as Own>::Owned>, RunError>
     where
         P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
     {
@@ -72,12 +114,23 @@ type Owned<P> = <<P as Arrow>::Out as Own>::Owned;
 fn slots_of<P: Arrow<Out: Own>>(
     run: impl FnOnce(Put<P>) -> Result<(Slots<Owned<P>>, Report), RunError>,
 ) -> Result<Slots<Owned<P>>, RunError> {
-    let (mut slots, report) = run(|slots, SequenceNumber(number), value| {
-        slots.resize_with(number as usize, || None);
-        slots.push(Some(P::Out::own(value)));
-    })?;
+    let (slots, report) = run(put::<P>)?;
+    Ok(padded(slots, &report))
+}
+
+fn put<P: Arrow<Out: Own>>(
+    slots: &mut Slots<Owned<P>>,
+    SequenceNumber(number): SequenceNumber,
+    value: <P::Out as Flow>::Ref<'_>,
+) {
+    slots.resize_with(number as usize, || None);
+    slots.push(Some(P::Out::own(value)));
+}
+
+/// All slots up to END.
+fn padded<T>(mut slots: Slots<T>, report: &Report) -> Slots<T> {
     slots.resize_with(report.numbers.0 as usize + 1, || None);
-    Ok(slots)
+    slots
 }
 
 impl fmt::Debug for Deployment {

@@ -8,12 +8,14 @@
 //! assert_eq!(slots, [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]);
 //! ```
 
+mod behind;
 mod build;
 mod edge;
 mod join;
 mod kind;
 mod leaf;
 mod order;
+mod producers;
 mod shape;
 mod strategy;
 mod stream;
@@ -23,6 +25,7 @@ mod value;
 mod windows;
 
 pub use build::Built;
+pub use producers::{Joining, Producers, producers};
 pub use strategy::{Pipes, pipes, streams};
 pub use stream::Stream;
 pub use tree::Pipe;

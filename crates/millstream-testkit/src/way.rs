@@ -1,8 +1,8 @@
 //! Rings in any number of ways, and queues.
 
-use crate::deployment::{Deployment, Slots, deployments};
+use crate::deployment::{Deployment, Fed, Slots, deployments};
 use millstream_core::{Arrow, Event, Own, Val};
-use millstream_exec::{Carried, Everywhere, Queued, Queues, RunError, Runner, source};
+use millstream_exec::{Carried, Everywhere, FanIn, Queued, Queues, Rings, RunError, Runner, Sender, source};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -39,6 +39,21 @@ where
     P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Own>,
 {
     if ready { queues.collect_slots(pipeline, source::ready(inputs)) } else { queues.collect_slots(pipeline, inputs) }
+}
+
+/// As [`Deployment::collect_fan_in`], on queues.
+pub(crate) fn collect_fan_in_on_queues<T: Event + Clone, P, S>(
+    pipeline: &P,
+    fan_in: FanIn<T>,
+    queues: Queues,
+    start: impl FnOnce(Vec<Sender<T>>) -> S,
+) -> Result<Fed<P, S>, RunError>
+where
+    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Own>,
+{
+    let (senders, poller) = fan_in.open(&Rings::new())?;
+    let started = start(senders);
+    Ok((queues.collect_slots(pipeline, poller)?, started))
 }
 
 impl fmt::Debug for Way {

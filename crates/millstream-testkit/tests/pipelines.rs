@@ -3,10 +3,11 @@
 mod reference;
 
 use millstream_exec::Queues;
-use millstream_testkit::random::{Pipe, Stream, Value, Windows, streams, values};
+use millstream_testkit::random::{Joining, Pipe, Producers, Stream, Value, Windows, producers, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use std::sync::Arc;
 
 fn config() -> ProptestConfig {
     let seeds = FileFailurePersistence::Direct("proptest-regressions/pipelines.txt");
@@ -49,6 +50,56 @@ proptest! {
     fn the_model_of_a_random_pipeline_is_what_the_equations_say(tree in streams(24), inputs in values(60)) {
         let slots = inputs.iter().cloned().map(Some).chain([None]).collect::<Vec<_>>();
         prop_assert_eq!(tree.build().model_slots(inputs), reference::outer(&tree, &slots), "{}", tree);
+    }
+}
+
+proptest! {
+    // Every case runs four times, with threads for its producers.
+    #![proptest_config(ProptestConfig { cases: config().cases / 8, ..config() })]
+
+    #[test]
+    fn a_random_pipeline_behind_random_producers_is_its_model(
+        tree in streams(12),
+        producers in producers(30),
+        deployment in deployments(),
+        capacity in 1..=64_usize,
+    ) {
+        let (pipeline, producers) = (tree.build(), Arc::new(producers));
+        if let Err(difference) = pipeline.check_fan_in(&producers, deployment) {
+            return Err(TestCaseError::fail(format!("{tree} behind {producers:?}, {deployment:?}: {difference}")));
+        }
+        if tree.width() > 32 {
+            return Ok(());
+        }
+        let queues = Queues::new().capacity(capacity);
+        if let Err(difference) = pipeline.check_fan_in_on_queues(&producers, queues) {
+            return Err(TestCaseError::fail(format!("{tree} behind {producers:?}, {queues:?}: {difference}")));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_model_behind_random_producers_is_what_the_rules_say(
+        tree in streams(12),
+        producers in producers(20),
+        order in Just(()).prop_perturb(|(), rng| rng),
+    ) {
+        let choices = reference::fan_in::some_choices(&producers.lists, order);
+        let chosen = reference::fan_in::as_chosen(&producers.lists, &choices);
+        let merged = producers.as_chosen(&choices.iter().copied().collect()).expect("they are there");
+        prop_assert_eq!(&merged, &chosen);
+        let whole = Producers { first: producers.lists.len(), ..producers.clone() };
+        let by_rule = match producers.rule {
+            Joining::RoundRobin => Some(reference::fan_in::in_turn(&producers.lists)),
+            Joining::ByTime => Some(reference::fan_in::by_time(&producers.lists, Producers::time_of)),
+            Joining::Arrival | Joining::Shared | Joining::ByTimeOrIdle => None,
+        };
+        prop_assert_eq!(whole.by_rule(), by_rule);
+        let slots = chosen.into_iter().map(Some).chain([None]).collect::<Vec<_>>();
+        prop_assert_eq!(tree.build().model_slots(merged), reference::outer(&tree, &slots), "{}", tree);
     }
 }
 

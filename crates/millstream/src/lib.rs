@@ -73,9 +73,9 @@ pub mod prelude {
     #[cfg(feature = "queues")]
     pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
     pub use millstream_exec::{
-        BoxExt, BoxPipeline, Choices, Ending, FanIn, FreePipe, Handle, Inline, ParMapExt, Pipeline, Polled, Poller,
-        Produced, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError, Runner, Sender, Source, Stopper,
-        Through, ThroughExt, Wait, fan_in, source,
+        BoxExt, BoxPipeline, Choices, Ending, FanIn, FreePipe, Handle, Inline, ParMapExt, Pipeline, Polled,
+        PolledValues, Poller, Produced, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError, Runner, Sender,
+        Source, Stopper, Through, ThroughExt, Wait, fan_in, source,
     };
 }
 

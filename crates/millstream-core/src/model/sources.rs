@@ -25,6 +25,15 @@ pub fn by_timestamp<T, K: Ord>(sources: Vec<Vec<T>>, time: impl Fn(&T) -> K) -> 
     all
 }
 
+/// As many values of a source as each of `choices` says, in turn: what a merge by arrival gives that chose so. None if a source
+/// has fewer than they ask of it, or is not there.
+#[must_use]
+pub fn as_chosen<T>(sources: Vec<Vec<T>>, choices: impl IntoIterator<Item = (u32, u64)>) -> Option<Vec<T>> {
+    let mut left: Vec<_> = sources.into_iter().map(Vec::into_iter).collect();
+    let each = choices.into_iter().flat_map(|(source, count)| (0..count).map(move |_| source as usize));
+    each.map(|source| left.get_mut(source)?.next()).collect()
+}
+
 /// With which arrival something comes; 0 for what falls out before the pairs, or 1; and when the older value of it arrived.
 type Place = (usize, u8, usize);
 

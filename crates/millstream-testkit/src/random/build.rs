@@ -6,11 +6,12 @@ use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
-use crate::deployment::{Deployment, Feeding, Slots};
-use crate::way::collect_on_queues;
+use crate::deployment::{Deployment, Slots};
+use crate::way::{Way, collect_fan_in_on_queues, collect_on_queues};
 use millstream_core::{Arrow, Modelled, Plan};
-use millstream_exec::{FreePipe, Queues, RunError};
+use millstream_exec::{FanIn, FreePipe, Queues, RunError, Sender};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 /// A random pipeline, ready to run.
 #[derive(Clone)]
@@ -21,12 +22,18 @@ pub struct Built {
 }
 
 /// A pipeline whose output is of some shape.
-trait Runs: Send + Sync {
+pub(super) trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
     fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError>;
+    fn collect_fan_in(&self, fan_in: FanIn<Value>, way: Way, start: Start)
+    -> Result<(Slots<Value>, Threads), RunError>;
 }
+
+/// Starts producers.
+pub(super) type Start = Box<dyn FnOnce(Vec<Sender<Value>>) -> Threads + Send>;
+pub(super) type Threads = Vec<JoinHandle<()>>;
 
 impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
     fn plan(&self) -> Plan {
@@ -43,6 +50,19 @@ impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
 
     fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError> {
         collect_on_queues(self, inputs, queues, ready).map(values::<B>)
+    }
+
+    fn collect_fan_in(
+        &self,
+        fan_in: FanIn<Value>,
+        way: Way,
+        start: Start,
+    ) -> Result<(Slots<Value>, Threads), RunError> {
+        let (slots, threads) = match way {
+            Way::Rings(deployment) => deployment.collect_fan_in(self, fan_in, start)?,
+            Way::Queues { queues, .. } => collect_fan_in_on_queues(self, fan_in, queues, start)?,
+        };
+        Ok((values::<B>(slots), threads))
     }
 }
 
@@ -112,6 +132,14 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
 }
 
 impl Built {
+    pub(super) fn runs(&self) -> &Arc<dyn Runs> {
+        &self.pipeline
+    }
+
+    pub(super) fn gives_order_up(&self) -> bool {
+        self.gives_order_up
+    }
+
     /// Its plan.
     #[must_use]
     pub fn plan(&self) -> Plan {
@@ -142,7 +170,7 @@ impl Built {
     pub fn check(&self, inputs: &[Value], deployment: Deployment) -> Result<(), Difference> {
         let model = self.model_slots(inputs.to_vec());
         let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
-        if self.gives_order_up && matches!(deployment.feeding, Feeding::Ready | Feeding::Waiting) {
+        if self.gives_order_up && deployment.has_workers() {
             return compare(in_one_order(model), move || pipeline.collect_slots(inputs, deployment).map(in_one_order));
         }
         compare(model, move || pipeline.collect_slots(inputs, deployment))

@@ -3,6 +3,7 @@
 //! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
 //! and is given the whole prefix anew at every number: nothing here has a state.
 
+pub(crate) mod fan_in;
 mod keys;
 mod stream;
 mod windows;

@@ -1,0 +1,64 @@
+use super::{Bare, Poller, Told};
+use millstream_core::Event;
+use millstream_core::failure::fail;
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+/// What comes out of a [`Poller`], value by value; it waits while nothing is there, and ends when all senders are gone. So a
+/// fan-in is a source as any iterator is, of whatever runs a pipeline: queues, or a lone thread.
+///
+/// A batch of the [`Rings`](crate::Rings) that it was opened with is polled at once and kept aside, at most. What was sent and
+/// not asked for is dropped with the iterator: a run that must finish what was sent when it is drained is started by
+/// [`Run::start_fan_in`](crate::Run::start_fan_in).
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{Queues, Rings, Runner, fan_in};
+/// let (senders, poller) = fan_in(2).round_robin().open(&Rings::new())?;
+/// for (sender, first) in senders.into_iter().zip([1, 10]) {
+///     std::thread::spawn(move || sender.send_all([first, first + 1]));
+/// }
+/// let doubled = pipeline::<u64>().map(|x| x * 2);
+/// assert_eq!(Queues::new().collect(&doubled, poller)?, [2, 20, 4, 22]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+///
+/// # Panics
+///
+/// If polling fails: inside a run that is a failure of the source, with the error as its cause.
+pub struct PolledValues<T: Event, O: Told<T> = Bare> {
+    poller: Poller<T, O>,
+    polled: VecDeque<O::Item>,
+}
+
+impl<T: Event, O: Told<T>> IntoIterator for Poller<T, O> {
+    type Item = O::Item;
+    type IntoIter = PolledValues<T, O>;
+
+    fn into_iter(self) -> PolledValues<T, O> {
+        PolledValues { poller: self, polled: VecDeque::new() }
+    }
+}
+
+impl<T: Event, O: Told<T>> Iterator for PolledValues<T, O> {
+    type Item = O::Item;
+
+    fn next(&mut self) -> Option<O::Item> {
+        if self.polled.is_empty() {
+            let polled = self.poller.poll_for(Duration::MAX, |_, value| self.polled.push_back(value));
+            if let Err(error) = polled {
+                fail(error);
+            }
+        }
+        self.polled.pop_front()
+    }
+}
+
+impl<T: Event, O: Told<T>> std::iter::FusedIterator for PolledValues<T, O> {}
+
+impl<T: Event, O: Told<T>> fmt::Debug for PolledValues<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolledValues").field("poller", &self.poller).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! Random pipelines behind random producers.
+
+use super::build::{Built, Runs};
+use super::order::in_one_order;
+use super::producers::Producers;
+use super::value::Value;
+use crate::check::{Difference, ended, same};
+use crate::deployment::{Deployment, Slots};
+use crate::way::Way;
+use millstream_exec::{Choices, FanIn, Queues, RunError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Built {
+    /// Runs it behind producers who are joined live, and compares its output with the model: on what the rule gives, if that is
+    /// determinate, and on what is recorded. Then replays the record, and compares again. Orders are compared as
+    /// [`check`](Built::check) does.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn check_fan_in(&self, producers: &Arc<Producers>, deployment: Deployment) -> Result<(), Difference> {
+        self.check_behind(producers, Way::Rings(deployment))
+    }
+
+    /// As [`check_fan_in`](Built::check_fan_in), on queues.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn check_fan_in_on_queues(&self, producers: &Arc<Producers>, queues: Queues) -> Result<(), Difference> {
+        self.check_behind(producers, Way::Queues { queues, ready: false })
+    }
+
+    fn check_behind(&self, producers: &Arc<Producers>, way: Way) -> Result<(), Difference> {
+        let recorded = Arc::new(Mutex::new(Choices::default()));
+        let choices = recorded.clone();
+        let record = move |producer, count| {
+            choices.lock().unwrap_or_else(PoisonError::into_inner).push(producer, count);
+        };
+        let runs = |of: FanIn<Value>| {
+            let (pipeline, producers) = (self.runs().clone(), producers.clone());
+            ended(move || run(&*pipeline, &producers, of, way))
+        };
+        let output = runs(producers.fan_in().record(record))?;
+        let choices = recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let chosen = producers.as_chosen(&choices).expect("what was recorded was sent");
+        for merged in producers.by_rule().into_iter().chain([chosen]) {
+            self.judge(way, self.model_slots(merged), output.clone())?;
+        }
+        self.judge(way, output, runs(producers.replay(choices))?)
+    }
+
+    fn judge(&self, way: Way, model: Slots<Value>, deployed: Slots<Value>) -> Result<(), Difference> {
+        if self.gives_order_up() && matches!(way, Way::Rings(deployment) if deployment.has_workers()) {
+            return same(&in_one_order(model), &in_one_order(deployed));
+        }
+        same(&model, &deployed)
+    }
+}
+
+fn run(pipeline: &dyn Runs, producers: &Arc<Producers>, of: FanIn<Value>, way: Way) -> Result<Slots<Value>, RunError> {
+    let producing = producers.clone();
+    let (slots, threads) = pipeline.collect_fan_in(of, way, Box::new(move |senders| producing.start(senders)))?;
+    for thread in threads {
+        if let Err(payload) = thread.join() {
+            std::panic::resume_unwind(payload);
+        }
+    }
+    Ok(slots)
+}
