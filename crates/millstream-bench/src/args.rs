@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::benches::{self, Bench};
+use crate::demand::Demand;
 use crate::progress::Progress;
 use crate::rivals::Rivals;
 use crate::setting::{Effort, Setting};
@@ -51,7 +52,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<usize>,
 
-    /// A bar chart of each bench, as SVG, into this directory
+    #[command(flatten)]
+    demand: Demand,
+
+    /// A chart of each bench, as SVG, into this directory
     #[cfg(feature = "plot")]
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
@@ -81,7 +85,18 @@ impl Args {
         let rings = self.batch.into_iter().fold(rings, Rings::batch);
         let progress = Progress::of(name);
         let rivals = Rivals::new(self.rivals, progress);
-        Setting { effort: self.effort(), items: self.items, rings, ring: self.ring, rivals, progress }
+        let (effort, items, ring, demand) = (self.effort(), self.items, self.ring, self.demand.clone());
+        Setting { effort, items, rings, ring, demand, plotted: self.plotted(), rivals, progress }
+    }
+
+    #[cfg(feature = "plot")]
+    fn plotted(&self) -> bool {
+        self.plot.is_some()
+    }
+
+    #[cfg(not(feature = "plot"))]
+    fn plotted(&self) -> bool {
+        false
     }
 
     pub(crate) fn runs(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! What a bench comes to.
 
 use crate::counters::Counters;
+use crate::timeline::Timeline;
 use serde::Serialize;
 use std::fmt;
 
@@ -108,6 +109,9 @@ pub(crate) struct Results {
     /// Times with more and more workers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) scaling: Vec<Scaling>,
+    /// Who moved how much at what time: to be drawn, and too much to be written down.
+    #[serde(skip)]
+    pub(crate) timelines: Vec<Timeline>,
 }
 
 /// How long some work takes with so many workers.
@@ -145,6 +149,7 @@ impl Results {
             counters: [all.counters, case.counters].concat(),
             notes: [all.notes, case.notes].concat(),
             scaling: [all.scaling, case.scaling].concat(),
+            timelines: [all.timelines, case.timelines].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
     }

@@ -8,6 +8,7 @@ mod benches;
 #[path = "../../millstream-cli/tests/programs/spaces/byte_loop.rs"]
 mod byte_loop;
 mod counters;
+mod demand;
 mod failure;
 mod figure;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod rivals;
 mod save;
 mod setting;
 mod text;
+mod timeline;
 mod turns;
 mod waiting;
 #[path = "../peers/rust/src/work.rs"]

@@ -1,6 +1,7 @@
-//! A bar chart of a bench's speeds, or the curve that it comes to, as SVG.
+//! A bar chart of a bench's speeds, or the curves that it comes to, as SVG.
 
 mod scaling;
+mod timeline;
 
 use crate::benches::Bench;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// `DIR/NAME.svg`: one bar for each speed, a whisker from the slowest turn to the fastest; or a curve of speeds and waits.
+/// `DIR/NAME.svg`: one bar for each speed, a whisker from the slowest turn to the fastest; or curves, where it has some.
 pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), Failure> {
     let file = dir.join(format!("{}.svg", bench.name));
     let cannot = || Failure::io(format!("cannot write {}", file.display()));
@@ -20,6 +21,8 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
     let mut svg = String::new();
     let drawn = if !results.scaling.is_empty() {
         scaling::draw(&mut svg, &results.scaling)
+    } else if !results.timelines.is_empty() {
+        timeline::draw(&mut svg, bench, &results.timelines)
     } else if results.curve.is_empty() {
         draw(&mut svg, bench, &speeds)
     } else {

@@ -1,5 +1,6 @@
 //! How a bench is to be run.
 
+use crate::demand::Demand;
 use crate::progress::Progress;
 use crate::rivals::Rivals;
 use millstream::prelude::Rings;
@@ -22,6 +23,10 @@ pub(crate) struct Setting {
     pub(crate) rings: Rings,
     /// What the command line says of rings.
     pub(crate) ring: Option<usize>,
+    /// What generated traffic is like.
+    pub(crate) demand: Demand,
+    /// Whether there will be a picture of what happens over time.
+    pub(crate) plotted: bool,
     pub(crate) rivals: Rivals,
     pub(crate) progress: Progress,
 }

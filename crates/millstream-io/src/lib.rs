@@ -3,7 +3,7 @@
 //!
 //! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`],
 //! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow) or
-//! [standard input](stdio::input); and [`ticks`](time::ticks). They may wait, so none of them is to be called `ready`. An iterator can only end, so the
+//! [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] to try a pipeline under. They may wait, so none of them is to be called `ready`. An iterator can only end, so the
 //! error that ended either is kept in its [`Failure`], whatever the reader.
 //!
 //! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes back
@@ -30,6 +30,7 @@ mod named;
 pub mod stdio;
 pub mod text;
 pub mod time;
+mod traffic;
 mod whole_blocks;
 
 pub use blocks::Blocks;
@@ -41,4 +42,5 @@ pub use files::matching;
 pub use follow::{Follow, FollowStopper};
 pub use line_blocks::LineBlocks;
 pub use millstream_core::text::Block;
+pub use traffic::{Arrival, Arrivals, Traffic};
 pub use whole_blocks::{Framing, WholeBlocks};

@@ -7,5 +7,6 @@
 mod clock;
 mod ticks;
 
+pub(crate) use clock::wait_until;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use ticks::{Ticks, ticks};

@@ -7,12 +7,13 @@
 
 use millstream::core::Deploy;
 use millstream::exec::Carried;
+use millstream::io::Traffic;
 use millstream::observe::{Page, Watch};
 use millstream::prelude::*;
 use std::error::Error;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An order of the shop.
 #[derive(Clone, Debug)]
@@ -119,21 +120,11 @@ where
     Ok(())
 }
 
-/// Sends numbers: so many a second on average, and in one second of five twice as many as in the others. Who takes them more
-/// slowly holds it back, and what was missed is not made up for.
+/// Sends numbers: so many a second, fifty times a second those that are due. Who takes them more slowly holds it back.
 fn traffic(sender: &Sender<u64>, rate: u64) {
-    const TICK: Duration = Duration::from_millis(10);
-    let begun = Instant::now();
-    let (mut next, mut due) = (0_u64, 0.0);
-    loop {
-        let burst = if begun.elapsed().as_secs().is_multiple_of(5) { 10.0 / 6.0 } else { 5.0 / 6.0 };
-        due += rate as f64 * TICK.as_secs_f64() * burst;
-        while due >= 1.0 {
-            if sender.send(next).is_err() {
-                return;
-            }
-            (next, due) = (next + 1, due - 1.0);
+    for event in Traffic::new(0).rate(rate).burst((rate / 50).max(1)).arrivals() {
+        if sender.send(event.number).is_err() {
+            return;
         }
-        sleep(TICK);
     }
 }

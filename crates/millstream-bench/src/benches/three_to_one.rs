@@ -5,6 +5,8 @@
 //! ring or a channel takes part with two sizes, those with batches with several of them, and the best of ours meets the best of
 //! theirs. There are more threads than cores, so everybody yields where he waits.
 
+mod timeline;
+
 use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
 use crate::rivals::Task;
@@ -55,6 +57,9 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
             Against { who: "shared", of: &SHARED, bound: None },
         ];
         cases.push(speeds.best(case, &OURS, &against));
+    }
+    if setting.plotted {
+        cases.push(Results { timelines: timeline::run(setting)?, ..Results::default() });
     }
     Ok(Results::joined(cases))
 }

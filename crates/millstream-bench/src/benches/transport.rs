@@ -4,9 +4,12 @@
 //! An item is an event that was sent and consumed by all who are to consume it. Everybody holds as many events, is offered them
 //! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats, an event at
 //! a time; the others have batches of 8, 64 and 256. The longs were drawn beforehand, since that takes longer than to hand them
-//! over. Consumers of rings are tasklets of one worker, which has a core, as the producer has; `ours-spread-3` has two workers.
+//! over. Consumers of rings are tasklets of as many workers as pay, as they are unless a program says otherwise; `one-worker` and
+//! `spread` have one and two. Case `traffic` has a load of its own.
 
 mod queue;
+mod timeline;
+mod traffic;
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -36,17 +39,20 @@ static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(16_000_000, 2_000_000);
+    let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
         of_one(setting, "batch-8", 8, n.div_ceil(4))?,
         of_one(setting, "batch-256", 256, n)?,
         of_one(setting, "single", 1, n.div_ceil(16))?,
+        traffic::run(setting)?,
         stops(setting)?,
+        Results { timelines, ..Results::default() },
     ]))
 }
 
 fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
-    let (rings, batch) = (setting.rings(1).ring(setting.ring.unwrap_or(CAPACITY)), 64);
+    let (rings, batch) = (setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY)), 64);
     let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
     let expected = sum_of(n);
     let ours = |who, consume: fn(&Rings, Batches) -> Result<u64, Failure>| {
@@ -57,6 +63,7 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         ours("ours", polled),
         ours("ours-share-3", |rings, what| shared_by_number(rings, 3, what)),
         ours("ours-share-5", |rings, what| shared_by_number(rings, 5, what)),
+        ours("ours-one-worker-3", |rings, what| shared_by_number(&rings.clone().workers(1), 3, what)),
         ours("ours-spread-3", |rings, what| shared_by_number(&rings.clone().workers(2), 3, what)),
         ours("ours-all-1", |rings, what| summed(pipeline::<u64>().tee(|p| p.map(mixed)), rings, what)),
         ours("ours-all-3", |rings, what| {
@@ -77,7 +84,10 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         pair("ours", "queue", "queue", Some(10.0)),
         pair("ours-share-3", "ours", "share-3", Some(0.5)),
         pair("ours-share-5", "ours", "share-5", Some(0.5)),
+        pair("ours-one-worker-3", "ours", "one-worker-3", None),
         pair("ours-spread-3", "ours", "spread-3", None),
+        pair("ours-all-3", "ours-all-1", "all-3", None),
+        pair("ours-all-5", "ours-all-1", "all-5", None),
         pair("queue-share-3", "queue", "queue-share-3", None),
         pair("queue-share-5", "queue", "queue-share-5", None),
     ];
@@ -86,11 +96,18 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
 }
 
 /// In words, where more consumers move less.
-fn advice(shared: &Ratio) -> Option<String> {
-    let (of, consumers) = shared.who.rsplit_once("share-")?;
-    let whom = if of.is_empty() { "rings" } else { "the queue" };
-    let part = 100.0 * shared.median;
-    (shared.median < 1.0).then(|| {
+fn advice(more: &Ratio) -> Option<String> {
+    let (how, consumers) = more.who.rsplit_once('-')?;
+    let whom = match how {
+        "share" => "rings, on as many workers as pay,",
+        "one-worker" => "rings, on one worker,",
+        "spread" => "rings, spread over two workers,",
+        "all" => "rings, who see everything,",
+        "queue-share" => "the queue",
+        _ => return None,
+    };
+    let part = 100.0 * more.median;
+    (more.median < 1.0).then(|| {
         format!("{consumers} consumers of {whom} move {part:.0}% of what 1 moves: more of them make this work slower")
     })
 }

@@ -11,6 +11,17 @@ pub trait Clock {
     fn sleep(&self, time: Duration);
 }
 
+/// Comes back when the clock shows `time`, or later; says what it shows.
+pub(crate) fn wait_until(clock: &impl Clock, time: Duration) -> Duration {
+    loop {
+        let now = clock.now();
+        match time.checked_sub(now) {
+            Some(left) if !left.is_zero() => clock.sleep(left),
+            _ => return now,
+        }
+    }
+}
+
 /// The machine's own time, from when the clock was made. It only goes forward.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock(Instant);

@@ -1,4 +1,4 @@
-use super::{Clock, SystemClock};
+use super::{Clock, SystemClock, wait_until};
 use std::time::Duration;
 
 /// A tick every so often, without an end. See [`ticks`].
@@ -63,13 +63,7 @@ impl<C: Clock> Iterator for Ticks<C> {
     fn next(&mut self) -> Option<Duration> {
         let due = self.due?;
         let begun = *self.begun.get_or_insert_with(|| self.clock.now());
-        loop {
-            let gone = self.clock.now().saturating_sub(begun);
-            match due.checked_sub(gone) {
-                Some(left) if !left.is_zero() => self.clock.sleep(left),
-                _ => break,
-            }
-        }
+        wait_until(&self.clock, begun.saturating_add(due));
         self.due = due.checked_add(self.every);
         Some(due)
     }

@@ -1,0 +1,69 @@
+//! The same over time, for the chart: a ring each and one ring for all, two seconds each.
+
+use super::add;
+use crate::failure::Failure;
+use crate::setting::Setting;
+use crate::timeline::{Timeline, watched};
+use crate::work::entry;
+use millstream::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const LASTS: Duration = Duration::from_secs(2);
+const PRODUCERS: usize = 3;
+/// So many entries a producer sends before it looks at the time.
+const ROUND: u64 = 4096;
+
+pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {
+    let of = |slots, shared| {
+        let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(slots));
+        over_time(&rings, slots, shared)
+    };
+    Ok(vec![of(16_384, false)?, of(65_536, false)?, of(65_536, true)?])
+}
+
+/// A count on cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Count(AtomicU64);
+
+fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Failure> {
+    let (title, fan_in) = match shared {
+        false => (format!("a ring of {slots} entries for each producer"), fan_in(PRODUCERS)),
+        true => (format!("one ring of {slots} entries for all producers"), fan_in(PRODUCERS).shared()),
+    };
+    let (senders, mut poller) = fan_in.open(rings)?;
+    let names = ["all"].map(str::to_owned).into_iter();
+    let names = names.chain((1..=PRODUCERS).map(|producer| format!("sent by producer {producer}"))).collect();
+    let (taken, begun) = (Count::default(), Instant::now());
+    let sent: [Count; PRODUCERS] = Default::default();
+    std::thread::scope(|scope| {
+        for (sender, sent) in senders.into_iter().zip(&sent) {
+            let send = move || {
+                for first in (0..).step_by(ROUND as usize).take_while(|_| begun.elapsed() < LASTS) {
+                    if sender.send_all((first..first + ROUND).map(entry)).is_err() {
+                        return;
+                    }
+                    sent.0.store(first + ROUND, Ordering::Relaxed);
+                }
+            };
+            std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
+        }
+        let taken = &taken;
+        let consume = move || {
+            let mut sum = 0;
+            while poller.poll_for(Duration::MAX, |_, entry| sum = add(sum, entry))? != Polled::Ended {
+                taken.0.store(poller.next_number().0, Ordering::Relaxed);
+            }
+            std::hint::black_box(sum);
+            Ok::<(), RunError>(())
+        };
+        let consuming = std::thread::Builder::new().spawn_scoped(scope, consume).map_err(Failure::io("a thread"))?;
+        let timeline = watched(title, names, || {
+            let counts = || [taken].into_iter().chain(&sent).map(|count| count.0.load(Ordering::Relaxed)).collect();
+            (!consuming.is_finished()).then(counts)
+        });
+        consuming.join().map_err(|_| Failure::Answer("ours", 0))??;
+        Ok(timeline)
+    })
+}

@@ -1,0 +1,118 @@
+use super::Traffic;
+use super::keys::Keys;
+use crate::time::{Clock, SystemClock, wait_until};
+use std::time::Duration;
+
+/// An event of some [`Traffic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Arrival {
+    /// Which one it is: 0, 1, ...
+    pub number: u64,
+    /// When it is due, from the beginning of the traffic on: a latency is counted from here, however late it was taken.
+    pub due: Duration,
+    /// Whose it is.
+    pub key: u32,
+    /// A number that looks random.
+    pub random: u64,
+    /// How many [`bytes`](Arrival::bytes) it has.
+    pub size: usize,
+}
+
+impl Arrival {
+    /// What it carries: bytes that look random, of its size.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.size];
+        self.fill(&mut bytes);
+        bytes
+    }
+
+    /// As [`bytes`](Arrival::bytes), into bytes that are there already, as many as they are.
+    pub fn fill(&self, bytes: &mut [u8]) {
+        let mut word = self.random;
+        for part in bytes.chunks_mut(8) {
+            part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+            word = mixed(word);
+        }
+    }
+}
+
+/// The events of some [`Traffic`], each when it is due. Without an end.
+#[derive(Clone, Debug)]
+pub struct Arrivals<C = SystemClock> {
+    seed: u64,
+    rate: Option<u64>,
+    burst: u64,
+    size: usize,
+    keys: Keys,
+    next: u64,
+    /// How many of the burst are left, and when it is due.
+    left: u64,
+    due: Duration,
+    /// What the clock showed last.
+    seen: Duration,
+    clock: C,
+}
+
+impl<C: Clock> Arrivals<C> {
+    pub(super) fn new(traffic: &Traffic, keys: Keys, clock: C) -> Self {
+        let Traffic { seed, rate, burst, size, .. } = *traffic;
+        let (seed, zero) = (mixed(seed), Duration::ZERO);
+        Arrivals { seed, rate, burst, size, keys, next: 0, left: 0, due: zero, seen: zero, clock }
+    }
+
+    /// What it goes by: whoever takes the events tells by it how late they are.
+    ///
+    /// ```
+    /// use millstream_io::{Traffic, time::Clock};
+    ///
+    /// let mut arrivals = Traffic::new(1).rate(1000).arrivals();
+    /// let event = arrivals.nth(2).unwrap();
+    /// let latency = arrivals.clock().now() - event.due;
+    /// # let _ = latency;
+    /// ```
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Waits for the next burst.
+    fn begin_burst(&mut self) {
+        self.left = self.burst;
+        let Some(rate) = self.rate else { return };
+        let nanos = u128::from(self.next % rate) * 1_000_000_000 / u128::from(rate);
+        self.due = Duration::new(self.next / rate, nanos as u32);
+        // Whoever is late is not asked for the time.
+        if self.due > self.seen {
+            self.seen = wait_until(&self.clock, self.due);
+        }
+    }
+}
+
+impl<C: Clock> Iterator for Arrivals<C> {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        if self.left == 0 {
+            self.begin_burst();
+        }
+        self.left -= 1;
+        let number = self.next;
+        self.next += 1;
+        let random = mixed(self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let key = self.keys.draw(mixed(random ^ self.seed));
+        Some(Arrival { number, due: self.due, key, random, size: self.size })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::MAX, None)
+    }
+}
+
+/// SplitMix64's finisher (Steele, Lea and Flood, 2014): neighbours become numbers that have nothing in common.
+fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
