@@ -9,6 +9,22 @@ use std::time::Duration;
 const N: usize = 100_000;
 
 #[test]
+fn traffic_is_as_it_was_asked_for() {
+    let clock = VirtualClock::default();
+    let traffic = Traffic::new(11).rate(10_000).burst(20).size(33).keys(10).skew(1.0);
+    let events: Vec<_> = traffic.arrivals_by(clock.clone()).take(N).collect();
+    assert_eq!(clock.now(), Duration::from_millis(9998), "the last burst of ten seconds");
+    for burst in events.chunks(20) {
+        assert!(burst.iter().all(|event| event.due == burst[0].due && event.bytes().len() == 33));
+    }
+    let all: f64 = (1..=10).map(|key| 1.0 / f64::from(key)).sum();
+    for key in 0..10 {
+        let share = events.iter().filter(|event| event.key == key).count() as f64 / N as f64;
+        assert!((share - 1.0 / f64::from(key + 1) / all).abs() < 0.01, "key {key}: {share}");
+    }
+}
+
+#[test]
 fn rate_and_burst_say_when() {
     let clock = VirtualClock::default();
     let mut arrivals = Traffic::new(1).rate(2000).burst(50).arrivals_by(clock.clone());

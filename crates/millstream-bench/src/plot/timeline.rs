@@ -41,15 +41,15 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, lines
         .margin(8)
         .x_label_area_size(32)
         .y_label_area_size(52)
-        // The legend has the room above the lines.
-        .build_cartesian_2d(0.0..last, 0.0..most * 1.45)?;
+        // The legend has the room above the lines. Of those on top of each other all are seen: the first is the thickest.
+        .build_cartesian_2d(0.0..last, 0.0..most * (1.25 + 0.07 * lines.len() as f64))?;
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(TRANSPARENT).bold_line_style(BLACK.mix(0.1));
     mesh.x_labels(6).y_labels(6).x_desc("s").y_desc("million events/s").draw()?;
     for (at, line) in lines.iter().enumerate() {
         let style = match &*line.name {
-            "sent" => BLACK.mix(0.6).stroke_width(1),
-            "all" => ALL.stroke_width(3),
+            "sent" => BLACK.stroke_width(1),
+            "all" => ALL.stroke_width(5),
             _ => COLOURS[at % COLOURS.len()].stroke_width(2),
         };
         let points = line.points.iter().map(|(at, rate)| (*at, rate / 1e6));

@@ -73,12 +73,12 @@ fn produce(demand: &Demand, mut send: impl FnMut(&[u64]) -> bool) {
 
 fn names(consumers: usize) -> Vec<String> {
     let each = (1..=consumers).map(|consumer| format!("consumer {consumer}"));
-    ["sent".to_owned(), "all".to_owned()].into_iter().chain(each).collect()
+    std::iter::once("all".to_owned()).chain(each).chain(["sent".to_owned()]).collect()
 }
 
 fn counts(sent: u64, consumed: Vec<u64>) -> Vec<u64> {
     let all = consumed.iter().sum();
-    [sent, all].into_iter().chain(consumed).collect()
+    std::iter::once(all).chain(consumed).chain([sent]).collect()
 }
 
 fn of_queue(demand: &Demand, consumers: usize) -> Result<Timeline, Failure> {
