@@ -7,6 +7,10 @@
 //!
 //! The limit is two bare threads with a few buffers between them, each of which is written by the one, read by the other
 //! and given back, with nothing else to be done: what these two cores can hand over.
+//!
+//! Where the two cores are a virtual machine's, they are now here and now there: case `line` is how often in a second one line
+//! goes from one to the other, in many short goes, and its extremes say how much the machine itself changed meanwhile. So
+//! everybody takes ten goes a turn, in turn with the others.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -54,7 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     contestants.extend(rival("crossbeam", "crossbeam", 1024));
     contestants.extend(RTRB.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "rtrb-chunk", size)));
     contestants.extend(DISRUPTOR.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "disruptor", size)));
-    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
     let against = |bounds: [Option<f64>; 3]| {
         [
@@ -70,7 +74,30 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         cases.push(speeds.best(case, &[ours], &against([Some(0.7), None, None])));
     }
     cases.push(speeds.without(&OURS));
+    let trips = 20_000;
+    let line = Contestant::new("passed", trips, move || passed(trips));
+    let work = Work { case: "line", unit: Unit::ItemsPerSecond, size: 2 * trips, goes: 1 };
+    cases.push(take_turns(setting, work, vec![line])?.results([]));
     Ok(Results::joined(cases))
+}
+
+/// A line that goes there and back so often between two threads; how often it did.
+fn passed(trips: u64) -> Result<u64, Failure> {
+    let line = AtomicU64::new(0);
+    let pass_on = |first: u64| {
+        for turn in (first..2 * trips).step_by(2) {
+            while line.load(Ordering::Acquire) != turn {
+                spin_loop();
+            }
+            line.store(turn + 1, Ordering::Release);
+        }
+    };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new().spawn_scoped(scope, || pass_on(1)).map_err(Failure::io("a thread"))?;
+        pass_on(0);
+        Ok::<_, Failure>(())
+    })?;
+    Ok(line.into_inner() / 2)
 }
 
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
