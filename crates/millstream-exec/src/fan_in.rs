@@ -2,6 +2,8 @@
 
 mod choices;
 mod desk;
+#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
+mod gate;
 mod lane;
 mod merge;
 mod poller;
@@ -11,6 +13,8 @@ mod tasklet;
 mod values;
 
 pub use choices::{Choices, CorruptChoices};
+#[cfg(loom)]
+pub use gate::Gate;
 pub(crate) use merge::Merge;
 pub use poller::{Polled, Poller};
 pub(crate) use producer::Member;

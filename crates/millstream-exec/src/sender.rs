@@ -112,8 +112,9 @@ impl<T: Event> Sender<T> {
     /// Sends all of these values, in order, as soon as there is room for each: the fastest way to send many. Runs of them show
     /// at once, the first ones while the iterator goes on.
     ///
-    /// The iterator should give what is there: while it thinks, a run that is drained waits for it. It must not use this
-    /// sender. If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
+    /// The iterator should give what is there: while it thinks, what it gave before may not show yet, so values that are waited
+    /// for are [sent](Sender::send) one by one. Nobody waits for it who drains or stops the run: what it gives afterwards comes
+    /// back. It must not use this sender. If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -178,18 +179,19 @@ impl<T: Event> Sender<T> {
                 }
             }
             let given = self.shared.wait_for(|| match member.give(values, CHUNK) {
-                Some(Given::Full) => None,
+                Some(Ok(Given::Full)) => None,
                 given => Some(given),
             });
             match given {
                 // Nothing of the user's runs between a claim in a shared ring and its values.
                 Some(None) => return None,
-                Some(Some(Given::All(_))) => {
+                Some(Some(Ok(Given::All(_)))) => {
                     self.shared.signal.notify();
                     return Some(Ok(()));
                 }
-                Some(Some(Given::Some(_))) => self.shared.signal.notify(),
-                Some(Some(_)) | None => return Some(Err(SendError(Vec::new()))),
+                Some(Some(Ok(Given::Some(_)))) => self.shared.signal.notify(),
+                Some(Some(Ok(_))) | None => return Some(Err(SendError(Vec::new()))),
+                Some(Some(Err(refused))) => return Some(Err(SendError(refused))),
             }
         }
     }

@@ -1,6 +1,11 @@
 //! The one place that names `std::sync` for what loom checks.
 
 #[cfg(loom)]
+pub(crate) use loom::thread::yield_now;
+#[cfg(not(loom))]
+pub(crate) use std::thread::yield_now;
+
+#[cfg(loom)]
 pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering, fence},

@@ -5,8 +5,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Full, Val};
-use millstream_exec::{Place, Signal, Wakes};
-use millstream_ring::{Giver, Member, Taker, group, moving_ring, ring};
+use millstream_exec::{Gate, Place, Signal, Wakes};
+use millstream_ring::{Given, Giver, Member, Taker, group, moving_ring, ring};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
@@ -279,6 +279,43 @@ fn poll_all(takers: &mut [Taker<u64>], signal: &Signal) -> u64 {
             }
         }
     }
+}
+
+/// A sender's values, one from an iterator and one at hand, and the end of the stream, in any order: what was accepted comes, and
+/// nothing else.
+fn closing(iterator_first: bool) {
+    loom::model(move || {
+        let (giver, mut taker) = moving_ring::<u64>(2).unwrap();
+        let gate = Arc::new(Gate::new(giver));
+        let sender = {
+            let gate = gate.clone();
+            thread::spawn(move || {
+                let iterate = || {
+                    let give = |giver: &mut Giver<u64>| giver.give_if(&mut [1].into_iter(), 1, || gate.pass());
+                    u64::from(gate.iterate(give).map_err(|refused| assert_eq!(refused, [1])) == Ok(Given::Some(1)))
+                };
+                let show = || u64::from(gate.show(|giver| giver.give(&mut [2].into_iter(), 1)).is_some());
+                if iterator_first { iterate() + show() } else { show() + iterate() }
+            })
+        };
+        let taker = {
+            let gate = gate.clone();
+            thread::spawn(move || gate.is_closed().then(|| taker.take(2).count() as u64))
+        };
+        gate.close();
+        let (came, accepted) = (taker.join().unwrap(), sender.join().unwrap());
+        assert_eq!(came.unwrap_or(accepted), accepted);
+    });
+}
+
+#[test]
+fn what_was_accepted_is_there_for_who_sees_the_gate_closed() {
+    closing(true);
+}
+
+#[test]
+fn what_was_accepted_is_there_with_an_iterator_behind() {
+    closing(false);
 }
 
 #[test]

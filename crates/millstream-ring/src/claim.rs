@@ -200,6 +200,23 @@ impl<'p, S: Event> Claim<'p, S> {
         producer.next += this.written as u64;
         producer.shared.publish(producer.next);
     }
+
+    /// Moves what was written out again, in order; nothing is shown, and all slots are given back.
+    pub(crate) fn take_back(mut self) -> Vec<S> {
+        let slots = &self.producer.shared.slots;
+        let numbers = self.producer.next..self.producer.next + self.written as u64;
+        // Counted out first: what is moved out is not dropped here.
+        self.written = 0;
+        let read = |n| {
+            // SAFETY: this claim wrote the value, and nobody looks at a number that is not published.
+            let slice = unsafe { slots.slice(n) };
+            // SAFETY: the slice was made for one slot.
+            let value: &S = unsafe { slice.get(0) };
+            // SAFETY: it does not count as written any more, so this is the only time that it is moved out.
+            unsafe { std::ptr::read(value) }
+        };
+        numbers.map(read).collect()
+    }
 }
 
 struct Extend<'c, 'p, S: Event>(&'c mut Claim<'p, S>);

@@ -9,6 +9,7 @@ mod taken;
 pub use shared_ring::{SharedGiver, SharedTaker, shared_ring};
 pub use taken::Taken;
 
+use crate::claim::Claim;
 use crate::error::CapacityError;
 use crate::gate::{Counter, Gate};
 use crate::producer::Producer;
@@ -78,17 +79,49 @@ impl<T: Event> Giver<T> {
     /// If `most` is 0.
     #[inline]
     pub fn give(&mut self, values: &mut impl Iterator<Item = T>, most: usize) -> Given {
+        self.give_if(values, most, || Some(())).unwrap_or(Given::Ended)
+    }
+
+    /// As [`give`](Giver::give), but the values show only if `may_show` gives something, which is kept until they do. It is
+    /// asked once the iterator has come back: so whoever says no need not wait for that.
+    ///
+    /// ```
+    /// use millstream_ring::{Given, moving_ring};
+    /// let (mut giver, mut taker) = moving_ring(4)?;
+    /// assert_eq!(giver.give_if(&mut ["a", "b"].into_iter(), 4, || None::<()>), Err(vec!["a", "b"]));
+    /// assert_eq!(giver.give_if(&mut ["c"].into_iter(), 4, || Some(())), Ok(Given::All(1)));
+    /// assert_eq!(taker.take(8).collect::<String>(), "c");
+    /// # Ok::<(), millstream_ring::CapacityError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If it gives nothing: gives the values back. If the iterator has panicked they are dropped.
+    ///
+    /// # Panics
+    ///
+    /// If `most` is 0.
+    #[inline]
+    pub fn give_if<G>(
+        &mut self,
+        values: &mut impl Iterator<Item = T>,
+        most: usize,
+        may_show: impl FnOnce() -> Option<G>,
+    ) -> Result<Given, Vec<T>> {
         assert!(most > 0, "at most 0 values to give");
         let claim = match self.producer.try_claim(most) {
             Ok(Some(claim)) => claim,
-            Ok(None) => return Given::Full,
-            Err(_) => return Given::Ended,
+            Ok(None) => return Ok(Given::Full),
+            Err(_) => return Ok(Given::Ended),
         };
         let room = claim.len();
-        let mut claim = PublishOnDrop(Some(claim));
-        let moved = claim.0.as_mut().map_or(0, |claim| claim.extend(&mut values.map(ManuallyDrop::new)));
-        drop(claim);
-        if moved < room { Given::All(moved) } else { Given::Some(moved) }
+        let mut written = Written(Some((claim, may_show)));
+        let moved = written.0.as_mut().map_or(0, |(claim, _)| claim.extend(&mut values.map(ManuallyDrop::new)));
+        let refused = written.show();
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        Ok(if moved < room { Given::All(moved) } else { Given::Some(moved) })
     }
 
     /// Ends the stream, unless it has ended.
@@ -129,15 +162,28 @@ impl<T: Event> std::fmt::Debug for Giver<T> {
     }
 }
 
-/// Shows what was written, also when the function that writes panics.
-struct PublishOnDrop<'p, S: Event>(Option<crate::Claim<'p, S>>);
+/// What was written, and who says whether it shows; asked also when the function that writes panics.
+struct Written<'p, T: Event, G, F: FnOnce() -> Option<G>>(Option<(Claim<'p, ManuallyDrop<T>>, F)>);
 
-impl<S: Event> Drop for PublishOnDrop<'_, S> {
+impl<T: Event, G, F: FnOnce() -> Option<G>> Written<'_, T, G, F> {
+    /// Shows it, if that may be, and gives it back otherwise.
+    #[inline]
+    fn show(&mut self) -> Vec<T> {
+        let Some((claim, may_show)) = self.0.take() else { return Vec::new() };
+        match may_show() {
+            Some(_shown) => {
+                claim.publish();
+                Vec::new()
+            }
+            None => claim.take_back().into_iter().map(ManuallyDrop::into_inner).collect(),
+        }
+    }
+}
+
+impl<T: Event, G, F: FnOnce() -> Option<G>> Drop for Written<'_, T, G, F> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(claim) = self.0.take() {
-            claim.publish();
-        }
+        drop(self.show());
     }
 }
 

@@ -1,3 +1,4 @@
+use super::gate::Gate;
 use super::lane::Lane;
 use super::producer::{Member, Ring};
 use crate::handle::Outside;
@@ -21,8 +22,8 @@ pub(crate) struct Desk<T: Event> {
 }
 
 struct State<T: Event> {
-    /// Those of the senders that are there.
-    rings: Vec<(u32, Arc<Mutex<Ring<T>>>)>,
+    /// Of the senders that are there.
+    gates: Vec<(u32, Arc<Gate<Ring<T>>>)>,
     /// Those that whoever merges has not seen yet.
     arrived: Vec<Lane<T>>,
     /// How many producers there have been.
@@ -43,7 +44,7 @@ impl<T: Event> Desk<T> {
     ) -> (Arc<Self>, Option<SharedTaker<T>>) {
         let ends = several.then(|| shared_ring(slots).expect("the options were checked"));
         let (several, taker) = ends.unzip();
-        let state = State { rings: Vec::new(), arrived: Vec::new(), begun: 0, held: 0, closed: false };
+        let state = State { gates: Vec::new(), arrived: Vec::new(), begun: 0, held: 0, closed: false };
         let state = Mutex::new(state);
         (Arc::new(Desk { shared, slots, at_most, several, version: AtomicU64::new(0), state }), taker)
     }
@@ -63,38 +64,35 @@ impl<T: Event> Desk<T> {
         }
         let id = state.begun;
         let watermark = Arc::new(AtomicU64::new(0));
-        let ring = match &self.several {
-            Some(giver) => Ring::several(giver.another(id)),
+        let gate = match &self.several {
+            Some(giver) => Arc::new(Gate::new(Ring::several(giver.another(id)))),
             None => {
                 let (giver, taker) = moving_ring(self.slots).expect("the options were checked");
-                state.arrived.push(Lane::new(id, taker, watermark.clone()));
-                Ring::own(giver)
+                let gate = Arc::new(Gate::new(Ring::own(giver)));
+                state.arrived.push(Lane::new(id, taker, gate.clone(), watermark.clone()));
+                gate
             }
         };
-        let ring = Arc::new(Mutex::new(ring));
         state.begun += 1;
         state.held += 1;
-        state.rings.push((id, ring.clone()));
+        state.gates.push((id, gate.clone()));
         // Behind the list: whoever sees the version locks the list.
         self.version.fetch_add(1, Ordering::Release);
         drop(state);
-        Ok(Member::new(id, ring, watermark, self.clone()))
+        Ok(Member::new(id, gate, watermark, self.clone()))
     }
 
     /// A producer goes. Its ring has ended.
     pub(super) fn leave(&self, id: u32) {
         let mut state = self.lock();
-        let gone = state.rings.iter().position(|(ring, _)| *ring == id).map(|at| state.rings.swap_remove(at));
+        state.gates.retain(|(gate, _)| *gate != id);
         if self.several.is_some() {
             state.held -= 1;
         }
-        if state.rings.is_empty() {
+        if state.gates.is_empty() {
             state.closed = true;
             self.close_shared();
         }
-        drop(state);
-        // What nobody took is dropped without the lock: it is the user's code.
-        drop(gone);
     }
 
     fn close_shared(&self) {
@@ -130,17 +128,12 @@ impl<T: Event> Desk<T> {
 }
 
 impl<T: Event> Outside for Desk<T> {
-    /// Ends every ring where it is.
+    /// Ends every ring where it is, whatever a sender is in the middle of.
     fn end(&self) {
         let mut state = self.lock();
         state.closed = true;
         self.close_shared();
-        let rings: Vec<_> = state.rings.iter().map(|(_, ring)| ring.clone()).collect();
-        // Without the lock: a sender may be in the middle of a batch.
-        drop(state);
-        for ring in rings {
-            ring.lock().unwrap_or_else(PoisonError::into_inner).end();
-        }
+        state.gates.iter().for_each(|(_, gate)| gate.close());
     }
 
     fn accepted(&self) -> Option<u64> {

@@ -1,3 +1,5 @@
+use super::gate::Gate;
+use super::producer::Ring;
 use millstream_core::Event;
 use millstream_ring::Taker;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use std::time::Instant;
 pub(super) struct Lane<T: Event> {
     pub(super) producer: u32,
     pub(super) taker: Taker<T>,
+    gate: Arc<Gate<Ring<T>>>,
     /// Below this time it sends nothing any more: what its sender says.
     watermark: Arc<AtomicU64>,
     /// The time of its head, if it was asked for.
@@ -19,8 +22,15 @@ pub(super) struct Lane<T: Event> {
 }
 
 impl<T: Event> Lane<T> {
-    pub(super) fn new(producer: u32, taker: Taker<T>, watermark: Arc<AtomicU64>) -> Self {
-        Lane { producer, taker, watermark, at: None, last: 0, silent_since: None }
+    pub(super) fn new(producer: u32, taker: Taker<T>, gate: Arc<Gate<Ring<T>>>, watermark: Arc<AtomicU64>) -> Self {
+        Lane { producer, taker, gate, watermark, at: None, last: 0, silent_since: None }
+    }
+
+    /// Whether everything was taken and nothing more is accepted.
+    pub(super) fn ended(&mut self) -> bool {
+        // Looked at first: what was accepted is there then.
+        let closed = self.gate.is_closed();
+        self.taker.ended() || closed && self.taker.head().is_none()
     }
 
     /// The time of its next value, if that is there.

@@ -1,4 +1,5 @@
 use super::desk::Desk;
+use super::gate::Gate;
 use crate::RunError;
 use crate::feed::Offer;
 use crate::sender::JoinError;
@@ -6,14 +7,14 @@ use crate::shared::Shared;
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::{Given, Giver, SharedGiver};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a [`Sender`](crate::Sender) sends to: a ring of its own, or its part of a shared one.
 pub(super) enum Ring<T: Event> {
     Own(Giver<T>),
-    /// A giver, how many values it has given, and whether it gives no more.
-    Several(SharedGiver<T>, u64, bool),
+    /// A giver, and how many values it has given.
+    Several(SharedGiver<T>, u64),
 }
 
 impl<T: Event> Ring<T> {
@@ -22,74 +23,47 @@ impl<T: Event> Ring<T> {
     }
 
     pub(super) fn several(giver: SharedGiver<T>) -> Self {
-        Ring::Several(giver, 0, false)
+        Ring::Several(giver, 0)
     }
 
-    fn offer(&mut self, value: T) -> Offer<T> {
+    /// Moves a value in, if there is room; whether it takes any more.
+    fn give_one(&mut self, value: &mut Option<T>) -> bool {
         match self {
-            Ring::Own(giver) => {
-                let mut value = Some(value);
-                let given = giver.give(&mut std::iter::from_fn(|| value.take()).fuse(), 1);
-                match (given, value) {
-                    (Given::Ended, Some(value)) => Offer::Ended(value),
-                    (_, Some(value)) => Offer::Full(value),
-                    (_, None) => Offer::Published,
-                }
-            }
+            Ring::Own(giver) => giver.give(&mut std::iter::from_fn(|| value.take()).fuse(), 1) != Given::Ended,
             Ring::Several(..) => {
-                let mut values = VecDeque::from([value]);
-                let ended = self.give_buffered(&mut values).is_none();
-                match values.pop_front() {
-                    None => Offer::Published,
-                    Some(value) if ended => Offer::Ended(value),
-                    Some(value) => Offer::Full(value),
-                }
+                let mut values: VecDeque<T> = value.take().into_iter().collect();
+                let given = self.give_buffered(&mut values);
+                *value = values.pop_front();
+                given.is_some()
             }
         }
     }
 
     /// Moves values in, the first ones first; how many, or none if it takes no more.
     fn give_buffered(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
-        match self {
-            Ring::Own(giver) => {
-                let before = values.len();
-                let given = giver.give(&mut std::iter::from_fn(|| values.pop_front()), before.max(1));
-                (given != Given::Ended).then(|| before - values.len())
-            }
-            Ring::Several(.., true) => None,
-            Ring::Several(giver, sent, false) => {
-                let given = giver.give(values)?;
-                *sent += given as u64;
-                Some(given)
-            }
-        }
+        let Ring::Several(giver, sent) = self else { unreachable!("only a shared ring is given what was gathered") };
+        let given = giver.give(values)?;
+        *sent += given as u64;
+        Some(given)
     }
 
-    pub(super) fn end(&mut self) {
-        match self {
-            Ring::Own(giver) => giver.end(),
-            Ring::Several(.., ended) => *ended = true,
-        }
-    }
-
-    fn ended(&self) -> bool {
-        match self {
-            Ring::Own(giver) => giver.ended(),
-            Ring::Several(giver, _, ended) => *ended || giver.closed(),
+    fn end(&mut self) {
+        if let Ring::Own(giver) = self {
+            giver.end();
         }
     }
 
     fn sent(&self) -> u64 {
         match self {
             Ring::Own(giver) => giver.given(),
-            Ring::Several(_, sent, _) => *sent,
+            Ring::Several(_, sent) => *sent,
         }
     }
 
     fn free(&mut self) -> usize {
         match self {
             Ring::Own(giver) => giver.free(),
-            Ring::Several(giver, ..) => giver.free(),
+            Ring::Several(giver, _) => giver.free(),
         }
     }
 }
@@ -97,18 +71,14 @@ impl<T: Event> Ring<T> {
 /// A producer of a fan-in.
 pub(crate) struct Member<T: Event> {
     id: u32,
-    ring: Arc<Mutex<Ring<T>>>,
+    gate: Arc<Gate<Ring<T>>>,
     watermark: Arc<AtomicU64>,
     desk: Arc<Desk<T>>,
 }
 
 impl<T: Event> Member<T> {
-    pub(super) fn new(id: u32, ring: Arc<Mutex<Ring<T>>>, watermark: Arc<AtomicU64>, desk: Arc<Desk<T>>) -> Self {
-        Member { id, ring, watermark, desk }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ring<T>> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new(id: u32, gate: Arc<Gate<Ring<T>>>, watermark: Arc<AtomicU64>, desk: Arc<Desk<T>>) -> Self {
+        Member { id, gate, watermark, desk }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -121,35 +91,50 @@ impl<T: Event> Member<T> {
 
     /// As [`Output::offer`](crate::feed::Output::offer).
     pub(crate) fn offer(&self, value: T) -> Offer<T> {
-        if self.desk.shared.stopped() { Offer::Ended(value) } else { self.lock().offer(value) }
+        // Nobody takes from a ring any more that has ended, and it may be full.
+        if self.ended() {
+            return Offer::Ended(value);
+        }
+        let mut value = Some(value);
+        let accepted = self.gate.show(|ring| ring.give_one(&mut value));
+        match value {
+            None => Offer::Published,
+            Some(value) if accepted == Some(true) => Offer::Full(value),
+            Some(value) => Offer::Ended(value),
+        }
     }
 
-    /// Moves values from an iterator into the ring, at most so many; none if the ring is not its own.
-    pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Given> {
-        let mut ring = self.lock();
-        match &mut *ring {
-            Ring::Own(_) if self.desk.shared.stopped() => Some(Given::Ended),
+    /// Moves values from an iterator into the ring, at most so many; none if the ring is not its own. What the iterator has
+    /// given when nothing is accepted any more comes back.
+    pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<Given, Vec<T>>> {
+        self.gate.iterate(|ring| match ring {
+            Ring::Own(_) if self.ended() => Some(Ok(Given::Ended)),
             // A part of the ring, so that the other end is at work meanwhile.
-            Ring::Own(giver) => Some(giver.give(values, most.min(giver.capacity() / 4).max(1))),
+            Ring::Own(giver) => Some(giver.give_if(values, most.min(giver.capacity() / 4).max(1), || self.pass())),
             Ring::Several(..) => None,
-        }
+        })
     }
 
     /// Moves values in, the first ones first; how many, or none if the run takes no more.
     pub(crate) fn give_buffered(&self, values: &mut VecDeque<T>) -> Option<usize> {
-        if self.desk.shared.stopped() { None } else { self.lock().give_buffered(values) }
+        if self.desk.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }
+    }
+
+    /// To show values, if they are accepted.
+    fn pass(&self) -> Option<impl Sized + '_> {
+        if self.desk.shared.stopped() { None } else { self.gate.pass() }
     }
 
     pub(crate) fn ended(&self) -> bool {
-        self.lock().ended()
+        self.desk.shared.stopped() || self.gate.is_closed()
     }
 
     pub(crate) fn free(&self) -> usize {
-        self.lock().free()
+        self.gate.with(Ring::free)
     }
 
     pub(crate) fn sent(&self) -> u64 {
-        self.lock().sent()
+        self.gate.with(|ring| ring.sent())
     }
 
     /// Nothing earlier than this comes any more.
@@ -164,11 +149,10 @@ impl<T: Event> Member<T> {
 
 impl<T: Event> Drop for Member<T> {
     fn drop(&mut self) {
-        let sent = {
-            let mut ring = self.lock();
+        let sent = self.gate.with(|ring| {
             ring.end();
             ring.sent()
-        };
+        });
         if std::thread::panicking() {
             let thread = std::thread::current();
             let cause =

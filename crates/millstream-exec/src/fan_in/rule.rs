@@ -98,12 +98,12 @@ impl<T: Event> Lanes<T> {
                 self.next = 0;
             }
             let lane = self.next;
-            let Some(Lane { taker, .. }) = self.all.get_mut(lane) else { break };
-            if taker.head().is_some() {
+            let Some(whose) = self.all.get_mut(lane) else { break };
+            if whose.taker.head().is_some() {
                 self.next = lane + 1;
                 return Choice::Take { lane, most: self.turn.min(room) };
             }
-            if taker.ended() {
+            if whose.ended() {
                 self.remove(lane, desk);
             } else {
                 self.next = lane + 1;
@@ -117,12 +117,12 @@ impl<T: Event> Lanes<T> {
             if self.next >= self.all.len() {
                 self.next = 0;
             }
-            let (lane, taker) = (self.next, &mut self.all[self.next].taker);
-            if taker.head().is_some() {
+            let (lane, whose) = (self.next, &mut self.all[self.next]);
+            if whose.taker.head().is_some() {
                 self.next = lane + 1;
                 return Choice::Take { lane, most: 1 };
             }
-            if !taker.ended() {
+            if !whose.ended() {
                 break;
             }
             self.remove(lane, desk);
@@ -144,7 +144,7 @@ impl<T: Event> Lanes<T> {
             let watermark = self.all[lane].watermark();
             match self.all[lane].time(time)? {
                 Some(at) => earliest = Some(earliest.map_or((at, lane), |before| before.min((at, lane)))),
-                None if self.all[lane].taker.ended() => {
+                None if self.all[lane].ended() => {
                     self.remove(lane, desk);
                     continue;
                 }
@@ -177,11 +177,11 @@ impl<T: Event> Lanes<T> {
         let Some(lane) = self.all.iter().position(|lane| lane.producer == producer) else {
             return self.of_another(producer, left, desk);
         };
-        let taker = &mut self.all[lane].taker;
-        let ready = taker.ready().min(left).min(room as u64);
+        let whose = &mut self.all[lane];
+        let ready = whose.taker.ready().min(left).min(room as u64);
         if ready == 0 {
-            if taker.ended() {
-                let given = taker.taken();
+            if whose.ended() {
+                let given = whose.taker.taken();
                 return Err(format!(
                     "the record has {left} more values of producer {producer}, which has ended behind {given}"
                 ));
@@ -207,7 +207,7 @@ impl<T: Event> Lanes<T> {
     /// Lanes that have ended and are empty, but for this producer's, make room for those that come.
     fn leave_empty(&mut self, but: u32, desk: &Desk<T>) {
         for at in (0..self.all.len()).rev() {
-            if self.all[at].producer != but && self.all[at].taker.ended() {
+            if self.all[at].producer != but && self.all[at].ended() {
                 self.remove(at, desk);
             }
         }

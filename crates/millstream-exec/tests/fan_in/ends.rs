@@ -1,10 +1,13 @@
 //! Who comes and goes, what waits, and what it takes.
 
 use super::{assert_complete, send_unevenly};
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, StreamsExt, pipeline};
 use millstream_exec::{
-    Choices, Ending, FanIn, JoinError, OptionsError, Polled, Rings, Run, RunError, Sender, Wait, fan_in,
+    Choices, Ending, FanIn, JoinError, OptionsError, Polled, Produced, Rings, Run, RunError, SendError, Sender, Wait,
+    fan_in,
 };
+use millstream_testkit::within;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread::{spawn, yield_now};
 use std::time::Duration;
@@ -128,6 +131,83 @@ fn a_drain_finishes_what_was_sent_and_takes_no_more() {
         assert_eq!(seen, sent);
         assert_eq!(report.stages[0].name, "source");
         assert_eq!(report.stages[0].moved, sent + 1);
+    }
+}
+
+/// The iterator comes back only once the run has ended: who ends it must not wait for that.
+#[test]
+fn nobody_waits_for_an_iterator_that_blocks() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum By {
+        Drain,
+        Stop,
+        Take,
+        Record,
+        Poller,
+    }
+    let ended = |by| {
+        let rings = Rings::new().ring(64);
+        let of = if by == By::Record { fan_in(2).replay([(0, 2), (1, 1)].into_iter().collect()) } else { fan_in(2) };
+        let of = of.with_origin().ring(64);
+        let (go, wait) = channel::<u64>();
+        let send = |s: Sender<u64>, there: Arc<Barrier>| {
+            spawn(move || {
+                s.send_all([1, 2]).unwrap();
+                let first = std::iter::once_with(|| {
+                    there.wait();
+                    3
+                });
+                let refused = s.send_all(AtLeast(first.chain(wait), 64));
+                (refused.map_err(|SendError(values)| values), s.sent())
+            })
+        };
+        let there = Arc::new(Barrier::new(2));
+        let p = pipeline::<Produced<u64>>().take(if by == By::Take { 3 } else { 1000 });
+        let (sending, numbers) = if by == By::Poller {
+            let (mut senders, mut poller) = of.open(&rings).unwrap();
+            let sending = send(senders.remove(0), there.clone());
+            there.wait();
+            senders[0].send(9).unwrap();
+            poller.drain();
+            poller.for_each(|_, _| ()).unwrap();
+            (sending, poller.next_number().0)
+        } else {
+            let (mut senders, run) = p.start_fan_in(&rings, of, (), |(), _, _| ()).unwrap();
+            let sending = send(senders.remove(0), there.clone());
+            there.wait();
+            senders[0].send(9).unwrap();
+            let report = match by {
+                By::Drain => run.drain(Duration::from_secs(60)).unwrap().1,
+                By::Stop => run.stop_now().unwrap().1,
+                _ => run.wait().unwrap().1,
+            };
+            (sending, report.numbers.0)
+        };
+        go.send(4).unwrap();
+        drop(go);
+        let (refused, sent) = sending.join().unwrap();
+        assert_eq!((refused, sent), (Err(vec![3, 4]), 2), "{by:?}");
+        if by != By::Stop {
+            assert_eq!(numbers, 3, "{by:?}");
+        }
+    };
+    for by in [By::Drain, By::Stop, By::Take, By::Record, By::Poller] {
+        within(Duration::from_secs(60), move || ended(by)).unwrap();
+    }
+}
+
+/// An iterator that says that it has so many values at least, so that all of them are waited for together.
+struct AtLeast<I>(I, usize);
+
+impl<I: Iterator> Iterator for AtLeast<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.1, None)
     }
 }
 

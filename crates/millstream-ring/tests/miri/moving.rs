@@ -4,6 +4,7 @@ use super::support::{Counted, Tally, moving};
 use super::{CASES, NUMBERS, none_left, random_ops};
 use millstream_ring::{Given, moving_ring, shared_ring};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::thread::{scope, yield_now};
 
@@ -37,6 +38,25 @@ fn a_forgotten_iterator_gives_nothing_twice() {
     assert_eq!(giver.free(), 4);
     drop((giver, taker));
     assert_eq!(*DROPPED.lock().unwrap(), [0, 3]);
+}
+
+/// What may not show goes back, around the storage's end, and is dropped once; also where the iterator panics.
+#[test]
+fn what_is_refused_comes_back_once() {
+    let tally = Tally::default();
+    let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
+    giver.give(&mut (0..3).map(|n| tally.value(n)), 3);
+    assert_eq!(taker.take(3).map(|value| value.number).collect::<Vec<_>>(), [0, 1, 2]);
+    let refused = giver.give_if(&mut (3..6).map(|n| tally.value(n)), 4, || None::<()>).unwrap_err();
+    assert_eq!(refused.iter().map(|value| value.number).collect::<Vec<_>>(), [3, 4, 5]);
+    assert_eq!((giver.given(), giver.free(), taker.ready()), (3, 4, 0));
+    let mut panicking = (6..9).map(|n| if n == 8 { resume_unwind(Box::new("meant to panic")) } else { tally.value(n) });
+    let give = || giver.give_if(&mut panicking, 4, || None::<()>).map(drop).map_err(drop);
+    assert!(catch_unwind(AssertUnwindSafe(give)).is_err());
+    assert_eq!(giver.give_if(&mut refused.into_iter(), 4, || Some(())).map_err(drop), Ok(Given::All(3)));
+    assert_eq!(taker.take(4).chain([]).map(|value| value.number).collect::<Vec<_>>(), [3]);
+    drop((giver, taker));
+    none_left(&tally);
 }
 
 #[test]
