@@ -13,6 +13,7 @@ pages!(
     Shell: "shell.md",
     Text: "text.md",
     Windows: "windows.md",
+    Producers: "producers.md",
     Watching: "watching.md",
     Population: "population.md",
     NotApplicable: "not-applicable.md"
