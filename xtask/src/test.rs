@@ -112,7 +112,7 @@ fn loom(report: &mut Report) {
     });
 }
 
-/// The ring's unit tests, and those of tests/miri.rs and tests/text.rs, under miri.
+/// The ring's unit tests, and those of tests/miri.rs, tests/text.rs and tests/census.rs, under miri.
 fn miri(depth: Depth) -> Result<Step> {
     if let Err(reason) = tools::miri() {
         return Ok(Step::Skipped(reason));
@@ -122,7 +122,7 @@ fn miri(depth: Depth) -> Result<Step> {
         _ => &[""],
     };
     for model in models {
-        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test miri --test text")
+        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test miri --test text --test census")
             .own_target("miri")
             .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
             .env("PROPTEST_CASES", "4") // a hundred times slower than the machine

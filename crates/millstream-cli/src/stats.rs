@@ -84,5 +84,7 @@ fn stage(stage: &StageReport) -> Value {
         "failures": stage.failures,
         "retries": stage.retries,
         "parked": stage.parked,
+        "looked_at": stage.looked_at,
+        "empties": stage.empties,
     })
 }

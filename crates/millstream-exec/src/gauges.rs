@@ -1,7 +1,7 @@
 //! What of a tasklet is read from outside while it works: counters that it writes anyway.
 
 use crate::observer::State;
-use millstream_ring::{InputProbe, RingProbe};
+use millstream_ring::{Empties, InputProbe, RingProbe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,6 +78,18 @@ impl Gauges {
     /// How far it has read; none without an input, or once it is gone.
     pub(crate) fn consumed(&self) -> Option<u64> {
         self.input.as_ref()?.released()
+    }
+
+    /// Whether the empty slots that it writes are counted from now on.
+    pub(crate) fn look(&self, wanted: bool) {
+        if let Some(output) = &self.output {
+            output.look(wanted);
+        }
+    }
+
+    /// How many slots it leaves empty, by those that were looked at.
+    pub(crate) fn empties(&self) -> Empties {
+        self.output.as_ref().map_or_else(Empties::default, RingProbe::empties)
     }
 
     pub(crate) fn output(&self) -> Option<&RingProbe> {

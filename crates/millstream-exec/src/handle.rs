@@ -253,7 +253,7 @@ impl<S> Handle<S> {
         self.started.stopper()
     }
 
-    /// Whether the run is observed from now on: latencies and the sizes of batches are noted. Everything else that an
+    /// Whether the run is observed from now on: latencies, the sizes of batches and empty slots are noted. Everything else that an
     /// [`Observer`] reads is counted anyway. Nothing of it is in a loop over items, and no item allocates either way.
     pub fn observe(&self, on: bool) {
         self.started.observer.observe(on);

@@ -3,6 +3,7 @@
 mod counters;
 mod loads;
 
+pub(crate) use counters::share;
 pub use counters::{Counters, RingCounters, TaskletCounters};
 
 use crate::bottleneck::Loads;
@@ -18,8 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Reads the counters of a run on rings, from any thread, while it goes on and when it has ended.
 ///
-/// The cursors and the numbers of steps are counted anyway: reading them costs the run nothing. What is not, latencies and the
-/// sizes of batches, is noted while the run is [observed](Observer::observe), once a step and not once an item.
+/// The cursors and the numbers of steps are counted anyway: reading them costs the run nothing. What is not, latencies, the
+/// sizes of batches and how many slots are empty, is noted while the run is [observed](Observer::observe), once a step and not
+/// once an item; empty slots are looked for in some of the batches, once those are written.
 ///
 /// Whoever reads often keeps one [`Counters`] and has it filled again: nothing is allocated then. Reading takes some
 /// nanoseconds a counter, so some hundred microseconds for thousands of stages.
@@ -135,7 +137,7 @@ impl Observer {
 
     /// Whether the run is observed from now on. The first time some kilobytes a stage are allocated.
     pub fn observe(&self, on: bool) {
-        self.0.pool.shared.notes.switch(on);
+        self.0.pool.observe(on);
     }
 
     /// The plan of the run, with the rings that it got.
@@ -307,6 +309,7 @@ fn tasklet(seat: &Seat) -> TaskletCounters {
     let (timed_numbers, timed_ns) = seat.timed();
     let calls = seat.watched.calls.as_ref();
     let done = seat.done.load(Ordering::Relaxed);
+    let empties = seat.watched.gauges.empties();
     TaskletCounters {
         moved: seat.moved(),
         steps: seat.steps.load(Ordering::Relaxed),
@@ -317,6 +320,8 @@ fn tasklet(seat: &Seat) -> TaskletCounters {
         failures: calls.map_or(0, |calls| calls.failures()),
         retries: calls.map_or(0, |calls| calls.retries()),
         parked: calls.map_or(0, |calls| calls.parked()),
+        looked_at: empties.looked_at,
+        empties: empties.empty,
         state: if done { State::Starved } else { seat.watched.gauges.state() },
         done,
     }

@@ -106,6 +106,12 @@ impl Pool {
         &self.seats
     }
 
+    /// Whether the run is observed from now on.
+    pub(crate) fn observe(&self, on: bool) {
+        self.shared.notes.switch(on);
+        self.seats.iter().for_each(|seat| seat.watched.gauges.look(on));
+    }
+
     /// What the workers share, in pipeline order: seats, or a feedback loop's seats together.
     pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Seat>> {
         self.cooperative.iter().map(|together| together.iter().map(|i| &self.seats[*i]))
@@ -294,6 +300,7 @@ impl Pool {
     /// ended.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
         let report = |seat: &Seat| {
+            let empties = seat.watched.gauges.empties();
             let tasklet = seat.lock().take();
             let left = tasklet.as_ref().map_or(0, |tasklet| tasklet.backlog());
             seat.give_up(tasklet, &self.shared);
@@ -312,6 +319,8 @@ impl Pool {
                 failures: seat.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
                 retries: seat.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
                 parked: seat.watched.calls.as_ref().map_or(0, |calls| calls.parked()),
+                looked_at: empties.looked_at,
+                empties: empties.empty,
                 batches: seat.watched.batches(),
             }
         };

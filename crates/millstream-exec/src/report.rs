@@ -1,3 +1,4 @@
+use crate::observer::share;
 use crate::watched::BATCHES;
 use crate::{Bottleneck, Cores, Loads, RingCounters};
 use millstream_core::SequenceNumber;
@@ -101,6 +102,10 @@ pub struct StageReport {
     pub retries: u64,
     /// How many values were put aside because one of their key had failed.
     pub parked: u64,
+    /// How many slots of its output were looked at. See [`TaskletCounters`](crate::TaskletCounters::looked_at).
+    pub looked_at: u64,
+    /// How many of those were empty; of the whole stage.
+    pub empties: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was [observed](crate::Handle::observe).
     pub batches: [u64; BATCHES],
 }
@@ -111,6 +116,13 @@ impl StageReport {
     #[must_use]
     pub fn mean_batch(&self) -> f64 {
         if self.steps == 0 { 0.0 } else { self.moved as f64 / self.steps as f64 }
+    }
+
+    /// The share of its slots that it left empty, from 0 to 1, by those that were looked at; none where nobody has looked.
+    /// See [`TaskletCounters::empty_share`](crate::TaskletCounters::empty_share).
+    #[must_use]
+    pub fn empty_share(&self) -> Option<f64> {
+        share(self.empties, self.looked_at)
     }
 
     /// Puts what came from outside in front: if a tasklet drops the values of the source, it moves none itself.
@@ -129,6 +141,8 @@ impl StageReport {
             failures: 0,
             retries: 0,
             parked: 0,
+            looked_at: accepted,
+            empties: 0,
             batches: [0; BATCHES],
         };
         match stages.first_mut() {

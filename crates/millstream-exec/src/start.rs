@@ -152,9 +152,7 @@ where
     // Who observes the run sees the rings from the source's on.
     plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
-    let notes = Notes::of(&plan);
-    notes.switch(rings.observed());
-    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable), notes));
+    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable), Notes::of(&plan)));
     let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
@@ -190,6 +188,7 @@ impl<R> Wired<R> {
         controller.tell(shared.trace.clone());
         let budgets = (!inline).then(|| rings.budgets());
         let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets, &plan);
+        pool.observe(rings.observed());
         let since = Instant::now();
         let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);
         let started = Started { pool, observer, end_source, ring_bytes, cores, inline };

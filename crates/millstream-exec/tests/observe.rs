@@ -1,7 +1,7 @@
 //! What a run tells whoever watches it.
 #![cfg(not(loom))]
 
-use millstream_core::{Arrow, ArrowLoop, AsyncExt, ClockExt, KeysExt, Retry, pipeline};
+use millstream_core::{Arrow, ArrowChoice, ArrowLoop, AsyncExt, ClockExt, Either, KeysExt, Retry, pipeline};
 use millstream_exec::{Activity, Counters, Observer, Rings, Run, State, TaskletCounters, source};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -261,6 +261,69 @@ fn failures_and_retries_are_counted_where_they_happen() {
     run.wait().unwrap();
     let counted: Vec<_> = read(&observer).tasklets.iter().map(|tasklet| (tasklet.failures, tasklet.retries)).collect();
     assert_eq!(counted, [(0, 0), (5, 0), (10, 10), (0, 0)]);
+}
+
+#[test]
+fn empty_slots_are_counted_where_they_are_written() {
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .named("plain")
+        .filter(|x| x % 3 == 0)
+        .named("third")
+        .map(|x| *x)
+        .named("behind")
+        .shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)).named("sixth"))
+        .shard_by(|x| x % 5, 2, |p| p.scan(0, |sum: &mut u64, x| *sum + x).named("keyed"))
+        .fold(0, |sum: &mut u64, x| *sum += x, |sum| sum)
+        .named("sum");
+    // One worker fills its batches as far as it may, so that all of them are among the first, which are all looked at.
+    let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
+    let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
+    let of = |name: &str| {
+        let stage = report.stages.iter().find(|stage| stage.name == name).unwrap();
+        (stage.looked_at, stage.empties)
+    };
+    // A ring that has no empty slots tells what is published, END among it.
+    assert_eq!([of("source"), of("plain")], [(6001, 0); 2]);
+    assert_eq!([of("third"), of("behind")], [(6000, 4000); 2]);
+    // The members of a group divide what is there into ever smaller runs, not all of which are looked at.
+    for name in ["sixth", "keyed"] {
+        let (looked_at, empty) = of(name);
+        assert!(looked_at > 5000 && (empty as f64 / looked_at as f64 - 5.0 / 6.0).abs() < 0.01, "{name}: {empty}");
+    }
+    assert_eq!(of("sum"), (6000, 6000));
+    assert_eq!(of("sink"), (0, 0));
+    assert_eq!(report.stages.last().and_then(millstream_exec::StageReport::empty_share), None);
+}
+
+#[test]
+fn what_the_other_lane_has_is_empty_in_a_lane_however_they_are_laid_out() {
+    let either = |x: &u64| if x.is_multiple_of(3) { Either::Left(*x) } else { Either::Right(*x) };
+    // Two maps fill one ring; a scan has a ring of its own.
+    let one =
+        pipeline::<u64>().map(either).merge(|p| p.map(|x| x + 1).named("left"), |p| p.map(|x| x + 2).named("right"));
+    let two = pipeline::<u64>()
+        .map(either)
+        .merge(|p| p.map(|x| x + 1).named("left"), |p| p.scan(0, |sum: &mut u64, x| *sum + x).named("right"));
+    let shares = [lanes(&one), lanes(&two)];
+    assert_eq!(shares, [[Some(4000.0 / 6000.0), Some(2000.0 / 6000.0)]; 2]);
+}
+
+/// What is empty in two lanes.
+fn lanes(p: &impl Run<u64>) -> [Option<f64>; 2] {
+    let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
+    let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
+    ["left", "right"].map(|name| report.stages.iter().find(|stage| stage.name == name).unwrap().empty_share())
+}
+
+#[test]
+fn nobody_looks_for_empty_slots_unless_the_run_is_observed() {
+    let p = pipeline::<u64>().filter(|x| x % 3 == 0).named("third");
+    let run = p.start(&Rings::new(), source::ready(0..6000), (), |(), _, _| ()).unwrap();
+    let observer = run.observer();
+    let (_, report) = run.wait().unwrap();
+    assert_eq!((report.stages[1].looked_at, report.stages[1].empty_share()), (0, None));
+    assert_eq!(read(&observer).tasklets[1].empty_share(), None);
 }
 
 #[test]

@@ -106,6 +106,10 @@ pub struct StageFrame {
     pub retries: u64,
     /// Values that were put aside because one of their key had failed.
     pub parked: u64,
+    /// The share of its slots that it left empty, with those that were empty when they came: by the batches that were looked
+    /// at in the time of this frame; where none was, by all since the start. Exactly 0 where its type leaves nothing empty;
+    /// none for a sink, and where nobody has looked.
+    pub empties: Option<f64>,
     /// From when a number was there for it until it had published what it makes of it, since the watch began.
     pub latency: Option<Latency>,
 }

@@ -170,6 +170,12 @@ impl Tally {
             (0, _) => (sum(|t| t.timed_numbers, tasklets), sum(|t| t.timed_ns, tasklets)),
             timed => timed,
         };
+        // What a stage has counted, each of its tasklets tells.
+        let whole = |tasklets: &[TaskletCounters]| tasklets.first().map_or((0, 0), |t| (t.looked_at, t.empties));
+        let (looked_at, empties) = match (whole(then), whole(tasklets)) {
+            ((before, _), (now, empties)) if before >= now => (now, empties),
+            ((looked_before, before), (looked_at, now)) => (looked_at - looked_before, now.saturating_sub(before)),
+        };
         let service_ns = (timed > 0).then(|| ns as f64 / timed as f64);
         let busy = |ns: f64| moved_since as f64 * ns / 1e9 / span / tasklets.len().max(1) as f64;
         let mut batch_sizes: Vec<u64> = tasklets.iter().fold(Vec::new(), |mut sizes, tasklet| {
@@ -193,6 +199,7 @@ impl Tally {
             failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
             retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),
             parked: tasklets.iter().map(|tasklet| tasklet.parked).max().unwrap_or(0),
+            empties: (looked_at > 0).then(|| empties as f64 / looked_at as f64),
             latency: None,
         }
     }

@@ -68,11 +68,34 @@ fn all_that_is_served_agrees() {
         "millstream_stage_numbers_total{stage=\"more \\\"or\\\" less\"} 1001",
         "millstream_ring_consumed_total{ring=\"1\",reader=\"sink\"} 1001",
         "millstream_running 0",
+        "millstream_stage_empties_ratio{stage=\"more \\\"or\\\" less\"} 0.0",
         "# UNIT millstream_ring_occupancy_ratio ratio",
         "# EOF",
     ] {
         assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
     }
+}
+
+#[test]
+fn the_share_of_empty_slots_is_told() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("all").filter(|x| x % 3 == 0).named("third");
+    // One worker fills its batches as far as it may: each is as empty as all of them, but for a slot.
+    let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
+    let run = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap();
+    let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(watch.clone());
+    run.wait().unwrap();
+    let all = watch.finish();
+    let shares: Vec<_> = all.stages.iter().map(|stage| stage.empties).collect();
+    let third = shares[2].expect("somebody has looked");
+    assert!(shares == [Some(0.0), Some(0.0), Some(third), None] && (third - 2.0 / 3.0).abs() < 0.01, "{shares:?}");
+    let told = |stage: &str| {
+        let name = format!("millstream_stage_empties_ratio{{stage=\"{stage}\"}} ");
+        got(&page, "/metrics").1.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok())
+    };
+    assert!(told("third").is_some_and(|share| (share - 2.0 / 3.0).abs() < 0.01), "{:?}", told("third"));
+    assert_eq!((told("all"), told("sink")), (Some(0.0), None));
 }
 
 #[test]

@@ -197,6 +197,8 @@ impl<'p, S: Event> Claim<'p, S> {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped, so the borrow is moved out of it and not copied.
         let producer = unsafe { std::ptr::read(&raw const this.producer) };
+        // SAFETY: this claim wrote these values, and no reader looks at a number that is not published.
+        unsafe { producer.shared.look(producer.next, this.written) };
         producer.next += this.written as u64;
         producer.shared.publish(producer.next);
     }

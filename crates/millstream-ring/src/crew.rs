@@ -1,6 +1,7 @@
 //! What those have in common who share an output ring and each fill the numbers that are theirs.
 
 use crate::batch::End;
+use crate::census::Census;
 use crate::gate::Gating;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
@@ -19,28 +20,37 @@ pub(crate) struct Crew<F: Wire, S: Event> {
     team: Arc<TeamState>,
     gating: Gating,
     marks: u64,
+    /// Of a lane: what it leaves to the other one is empty for it.
+    lane: Option<std::sync::Arc<Census>>,
     /// Where a call of the caller's function began that has not ended.
     visiting: Option<u64>,
 }
 
 impl<F: Wire, S: Event> Crew<F, S> {
     pub(crate) fn new(index: usize, input: Reader<F>, output: Arc<Shared<S>>, team: Arc<TeamState>) -> Self {
-        Crew { index, input, output, team, gating: Gating::new(), marks: 0, visiting: None }
+        Crew { index, input, output, team, gating: Gating::new(), marks: 0, lane: None, visiting: None }
+    }
+
+    /// The same of a lane, which counts for itself what it leaves to the other one.
+    pub(crate) fn lane(self) -> Self {
+        Crew { lane: Some(std::sync::Arc::default()), ..self }
     }
 
     /// Passes over at most `max` numbers, and fills those for which `work` gives a value: it is asked about slot `i` of a
-    /// chunk. Returns how many it passed: 0 if nothing is published or the output has no room.
+    /// chunk. Returns how many it passed: 0 if nothing is published or the output has no room. `mine` says for which slots it
+    /// gives one.
     ///
     /// If `work` panics, this one is broken: it never goes on, and no reader sees this number or anything behind it.
     ///
     /// # Safety
     ///
-    /// Of every number below END `work` must give a value to one of the team, and to one only.
+    /// Of every number below END `work` must give a value to one of the team, and to one only; `mine` must say which.
     #[inline(always)]
     pub(crate) unsafe fn fill(
         &mut self,
         max: usize,
         mut work: impl FnMut(u64, &F::Chunk<'_>, usize) -> Option<S>,
+        mine: impl Fn(&F::Chunk<'_>, usize) -> bool,
     ) -> usize {
         if self.visiting.is_some() {
             return 0;
@@ -79,6 +89,16 @@ impl<F: Wire, S: Event> Crew<F, S> {
             }
         }
         std::mem::forget(visit);
+        let own = || (0..len).filter(|i| mine(&chunk, *i));
+        match (&self.lane, self.output.census()) {
+            (Some(census), _) if census.takes_this() => census.count(len, len - own().count()),
+            (None, Some(census)) if census.takes_this() => {
+                // SAFETY: it has filled its own, by the caller's contract, and nobody drops them before they are passed.
+                let empty = |i| unsafe { self.output.empty(first + i as u64, 1) };
+                census.count(own().count(), own().map(empty).sum());
+            }
+            _ => {}
+        }
         self.team.pass(self.index, first + len as u64);
         len
     }
@@ -139,7 +159,8 @@ impl<F: Wire, S: Event> Crew<F, S> {
     }
 
     pub(crate) fn probes(&self) -> (InputProbe, RingProbe) {
-        (self.input.probe(), self.output.probe())
+        let output = self.output.probe();
+        (self.input.probe(), self.lane.iter().fold(output, RingProbe::counted_by))
     }
 
     pub(crate) fn backlog(&self) -> u64 {

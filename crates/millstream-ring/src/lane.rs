@@ -51,7 +51,7 @@ pub fn lane<F: Wire, T: Event>(input: Reader<F>, capacity: usize) -> (Lane<F, T>
     let output = Shared::new(capacity, position, Published::Team(team.clone())).expect("a power of two");
     let reader = reader_at::<Val<T>>(&output, position);
     let other = OtherLane { side: side.other(), place, position, output: output.clone(), team: team.clone(), reader };
-    (Lane { crew: Crew::new(side.index(), input, output, team) }, other)
+    (Lane { crew: Crew::new(side.index(), input, output, team).lane() }, other)
 }
 
 impl<T: Event> OtherLane<T> {
@@ -65,7 +65,7 @@ impl<T: Event> OtherLane<T> {
         let here = input.position == self.position && place_of(&input) == self.place;
         let same = here && F::lane() == Some(self.side);
         assert!(same, "this is not the other lane of the same choice");
-        (Lane { crew: Crew::new(self.side.index(), input, self.output, self.team) }, self.reader)
+        (Lane { crew: Crew::new(self.side.index(), input, self.output, self.team).lane() }, self.reader)
     }
 }
 
@@ -86,9 +86,11 @@ impl<F: Wire, T: Event> Lane<F, T> {
             // SAFETY: less than the length of the batch that the chunk was made for.
             unsafe { F::at(chunk, i) }.map(&mut f)
         };
+        // SAFETY: as in `work`.
+        let mine = |chunk: &F::Chunk<'_>, i| unsafe { F::is_filled(chunk, i) };
         // SAFETY: two lanes fill a ring, one of either side, of one edge, as `lane` and `joined` have seen. It is a ring
         // without holes, and of an `Either` the lenses of the two sides see one each; nobody can write others for it.
-        unsafe { self.crew.fill(max, work) }
+        unsafe { self.crew.fill(max, work, mine) }
     }
 
     /// Passes END, once it is published on the input; true if it has. It holds nothing.

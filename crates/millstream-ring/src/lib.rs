@@ -32,6 +32,7 @@
 #![allow(unsafe_code)]
 
 mod batch;
+mod census;
 mod claim;
 mod crew;
 mod error;
@@ -55,6 +56,7 @@ mod view;
 mod wiring;
 
 pub use batch::{Batch, End, Iter};
+pub use census::Empties;
 pub use claim::Claim;
 pub use error::{CapacityError, ClaimError, MarksFull};
 pub use group::{group, text_group};

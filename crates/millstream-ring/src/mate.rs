@@ -44,8 +44,12 @@ impl<F: Wire, S: Event> Mate<F, S> {
                 f(n, unsafe { F::at(&chunk.0, i) }, seat)
             })
         };
+        let mine = |chunk: &<Seated<F> as Wire>::Chunk<'_>, i| {
+            // SAFETY: as above.
+            whose(unsafe { <Val<Seat, Holed> as Wire>::at(&chunk.1, i) }.copied(), mates) == index
+        };
         // SAFETY: all mates see alike whose a number is, since what they judge it by is published and plain.
-        unsafe { self.crew.fill(max, work) }
+        unsafe { self.crew.fill(max, work, mine) }
     }
 
     /// Passes END, once it is published on the input; true if it has. If it is this mate's, with the slot that `f` makes of

@@ -46,7 +46,7 @@ impl<F: Wire, S: Event> Member<F, S> {
     pub fn fill_or_tell(&mut self, max: usize, hid: impl FnOnce(), f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
         let Some((first, len)) = self.claim(max, hid) else { return 0 };
         self.fill_run(first, len, f);
-        self.group.finish(self.index);
+        self.finish(first, len);
         len
     }
 
@@ -111,8 +111,15 @@ impl<F: Wire, S: Event> Member<F, S> {
         let written = fill(pen, run, len, chunk, &mut visited.at);
         assert_eq!(written, len as u64, "a run is filled as a whole");
         std::mem::forget(visited);
-        self.group.finish(self.index);
+        self.finish(first, len);
         len
+    }
+
+    /// Shows a run that is filled.
+    fn finish(&self, first: u64, len: usize) {
+        // SAFETY: the run is this member's until it is finished, and was filled.
+        unsafe { self.output.look(first, len) };
+        self.group.finish(self.index);
     }
 
     /// Claims a run of at most `max` numbers, if there is one that is published, unclaimed, and has room in the output.

@@ -1,5 +1,6 @@
 //! The counters of a ring, read from outside: what watches a run reads them, and nobody writes anything for it.
 
+use crate::census::{Census, Empties};
 use crate::gate::{GONE, Gate, Gates};
 use crate::group::GroupState;
 use crate::shared::Published;
@@ -26,11 +27,22 @@ pub struct RingProbe {
     published: Published,
     gates: Arc<Gates>,
     capacity: u64,
+    census: Option<std::sync::Arc<Census>>,
 }
 
 impl RingProbe {
-    pub(crate) fn new(published: Published, gates: Arc<Gates>, capacity: u64) -> Self {
-        RingProbe { published, gates, capacity }
+    pub(crate) fn new(
+        published: Published,
+        gates: Arc<Gates>,
+        capacity: u64,
+        census: Option<std::sync::Arc<Census>>,
+    ) -> Self {
+        RingProbe { published, gates, capacity, census }
+    }
+
+    /// The same with what somebody who fills a part of the ring counts.
+    pub(crate) fn counted_by(self, census: &std::sync::Arc<Census>) -> Self {
+        RingProbe { census: Some(census.clone()), ..self }
     }
 
     /// Every number below the result is published, END counted. A group's may seem to step back.
@@ -57,6 +69,24 @@ impl RingProbe {
         // The gates first: nobody releases what is not published.
         let released = self.released();
         self.published().saturating_sub(released).min(self.capacity) as usize
+    }
+
+    /// Whether its empty slots are counted from now on: by whoever writes it, and of some batches. Otherwise, and at first,
+    /// that costs a look at a flag for every batch.
+    pub fn look(&self, wanted: bool) {
+        if let Some(census) = &self.census {
+            census.want(wanted);
+        }
+    }
+
+    /// How many slots were left empty, of those that were looked at. Of a ring whose slots cannot be empty: none, of all that
+    /// are published. Behind a mask what it leaves out is empty; in a ring that two lanes fill, for each what the other has.
+    #[must_use]
+    pub fn empties(&self) -> Empties {
+        match &self.census {
+            Some(census) => census.counted(),
+            None => Empties { looked_at: self.published(), empty: 0 },
+        }
     }
 
     /// Whether somebody who writes number `next` next has room for it. Of a ring with one producer that is what is

@@ -1,4 +1,5 @@
 use crate::batch::{Batch, End};
+use crate::census::Holes;
 use crate::mark::{Coming, Mark};
 use crate::probe::InputProbe;
 use crate::view::{Leaf, MaskedView, OneOfView, SeenView, View, Wire, ZipView};
@@ -137,6 +138,7 @@ impl<F: Wire> Reader<F> {
     pub fn masked(self, mask: Reader<Val<bool, Full>>) -> Reader<Masked<F>> {
         let position = self.position.max(mask.position);
         let mask: Leaf<bool> = mask.view;
+        mask.has_holes(Holes::of_mask);
         joined(Reader::new(MaskedView::new(self.view, mask), position))
     }
 

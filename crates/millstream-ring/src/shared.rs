@@ -1,5 +1,6 @@
 //! What the two ends of a ring share.
 
+use crate::census::{Census, Holes};
 use crate::error::CapacityError;
 use crate::gate::{Counter, Gates, Gating};
 use crate::group::GroupState;
@@ -11,6 +12,7 @@ use crate::team::TeamState;
 use crate::view::HiddenMarks;
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// The END number of a stream that has not ended.
 pub(crate) const OPEN: u64 = u64::MAX;
@@ -38,6 +40,8 @@ pub(crate) struct Shared<S> {
     swept: CachePadded<AtomicU64>,
     pub(crate) gates: Arc<Gates>,
     marks: HiddenMarks,
+    /// Of a ring whose slots can be empty: said once its shape, or that it is a mask, is known.
+    holes: OnceLock<Holes<S>>,
 }
 
 impl Published {
@@ -71,6 +75,7 @@ impl<S> Shared<S> {
             swept: CachePadded::new(AtomicU64::new(first)),
             gates: Arc::new(Gates::new()),
             marks: HiddenMarks(MarkList::new()),
+            holes: OnceLock::new(),
         }))
     }
 
@@ -83,7 +88,51 @@ impl<S> Shared<S> {
 
     /// Its counters, to be read from outside.
     pub(crate) fn probe(&self) -> RingProbe {
-        RingProbe::new(self.published.clone(), self.gates.clone(), self.slots.capacity())
+        let census = self.holes.get().map(|holes| holes.census.clone());
+        RingProbe::new(self.published.clone(), self.gates.clone(), self.slots.capacity(), census)
+    }
+
+    /// Says how empty slots are known, if there can be any. Before anybody watches or writes.
+    pub(crate) fn has_holes(&self, holes: impl FnOnce() -> Holes<S>) {
+        let _ = self.holes.get_or_init(holes);
+    }
+
+    /// Who counts its empty slots, if there can be any.
+    #[inline(always)]
+    pub(crate) fn census(&self) -> Option<&Census> {
+        self.holes.get().map(|holes| &*holes.census)
+    }
+
+    /// Looks at slots that are written, if somebody wants to know how many are empty, and their turn has come.
+    ///
+    /// # Safety
+    ///
+    /// The cells of these numbers must hold values, and nobody may write or drop them meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn look(&self, first: u64, len: usize) {
+        if let Some(census) = self.census().filter(|census| census.takes_this()) {
+            // SAFETY: the same contract.
+            census.count(len, unsafe { self.empty(first, len) });
+        }
+    }
+
+    /// How many of these slots are empty.
+    ///
+    /// # Safety
+    ///
+    /// As [`look`](Shared::look).
+    #[cold]
+    pub(crate) unsafe fn empty(&self, first: u64, len: usize) -> usize {
+        let Some(holes) = self.holes.get() else { return 0 };
+        let here = self.slots.contiguous(first, len as u64) as usize;
+        let runs = [(first, here), (first + here as u64, len - here)];
+        let count = |(first, n)| {
+            // SAFETY: the caller's contract.
+            let slots = unsafe { self.slots.slice(first) };
+            // SAFETY: the same; there are no more numbers than cells, so those that are left lie where the cells begin.
+            unsafe { holes.count(slots, n) }
+        };
+        runs.into_iter().map(count).sum()
     }
 
     /// Shows every number below `next`. Only the single producer calls this.

@@ -1,3 +1,4 @@
+use crate::census::Holes;
 use crate::error::CapacityError;
 use crate::producer::{Producer, leaf_at};
 use crate::reader::Reader;
@@ -52,6 +53,9 @@ impl<T: Event, D: Density> Wiring<T, D> {
 
 /// A reader from number `position` on, which must be the number that is published next.
 pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64) -> Reader<F> {
+    if !F::Density::FULL {
+        shared.has_holes(Holes::of::<F>);
+    }
     let (gate, leaf) = leaf_at(shared, position);
     shared.gates.add(gate);
     Reader::new(leaf, position)

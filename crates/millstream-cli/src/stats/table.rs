@@ -8,8 +8,8 @@ pub(crate) fn table(runs: &[Value]) -> String {
     runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
 }
 
-const COLUMNS: [&str; 9] =
-    ["stage", "numbers", "batches", "a number", "busy", "working", "starved", "blocked", "failures"];
+const COLUMNS: [&str; 10] =
+    ["stage", "numbers", "batches", "a number", "busy", "working", "starved", "blocked", "empties", "failures"];
 
 fn of_run(run: &Value) -> String {
     let text = |name: &str| run[name].as_str().unwrap_or("?").to_owned();
@@ -65,6 +65,11 @@ fn row(stage: &Value, run: &Value, seconds: f64) -> [String; COLUMNS.len()] {
         share("working"),
         share("starved"),
         share("blocked"),
+        stage["empties"]
+            .as_f64()
+            .zip(stage["looked_at"].as_f64())
+            .filter(|(_, looked_at)| *looked_at > 0.0)
+            .map_or_else(String::new, |(empties, looked_at)| percent(empties / looked_at)),
         count("failures"),
     ]
 }

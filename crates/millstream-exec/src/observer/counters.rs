@@ -70,6 +70,13 @@ pub struct TaskletCounters {
     pub retries: u64,
     /// How many values were not tried, and put aside, because one of their key had failed: by `try_map_or_park`.
     pub parked: u64,
+    /// How many slots of its output were looked at, once they were written; of the whole stage. While the run is observed these
+    /// are all of the first 16 batches, and of one in 64 behind. Where the type says that no slot is empty they are all that
+    /// are published; a sink has none.
+    pub looked_at: u64,
+    /// How many of those were empty: what it left without a value, and what had none when it came. What a filter does not
+    /// keep is empty behind it; so is, behind a stage in a lane of a choice, what the other lane has.
+    pub empties: u64,
     /// What it could do.
     pub state: State,
     /// Whether it has come to its end.
@@ -82,4 +89,16 @@ impl TaskletCounters {
     pub fn ns_per_number(&self) -> Option<f64> {
         (self.timed_numbers > 0).then(|| self.timed_ns as f64 / self.timed_numbers as f64)
     }
+
+    /// The share of its slots that it leaves empty, from 0 to 1, by those that were looked at: exact where it leaves none by its
+    /// type, and an estimate elsewhere. None where nobody has looked.
+    #[must_use]
+    pub fn empty_share(&self) -> Option<f64> {
+        share(self.empties, self.looked_at)
+    }
+}
+
+/// The share of a whole.
+pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -205,6 +205,8 @@ fn run(Thread { name, mut work, keys }: Thread, control: &Arc<Control>) -> Stage
         keys: keys.map(|keys| keys.load(Ordering::Relaxed)),
         failures: 0,
         retries: 0,
+        looked_at: 0,
+        empties: 0,
         parked: 0,
         batches: Default::default(),
     }

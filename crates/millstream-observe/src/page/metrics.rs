@@ -49,6 +49,8 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let failures = counts(registry, "stage_failures", "Calls of the stage's function that came to an error");
     let retries = counts(registry, "stage_retries", "Failed calls that were tried again");
     let parked = counts(registry, "stage_parked", "Values put aside because one of their key had failed");
+    let help = "Share of the stage's slots without a value lately, by those of some batches";
+    let empties = levels(registry, "stage_empties", help, Some(ratio()));
     let states = levels(registry, "stage_state", "Share of the time in each state", Some(ratio()));
     let service = levels(registry, "stage_service", "What a number cost lately", Some(Unit::Seconds));
     let help = "From when a number was there until the stage had published it, by quantile";
@@ -62,6 +64,9 @@ fn stages(registry: &mut Registry, frame: &Frame) {
         parked.get_or_create(&labels()).inc_by(stage.parked);
         for (state, share) in [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)] {
             set(&states, vec![("stage", stage.name.clone()), ("state", state.to_owned())], share);
+        }
+        if let Some(share) = stage.empties {
+            set(&empties, labels(), share);
         }
         if let Some(ns) = stage.service_ns {
             set(&service, labels(), ns / 1e9);

@@ -1,4 +1,5 @@
 use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
+use crate::census::Holes;
 use crate::gate::{GONE, Gate};
 use crate::probe::RingProbe;
 use crate::producer::leaf_at;
@@ -17,6 +18,11 @@ pub struct Leaf<S: Event> {
 impl<S: Event> Leaf<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>, gate: Gate) -> Self {
         Leaf { shared, gate }
+    }
+
+    /// Says how empty slots are known.
+    pub(crate) fn has_holes(&self, holes: impl FnOnce() -> Holes<S>) {
+        self.shared.has_holes(holes);
     }
 
     /// A slot that is published and not released.

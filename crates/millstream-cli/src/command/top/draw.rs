@@ -68,6 +68,7 @@ impl View<'_> {
         let stages = seen.graph.nodes.iter().zip(&frame.stages).skip(usize::from(self.offset.1));
         let rows = stages.map(|(node, stage)| {
             let latency = stage.latency.as_ref().map_or(String::new(), |latency| seconds(latency.p99));
+            let empties = stage.empties.map_or(String::new(), |share| format!("{:.0}%", share * 100.0));
             let service = stage.service_ns.map_or(String::new(), |ns| seconds(ns * 1e-9));
             Row::new(vec![
                 Line::from(node.name.clone()),
@@ -77,10 +78,11 @@ impl View<'_> {
                 Line::from(rate(stage.rate)).right_aligned(),
                 Line::from(service).right_aligned(),
                 Line::from(latency).right_aligned(),
+                Line::from(empties).right_aligned(),
                 Line::from(stage.moved.to_string()).right_aligned(),
             ])
         });
-        let head = ["stage", "", "working starved blocked", "", "numbers/s", "a number", "p99", "numbers"];
+        let head = ["stage", "", "working starved blocked", "", "numbers/s", "a number", "p99", "empties", "numbers"];
         let widths = [
             Constraint::Fill(2),
             Constraint::Fill(1),
@@ -89,6 +91,7 @@ impl View<'_> {
             Constraint::Length(10),
             Constraint::Length(9),
             Constraint::Length(9),
+            Constraint::Length(7),
             Constraint::Length(14),
         ];
         Table::new(rows.collect::<Vec<_>>(), widths).header(Row::new(head).style(Style::new().dim()))
@@ -150,6 +153,7 @@ mod tests {
             let shares = [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.25, 0.25, 0.5), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0)];
             (stage.working, stage.starved, stage.blocked) = shares[index];
             stage.service_ns = (index == 2).then_some(1234.5);
+            stage.empties = (index == 1).then_some(0.667);
             frame.stages.push(stage);
         }
         for index in 0..graph.wires.len() {
@@ -182,6 +186,7 @@ mod tests {
             "12.35 M/s│",
             "█████░░░░░▓▓▓▓▓▓▓▓▓▓",
             "1.2 us",
+            " 67% ",
             "1004",
         ] {
             assert!(all.contains(part), "no {part:?} in\n{all}");
