@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// So many batches are all looked at.
 const FIRST: u64 = 16;
 
-/// One in 2^6 is of those behind.
-const SHIFT: u32 = 6;
+/// One in 2^8 is of those behind.
+const SHIFT: u32 = 8;
 
 /// 2^64 over the golden ratio: multiples of it, modulo 2^64, are spread evenly, and keep step with no pattern in the data.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -19,7 +19,7 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How many slots were looked at, and how many of those were left empty.
 ///
 /// They are those of the first 16 batches that were written since somebody [wanted to know](crate::RingProbe::look), and of one
-/// batch in 64 behind; END is not among them.
+/// batch in 256 behind; END is not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Empties {
     /// How many slots were looked at.

@@ -50,17 +50,17 @@ fn nobody_counts_before_it_is_wanted_nor_behind() {
 #[cfg_attr(miri, ignore = "too many for miri")]
 fn of_many_batches_some_are_looked_at_and_they_keep_step_with_no_period() {
     // Whatever the period, a share of batches of one slot is looked at that is like all of them.
-    for period in [2, 16, 64, 4096] {
+    for period in [2, 16, 256, 4096] {
         let (mut producer, mut reader) = ring::<u64, Holed>(8).unwrap();
         let probe = producer.probe();
         probe.look(true);
-        let batches: u64 = 1 << 16;
+        let batches: u64 = 1 << 18;
         for n in 0..batches {
             let slot = |n: u64| (n % period < period / 2).then_some(n);
             pass(&mut producer, n..n + 1, slot, || read_all(&mut reader));
         }
         let (looked_at, empty) = counted(&probe);
-        assert!((1000..=1100).contains(&looked_at), "{looked_at}");
+        assert!((1030..=1050).contains(&looked_at), "{looked_at}");
         let share = empty as f64 / looked_at as f64;
         assert!((0.45..0.55).contains(&share), "{share} at a period of {period}");
     }

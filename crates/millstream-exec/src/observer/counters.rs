@@ -71,7 +71,7 @@ pub struct TaskletCounters {
     /// How many values were not tried, and put aside, because one of their key had failed: by `try_map_or_park`.
     pub parked: u64,
     /// How many slots of its output were looked at, once they were written; of the whole stage. While the run is observed these
-    /// are all of the first 16 batches, and of one in 64 behind. Where the type says that no slot is empty they are all that
+    /// are all of the first 16 batches, and of one in 256 behind. Where the type says that no slot is empty they are all that
     /// are published; a sink has none.
     pub looked_at: u64,
     /// How many of those were empty: what it left without a value, and what had none when it came. What a filter does not
