@@ -124,6 +124,62 @@ fn killed_workers_and_a_killed_master_change_nothing() {
     assert_eq!(run(&scene, &over_tcp), expected);
 }
 
+/// A process that is killed when this is dropped.
+#[cfg(feature = "page")]
+struct Doomed(Child);
+
+#[cfg(feature = "page")]
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What the page is told: of a run that would take for ever, so that there is something to see.
+#[cfg(feature = "page")]
+#[test]
+fn a_page_shows_the_master_and_every_worker() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let scene = Scene::new();
+    let args = "evolve --model epidemic --states 60 --rounds 100000 --work 2000 --workers 2 --page 127.0.0.1:0";
+    let mut master = Doomed(start(&scene, args));
+    let mut said = String::new();
+    // Kept: it may say more.
+    let mut errors = BufReader::new(master.0.stderr.take().unwrap());
+    errors.read_line(&mut said).unwrap();
+    let address = said.trim_end().strip_prefix("millstream: the population is shown at http://").expect(&said);
+    let address = address.trim_end_matches('/');
+    let got = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        let (head, body) = all.split_once("\r\n\r\n").expect("headers");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        body.to_owned()
+    };
+    let now = || serde_json::from_str::<serde_json::Value>(&got("/now.json")).unwrap();
+    wait_until("some rounds are done", || now()["round"].as_u64() >= Some(2));
+    let told = now();
+    assert_eq!((&told["model"], &told["rounds"]), (&"epidemic".into(), &100_000.into()));
+    let population = &told["population"];
+    let workers = population["workers"].as_array().unwrap();
+    assert_eq!(workers.iter().map(|worker| worker["worker"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    let evolved: u64 = workers.iter().map(|worker| worker["evolved"].as_u64().unwrap()).sum();
+    assert!(evolved > 0 && population["counts"]["evolved"].as_u64() == Some(evolved), "{told}");
+    for time in ["working", "waiting"] {
+        assert!(workers.iter().all(|worker| worker[time].as_f64() >= Some(0.0)), "{told}");
+    }
+    let rounds = told["round"].as_u64().unwrap() as usize;
+    assert_eq!([&told["estimate"], &told["truth"]].map(|line| line.as_array().unwrap().len()), [rounds; 2]);
+    let page = got("/");
+    assert!(page.contains("<h2>Workers") && page.contains("\"model\":\"epidemic\""), "{page}");
+    assert_eq!(got("/health"), "{\"telling\":true}");
+    wait_until("it goes on", || now()["round"].as_u64() > told["round"].as_u64());
+}
+
 #[test]
 fn a_worker_can_be_started_by_hand() {
     let scene = Scene::new();
