@@ -34,7 +34,7 @@ const CURVE: [(u64, &str, &str); 6] = [
 ];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(6_000_000, 1_800_000);
+    let n = setting.items(12_000_000, 1_800_000);
     let mut cases = Vec::new();
     let speeds = turns(setting, 3, "speed", "producers-3", n)?;
     cases.push(speeds.best(

@@ -38,12 +38,12 @@ static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(16_000_000, 2_000_000);
+    let n = setting.items(8_000_000, 2_000_000);
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
         of_one(setting, "batch-8", 8, n.div_ceil(4))?,
-        of_one(setting, "batch-256", 256, n)?,
+        of_one(setting, "batch-256", 256, n.div_ceil(2))?,
         of_one(setting, "single", 1, n.div_ceil(16))?,
         traffic::run(setting)?,
         stops(setting)?,
@@ -53,7 +53,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
     let (rings, batch) = (setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY)), 64);
-    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 4 };
     let expected = sum_of(n);
     let ours = |who, consume: fn(&Rings, Batches) -> Result<u64, Failure>| {
         let rings = rings.clone();
@@ -124,7 +124,7 @@ fn of_one(setting: &Setting, case: &'static str, batch: usize, n: u64) -> Result
         contestants.push(Contestant::new("queue-share-3", expected, || queued(3, what)));
         contestants.push(Contestant::new("queue-share-5", expected, || queued(5, what)));
     }
-    let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 }, contestants)?;
+    let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 8 }, contestants)?;
     let ratios = [speeds.ratio("queue", Some(10.0))];
     Ok(speeds.results(ratios))
 }
