@@ -93,11 +93,7 @@ impl Cmd {
     /// Shows the command and runs it; anything but success is a failure.
     pub(crate) fn run(self) -> Result {
         let shown = self.shown.clone();
-        let status = self.status()?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(failure(format!("`{shown}` failed: {}", how(status))))
+        succeeded(&shown, self.status()?)
     }
 
     /// As [`run`](Cmd::run), with all that it prints shown at once when it has ended: for what runs beside something else.
@@ -106,10 +102,7 @@ impl Cmd {
         let output = output.map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))?;
         let printed = [output.stdout, output.stderr].concat();
         eprintln!("   $ {}\n{}", self.shown, String::from_utf8_lossy(&printed));
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(failure(format!("`{}` failed: {}", self.shown, how(output.status))))
+        succeeded(&self.shown, output.status)
     }
 
     /// Shows the command, runs it and hands its exit code on.
@@ -142,6 +135,11 @@ impl Cmd {
         eprintln!("   $ {}", self.shown);
         self.command.status().map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))
     }
+}
+
+/// Anything but success of the command that is shown like this is a failure.
+fn succeeded(shown: &str, status: ExitStatus) -> Result {
+    if status.success() { Ok(()) } else { Err(failure(format!("`{shown}` failed: {}", how(status)))) }
 }
 
 /// An exit status in words.
