@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::hash::Hash;
+use millstream::core::SplitMix64;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ fn warm(path: &Path) -> Result<(), Failure> {
 }
 
 fn prose() -> String {
-    let mut random = Random(42);
+    let mut random = SplitMix64::new(42);
     let words: Vec<_> = (0..WORDS).map(|i| word(&mut random, i.is_multiple_of(33))).collect();
     let mut block = String::new();
     for _ in 0..LINES {
@@ -119,34 +120,20 @@ fn prose() -> String {
             if i > 0 {
                 block.push(' ');
             }
-            block.push_str(&words[random.below(WORDS)]);
+            block.push_str(&words[random.below(WORDS as u64) as usize]);
         }
         block.push('\n');
     }
     block
 }
 
-fn word(random: &mut Random, beyond_ascii: bool) -> String {
-    let length = 1 + random.below(11);
+fn word(random: &mut SplitMix64, beyond_ascii: bool) -> String {
+    let length = 1 + random.below(11) as usize;
     let mut word: String = (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
     if beyond_ascii {
-        word.insert(length / 2, BEYOND_ASCII[random.below(BEYOND_ASCII.len())]);
+        word.insert(length / 2, BEYOND_ASCII[random.below(BEYOND_ASCII.len() as u64) as usize]);
     }
     word
-}
-
-/// Splitmix64.
-struct Random(u64);
-
-impl Random {
-    /// A number from 0 on, less than `n`.
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub mod model;
 pub mod notation;
 pub mod pipe;
 pub mod plan;
+mod random;
 mod sequence;
 pub mod text;
 
@@ -51,4 +52,5 @@ pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
 pub use model::{Model, Modelled};
 pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;
+pub use random::SplitMix64;
 pub use sequence::SequenceNumber;

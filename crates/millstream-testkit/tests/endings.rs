@@ -1,7 +1,7 @@
 //! Endings at random moments: every kind of source, stage, sink and ending, while workers come and go. Nothing may hang,
 //! and what the reports say adds up.
 
-use millstream_core::{Arrow, Holed, SequenceNumber, Val, pipeline};
+use millstream_core::{Arrow, Holed, SequenceNumber, SplitMix64, Val, pipeline};
 use millstream_exec::source::{Source, ready};
 use millstream_exec::{Ended, Ending, Handle, Pipeline, Report, Rings, Run, RunError, Wait};
 use millstream_testkit::within;
@@ -13,16 +13,12 @@ const LONG: Duration = Duration::from_secs(100);
 /// What a random panic says.
 const BOOM: &str = "as it was meant to";
 
-/// SplitMix64.
 #[derive(Clone, Copy)]
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
     fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % most
+        self.0.below(most)
     }
 
     fn is_one_of(&mut self, most: u64) -> bool {
@@ -147,7 +143,7 @@ impl Seen {
 
 /// A round: what came out, unless the handle was dropped.
 fn round(seed: u64) {
-    let random = &mut Random(seed);
+    let random = &mut Random(SplitMix64::new(seed));
     let mut at = |most: u64| random.is_one_of(6).then(|| random.below(most));
     let failing = Failing { source: at(500), stage: at(1000), sink: at(300) };
     let mut rings = Rings::new().ring(1 << random.below(5)).batch(random.below(20) as usize + 1);
@@ -218,7 +214,7 @@ fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Seen> {
         3 => return None,
         // Another thread ends it more than once, while this one changes workers and waits.
         4 | 5 => {
-            let (stopper, mut other) = (run.stopper(), Random(random.below(u64::MAX)));
+            let (stopper, mut other) = (run.stopper(), Random(SplitMix64::new(random.below(u64::MAX))));
             let thread = std::thread::spawn(move || {
                 for _ in 0..3 {
                     other.pass();

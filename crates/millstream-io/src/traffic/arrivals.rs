@@ -1,6 +1,7 @@
 use super::Traffic;
 use super::keys::Keys;
 use crate::time::{Clock, SystemClock, wait_until};
+use millstream_core::SplitMix64;
 use std::time::Duration;
 
 /// An event of some [`Traffic`].
@@ -33,7 +34,7 @@ impl Arrival {
         let mut word = self.random;
         for part in bytes.chunks_mut(8) {
             part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
-            word = mixed(word);
+            word = SplitMix64::new(word).draw();
         }
     }
 }
@@ -58,7 +59,7 @@ pub struct Arrivals<C = SystemClock> {
 impl<C: Clock> Arrivals<C> {
     pub(super) fn new(traffic: &Traffic, keys: Keys, clock: C) -> Self {
         let Traffic { seed, rate, burst, size, .. } = *traffic;
-        let (seed, zero) = (mixed(seed), Duration::ZERO);
+        let (seed, zero) = (SplitMix64::new(seed).draw(), Duration::ZERO);
         Arrivals { seed, rate, burst, size, keys, next: 0, left: 0, due: zero, seen: zero, clock }
     }
 
@@ -99,20 +100,12 @@ impl<C: Clock> Iterator for Arrivals<C> {
         self.left -= 1;
         let number = self.next;
         self.next += 1;
-        let random = mixed(self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let key = self.keys.draw(mixed(random ^ self.seed));
+        let random = SplitMix64::at(self.seed, number);
+        let key = self.keys.draw(SplitMix64::new(random ^ self.seed).draw());
         Some(Arrival { number, due: self.due, key, random, size: self.size })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (usize::MAX, None)
     }
-}
-
-/// SplitMix64's finisher (Steele, Lea and Flood, 2014): neighbours become numbers that have nothing in common.
-fn mixed(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
