@@ -242,7 +242,7 @@ pub(crate) enum Wait {
     BusySpin,
     /// Spins a little, then yields for ever
     Yielding,
-    /// Spins and yields a little, then sleeps in short naps
+    /// Spins and yields a little, then sleeps, longer every time, 512 microseconds at most
     Sleeping,
     /// Parks at once
     Blocking,

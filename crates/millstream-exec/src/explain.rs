@@ -249,7 +249,7 @@ impl Rings {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Explanation { cores, workers, tasklets, rings, wait, tunables, .. } = self;
-        let BackOff { spins, yields, nap_us } = tunables.back_off;
+        let BackOff { spins, yields, nap_us, longest_nap_us } = tunables.back_off;
         let limit = rings.limit.map_or("no limit is known".to_owned(), |limit| limit.to_string());
         let pinned = if tunables.pinned { ", pinned to physical cores" } else { "" };
         writeln!(f, "usable cores:   {} ({})", cores.usable, cores.why)?;
@@ -261,7 +261,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "waiting:        {} ({})", wait.strategy, wait.why)?;
         writeln!(
             f,
-            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} us; step budget {:?}",
+            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} to {longest_nap_us} us; step budget {:?}",
             tunables.ring, tunables.batch, tunables.step_budget
         )?;
         if self.blocking.is_empty() {

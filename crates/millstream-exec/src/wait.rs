@@ -14,7 +14,8 @@ pub enum Wait {
     BusySpin,
     /// Spins a little, then yields for ever.
     Yielding,
-    /// Spins and yields a little, then sleeps 50 microseconds at a time: no wake-up to pay for, and some latency.
+    /// Spins and yields a little, then sleeps: a microsecond first, then twice as long every time, 512 microseconds at most,
+    /// until there is work again. Nobody pays for a wake-up; what comes after a long silence waits for the end of a nap.
     Sleeping,
     /// Parks at once.
     Blocking,
@@ -39,7 +40,9 @@ impl fmt::Display for Wait {
 
 const SPINS: u32 = 256;
 const YIELDS: u32 = 16;
-const NAP: Duration = Duration::from_micros(50);
+const NAP: Duration = Duration::from_micros(1);
+/// How often a nap is doubled.
+const DOUBLINGS: u32 = 9;
 /// A yield that takes longer gave the core to somebody with work to do.
 const SLICE: Duration = Duration::from_micros(20);
 
@@ -52,12 +55,19 @@ pub struct BackOff {
     pub spins: u32,
     /// Then rounds of yielding.
     pub yields: u32,
-    /// Then sleeps of so many microseconds, with [`Wait::Sleeping`].
+    /// Then sleeps, with [`Wait::Sleeping`]: the first one of so many microseconds, each further one twice as long,
     pub nap_us: u64,
+    /// up to so many microseconds.
+    pub longest_nap_us: u64,
 }
 
 impl BackOff {
-    pub(crate) const THIS: BackOff = BackOff { spins: SPINS, yields: YIELDS, nap_us: NAP.as_micros() as u64 };
+    pub(crate) const THIS: BackOff = BackOff {
+        spins: SPINS,
+        yields: YIELDS,
+        nap_us: NAP.as_micros() as u64,
+        longest_nap_us: (NAP.as_micros() as u64) << DOUBLINGS,
+    };
 }
 
 /// Why so many threads do not spin, although they were asked to.
@@ -109,7 +119,7 @@ impl Patience {
             Wait::Blocking => return false,
             Wait::Yielding => std::thread::yield_now(),
             _ if round < spins + YIELDS => return yielded_quickly() || self.wait == Wait::Sleeping,
-            Wait::Sleeping => std::thread::sleep(NAP),
+            Wait::Sleeping => std::thread::sleep(nap(round - spins - YIELDS)),
             _ => return false,
         }
         true
@@ -122,4 +132,23 @@ fn yielded_quickly() -> bool {
     let begun = Instant::now();
     std::thread::yield_now();
     begun.elapsed() < SLICE
+}
+
+/// How long to sleep after so many naps.
+fn nap(before: u32) -> Duration {
+    NAP * (1 << before.min(DOUBLINGS))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn naps_double_up_to_the_longest() {
+        let micros = |before| nap(before).as_micros() as u64;
+        assert_eq!([0, 1, 2, 3].map(micros), [1, 2, 4, 8]);
+        let BackOff { nap_us, longest_nap_us, .. } = BackOff::THIS;
+        assert_eq!((micros(0), micros(8), micros(9)), (nap_us, longest_nap_us / 2, longest_nap_us));
+        assert_eq!((micros(10), micros(u32::MAX)), (longest_nap_us, longest_nap_us));
+    }
 }
