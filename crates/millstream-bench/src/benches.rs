@@ -85,7 +85,11 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
     Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
     Bench { name: "observe", about: "two maps on one worker, with somebody who looks and without", run: observe::run },
-    Bench { name: "wake", about: "how long a parked reader takes to wake, and there and back", run: wake::run },
+    Bench {
+        name: "wake",
+        about: "how long a parked reader takes to wake, and there and back; each way to wait, and what it costs",
+        run: wake::run,
+    },
     Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
     Bench {
         name: "three-to-one",

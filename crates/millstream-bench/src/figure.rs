@@ -18,6 +18,9 @@ pub(crate) enum Unit {
     Nanoseconds,
     #[serde(rename = "B")]
     Bytes,
+    /// Processor time over time.
+    #[serde(rename = "cores")]
+    Cores,
     /// Parts of something else.
     #[serde(rename = "x")]
     Times,
@@ -31,6 +34,7 @@ impl fmt::Display for Unit {
             Unit::Seconds => "s",
             Unit::Nanoseconds => "ns",
             Unit::Bytes => "B",
+            Unit::Cores => "cores",
             Unit::Times => "x",
         })
     }
@@ -166,7 +170,11 @@ fn rounded(value: f64) -> f64 {
 
 /// A number as the result lines show it.
 pub(crate) fn shown(value: f64) -> String {
-    if value.abs() >= 1000.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+    match value.abs() {
+        1000.0.. => format!("{value:.0}"),
+        0.01.. => format!("{value:.3}"),
+        _ => format!("{value:.6}"),
+    }
 }
 
 /// The middle one, or the mean of the two in the middle. Of nothing, 0.

@@ -80,6 +80,7 @@ fn readable(value: f64, unit: Unit) -> String {
     let (scaled, prefix) = match value {
         // A thousand nanoseconds have a name.
         v if unit == Unit::Nanoseconds && v >= 1e3 => return format!("{:.3} us", v / 1e3),
+        v if unit == Unit::Cores => return format!("{} {unit}", shown(v)),
         v if v >= 1e9 => (v / 1e9, "G"),
         v if v >= 1e6 => (v / 1e6, "M"),
         v if v >= 1e4 => (v / 1e3, "k"),

@@ -68,7 +68,7 @@ fn standard_output_has_result_lines_only_and_json_says_the_same() {
         assert!(names.contains(&path[0]), "{line}");
         assert!(words[1].parse::<f64>().is_ok_and(|value| value > 0.0), "{line}");
         match (path.len(), words.len()) {
-            (3, 3) => assert!(["items/s", "B/s", "s", "ns", "B", "x"].contains(&words[2]), "{line}"),
+            (3, 3) => assert!(["items/s", "B/s", "s", "ns", "B", "cores", "x"].contains(&words[2]), "{line}"),
             (4, 6) => assert_eq!((path[2], words[2]), ("ratio", "x"), "{line}"),
             _ => panic!("{line}"),
         }

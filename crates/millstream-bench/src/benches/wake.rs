@@ -1,5 +1,7 @@
-//! How long it takes until somebody who has parked looks at what was sent to him; and how long there and back takes
-//! where both wait for each other.
+//! How long it takes until somebody who has parked looks at what was sent to him; how long there and back takes where both
+//! wait for each other; and what each way to wait costs, in time and in processor time.
+
+mod strategies;
 
 use crate::failure::Failure;
 use crate::figure::Results;
@@ -22,21 +24,21 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = setting.rings(1);
     let n = setting.items(1000, 200);
     let rival = |as_whom, who, items| setting.rivals.waiter(as_whom, Task { workload: "wake", who, items, size: 0 });
-    let mut waking = vec![Waiter::new("ours", || wakes(&rings, n))];
+    let mut waking = vec![Waiter::new("ours", || wakes(&rings, n, || PAUSE))];
     waking.extend(rival("crossbeam", "crossbeam", n));
     let woken = compare(setting, &WAKES, waking)?;
     let trips = n * 50;
     let mut trying = vec![Waiter::new("ours", || round_trips(&rings, trips))];
     trying.extend(rival("condvar", "condvar", trips));
-    Ok(Results::joined([woken, compare(setting, &TRIPS, trying)?]))
+    Ok(Results::joined([woken, compare(setting, &TRIPS, trying)?, strategies::run(setting)?]))
 }
 
-/// From before a send to the sink, whose worker has parked.
-fn wakes(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
+/// From before a send to the sink, whose worker has waited for as long as `pause` says.
+fn wakes(rings: &Rings, n: u64, mut pause: impl FnMut() -> Duration) -> Result<Vec<u64>, Failure> {
     let note = |all: &mut Vec<u64>, _, sent: &Instant| all.push(sent.elapsed().as_nanos() as u64);
     let (sender, run) = pipeline::<Instant>().start_fed(rings, Vec::new(), note)?;
     for _ in 0..n {
-        thread::sleep(PAUSE);
+        thread::sleep(pause());
         if sender.send(Instant::now()).is_err() {
             break;
         }

@@ -1,0 +1,62 @@
+//! Each way to wait: how long until somebody looks who has waited for a while, and what he takes of a core meanwhile.
+
+use super::wakes;
+use crate::failure::Failure;
+use crate::figure::{Figure, Results, Unit};
+use crate::latency::{Quantile, Waiter, compare};
+use crate::setting::Setting;
+use millstream::core::SplitMix64;
+use millstream::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
+use std::cell::RefCell;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WAITS: [Quantile; 2] = [Quantile { case: "waiting-p50", of: 0.50 }, Quantile { case: "waiting-p99", of: 0.99 }];
+const WAYS: [(&str, Wait); 5] = [
+    ("phased", Wait::Phased),
+    ("busy-spin", Wait::BusySpin),
+    ("yielding", Wait::Yielding),
+    ("sleeping", Wait::Sleeping),
+    ("blocking", Wait::Blocking),
+];
+
+/// Long enough for naps to have become as long as they will.
+const SETTLED: Duration = Duration::from_millis(2);
+/// The values come so much later at most, at random: not in time with the naps.
+const LATER: Duration = Duration::from_millis(1);
+
+pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let n = setting.items(2000, 1000).div_ceil(10);
+    let random = RefCell::new(SplitMix64::new(1));
+    let moment = || SETTLED + Duration::from_nanos(random.borrow_mut().below(LATER.as_nanos() as u64));
+    let rings = WAYS.map(|(who, way)| (who, setting.rings(1).wait(way)));
+    let waiters = rings.iter().map(|(who, rings)| Waiter::new(who, || wakes(rings, n, moment))).collect();
+    // Each is for somebody: which one is how many times as fast says nothing.
+    let waits = Results { ratios: Vec::new(), ..compare(setting, &WAITS, waiters)? };
+    let shares = rings.iter().map(|(who, rings)| {
+        let share = |_| idle(rings, SETTLED * 5 * n as u32 / 2);
+        let shares = (0..setting.turns()).map(share).collect::<Result<_, _>>()?;
+        Ok(Figure::new("idle", who, shares, Unit::Cores))
+    });
+    let idle = Results { figures: shares.collect::<Result<_, Failure>>()?, ..Results::default() };
+    Ok(Results::joined([waits, idle]))
+}
+
+/// What a run without values takes of a core, all its threads together.
+fn idle(rings: &Rings, time: Duration) -> Result<f64, Failure> {
+    let (sender, run) = pipeline::<u64>().start_fed(rings, (), |(), _, _| ())?;
+    thread::sleep(SETTLED);
+    let (started, before) = (Instant::now(), processor_time());
+    thread::sleep(time);
+    let share = (processor_time() - before).as_secs_f64() / started.elapsed().as_secs_f64();
+    drop(sender);
+    run.wait()?;
+    Ok(share)
+}
+
+/// Of all threads of this process.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
