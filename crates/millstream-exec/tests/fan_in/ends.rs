@@ -317,18 +317,6 @@ fn a_fold_takes_each_value_once_also_where_it_panics() {
 }
 
 #[test]
-fn wrong_options_are_refused() {
-    let refused = |of: FanIn<u64>| match of.open(&Rings::new()) {
-        Err(RunError::Options(refused)) => refused,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(refused(fan_in(0)), OptionsError::Producers);
-    assert_eq!(refused(fan_in(1).turn(0)), OptionsError::Batch);
-    assert_eq!(refused(fan_in(1).ring(3)), OptionsError::Ring(3));
-    assert_eq!(refused(fan_in(2).shared().round_robin()), OptionsError::SharedOrder);
-}
-
-#[test]
 fn memory_grows_with_producers_and_is_bounded() {
     let p = pipeline::<[u64; 3]>().map(|x| x[0]);
     let rings = Rings::new().ring(1024);

@@ -1,6 +1,7 @@
 //! Many producers, one stream.
 
 mod ends;
+mod mismatch;
 mod rules;
 
 use millstream_core::{Arrow, pipeline};
