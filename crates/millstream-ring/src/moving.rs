@@ -79,34 +79,34 @@ impl<T: Event> Giver<T> {
     /// If `most` is 0.
     #[inline]
     pub fn give(&mut self, values: &mut impl Iterator<Item = T>, most: usize) -> Given {
-        self.give_if(values, most, || Some(())).unwrap_or(Given::Ended)
+        self.give_if(values, most, || true).unwrap_or(Given::Ended)
     }
 
-    /// As [`give`](Giver::give), but the values show only if `may_show` gives something, which is kept until they do. It is
-    /// asked once the iterator has come back: so whoever says no need not wait for that.
+    /// As [`give`](Giver::give), but the values show only if they `may_show`. That is asked once the iterator has come back: so
+    /// whoever says no need not wait for it.
     ///
     /// ```
     /// use millstream_ring::{Given, moving_ring};
     /// let (mut giver, mut taker) = moving_ring(4)?;
-    /// assert_eq!(giver.give_if(&mut ["a", "b"].into_iter(), 4, || None::<()>), Err(vec!["a", "b"]));
-    /// assert_eq!(giver.give_if(&mut ["c"].into_iter(), 4, || Some(())), Ok(Given::All(1)));
+    /// assert_eq!(giver.give_if(&mut ["a", "b"].into_iter(), 4, || false), Err(vec!["a", "b"]));
+    /// assert_eq!(giver.give_if(&mut ["c"].into_iter(), 4, || true), Ok(Given::All(1)));
     /// assert_eq!(taker.take(8).collect::<String>(), "c");
     /// # Ok::<(), millstream_ring::CapacityError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// If it gives nothing: gives the values back. If the iterator has panicked they are dropped.
+    /// If they may not: gives the values back. If the iterator has panicked they are dropped.
     ///
     /// # Panics
     ///
     /// If `most` is 0.
     #[inline]
-    pub fn give_if<G>(
+    pub fn give_if(
         &mut self,
         values: &mut impl Iterator<Item = T>,
         most: usize,
-        may_show: impl FnOnce() -> Option<G>,
+        may_show: impl FnOnce() -> bool,
     ) -> Result<Given, Vec<T>> {
         assert!(most > 0, "at most 0 values to give");
         let claim = match self.producer.try_claim(most) {
@@ -163,24 +163,22 @@ impl<T: Event> std::fmt::Debug for Giver<T> {
 }
 
 /// What was written, and who says whether it shows; asked also when the function that writes panics.
-struct Written<'p, T: Event, G, F: FnOnce() -> Option<G>>(Option<(Claim<'p, ManuallyDrop<T>>, F)>);
+struct Written<'p, T: Event, F: FnOnce() -> bool>(Option<(Claim<'p, ManuallyDrop<T>>, F)>);
 
-impl<T: Event, G, F: FnOnce() -> Option<G>> Written<'_, T, G, F> {
+impl<T: Event, F: FnOnce() -> bool> Written<'_, T, F> {
     /// Shows it, if that may be, and gives it back otherwise.
     #[inline]
     fn show(&mut self) -> Vec<T> {
         let Some((claim, may_show)) = self.0.take() else { return Vec::new() };
-        match may_show() {
-            Some(_shown) => {
-                claim.publish();
-                Vec::new()
-            }
-            None => claim.take_back().into_iter().map(ManuallyDrop::into_inner).collect(),
+        if may_show() {
+            claim.publish();
+            return Vec::new();
         }
+        claim.take_back().into_iter().map(ManuallyDrop::into_inner).collect()
     }
 }
 
-impl<T: Event, G, F: FnOnce() -> Option<G>> Drop for Written<'_, T, G, F> {
+impl<T: Event, F: FnOnce() -> bool> Drop for Written<'_, T, F> {
     #[inline]
     fn drop(&mut self) {
         drop(self.show());

@@ -1,4 +1,5 @@
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
+use crossbeam_utils::CachePadded;
 use std::sync::PoisonError;
 
 /// A producer's ring, and whether what goes into it is still accepted.
@@ -10,26 +11,22 @@ pub struct Gate<R> {
     ring: Mutex<R>,
     /// Who has the ring has an iterator called, and passes before anything shows.
     iterating: AtomicBool,
-    showing: Mutex<()>,
-    /// Nothing more is accepted. Written by who has `showing`.
+    /// Nothing more is accepted.
     refusing: AtomicBool,
-    /// Nor is anything on its way that was.
-    closed: AtomicBool,
+    /// Nor is anything on its way that was. Whoever merges looks at it whenever the ring is empty, and must not take the line
+    /// away that every batch writes.
+    closed: CachePadded<AtomicBool>,
 }
 
 impl<R> Gate<R> {
     /// Open.
     pub fn new(ring: R) -> Self {
         let [iterating, refusing, closed] = [false; 3].map(AtomicBool::new);
-        Gate { ring: Mutex::new(ring), iterating, showing: Mutex::new(()), refusing, closed }
+        Gate { ring: Mutex::new(ring), iterating, refusing, closed: CachePadded::new(closed) }
     }
 
     fn lock(&self) -> MutexGuard<'_, R> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn showing(&self) -> MutexGuard<'_, ()> {
-        self.showing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the ring.
@@ -47,25 +44,26 @@ impl<R> Gate<R> {
     /// Has an iterator called, which may wait for anything; what it gave must [`pass`](Gate::pass).
     pub fn iterate<O>(&self, f: impl FnOnce(&mut R) -> O) -> O {
         let mut ring = self.lock();
+        // Whoever sees it and closes has acquired what was shown before.
         self.iterating.store(true, Ordering::Release);
         let _over = Over(self);
         f(&mut ring)
     }
 
-    /// What is shown while this is kept is accepted; none if nothing is any more.
-    pub fn pass(&self) -> Option<MutexGuard<'_, ()>> {
-        let showing = self.showing();
-        self.iterating.store(false, Ordering::Relaxed);
-        (!self.refusing.load(Ordering::Relaxed)).then_some(showing)
+    /// Whether what an iterator gave may show, before [`iterate`](Gate::iterate) returns. Who closes waits for that.
+    pub fn pass(&self) -> bool {
+        // Either this comes behind the look of one who closes, and acquires that nothing is accepted any more; or he sees
+        // it, and waits for the lock.
+        self.iterating.swap(false, Ordering::Acquire);
+        !self.refusing.load(Ordering::Relaxed)
     }
 
     /// From now on nothing is accepted.
     pub fn close(&self) {
-        let showing = self.showing();
         self.refusing.store(true, Ordering::Relaxed);
-        drop(showing);
-        // Who has the ring comes to its end soon, or has still to pass, and will not.
-        while self.ring.try_lock().is_err() && !self.iterating.load(Ordering::Acquire) {
+        // Who has the ring comes to its end soon, or has still to pass, and will not. The look is a write, so that whoever
+        // passes behind it acquires it.
+        while self.ring.try_lock().is_err() && !self.iterating.fetch_or(false, Ordering::AcqRel) {
             yield_now();
         }
         self.closed.store(true, Ordering::Release);
@@ -83,7 +81,7 @@ struct Over<'g, R>(&'g Gate<R>);
 impl<R> Drop for Over<'_, R> {
     fn drop(&mut self) {
         if self.0.iterating.load(Ordering::Relaxed) {
-            drop(self.0.pass());
+            self.0.pass();
         }
     }
 }

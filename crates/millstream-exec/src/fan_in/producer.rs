@@ -120,9 +120,9 @@ impl<T: Event> Member<T> {
         if self.desk.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }
     }
 
-    /// To show values, if they are accepted.
-    fn pass(&self) -> Option<impl Sized + '_> {
-        if self.desk.shared.stopped() { None } else { self.gate.pass() }
+    /// Whether values that an iterator gave are accepted.
+    fn pass(&self) -> bool {
+        !self.desk.shared.stopped() && self.gate.pass()
     }
 
     pub(crate) fn ended(&self) -> bool {

@@ -47,13 +47,13 @@ fn what_is_refused_comes_back_once() {
     let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
     giver.give(&mut (0..3).map(|n| tally.value(n)), 3);
     assert_eq!(taker.take(3).map(|value| value.number).collect::<Vec<_>>(), [0, 1, 2]);
-    let refused = giver.give_if(&mut (3..6).map(|n| tally.value(n)), 4, || None::<()>).unwrap_err();
+    let refused = giver.give_if(&mut (3..6).map(|n| tally.value(n)), 4, || false).unwrap_err();
     assert_eq!(refused.iter().map(|value| value.number).collect::<Vec<_>>(), [3, 4, 5]);
     assert_eq!((giver.given(), giver.free(), taker.ready()), (3, 4, 0));
     let mut panicking = (6..9).map(|n| if n == 8 { resume_unwind(Box::new("meant to panic")) } else { tally.value(n) });
-    let give = || giver.give_if(&mut panicking, 4, || None::<()>).map(drop).map_err(drop);
+    let give = || giver.give_if(&mut panicking, 4, || false).map(drop).map_err(drop);
     assert!(catch_unwind(AssertUnwindSafe(give)).is_err());
-    assert_eq!(giver.give_if(&mut refused.into_iter(), 4, || Some(())).map_err(drop), Ok(Given::All(3)));
+    assert_eq!(giver.give_if(&mut refused.into_iter(), 4, || true).map_err(drop), Ok(Given::All(3)));
     assert_eq!(taker.take(4).chain([]).map(|value| value.number).collect::<Vec<_>>(), [3]);
     drop((giver, taker));
     none_left(&tally);
