@@ -8,6 +8,7 @@ mod cells;
 mod lines;
 mod load;
 mod recovery;
+mod reserve;
 mod roster;
 mod round;
 mod stealing;
@@ -16,6 +17,7 @@ use crate::histogram::Histogram;
 use crate::message::{Request, frame};
 use crate::{EvolveError, Token};
 use cells::Cells;
+use reserve::Reserve;
 use roster::Roster;
 use std::time::Duration;
 
@@ -33,7 +35,8 @@ pub enum Batch {
 pub struct Tuning {
     /// How many states are handed out at once; a worker has up to two batches.
     pub batch: Batch,
-    /// Whether workers without work get states of others.
+    /// Whether workers without work get states of others. Where workers will soon have none, the master takes a few states
+    /// from others before, and holds them for whoever needs them first: for an eighth of the workers at most.
     pub steal: bool,
     /// The master keeps the states of every so many rounds, from which it computes again what is lost with a worker. With
     /// 1 that is the last round's parents; with more, states are sent less often and more is computed again.
@@ -72,6 +75,7 @@ pub(crate) struct Master {
     backup: bool,
     /// States that are with the master alone and wait for a worker.
     stranded: Vec<u32>,
+    reserve: Reserve,
     failed: Option<EvolveError>,
     /// By measurement, nanoseconds that a state takes; none yet if 0.
     cost: u64,
@@ -112,6 +116,7 @@ impl Master {
             left: 0,
             backup: false,
             stranded: Vec::new(),
+            reserve: Reserve::default(),
             failed: None,
             cost: 0,
             counts: Counts::default(),

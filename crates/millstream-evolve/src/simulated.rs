@@ -4,7 +4,7 @@
 use crate::evolve::Children;
 use crate::master::{Counts, Master, Outbox, Tuning};
 use crate::wire::{first_frame, put};
-use crate::{Evolve, EvolveError, EvolveMany, Job, Model, Random, Token, Worker};
+use crate::{Evolve, EvolveError, EvolveMany, Histogram, Job, Model, Random, Token, Worker};
 use rand::{Rng, SeedableRng};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -135,6 +135,10 @@ impl Simulation {
 
     pub(crate) fn counts(&self) -> Counts {
         self.master.counts()
+    }
+
+    pub(crate) fn latency(&self) -> &Histogram {
+        self.master.latency()
     }
 
     pub(crate) fn now(&self) -> Duration {

@@ -47,8 +47,8 @@ impl Master {
         self.seek(worker, out);
         self.look_after_idle(out);
         let seat = &mut self.roster.workers[worker];
-        if !seat.incoming || seat.listed > 0 {
-            // It does not wait, or nothing is under way to it.
+        if seat.listed > 0 || !(seat.incoming || seat.idle || seat.is_asked()) {
+            // It does not wait, or there is nothing to wait for.
             seat.answered = None;
         }
         Ok(())
@@ -177,10 +177,18 @@ impl Master {
         asked.clear();
         asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut seat.leaving)));
         let given = self.given(worker, items, body, fits, &asked);
-        if given.is_ok() {
-            self.roster.workers[removal.thief].incoming = false;
-            let to = if self.roster.workers[removal.thief].here { Some(removal.thief) } else { self.roster.in_turn() };
-            self.deliver(worker, to.unwrap_or(worker), items, given.clone()?, out);
+        match (&given, removal.thief) {
+            (Ok(given), Some(thief)) => {
+                self.roster.workers[thief].incoming = false;
+                let to = if self.roster.workers[thief].here { Some(thief) } else { self.roster.in_turn() };
+                self.deliver(worker, to.unwrap_or(worker), items, *given, out);
+            }
+            (Ok(given), None) => {
+                self.lay_aside(items, *given);
+                self.forget_promise(removal.cells - items as usize);
+            }
+            (Err(_), Some(_)) => (),
+            (Err(_), None) => self.forget_promise(removal.cells),
         }
         let before = self.roster.workers[worker].listed;
         for cell in asked.drain(..) {
@@ -194,8 +202,9 @@ impl Master {
         }
         self.scratch = asked;
         given?;
-        if removal.thief != worker {
-            self.seek(removal.thief, out);
+        match removal.thief {
+            Some(thief) if thief != worker => self.seek(thief, out),
+            _ => (),
         }
         Ok(())
     }

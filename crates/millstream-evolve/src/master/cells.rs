@@ -37,6 +37,8 @@ pub(super) enum Stage {
     Handed,
     /// It was handed out or not; its worker is asked to give it back.
     Leaving,
+    /// With the master, for whoever has nothing to do next.
+    Reserved,
     /// It is to evolve, and nobody has it: its parent evolves again, or its backup waits for a worker.
     Wanted,
     /// Its children are there, and it is not.

@@ -24,7 +24,7 @@ impl Master {
                 self.failed = Some(EvolveError::Deadly { token: cell.token, deaths: cell.deaths });
             }
         }
-        let promised: Vec<_> = self.roster.workers[worker].removals.iter().map(|removal| removal.thief).collect();
+        let removals = std::mem::take(&mut self.roster.workers[worker].removals);
         self.roster.leave(worker);
         let mut lost = std::mem::take(&mut self.scratch);
         lost.clear();
@@ -41,9 +41,14 @@ impl Master {
             self.revive(cell, out);
         }
         self.scratch = lost;
-        for thief in promised {
-            self.roster.workers[thief].incoming = false;
-            self.seek(thief, out);
+        for removal in removals {
+            match removal.thief {
+                Some(thief) => {
+                    self.roster.workers[thief].incoming = false;
+                    self.seek(thief, out);
+                }
+                None => self.forget_promise(removal.cells),
+            }
         }
         self.look_after_idle(out);
     }

@@ -14,6 +14,8 @@ pub(super) struct Roster {
     pub(super) load: Load,
     /// Who has nothing to do, and found nobody who could give it something.
     pub(super) idle: VecDeque<usize>,
+    /// How many workers have one state or none.
+    pub(super) hungry: usize,
     /// Who is to forget something.
     pub(super) dropping: Vec<usize>,
     /// What workers are asked to give away.
@@ -36,6 +38,7 @@ pub(super) struct Seat {
     /// Something was stolen for it and is under way.
     pub(super) incoming: bool,
     pub(super) idle: bool,
+    hungry: bool,
     /// What it is asked to give away, oldest first: so many of `leaving`.
     pub(super) removals: VecDeque<Removal>,
     pub(super) leaving: Line,
@@ -57,7 +60,8 @@ const REMOVALS: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Removal {
-    pub(super) thief: usize,
+    /// For whom; or for the reserve.
+    pub(super) thief: Option<usize>,
     pub(super) cells: usize,
 }
 
@@ -69,7 +73,12 @@ impl Seat {
 
     /// Whether it owes an answer.
     pub(super) fn is_busy(&self) -> bool {
-        self.listed > 0 || self.adding > 0 || !self.removals.is_empty()
+        self.listed > 0 || self.adding > 0 || self.is_asked()
+    }
+
+    /// Whether it was asked for states, and has not answered.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.removals.is_empty()
     }
 
     /// The state that is being evolved, as far as is known.
@@ -156,7 +165,10 @@ impl Roster {
     }
 
     fn weigh(&mut self, worker: usize) {
-        let seat = &self.workers[worker];
+        let seat = &mut self.workers[worker];
+        let hungry = seat.here && seat.listed <= 1;
+        let before = std::mem::replace(&mut seat.hungry, hungry);
+        self.hungry = self.hungry + usize::from(hungry) - usize::from(before);
         self.load.set(worker, if seat.here { seat.spare() } else { 0 });
     }
 
@@ -212,13 +224,15 @@ impl Roster {
         } else {
             self.workers.push(seat)
         }
+        self.weigh(worker);
         worker
     }
 
     /// Its list is empty from now on.
     pub(super) fn leave(&mut self, worker: usize) {
         self.leaving.clear(&mut self.workers[worker].leaving);
-        self.workers[worker] = Seat::default();
-        self.load.set(worker, 0);
+        let hungry = self.workers[worker].hungry;
+        self.workers[worker] = Seat { hungry, ..Seat::default() };
+        self.weigh(worker);
     }
 }

@@ -29,6 +29,7 @@ impl Master {
         self.alive.clear();
         self.tasks.clear();
         self.stranded.clear();
+        self.reserve.clear();
         for (token, state) in states {
             let cell = self.cells.add(token, None).ok_or(EvolveError::Unknown(token))?;
             self.cells.keep_backup(cell, state);
@@ -109,8 +110,11 @@ impl Master {
         self.now = now;
         self.roster.reserve(self.tasks.len());
         self.scratch.reserve(self.tasks.len());
+        self.reserve.reserve(self.roster.workers.len());
+        self.reserve.needed = 0;
+        self.roster.idle.clear();
         for seat in &mut self.roster.workers {
-            (seat.heard, seat.answered) = (now, None);
+            (seat.heard, seat.answered, seat.idle) = (now, None, false);
         }
         for at in 0..self.tasks.len() {
             let cell = self.tasks[at];
@@ -125,6 +129,7 @@ impl Master {
         for worker in 0..self.roster.workers.len() {
             self.seek(worker, out);
         }
+        self.fill_reserve(out);
     }
 
     pub(super) fn send_drops(&mut self, out: &mut impl Outbox) {
@@ -143,7 +148,7 @@ impl Master {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.left == 0 && self.stranded.is_empty()
+        self.left == 0 && self.stranded.is_empty() && self.reserve.is_empty()
     }
 
     /// How many states of the round have not evolved.
@@ -185,6 +190,7 @@ impl Master {
 
     /// Cells get other numbers. Answers that are under way give nothing back, since every state has evolved.
     fn forget_removals(&mut self) {
+        self.reserve.promised = 0;
         for seat in &mut self.roster.workers {
             self.roster.leaving.clear(&mut seat.leaving);
             seat.removals.iter_mut().for_each(|removal| removal.cells = 0);

@@ -1,58 +1,153 @@
 //! Who has nothing to do gets states of the one who has the most to spare.
+//!
+//! Where somebody will soon have nothing to do, a few states are taken from others before: a reserve, so that it need not
+//! wait for what another worker answers.
 
 use super::cells::Stage;
 use super::roster::Removal;
 use super::{Master, Outbox};
+use crate::Token;
 use crate::message::{Request, frame};
+use crate::wire::Body;
+
+/// One of so many workers, at most, finds something in the reserve without anybody having answered meanwhile.
+const RESERVE: usize = 8;
+
+/// So many states are in it before any was needed.
+const AT_FIRST: usize = 4;
+
+/// So many workers are asked for the reserve before others get their turn. The next event is not far.
+const ASKED_AT_ONCE: usize = 4;
 
 impl Master {
     /// A worker that has nothing to do, or will soon have nothing, is given states of another one.
     pub(super) fn seek(&mut self, thief: usize, out: &mut impl Outbox) {
-        let seat = &mut self.roster.workers[thief];
-        if !self.tuning.steal || !seat.here || seat.incoming || seat.listed > 1 {
+        let seat = &self.roster.workers[thief];
+        if !self.tuning.steal || !seat.here || seat.listed > 1 {
             return;
         }
+        if seat.listed == 0 {
+            if self.awaits(thief) {
+                // It may have begun what it is asked to give away; its answer will tell.
+                return;
+            }
+            self.reserve.needed += 1;
+            self.give(thief, out);
+        }
+        let seat = &self.roster.workers[thief];
+        if seat.incoming {
+            return;
+        }
+        let is_idle = seat.listed == 0;
+        if is_idle && self.reserve.promised > self.roster.idle.len() {
+            return self.rest(thief);
+        }
         // Who still evolves a state takes one only where more than that is left: so nothing goes to and fro.
-        let least = if seat.listed == 0 { 1 } else { 2 };
+        let least = if is_idle { 1 } else { 2 };
         match self.roster.load.most() {
-            Some((victim, spare)) if spare >= least && victim != thief => self.steal(victim, thief, spare, out),
-            _ if self.roster.workers[thief].listed == 0 => self.rest(thief),
+            Some((victim, spare)) if spare >= least && victim != thief => {
+                self.roster.workers[thief].incoming = true;
+                self.steal(victim, Some(thief), spare.div_ceil(2), out);
+            }
+            _ if is_idle => self.rest(thief),
             _ => (),
+        }
+    }
+
+    /// Something of the reserve, if there is something.
+    fn give(&mut self, worker: usize, out: &mut impl Outbox) {
+        let Some((cell, state)) = self.reserve.take() else { return };
+        let mut message = frame(out.to(worker), &Request::AddStates { items: 1 });
+        message.put(&self.cells.get(cell).token).put_bytes(self.reserve.state(state)).end();
+        self.sends_to(worker).adding += 1;
+        self.counts.stolen += 1;
+        self.roster.append(&mut self.cells, worker, cell);
+        self.hand_out(worker, out);
+    }
+
+    /// States that were asked back for the reserve. Those that were looked at before are known to be what they should be.
+    pub(super) fn lay_aside(&mut self, items: u32, mut body: Body<'_>) {
+        for _ in 0..items {
+            let (Ok(token), Ok(state)) = (body.get::<Token>(), body.bytes()) else { break };
+            if let Some(cell) = self.cells.find(token) {
+                let entry = self.cells.at(cell);
+                (entry.stage, entry.home) = (Stage::Reserved, None);
+                self.reserve.put(cell, state);
+                self.reserve.promised -= 1;
+            }
+        }
+    }
+
+    /// As many as there are workers who will soon have nothing to do, up to a part of all. A few to begin with, and more as
+    /// workers do run dry: where all end at once, whoever keeps its state is sooner done.
+    pub(super) fn fill_reserve(&mut self, out: &mut impl Outbox) {
+        if !self.tuning.steal {
+            return;
+        }
+        let most = self.roster.workers.len().div_ceil(RESERVE);
+        let wanted = self.roster.hungry.min(most).min(AT_FIRST + self.reserve.needed);
+        for _ in 0..ASKED_AT_ONCE {
+            let there = self.reserve.len() + self.reserve.promised;
+            let Some((victim, spare)) = self.roster.load.most().filter(|_| there < wanted) else { return };
+            let cells = spare.div_ceil(2).min(wanted - there);
+            self.reserve.promised += cells;
+            self.steal(victim, None, cells, out);
         }
     }
 
     /// Whether this worker was asked for states that another one waits for.
     pub(crate) fn awaits(&self, worker: usize) -> bool {
-        !self.roster.workers[worker].removals.is_empty()
+        self.roster.workers[worker].is_asked()
     }
 
+    /// Waits for the next state that comes into the reserve.
     fn rest(&mut self, worker: usize) {
         let seat = &mut self.roster.workers[worker];
-        // There is nothing to wait for.
-        seat.answered = None;
-        if !seat.idle {
-            seat.idle = true;
+        let is_new = !std::mem::replace(&mut seat.idle, true);
+        if is_new {
             self.roster.idle.push_back(worker);
+        }
+        let promised = self.reserve.promised;
+        if promised == 0 || (is_new && self.roster.idle.len() > promised) {
+            // What is under way is for those before it, so there is nothing to wait for.
+            self.roster.workers[worker].answered = None;
         }
     }
 
     /// Those who have nothing to do are looked after as far as there is something to give.
     pub(super) fn look_after_idle(&mut self, out: &mut impl Outbox) {
-        while self.roster.load.most().is_some() {
-            let Some(worker) = self.roster.idle.pop_front() else { return };
+        loop {
+            let worker = if !self.reserve.is_empty() {
+                self.roster.idle.pop_front()
+            } else if self.roster.idle.len() > self.reserve.promised && self.roster.load.most().is_some() {
+                // Those before it get what is under way.
+                self.roster.idle.pop_back()
+            } else {
+                break;
+            };
+            let Some(worker) = worker else { break };
             let seat = &mut self.roster.workers[worker];
             let still = std::mem::take(&mut seat.idle);
             if still && seat.listed == 0 {
                 self.seek(worker, out);
             }
         }
+        self.fill_reserve(out);
     }
 
-    /// Asks for half of what can be spared, from the end of the victim's list.
-    fn steal(&mut self, victim: usize, thief: usize, spare: usize, out: &mut impl Outbox) {
-        let cells = spare.div_ceil(2);
+    /// So many do not come into the reserve, so the last of those who wait for one do not.
+    pub(super) fn forget_promise(&mut self, cells: usize) {
+        let before = self.reserve.len() + self.reserve.promised;
+        self.reserve.promised -= cells;
+        for at in before - cells..before.min(self.roster.idle.len()) {
+            let worker = self.roster.idle[at];
+            self.roster.workers[worker].answered = None;
+        }
+    }
+
+    /// Asks for these from the end of the victim's list.
+    fn steal(&mut self, victim: usize, thief: Option<usize>, cells: usize, out: &mut impl Outbox) {
         self.counts.steals += 1;
-        self.roster.workers[thief].incoming = true;
         let items = u32::try_from(cells).unwrap_or(u32::MAX);
         let mut message = frame(out.to(victim), &Request::RemoveStates { items, give_back: true });
         for _ in 0..cells {

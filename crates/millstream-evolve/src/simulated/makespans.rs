@@ -6,7 +6,10 @@ const DELAY: Duration = Duration::from_micros(100);
 
 /// How long one round takes in which the states cost so many milliseconds, in simulated time.
 fn makespan(costs: &[u64], workers: usize, tuning: Tuning) -> Duration {
-    let mut simulation = Simulation::new(tuning, workers, 1, DELAY, Trouble::default());
+    one_round(&mut Simulation::new(tuning, workers, 1, DELAY, Trouble::default()), costs)
+}
+
+fn one_round(simulation: &mut Simulation, costs: &[u64]) -> Duration {
     let states = costs.iter().map(|cost| (cost * 1000, 8)).collect();
     let tokens: Vec<Token> = simulation.reset_states(states).unwrap();
     let began = simulation.now();
@@ -54,6 +57,19 @@ fn uneven_states_are_nearly_as_fast_as_without_any_messages() {
         let efficiency = free.as_secs_f64() / ours.as_secs_f64();
         assert!(efficiency >= bound, "{what}: {ours:?}, without messages {free:?}: {efficiency:.3}");
     }
+}
+
+/// A message takes 0.1 ms, so whoever waits for another worker's answer waits for 0.2 ms; what is in the reserve is there.
+#[test]
+fn who_has_nothing_finds_something_in_the_reserve() {
+    use rand::Rng;
+    let mut random = Token::root(5, 5, 5).random();
+    let costs: Vec<_> = (0..2000).map(|_| (-30.0 * random.random::<f64>().ln()) as u64).collect();
+    let mut simulation = Simulation::new(Tuning::default(), 450, 1, DELAY, Trouble::default());
+    one_round(&mut simulation, &costs);
+    let latency = simulation.latency();
+    assert!(latency.total() > 100, "{latency}");
+    assert!(latency.quantile(0.99) < DELAY, "{latency}");
 }
 
 #[test]
