@@ -192,11 +192,8 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let rings = rings(&flags.tuning).observe(observe);
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.as_ref().map(|to| stats_to(to)).transpose()?;
-    if observe && place != Place::Rings {
-        return Err("only runs on rings are looked at: `--deploy rings`".into());
-    }
-    if flags.record_picture.is_some() && place != Place::Rings {
-        return Err("--record-picture is for runs on rings: `--deploy rings`".into());
+    if (observe || flags.record_picture.is_some()) && place != Place::Rings {
+        return Err("only runs on rings are looked at, and make pictures: `--deploy rings`".into());
     }
     let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
     let flags::Run { stats_format, hash, quiet, .. } = flags;
