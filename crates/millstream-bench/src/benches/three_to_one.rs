@@ -21,6 +21,7 @@ const SHARED: [&str; 2] = ["shared-16384", "shared-65536"];
 const SIZES: [usize; 2] = [16_384, 65_536];
 const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
 const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
+const TRAIN: [&str; 4] = ["train-64", "train-256", "train-1024", "train-4096"];
 const DISRUPTOR: [&str; 4] = ["disruptor-1", "disruptor-64", "disruptor-256", "disruptor-1024"];
 
 /// A number of producers, the case of it, and what the rivals call the work.
@@ -45,6 +46,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
             Against { who: "crossbeam", of: &CROSSBEAM, bound: Some(5.0) },
             Against { who: "array-queue", of: &ARRAY_QUEUE, bound: Some(5.0) },
             Against { who: "shared", of: &SHARED, bound: Some(5.0) },
+            Against { who: "train", of: &TRAIN, bound: Some(1.0) },
         ],
     ));
     let longs: Vec<_> = cases[0].figures.iter().map(in_longs).collect();
@@ -96,6 +98,10 @@ fn turns(
     contestants.extend(rivals(&ARRAY_QUEUE, "array-queue", &SIZES));
     // Its ring has 65,536 slots; what is tried are batches.
     contestants.extend(rivals(&DISRUPTOR, "disruptor", &[1, 64, 256, 1024]));
+    // The article compares three producers with it.
+    if case == "speed" {
+        contestants.extend(rivals(&TRAIN, "train", &[64, 256, 1024, 4096]));
+    }
     take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 5 }, contestants)
 }
 

@@ -10,6 +10,7 @@ mod latency;
 mod many;
 mod rayon_chunks;
 mod rtrb_chunks;
+mod trains;
 mod work;
 
 use std::io::{BufRead, Write, stdin, stdout};
@@ -79,6 +80,7 @@ fn many_producers(who: &str, producers: u64, items: u64, size: usize) -> Option<
         "crossbeam" => timed(|| many::crossbeam(producers, items, size)),
         "array-queue" => timed(|| many::array_queue(producers, items, size)),
         "disruptor" => timed(|| many::disruptor(producers, items, size)),
+        "train" => timed(|| trains::railways(producers, items, size)),
         _ => None,
     }
 }

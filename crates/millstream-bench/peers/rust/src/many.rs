@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{scope, yield_now};
 
 /// The numbers of each producer.
-fn parts(producers: u64, items: u64) -> impl Iterator<Item = Range<u64>> {
+pub(crate) fn parts(producers: u64, items: u64) -> impl Iterator<Item = Range<u64>> {
     (0..producers).map(move |p| items / producers * p..items / producers * (p + 1))
 }
 
-fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
+pub(crate) fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
     sum.wrapping_add(a).wrapping_add(b).wrapping_add(c)
 }
 
