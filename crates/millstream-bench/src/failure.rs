@@ -14,6 +14,11 @@ pub(crate) enum Failure {
     Answer(&'static str, usize),
     #[error("{0}")]
     Threads(&'static str),
+    #[error(
+        "of {all} values {saturated} were taken while every producer had something waiting, and a fair share is \
+         judged by {enough} at least: the producers have too little of this machine's time, run it again where others leave more"
+    )]
+    NeverSaturated { all: u64, saturated: u64, enough: u64 },
     #[error("`{0}` failed: {1}")]
     Program(String, String),
 }

@@ -7,6 +7,7 @@
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, median};
+use crate::load::Load;
 use crate::setting::Setting;
 use millstream::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,8 @@ const PRODUCERS: usize = 3;
 const TOLD: u64 = 256;
 /// At least so many values must be taken while all have some waiting.
 const ENOUGH: u64 = 100_000;
+/// Where that is not so after this time, this machine gives nothing to judge by.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Counts = [u64; PRODUCERS];
 
@@ -43,12 +46,13 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 /// A ring each, or one for all: there it is for the scheduler, and not for us, who comes to claim.
 fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Results, Failure> {
     let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(4096));
-    let mut turns = Vec::new();
+    let (mut turns, before) = (Vec::new(), Load::now(None));
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         turns.push(taken(&rings, n, shared)?);
     }
     setting.progress.done();
+    let others = Load::now(None).zip(before).map(|(now, then)| now.of_others_since(then));
     // The first one is not measured.
     let of = |what: fn(&Taken) -> f64| turns[1..].iter().map(what).collect::<Vec<_>>();
     let figures =
@@ -64,7 +68,7 @@ fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Res
         ));
         ratios.push(Ratio::new(case, "fair-share", of(|taken| share(taken.saturated)), Some(0.5)));
     }
-    Ok(Results { figures, ratios, notes, ..Results::default() })
+    Ok(Results { others, figures, ratios, notes, ..Results::default() })
 }
 
 /// What the slowest one has of what would be fair.
@@ -103,7 +107,14 @@ fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
         }
         let (before, started) = (now, Instant::now());
         let gone = |now: &Counts, before: &Counts| now.iter().sum::<u64>() - before.iter().sum::<u64>();
-        while gone(&now.all, &before.all) < n || !shared && gone(&now.saturated, &before.saturated) < ENOUGH {
+        loop {
+            let (all, saturated) = (gone(&now.all, &before.all), gone(&now.saturated, &before.saturated));
+            if all >= n && (shared || saturated >= ENOUGH) {
+                break;
+            }
+            if all >= n && started.elapsed() > PATIENCE {
+                return Err(Failure::NeverSaturated { all, saturated, enough: ENOUGH });
+            }
             poll(&mut now)?;
         }
         let seconds = started.elapsed().as_secs_f64();
