@@ -2,6 +2,7 @@
 
 use clap::{Args, value_parser};
 use millstream::io::Traffic;
+use std::fmt;
 
 /// For benches that say so.
 #[derive(Args, Clone, Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Demand {
     #[arg(long, value_name = "EVENTS", default_value_t = 100, value_parser = value_parser!(u64).range(1..))]
     pub(crate) burst: u64,
 
-    /// The bytes of an event
+    /// The bytes of an event; where longs are sent, 8
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
 
@@ -33,6 +34,15 @@ impl Demand {
     pub(crate) fn traffic(&self) -> Traffic {
         let Demand { rate, burst, size, skew } = *self;
         Traffic::new(1).rate(rate.unwrap_or(USUAL)).burst(burst).size(size).keys(KEYS).skew(skew)
+    }
+}
+
+/// What comes, in words.
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Demand { rate, burst, size, skew } = self;
+        let rate = rate.unwrap_or(USUAL);
+        write!(f, "{rate} events/s, {burst} at a time, {size} bytes each, {KEYS} keys, skew {skew}")
     }
 }
 

@@ -9,6 +9,8 @@ const EVERY: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     pub(crate) title: String,
+    /// What came, how large and how much at a time.
+    pub(crate) traffic: String,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -20,7 +22,12 @@ pub(crate) struct Line {
 }
 
 /// Looks until there is nothing to look at: `counts` tells how many each of `names` has moved so far, or none when all is over.
-pub(crate) fn watched(title: String, names: Vec<String>, mut counts: impl FnMut() -> Option<Vec<u64>>) -> Timeline {
+pub(crate) fn watched(
+    title: String,
+    traffic: String,
+    names: Vec<String>,
+    mut counts: impl FnMut() -> Option<Vec<u64>>,
+) -> Timeline {
     let begun = Instant::now();
     let mut lines: Vec<_> = names.into_iter().map(|name| Line { name, points: Vec::new() }).collect();
     let mut before: Option<(f64, Vec<u64>)> = None;
@@ -34,7 +41,7 @@ pub(crate) fn watched(title: String, names: Vec<String>, mut counts: impl FnMut(
         before = Some((at, now));
         std::thread::sleep(EVERY);
     }
-    Timeline { title, lines }
+    Timeline { title, traffic, lines }
 }
 
 #[cfg(test)]
@@ -44,7 +51,7 @@ mod tests {
     #[test]
     fn counts_become_rates() {
         let mut looks = 0;
-        let timeline = watched("t".to_owned(), vec!["a".to_owned(), "b".to_owned()], || {
+        let timeline = watched("t".to_owned(), String::new(), vec!["a".to_owned(), "b".to_owned()], || {
             looks += 1;
             (looks < 4).then(|| vec![looks * 1000, 5])
         });

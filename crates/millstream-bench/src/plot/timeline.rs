@@ -22,7 +22,7 @@ const ALL: RGBColor = RGBColor(0, 80, 160);
 pub(super) fn draw(svg: &mut String, bench: &Bench, timelines: &[Timeline]) -> Drawn {
     let across = timelines.len().min(ACROSS);
     let rows = timelines.len().div_ceil(ACROSS);
-    let area = SVGBackend::with_string(svg, (440 * across as u32, 300 * rows as u32 + 30)).into_drawing_area();
+    let area = SVGBackend::with_string(svg, (440 * across as u32, 312 * rows as u32 + 30)).into_drawing_area();
     area.fill(&WHITE)?;
     let title = format!("{}: million events/s over time, in total and by each", bench.name);
     let area = area.titled(&title, ("sans-serif", 16))?;
@@ -32,12 +32,12 @@ pub(super) fn draw(svg: &mut String, bench: &Bench, timelines: &[Timeline]) -> D
     area.present()
 }
 
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, lines }: &Timeline) -> Drawn {
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, traffic, lines }: &Timeline) -> Drawn {
+    let area = area.titled(title, ("sans-serif", 14))?.titled(traffic, ("sans-serif", 11))?;
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(at, _)| *at).fold(0.0, f64::max).max(1e-3);
     let most = points().map(|(_, rate)| rate / 1e6).fold(0.0, f64::max).max(1e-6);
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 14))
+    let mut chart = ChartBuilder::on(&area)
         .margin(8)
         .x_label_area_size(32)
         .y_label_area_size(52)
@@ -73,11 +73,14 @@ mod tests {
         let line = |name: &str, rate| Line { name: name.to_owned(), points: vec![(0.1, rate), (0.2, rate * 1.1)] };
         let of = |title: &str| Timeline {
             title: title.to_owned(),
+            traffic: "7 bytes at a time".to_owned(),
             lines: vec![line("sent", 3e6), line("all", 2.9e6), line("consumer 1", 1e6), line("consumer 2", 1.9e6)],
         };
         let mut svg = String::new();
         draw(&mut svg, benches::find("transport").unwrap(), &[of("queue"), of("rings")]).unwrap();
-        for words in ["queue", "rings", "million events/s", "sent", "all", "consumer 1", "consumer 2"] {
+        for words in
+            ["queue", "rings", "7 bytes at a time", "million events/s", "sent", "all", "consumer 1", "consumer 2"]
+        {
             assert!(svg.contains(words), "{words} in {svg}");
         }
     }

@@ -59,7 +59,8 @@ fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Fail
             Ok::<(), RunError>(())
         };
         let consuming = std::thread::Builder::new().spawn_scoped(scope, consume).map_err(Failure::io("a thread"))?;
-        let timeline = watched(title, names, || {
+        let traffic = format!("entries of 24 bytes, {ROUND} at a time, as fast as they are taken");
+        let timeline = watched(title, traffic, names, || {
             let counts = || [taken].into_iter().chain(&sent).map(|count| count.0.load(Ordering::Relaxed)).collect();
             (!consuming.is_finished()).then(counts)
         });

@@ -1,6 +1,8 @@
-//! The same over time, for the chart: a panel for each transport and number of consumers, a second each.
+//! The same over time, for the chart: a panel for each transport and number of consumers, a second each; and generated traffic,
+//! with its bytes and its uneven keys, by which consumers of rings share it.
 
 use super::queue::Queue;
+use super::traffic::Event;
 use super::{Batches, CAPACITY, mixed};
 use crate::demand::Demand;
 use crate::failure::Failure;
@@ -31,43 +33,104 @@ impl Count {
 
 pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {
     let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
-    let demand = &setting.demand;
     let share = |consumers| pipeline::<u64>().shard(consumers, |p| p.map(mixed).named("consumer"));
     let all = || pipeline::<u64>().tee(|p| p.map(mixed).named("consumer 1"));
     let three = || all().tee(|p| p.map(mixed).named("consumer 2")).tee(|p| p.map(mixed).named("consumer 3"));
     let five = || three().tee(|p| p.map(mixed).named("consumer 4")).tee(|p| p.map(mixed).named("consumer 5"));
+    let by_key = pipeline::<Event>().shard_by(|event| event.key, 3, |p| p.map(Event::sum).named("consumer"));
+    let (longs, generated) = (Longs(&setting.demand), Generated(&setting.demand));
     Ok(vec![
-        of_queue(demand, 1)?,
-        of_queue(demand, 3)?,
-        of_queue(demand, 5)?,
-        of_rings(demand, &share(1), &rings, "rings, 1 consumer".to_owned())?,
-        of_rings(demand, &share(3), &rings, "rings, 3 consumers share by number".to_owned())?,
-        of_rings(demand, &share(5), &rings, "rings, 5 consumers share by number".to_owned())?,
-        of_rings(demand, &all(), &rings, "rings, 1 consumer on the side sees all".to_owned())?,
-        of_rings(demand, &three(), &rings, "rings, 3 consumers see all".to_owned())?,
-        of_rings(demand, &five(), &rings, "rings, 5 consumers see all".to_owned())?,
+        of_queue(1, &longs)?,
+        of_queue(3, &longs)?,
+        of_queue(5, &longs)?,
+        of_rings(&share(1), &rings, "rings, 1 consumer", &longs)?,
+        of_rings(&share(3), &rings, "rings, 3 consumers share by number", &longs)?,
+        of_rings(&share(5), &rings, "rings, 5 consumers share by number", &longs)?,
+        of_rings(&all(), &rings, "rings, 1 consumer on the side sees all", &longs)?,
+        of_rings(&three(), &rings, "rings, 3 consumers see all", &longs)?,
+        of_rings(&five(), &rings, "rings, 5 consumers see all", &longs)?,
+        of_queue(3, &generated)?,
+        of_rings(&by_key, &rings, "rings, 3 consumers share by key", &generated)?,
     ])
 }
 
-/// Random longs for as long as it lasts: as generated, if somebody said at which rate, or as fast as they are taken.
-fn produce(demand: &Demand, mut send: impl FnMut(&[u64]) -> bool) {
-    let begun = Instant::now();
-    let lasts = || begun.elapsed() < LASTS;
-    if demand.rate.is_none() {
-        let mut batches = Batches { n: u64::MAX, batch: BATCH }.each();
-        while lasts() && batches.next().is_some_and(&mut send) {}
-        return;
+/// What a producer sends for as long as it lasts.
+trait Load: Sync {
+    type Event: Send + Sync + 'static;
+
+    /// What a consumer makes of one.
+    fn consume(event: &Self::Event) -> u64;
+
+    /// Gives it to `send`, who takes all that he is given, until he says that nobody wants more.
+    fn produce(&self, send: impl FnMut(&mut Vec<Self::Event>) -> bool);
+
+    /// What it is, in words.
+    fn told(&self) -> String;
+}
+
+/// Random longs: as generated, if somebody said at which rate, or as fast as they are taken.
+struct Longs<'a>(&'a Demand);
+
+impl Load for Longs<'_> {
+    type Event = u64;
+
+    fn consume(event: &u64) -> u64 {
+        mixed(event)
     }
-    let burst = demand.burst;
-    let mut batch = Vec::with_capacity(BATCH);
-    for event in demand.traffic().arrivals() {
-        batch.push(event.random);
-        if batch.len() == BATCH || (event.number + 1).is_multiple_of(burst) {
-            if !lasts() || !send(&batch) {
+
+    fn produce(&self, mut send: impl FnMut(&mut Vec<u64>) -> bool) {
+        let Longs(demand) = self;
+        let begun = Instant::now();
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut sent = |batch: &mut Vec<u64>| begun.elapsed() < LASTS && send(batch);
+        if demand.rate.is_none() {
+            for longs in (Batches { n: u64::MAX, batch: BATCH }).each() {
+                batch.extend_from_slice(longs);
+                if !sent(&mut batch) {
+                    return;
+                }
+            }
+        }
+        for event in demand.traffic().arrivals() {
+            batch.push(event.random);
+            let whole = batch.len() == BATCH || (event.number + 1).is_multiple_of(demand.burst);
+            if whole && !sent(&mut batch) {
                 return;
             }
-            batch.clear();
         }
+    }
+
+    fn told(&self) -> String {
+        let Longs(Demand { rate, burst, .. }) = self;
+        match rate {
+            None => format!("longs of 8 bytes, {BATCH} at a time, as fast as they are taken"),
+            Some(rate) => format!("{rate} longs/s of 8 bytes, {burst} at a time"),
+        }
+    }
+}
+
+/// Events as they are generated, one by one.
+struct Generated<'a>(&'a Demand);
+
+impl Load for Generated<'_> {
+    type Event = Event;
+
+    fn consume(event: &Event) -> u64 {
+        event.sum()
+    }
+
+    fn produce(&self, mut send: impl FnMut(&mut Vec<Event>) -> bool) {
+        let Generated(demand) = self;
+        let events = demand.traffic().arrivals().take_while(|event| event.due < LASTS);
+        for event in events.map(Event::from) {
+            if !send(&mut vec![event]) {
+                return;
+            }
+        }
+    }
+
+    fn told(&self) -> String {
+        self.0.to_string()
     }
 }
 
@@ -81,32 +144,34 @@ fn counts(sent: u64, consumed: Vec<u64>) -> Vec<u64> {
     std::iter::once(all).chain(consumed).chain([sent]).collect()
 }
 
-fn of_queue(demand: &Demand, consumers: usize) -> Result<Timeline, Failure> {
+fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
     let (queue, sent, next, over) = (Queue::new(), Count::default(), AtomicUsize::new(0), AtomicBool::new(false));
     let consumed: Vec<_> = (0..consumers).map(|_| Count::default()).collect();
     let consume = || {
         let mine = &consumed[next.fetch_add(1, Ordering::Relaxed)];
         let (mut sum, mut taken) = (0_u64, Vec::with_capacity(BATCH));
         while queue.take(&mut taken, BATCH) {
-            sum = taken.iter().fold(sum, |sum, x| sum.wrapping_add(mixed(x)));
+            sum = taken.iter().map(L::consume).fold(sum, u64::wrapping_add);
             mine.add(taken.len());
         }
         std::hint::black_box(sum);
     };
-    let send = |batch: &[u64]| {
-        queue.put(batch.iter().copied());
-        sent.add(batch.len());
+    let send = |batch: &mut Vec<L::Event>| {
+        let more = batch.len();
+        queue.put(batch.drain(..));
+        sent.add(more);
         true
     };
     std::thread::scope(|scope| {
         let serve = || {
-            let served = queue.serve(consumers, consume, || produce(demand, send));
+            let served = queue.serve(consumers, consume, || load.produce(send));
             over.store(true, Ordering::Relaxed);
             served
         };
         let serving = std::thread::Builder::new().spawn_scoped(scope, serve).map_err(Failure::io("a thread"))?;
         let plural = if consumers == 1 { "" } else { "s" };
-        let timeline = watched(format!("queue, {consumers} consumer{plural}"), names(consumers), || {
+        let title = format!("queue, {consumers} consumer{plural}");
+        let timeline = watched(title, load.told(), names(consumers), || {
             let over = over.load(Ordering::Relaxed) || serving.is_finished();
             (!over).then(|| counts(sent.get(), consumed.iter().map(Count::get).collect()))
         });
@@ -116,12 +181,11 @@ fn of_queue(demand: &Demand, consumers: usize) -> Result<Timeline, Failure> {
 }
 
 /// Whoever is named `consumer` counts. Nothing is counted for it: rings and stages know.
-fn of_rings<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
-    demand: &Demand,
-    p: &P,
-    rings: &Rings,
-    title: String,
-) -> Result<Timeline, Failure> {
+fn of_rings<L: Load, P>(p: &P, rings: &Rings, title: &str, load: &L) -> Result<Timeline, Failure>
+where
+    P: Run<L::Event> + Arrow<In = Val<L::Event>>,
+    for<'a> P::Out: Flow<Ref<'a> = &'a u64>,
+{
     let (mut senders, run) = p.start_fan_in(rings, fan_in(1), 0_u64, |sum, _, x| *sum = sum.wrapping_add(*x))?;
     let (observer, mut counted) = (run.observer(), Counters::default());
     let which: Vec<_> = observer
@@ -133,11 +197,9 @@ fn of_rings<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
     std::thread::scope(|scope| {
         let sender = senders.pop();
         let send =
-            move |batch: &[u64]| sender.as_ref().is_some_and(|sender| sender.send_all(batch.iter().copied()).is_ok());
-        std::thread::Builder::new()
-            .spawn_scoped(scope, move || produce(demand, send))
-            .map_err(Failure::io("a thread"))?;
-        let timeline = watched(title, names(which.len()), || {
+            move |batch: &mut Vec<_>| sender.as_ref().is_some_and(|sender| sender.send_all(batch.drain(..)).is_ok());
+        std::thread::Builder::new().spawn_scoped(scope, move || load.produce(send)).map_err(Failure::io("a thread"))?;
+        let timeline = watched(title.to_owned(), load.told(), names(which.len()), || {
             observer.read(&mut counted);
             let consumed = which.iter().map(|at| counted.tasklets[*at].moved).collect();
             counted.running.then(|| counts(counted.rings[0].produced, consumed))

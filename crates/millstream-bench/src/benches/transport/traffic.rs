@@ -9,13 +9,14 @@ use crate::failure::Failure;
 use crate::figure::Results;
 use crate::latency::{Quantile, Waiter, compare};
 use crate::setting::Setting;
+use millstream::io::Arrival;
 use millstream::io::time::{Clock, SystemClock};
 use millstream::prelude::*;
 use std::time::Duration;
 
-struct Event {
+pub(super) struct Event {
     due: Duration,
-    key: u32,
+    pub(super) key: u32,
     bytes: Vec<u8>,
 }
 
@@ -26,10 +27,21 @@ struct Done {
     sum: u64,
 }
 
+impl From<Arrival> for Event {
+    fn from(event: Arrival) -> Self {
+        Event { due: event.due, key: event.key, bytes: event.bytes() }
+    }
+}
+
 impl Event {
     fn done(&self) -> Done {
         let of_bytes = self.bytes.iter().fold(0, |sum: u64, byte| sum.rotate_left(5) ^ u64::from(*byte));
         Done { due: self.due, sum: of_bytes ^ u64::from(self.key) }
+    }
+
+    /// What it comes to.
+    pub(super) fn sum(&self) -> u64 {
+        self.done().sum
     }
 }
 
@@ -53,7 +65,7 @@ impl Waits {
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(50_000, 10_000) as usize;
-    let expected = events(setting, n, Unhurried).fold(0, |sum: u64, event| sum.wrapping_add(event.done().sum));
+    let expected = events(setting, n, Unhurried).fold(0, |sum: u64, event| sum.wrapping_add(event.sum()));
     let quantiles = [Quantile { case: "traffic-p50", of: 0.5 }, Quantile { case: "traffic-p99", of: 0.99 }];
     compare(
         setting,
@@ -84,8 +96,7 @@ impl Clock for Unhurried {
 }
 
 fn events(setting: &Setting, n: usize, clock: impl Clock) -> impl Iterator<Item = Event> {
-    let events = setting.demand.traffic().arrivals_by(clock).take(n);
-    events.map(|event| Event { due: event.due, key: event.key, bytes: event.bytes() })
+    setting.demand.traffic().arrivals_by(clock).take(n).map(Event::from)
 }
 
 fn ours<P>(setting: &Setting, n: usize, p: P) -> Result<Waits, Failure>
