@@ -3,7 +3,7 @@
 //!
 //! An item is an entry. The article counts longs: case `longs` has three times the figures of case `speed`. Everybody with a
 //! ring or a channel takes part with two sizes, those with batches with several of them, and the best of ours meets the best of
-//! theirs. There are more threads than cores, so everybody yields where he waits. And everybody takes five goes a turn, in turn with the
+//! theirs. There are more threads than cores, so everybody yields where he waits. And everybody takes three goes a turn, in turn with the
 //! others: what a line takes from one core of a virtual machine to the other changes from one second to the next.
 
 mod timeline;
@@ -35,7 +35,7 @@ const CURVE: [(u64, &str, &str); 6] = [
 ];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(12_000_000, 1_800_000);
+    let n = setting.items(24_000_000, 6_000_000);
     let mut cases = Vec::new();
     let speeds = turns(setting, 3, "speed", "producers-3", n)?;
     cases.push(speeds.best(
@@ -102,7 +102,7 @@ fn turns(
     if case == "speed" {
         contestants.extend(rivals(&TRAIN, "train", &[64, 256, 1024, 4096]));
     }
-    take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 5 }, contestants)
+    take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 3 }, contestants)
 }
 
 fn sum_of(numbers: std::ops::Range<u64>) -> u64 {
@@ -145,6 +145,6 @@ fn through_a_pipeline(setting: &Setting, n: u64) -> Result<Results, Failure> {
     };
     let contestants =
         OURS.into_iter().zip(SIZES).map(|(who, slots)| Contestant::new(who, expected, ours(slots))).collect();
-    let work = Work { case: "pipeline", unit: Unit::ItemsPerSecond, size: n / 3 * 3, goes: 5 };
+    let work = Work { case: "pipeline", unit: Unit::ItemsPerSecond, size: n / 3 * 3, goes: 3 };
     Ok(take_turns(setting, work, contestants)?.best("pipeline", &OURS, &[]))
 }

@@ -3,7 +3,8 @@
 //!
 //! An item is an event that was sent and consumed by all who are to consume it. Everybody holds as many events, is offered them
 //! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats, an event at
-//! a time; the others have batches of 8, 64 and 256. The longs were drawn beforehand, since that takes longer than to hand them
+//! a time; the others have batches of 8, 64 and 256, and `small` holds 1024 events where the others hold 65,536: what goes round in
+//! so little room is always in the other core's cache. The longs were drawn beforehand, since that takes longer than to hand them
 //! over. Consumers of rings are tasklets of as many workers as pay, as they are unless a program says otherwise; `one-worker` and
 //! `spread` have one and two. Case `traffic` has a load of its own.
 
@@ -20,7 +21,9 @@ use queue::queued;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-const CAPACITY: usize = 1024;
+/// As many as the rings of `three-to-one` have. Case `small` has fewer.
+const CAPACITY: usize = 65_536;
+const SMALL: usize = 1024;
 /// A stop may take so long.
 const STOP: Duration = Duration::from_millis(200);
 /// And a poll waits so long.
@@ -42,9 +45,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
-        of_one(setting, "batch-8", 8, n.div_ceil(4))?,
-        of_one(setting, "batch-256", 256, n.div_ceil(2))?,
-        of_one(setting, "single", 1, n.div_ceil(16))?,
+        of_one(setting, "batch-8", Batches { n: n.div_ceil(4), batch: 8 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "batch-256", Batches { n, batch: 256 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "single", Batches { n: n.div_ceil(16), batch: 1 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "small", Batches { n: n.div_ceil(2), batch: 64 }, SMALL, None)?,
         traffic::run(setting)?,
         stops(setting)?,
         Results { timelines, ..Results::default() },
@@ -74,9 +78,9 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
             let p = pipeline::<u64>().tee(|p| p.map(mixed)).tee(|p| p.map(mixed)).tee(|p| p.map(mixed));
             summed(p.tee(|p| p.map(mixed)).tee(|p| p.map(mixed)), rings, what)
         }),
-        Contestant::new("queue", expected, || queued(1, Batches { n, batch })),
-        Contestant::new("queue-share-3", expected, || queued(3, Batches { n, batch })),
-        Contestant::new("queue-share-5", expected, || queued(5, Batches { n, batch })),
+        Contestant::new("queue", expected, || queued(1, Batches { n, batch }, CAPACITY)),
+        Contestant::new("queue-share-3", expected, || queued(3, Batches { n, batch }, CAPACITY)),
+        Contestant::new("queue-share-5", expected, || queued(5, Batches { n, batch }, CAPACITY)),
     ];
     let speeds = take_turns(setting, work, contestants)?;
     let pair = |ours, theirs, name, bound| speeds.ratio_between(&[ours], &[theirs], name, bound);
@@ -113,19 +117,26 @@ fn advice(more: &Ratio) -> Option<String> {
 }
 
 /// One consumer, by rings and by the queue.
-fn of_one(setting: &Setting, case: &'static str, batch: usize, n: u64) -> Result<Results, Failure> {
-    let (expected, what) = (sum_of(n), Batches { n, batch });
-    let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
+fn of_one(
+    setting: &Setting,
+    case: &'static str,
+    what: Batches,
+    capacity: usize,
+    bound: Option<f64>,
+) -> Result<Results, Failure> {
+    let Batches { n, batch } = what;
+    let expected = sum_of(n);
+    let rings = setting.rings.clone().ring(setting.ring.unwrap_or(capacity));
     let mut contestants = vec![
         Contestant::new("ours", expected, || polled(&rings, what)),
-        Contestant::new("queue", expected, || queued(1, what)),
+        Contestant::new("queue", expected, || queued(1, what, capacity)),
     ];
     if batch == 1 {
-        contestants.push(Contestant::new("queue-share-3", expected, || queued(3, what)));
-        contestants.push(Contestant::new("queue-share-5", expected, || queued(5, what)));
+        contestants.push(Contestant::new("queue-share-3", expected, || queued(3, what, capacity)));
+        contestants.push(Contestant::new("queue-share-5", expected, || queued(5, what, capacity)));
     }
     let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 8 }, contestants)?;
-    let ratios = [speeds.ratio("queue", Some(10.0))];
+    let ratios = [speeds.ratio("queue", bound)];
     Ok(speeds.results(ratios))
 }
 

@@ -1,6 +1,6 @@
 //! A bounded queue behind a lock and two conditions: what `ArrayBlockingQueue` is.
 
-use super::{Batches, CAPACITY};
+use super::Batches;
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ pub(super) struct Queue<T> {
     within: Mutex<Within<T>>,
     not_full: Condvar,
     not_empty: Condvar,
+    capacity: usize,
 }
 
 struct Within<T> {
@@ -18,8 +19,8 @@ struct Within<T> {
 }
 
 /// The sum of the random longs that so many consumers take from a queue, in batches of the size in which they come.
-pub(super) fn queued(consumers: usize, what: Batches) -> Result<u64, Failure> {
-    let queue = Queue::new();
+pub(super) fn queued(consumers: usize, what: Batches, capacity: usize) -> Result<u64, Failure> {
+    let queue = Queue::new(capacity);
     let consume = || {
         let (mut sum, mut taken) = (0_u64, Vec::with_capacity(what.batch));
         while queue.take(&mut taken, what.batch) {
@@ -32,9 +33,9 @@ pub(super) fn queued(consumers: usize, what: Batches) -> Result<u64, Failure> {
 }
 
 impl<T: Send> Queue<T> {
-    pub(super) fn new() -> Self {
-        let within = Within { events: VecDeque::with_capacity(CAPACITY), ended: false };
-        Queue { within: Mutex::new(within), not_full: Condvar::new(), not_empty: Condvar::new() }
+    pub(super) fn new(capacity: usize) -> Self {
+        let within = Within { events: VecDeque::with_capacity(capacity), ended: false };
+        Queue { within: Mutex::new(within), not_full: Condvar::new(), not_empty: Condvar::new(), capacity }
     }
 
     /// So many consumers on threads of their own, and the producer here; what the consumers come to.
@@ -61,7 +62,7 @@ impl<T: Send> Queue<T> {
     /// As soon as there is room for all of them.
     pub(super) fn put(&self, batch: impl ExactSizeIterator<Item = T>) {
         let mut within = self.lock();
-        while within.events.len() + batch.len() > CAPACITY {
+        while within.events.len() + batch.len() > self.capacity {
             within = self.not_full.wait(within).unwrap_or_else(PoisonError::into_inner);
         }
         within.events.extend(batch);

@@ -145,7 +145,8 @@ fn counts(sent: u64, consumed: Vec<u64>) -> Vec<u64> {
 }
 
 fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
-    let (queue, sent, next, over) = (Queue::new(), Count::default(), AtomicUsize::new(0), AtomicBool::new(false));
+    let (queue, sent, next, over) =
+        (Queue::new(CAPACITY), Count::default(), AtomicUsize::new(0), AtomicBool::new(false));
     let consumed: Vec<_> = (0..consumers).map(|_| Count::default()).collect();
     let consume = || {
         let mine = &consumed[next.fetch_add(1, Ordering::Relaxed)];

@@ -119,7 +119,7 @@ where
 }
 
 fn queued(setting: &Setting, n: usize, consumers: usize) -> Result<Waits, Failure> {
-    let (queue, clock) = (Queue::new(), SystemClock::default());
+    let (queue, clock) = (Queue::new(CAPACITY), SystemClock::default());
     let consume = || {
         let (mut mine, mut taken) = (Waits(Vec::with_capacity(n), 0), Vec::with_capacity(1));
         while queue.take(&mut taken, 1) {
