@@ -27,7 +27,8 @@ const SETTLED: Duration = Duration::from_millis(2);
 const LATER: Duration = Duration::from_millis(1);
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(2000, 1000).div_ceil(10);
+    // A value takes as long as a hundred items do elsewhere.
+    let n = setting.items(20_000, 10_000).div_ceil(100);
     let random = RefCell::new(SplitMix64::new(1));
     let moment = || SETTLED + Duration::from_nanos(random.borrow_mut().below(LATER.as_nanos() as u64));
     let rings = WAYS.map(|(who, way)| (who, setting.rings(1).wait(way)));
