@@ -288,7 +288,7 @@ impl Hub {
         }
     }
 
-    /// Gives up who has said nothing for too long.
+    /// Gives up who has said nothing for too long, and says that the master lives.
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.seats[worker] else { return };
@@ -301,6 +301,7 @@ impl Hub {
                 self.close(key, "it did not say who it is");
             }
         }
+        self.master.tell_silent(now, &mut self.outs);
         self.flush();
     }
 }

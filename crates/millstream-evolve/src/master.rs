@@ -21,6 +21,9 @@ use reserve::Reserve;
 use roster::Roster;
 use std::time::Duration;
 
+/// A worker that gives its master up after some time of silence hears of it so often.
+const LIVES_EVERY: Duration = Duration::from_secs(10);
+
 /// How many states are handed out at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
@@ -139,6 +142,16 @@ impl Master {
         self.seek(worker, out);
     }
 
+    /// Who has been told nothing for long is told that the master lives.
+    pub(crate) fn tell_silent(&mut self, now: Duration, out: &mut impl Outbox) {
+        for (worker, seat) in self.roster.workers.iter_mut().enumerate() {
+            if seat.here && now.saturating_sub(seat.told) >= LIVES_EVERY {
+                seat.told = now;
+                frame(out.to(worker), &Request::Lives).end();
+            }
+        }
+    }
+
     /// Nobody is needed any more.
     pub(crate) fn end(&mut self, out: &mut impl Outbox) {
         for (worker, _) in self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here) {
@@ -171,7 +184,9 @@ impl Master {
 
     /// Everything for this worker has been written to its socket.
     pub(crate) fn written(&mut self, worker: usize, now: Duration) {
-        if let Some(answered) = self.roster.workers[worker].handed_for.take() {
+        let seat = &mut self.roster.workers[worker];
+        seat.told = now;
+        if let Some(answered) = seat.handed_for.take() {
             self.latency.add(now.saturating_sub(answered));
         }
     }

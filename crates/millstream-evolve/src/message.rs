@@ -20,6 +20,8 @@ pub(crate) enum Request {
     RemoveStates { items: u32, give_back: bool },
     /// There is nothing more to do.
     End,
+    /// The master lives. Answered by nothing.
+    Lives,
 }
 
 /// What a worker answers.

@@ -41,6 +41,7 @@ pub enum ServeError {
 /// A master that has accepted this worker.
 #[derive(Debug)]
 pub struct Accepted {
+    patience: Option<Duration>,
     socket: Socket,
     received: Received,
     at: Address,
@@ -66,20 +67,39 @@ impl Accepted {
         }
     }
 
+    /// Gives the master up if it says nothing for so long, also where its machine lives: it may have been stopped, or hang.
+    ///
+    /// A master in a round, or one that waits for workers, says every 10 s that it lives, so less than a minute is seldom
+    /// wise. Between two rounds nobody says anything: choose more than the master's program takes there. Without this a
+    /// worker waits for ever.
+    ///
+    /// # Panics
+    ///
+    /// If the time is zero.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        assert!(!patience.is_zero(), "nobody says anything in no time");
+        Accepted { patience: Some(patience), ..self }
+    }
+
     /// Works until the master needs nobody any more.
     ///
     /// # Errors
     ///
-    /// Where the master is gone, or says what no master says.
+    /// Where the master is gone, or says what no master says, or nothing for longer than
+    /// [`with_patience`](Accepted::with_patience) has it.
     pub fn serve<E: Evolve>(self, evolve: &E) -> Result<(), ServeError> {
+        let impatient = |error| ServeError::Unreachable(self.at.clone(), error);
+        self.socket.read_within(self.patience).map_err(impatient)?;
         serve(self.socket, self.received, &self.at, evolve)
     }
 }
 
 /// Goes to a master, and shows that the secret is known.
 ///
-/// A master that lives may be silent for as long as it likes, as it is between two rounds. Over TCP one whose machine does
-/// not answer for 60 s is taken for gone, now and while the worker serves.
+/// A master that lives may be silent for as long as it likes, as it is between two rounds, unless
+/// [`Accepted::with_patience`] says otherwise. Over TCP one whose machine does not answer for 60 s is taken for gone, now and
+/// while the worker serves.
 ///
 /// # Errors
 ///
@@ -110,7 +130,7 @@ fn greeted_within(time: Duration, address: &Address, secret: &Secret) -> Result<
     let verdict = message(&mut socket, &mut received).map_err(unreachable)?;
     let program = hello::accept(&verdict, secret, &asked, &nonce).map_err(refused)?;
     socket.read_within(None).map_err(unreachable)?;
-    Ok(Accepted { socket, received, at: address.clone(), program })
+    Ok(Accepted { patience: None, socket, received, at: address.clone(), program })
 }
 
 fn message(socket: &mut Socket, received: &mut Received) -> io::Result<Vec<u8>> {
@@ -248,6 +268,8 @@ fn work<E: Evolve>(
 fn why_gone(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => format!("its machine did not answer for {} s", SILENCE.as_secs()),
+        // What the system calls it when a read takes too long.
+        io::ErrorKind::WouldBlock => "it said nothing for too long; was it stopped, or does it hang?".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -90,6 +90,9 @@ struct Simulated {
     /// What the master has received of it, and not taken.
     told: Vec<u8>,
     hangs: bool,
+    /// When it heard of the master, and the longest time that it did not.
+    heard: Duration,
+    silence: Duration,
     /// When the last bytes to and from it arrive: later ones do not overtake them.
     last: [Duration; 2],
 }
@@ -145,6 +148,11 @@ impl Simulation {
         self.now
     }
 
+    /// For how long, at most, each worker heard nothing of the master.
+    pub(crate) fn silences(&self) -> Vec<Duration> {
+        self.workers.iter().flatten().map(|one| one.silence.max(self.now - one.heard)).collect()
+    }
+
     /// How many states each worker has.
     pub(crate) fn states(&self) -> Vec<usize> {
         self.workers.iter().flatten().map(|one| one.worker.states()).collect()
@@ -160,6 +168,8 @@ impl Simulation {
             received: Vec::new(),
             told: Vec::new(),
             hangs: false,
+            heard: self.now,
+            silence: Duration::ZERO,
             last: [self.now; 2],
         };
         if seat == self.workers.len() {
@@ -234,6 +244,10 @@ impl Simulation {
                 while let Some(worker) = self.master.overdue(now) {
                     self.lose(worker);
                 }
+                // Who hangs and has nothing to do is missed by nobody; with more messages all would do so in the end.
+                if self.trouble.hangs.is_none() {
+                    self.master.tell_silent(now, &mut self.post);
+                }
                 self.looks += 1;
                 assert!(self.looks < 10_000, "a round does not end");
                 self.at(LOOK, Event::Look);
@@ -265,6 +279,7 @@ impl Simulation {
         if one.hangs {
             return;
         }
+        (one.silence, one.heard) = (one.silence.max(self.now - one.heard), self.now);
         one.received.extend_from_slice(bytes);
         let mut out = Vec::new();
         while let Some((body, length)) = first_frame(&one.received, 1 << 20).expect("the master writes frames") {

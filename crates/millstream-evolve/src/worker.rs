@@ -110,6 +110,7 @@ impl<E: Evolve> Worker<E> {
             }
             Request::RemoveStates { items, give_back } => self.remove(items, give_back, &mut body, out)?,
             Request::End => return Ok(false),
+            Request::Lives => (),
         }
         body.end()?;
         Ok(true)

@@ -154,10 +154,33 @@ fn who_does_not_know_the_secret_stays_outside() {
     let known = worker(&at);
     population.wait_for(1).unwrap();
     assert_eq!(rounds(&mut population, 20, 2), modelled(20, 2));
+    while !stranger.is_finished() {
+        // It may be late, and is answered only while the master has something to do.
+        population.reset_states(vec![1]).unwrap();
+    }
     let said = stranger.join().unwrap();
     assert_eq!(said, format!("the master at {at}: the master refuses: the worker does not know the secret"));
     drop(population);
     assert_eq!(known.join().unwrap(), Ok(()));
+}
+
+/// The system of the machine still answers for it.
+#[test]
+fn a_master_that_was_stopped_is_given_up() {
+    let mut population = Population::<Walk>::new(7, options()).unwrap();
+    let at = population.listen(&any_port()).unwrap();
+    let impatient = std::thread::spawn({
+        let at = at.clone();
+        move || {
+            let accepted = connect(&at, &Secret::new("s")).unwrap();
+            accepted.with_patience(Duration::from_millis(20)).serve(&Walk).unwrap_err().to_string()
+        }
+    });
+    population.wait_for(1).unwrap();
+    // Nobody turns the master's crank now.
+    let said = impatient.join().unwrap();
+    let why = "it said nothing for too long; was it stopped, or does it hang?";
+    assert_eq!(said, format!("the master at {at} is gone ({why}), so this worker ends; it had 0 states"));
 }
 
 #[test]

@@ -40,5 +40,6 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
 
 pub(super) fn worker(flags: flags::EvolveWorker) -> Result<EvolveWorker, String> {
     let address = flags.connect.parse().unwrap_or(Address::Tcp(flags.connect));
-    Ok(EvolveWorker { address, pin: flags.pin })
+    let patience = (flags.patience > 0).then(|| Duration::from_secs(flags.patience));
+    Ok(EvolveWorker { address, pin: flags.pin, patience })
 }

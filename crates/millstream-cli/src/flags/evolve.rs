@@ -77,6 +77,9 @@ pub(crate) struct EvolveWorker {
     /// Keep to the N-th physical core, from 0
     #[arg(long, value_name = "N")]
     pub(crate) pin: Option<usize>,
+    /// Give up a master that says nothing for so long, as one that was stopped; it says something every 10 s; 0 never does
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) patience: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

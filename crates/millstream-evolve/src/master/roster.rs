@@ -47,6 +47,8 @@ pub(super) struct Seat {
     /// How many messages it was sent that it has to answer with states added.
     pub(super) adding: u32,
     pub(super) heard: Duration,
+    /// When something was last written to it.
+    pub(super) told: Duration,
     /// When the answer came that nothing has been handed out for yet.
     pub(super) answered: Option<Duration>,
     /// And when it came, once something is in the buffer that is sent.
@@ -218,7 +220,7 @@ impl Roster {
         let free = self.workers.iter().position(|seat| !seat.here);
         let worker = free.unwrap_or(self.workers.len());
         let removals = VecDeque::with_capacity(REMOVALS);
-        let seat = Seat { here: true, heard: now, removals, ..Seat::default() };
+        let seat = Seat { here: true, heard: now, told: now, removals, ..Seat::default() };
         if free.is_some() {
             self.workers[worker] = seat
         } else {
@@ -226,6 +228,18 @@ impl Roster {
         }
         self.weigh(worker);
         worker
+    }
+
+    /// All lists are empty from now on, also those of a round that has not ended.
+    pub(super) fn forget_lists(&mut self) {
+        self.idle.clear();
+        for worker in 0..self.workers.len() {
+            let seat = &mut self.workers[worker];
+            (seat.first, seat.last, seat.first_unhanded) = (None, None, None);
+            (seat.listed, seat.handed, seat.begun) = (0, 0, 0);
+            (seat.incoming, seat.idle, seat.answered) = (false, false, None);
+            self.weigh(worker);
+        }
     }
 
     /// Its list is empty from now on.

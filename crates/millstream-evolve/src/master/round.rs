@@ -24,6 +24,7 @@ impl Master {
     ) -> Result<(), EvolveError> {
         self.drop_all(out);
         self.forget_removals();
+        self.roster.forget_lists();
         self.cells.clear();
         self.oldest = 0;
         self.alive.clear();

@@ -94,6 +94,21 @@ fn what_was_lost_is_computed_again_from_the_last_rounds_parents() {
     assert!(simulation.counts().again > 0);
 }
 
+/// A worker that waits can so tell a master that waits as well from one that was stopped.
+#[test]
+fn a_master_that_waits_is_heard_of() {
+    use crate::EvolveMany;
+    let patient = Tuning { patience: Duration::from_secs(10_000), ..Tuning::default() };
+    let mut simulation = Simulation::new(patient, 3, 1, Duration::from_micros(50), Trouble::default());
+    // One state of a quarter of an hour, and two workers who have nothing to do meanwhile.
+    let tokens = simulation.reset_states(vec![(900_000_000, 8)]).unwrap();
+    simulation.evolve_many([(tokens[0], 0)].into()).unwrap();
+    assert!(simulation.now() >= Duration::from_secs(900));
+    let silences = simulation.silences();
+    // It looks every ten seconds, and says something after ten.
+    assert!(silences.len() == 3 && silences.iter().all(|one| *one < Duration::from_secs(21)), "{silences:?}");
+}
+
 #[test]
 fn states_are_spread_as_evenly_as_can_be() {
     use crate::EvolveMany;

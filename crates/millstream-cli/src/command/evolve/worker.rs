@@ -3,12 +3,14 @@ use crate::command::Outcome;
 use crate::message::Complaints;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Volatility};
 use millstream_evolve::{Accepted, Address, Secret, ServeError, connect};
+use std::time::Duration;
 
 /// `evolve-worker`: works for a master until that needs nobody any more.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) address: Address,
     pub(crate) pin: Option<usize>,
+    pub(crate) patience: Option<Duration>,
 }
 
 impl Worker {
@@ -22,7 +24,10 @@ impl Worker {
             complaints.complain(&format!("not pinned: {reason}"));
         }
         let accepted = match connect(&self.address, &Secret::new(secret)) {
-            Ok(accepted) => accepted,
+            Ok(accepted) => match self.patience {
+                Some(patience) => accepted.with_patience(patience),
+                None => accepted,
+            },
             Err(error) => return gone(&complaints, &error),
         };
         let task: Task = match serde_json::from_slice(accepted.program()) {
