@@ -76,7 +76,7 @@ impl Page {
     /// If nobody can listen there, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
         let stage = Arc::<Stage>::default();
-        Ok(Page { served: Served::begin(address, router(stage.clone()))?, stage })
+        Ok(Page { served: Served::begin(address, router(stage.clone()), Duration::ZERO)?, stage })
     }
 
     /// Where it listens.

@@ -6,13 +6,13 @@ use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Asks, and gives what is told from the headers on.
-fn asked(page: &Page, path: &str) -> BufReader<TcpStream> {
-    let mut stream = TcpStream::connect(page.address()).unwrap();
+fn asked(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     BufReader::new(stream)
@@ -20,9 +20,30 @@ fn asked(page: &Page, path: &str) -> BufReader<TcpStream> {
 
 fn got(page: &Page, path: &str) -> (String, String) {
     let mut all = String::new();
-    asked(page, path).read_to_string(&mut all).unwrap();
+    asked(page.address(), path).read_to_string(&mut all).unwrap();
     let (head, body) = all.split_once("\r\n\r\n").expect("headers");
     (head.to_owned(), body.to_owned())
+}
+
+/// A run that ends at once is seen to have ended by those who look at it.
+#[test]
+fn a_board_tells_its_last_word_before_it_is_gone() {
+    use millstream_observe::Board;
+    for last in 1..10 {
+        let board = Board::open("127.0.0.1:0", "FIRST").unwrap();
+        board.tell("begun".into());
+        let mut events = asked(board.address(), "/events");
+        let mut line = String::new();
+        while !line.contains("begun") {
+            line.clear();
+            assert!(events.read_line(&mut line).unwrap() > 0, "it ends before it has begun");
+        }
+        board.tell(last.into());
+        drop(board);
+        let mut rest = String::new();
+        events.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains(&format!("data: {last}\n")), "{rest}");
+    }
 }
 
 #[test]
@@ -43,7 +64,7 @@ fn all_that_is_served_agrees() {
     assert!(got(&page, "/health").1.contains("true"));
 
     // Events come as frames are made, in order.
-    let events = asked(&page, "/events").lines().map_while(Result::ok).filter_map(|line| {
+    let events = asked(page.address(), "/events").lines().map_while(Result::ok).filter_map(|line| {
         line.split_once("data: ").map(|(_, data)| serde_json::from_str::<Value>(data).expect("JSON"))
     });
     let numbers: Vec<u64> = events.take(3).map(|event| event["frame"]["number"].as_u64().unwrap()).collect();
@@ -117,7 +138,7 @@ fn the_page_needs_nothing_from_elsewhere() {
 fn a_page_that_is_dropped_waits_for_nobody() {
     let page = Page::open("127.0.0.1:0").unwrap();
     let address = page.address();
-    let _reads = asked(&page, "/events");
+    let _reads = asked(page.address(), "/events");
     drop(page);
     assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
 }

@@ -11,9 +11,16 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// So long a page may take to get what was told last.
+const LAST_WHILE: Duration = Duration::from_secs(1);
 
 /// Serves a page of somebody's own, and what it is told, from a thread of its own, until it is dropped.
+///
+/// Whoever reads events then is sent what was told last, if it takes that within a second.
 ///
 /// | path | what |
 /// |---|---|
@@ -40,6 +47,8 @@ struct Shown {
     page: &'static str,
     /// How often something was told, and what it was the last time.
     told: Mutex<(u64, Value)>,
+    /// Nothing will be told any more.
+    over: AtomicBool,
 }
 
 impl Board {
@@ -49,14 +58,14 @@ impl Board {
     ///
     /// If nobody can listen there, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs, page: &'static str) -> io::Result<Self> {
-        let shown = Arc::new(Shown { page, told: Mutex::new((0, Value::Null)) });
+        let shown = Arc::new(Shown { page, told: Mutex::new((0, Value::Null)), over: AtomicBool::new(false) });
         let app = Router::new()
             .route("/", get(index))
             .route("/now.json", get(now))
             .route("/events", get(events))
             .route("/health", get(health))
             .with_state(shown.clone());
-        Ok(Board { served: Served::begin(address, app)?, shown })
+        Ok(Board { served: Served::begin(address, app, LAST_WHILE)?, shown })
     }
 
     /// Where it listens.
@@ -75,6 +84,12 @@ impl Board {
     #[must_use]
     pub fn told(&self) -> Value {
         self.shown.told().1.clone()
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        self.shown.over.store(true, Ordering::Release);
     }
 }
 
@@ -97,12 +112,17 @@ async fn now(State(shown): State<Arc<Shown>>) -> Json<Value> {
 async fn events(State(shown): State<Arc<Shown>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let stream = unfold((shown, 0), |(shown, last)| async move {
         loop {
+            // Looked at first: what was told last was told before.
+            let over = shown.over.load(Ordering::Acquire);
             let (number, told) = {
                 let told = shown.told();
                 (told.0, (told.0 > last).then(|| told.1.to_string()))
             };
             if let Some(told) = told {
                 return Some((Ok(Event::default().data(told)), (shown, number)));
+            }
+            if over {
+                return None;
             }
             tokio::time::sleep(GLANCE).await;
         }
