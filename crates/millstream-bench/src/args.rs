@@ -86,7 +86,7 @@ impl Args {
         let progress = Progress::of(name);
         let rivals = Rivals::new(self.rivals, progress);
         let (effort, items, ring, demand) = (self.effort(), self.items, self.ring, self.demand.clone());
-        Setting { effort, items, rings, ring, demand, plotted: self.plotted(), rivals, progress }
+        Setting { effort, items, rings, ring, batch: self.batch, demand, plotted: self.plotted(), rivals, progress }
     }
 
     #[cfg(feature = "plot")]

@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) rings: Rings,
     /// What the command line says of rings.
     pub(crate) ring: Option<usize>,
+    /// And of batches.
+    pub(crate) batch: Option<usize>,
     /// What generated traffic is like.
     pub(crate) demand: Demand,
     /// Whether there will be a picture of what happens over time.

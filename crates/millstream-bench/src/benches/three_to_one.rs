@@ -19,6 +19,8 @@ use millstream::prelude::*;
 const OURS: [&str; 2] = ["ours-16384", "ours-65536"];
 const SHARED: [&str; 2] = ["shared-16384", "shared-65536"];
 const SIZES: [usize; 2] = [16_384, 65_536];
+/// In so many turns a full ring of ours is emptied.
+const TURNS: usize = 16;
 const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
 const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
 const TRAIN: [&str; 4] = ["train-64", "train-256", "train-1024", "train-4096"];
@@ -90,8 +92,11 @@ fn turns(
     let mut contestants = Vec::new();
     for (names, shared) in [(OURS, false), (SHARED, true)] {
         for (name, slots) in names.into_iter().zip(SIZES) {
-            let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(slots));
-            contestants.push(Contestant::new(name, expected, move || polled(&rings, producers, n, shared)));
+            let slots = setting.ring.unwrap_or(slots);
+            let turn = setting.batch.unwrap_or(slots / TURNS).max(1);
+            let rings = setting.rings.clone().wait(Wait::Yielding).ring(slots).batch(turn);
+            let consume = move || polled(&rings, fan_in(producers as usize).turn(turn), producers, n, shared);
+            contestants.push(Contestant::new(name, expected, consume));
         }
     }
     contestants.extend(rivals(&CROSSBEAM, "crossbeam", &SIZES));
@@ -115,8 +120,7 @@ fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
 }
 
 /// Producers on threads of their own, the consumer here.
-fn polled(rings: &Rings, producers: u64, n: u64, shared: bool) -> Result<u64, Failure> {
-    let fan_in = fan_in(producers as usize);
+fn polled(rings: &Rings, fan_in: FanIn<[u64; 3]>, producers: u64, n: u64, shared: bool) -> Result<u64, Failure> {
     let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
     std::thread::scope(|scope| {
         for (p, sender) in (0..producers).zip(senders) {
