@@ -10,7 +10,7 @@
 //!
 //! Where the two cores are a virtual machine's, they are now here and now there: case `line` is how often in a second one line
 //! goes from one to the other, in many short goes, and its extremes say how much the machine itself changed meanwhile. So
-//! everybody takes four goes a turn, in turn with the others.
+//! everybody takes ten goes a turn, in turn with the others.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -37,7 +37,7 @@ const DISRUPTOR: [&str; 4] = ["disruptor-1024", "disruptor-8192", "disruptor-655
 const RIVALS_SLOTS: [usize; 4] = [1024, 8192, 65_536, 262_144];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(100_000_000, 40_000_000);
+    let n = setting.items(50_000_000, 20_000_000);
     let expected = (0..n).fold(0, u64::wrapping_add);
     let rival = |as_whom: &'static str, who, size| {
         setting.rivals.contestant(as_whom, expected, Task { workload: "hop", who, items: n, size })
@@ -58,7 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     contestants.extend(rival("crossbeam", "crossbeam", 1024));
     contestants.extend(RTRB.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "rtrb-chunk", size)));
     contestants.extend(DISRUPTOR.iter().zip(RIVALS_SLOTS).filter_map(|(name, size)| rival(name, "disruptor", size)));
-    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 4 };
+    let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
     let against = |bounds: [Option<f64>; 3]| {
         [
