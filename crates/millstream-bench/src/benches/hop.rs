@@ -2,7 +2,7 @@
 //! channel between them.
 //!
 //! Lines go from one core to another at a speed that depends most of all on how many slots there are between the two.
-//! So everybody with a ring takes part with several sizes, and in case `speed` the best of ours meets the best of theirs;
+//! So everybody with a ring takes part with four sizes, and in case `speed` the best of ours meets the best of theirs;
 //! the other cases are of one of our sizes each.
 //!
 //! The limit is two bare threads with a few buffers between them, each of which is written by the one, read by the other
@@ -24,17 +24,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{ThreadId, current};
 
-const OURS: [&str; 3] = ["ours-4096", "ours-65536", "ours-262144"];
-const CASES: [&str; 3] = ["ring4096", "ring65536", "ring262144"];
-const SLOTS: [usize; 3] = [4096, 65_536, 262_144];
+const OURS: [&str; 4] = ["ours-4096", "ours-65536", "ours-262144", "ours-524288"];
+const CASES: [&str; 4] = ["ring4096", "ring65536", "ring262144", "ring524288"];
+const SLOTS: [usize; 4] = [4096, 65_536, 262_144, 524_288];
 
 const LIMITS: [&str; 2] = ["limit-32768", "limit-262144"];
 const LIMITS_SLOTS: [usize; 2] = [32_768, 262_144];
 const BUFFERS: usize = 8;
 
-const RTRB: [&str; 4] = ["rtrb-chunk-1024", "rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-262144"];
-const DISRUPTOR: [&str; 4] = ["disruptor-1024", "disruptor-8192", "disruptor-65536", "disruptor-262144"];
-const RIVALS_SLOTS: [usize; 4] = [1024, 8192, 65_536, 262_144];
+const RTRB: [&str; 4] = ["rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-262144", "rtrb-chunk-524288"];
+const DISRUPTOR: [&str; 4] = ["disruptor-8192", "disruptor-65536", "disruptor-262144", "disruptor-524288"];
+const RIVALS_SLOTS: [usize; 4] = [8192, 65_536, 262_144, 524_288];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(50_000_000, 20_000_000);
