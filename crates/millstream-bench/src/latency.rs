@@ -60,7 +60,7 @@ pub(crate) fn compare(
         }
     }
     setting.progress.done();
-    let others = Load::now(setting.rivals.id()).zip(before).map(|(now, then)| now.of_others_since(then));
+    let others = Load::of_others(before, setting.rivals.id());
     let mut results = Results { others, ..Results::default() };
     for (q, Quantile { case, .. }) in quantiles.iter().enumerate() {
         for (waiter, waits) in waiters.iter().zip(&waits) {

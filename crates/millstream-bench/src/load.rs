@@ -1,5 +1,8 @@
 //! How much of the machine others use meanwhile: a figure that was taken while they did needs to say so.
 
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
 /// Processor time so far, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
@@ -17,12 +20,23 @@ impl Load {
         Some(Load { own: own("self")? + rival, ..machine })
     }
 
+    /// As [`of_others_since`](Load::of_others_since) `then` until now, where the system told both.
+    pub(crate) fn of_others(then: Option<Self>, rival: Option<u32>) -> Option<f64> {
+        Some(Self::now(rival)?.of_others_since(then?))
+    }
+
     /// The part of the machine, from 0 to 1, that others have used since then.
-    pub(crate) fn of_others_since(self, then: Self) -> f64 {
+    fn of_others_since(self, then: Self) -> f64 {
         let total = self.total.saturating_sub(then.total);
         let others = self.busy.saturating_sub(then.busy).saturating_sub(self.own.saturating_sub(then.own));
         if total == 0 { 0.0 } else { others as f64 / total as f64 }
     }
+}
+
+/// Processor time of all threads of this process so far.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// From the line `cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...`.

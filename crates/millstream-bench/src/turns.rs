@@ -91,7 +91,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         }
     }
     setting.progress.done();
-    let others = Load::now(setting.rivals.id()).zip(before).map(|(now, then)| now.of_others_since(then));
+    let others = Load::of_others(before, setting.rivals.id());
     Ok(Speeds { case, unit, of, others })
 }
 

@@ -52,7 +52,7 @@ fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Res
         turns.push(taken(&rings, n, shared)?);
     }
     setting.progress.done();
-    let others = Load::now(None).zip(before).map(|(now, then)| now.of_others_since(then));
+    let others = Load::of_others(before, None);
     // The first one is not measured.
     let of = |what: fn(&Taken) -> f64| turns[1..].iter().map(what).collect::<Vec<_>>();
     let figures =

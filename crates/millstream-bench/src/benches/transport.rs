@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
+use millstream::core::SplitMix64;
 use millstream::prelude::*;
 use queue::queued;
 use std::sync::LazyLock;
@@ -28,16 +29,10 @@ const SMALL: usize = 1024;
 const STOP: Duration = Duration::from_millis(200);
 /// And a poll waits so long.
 const POLL: Duration = Duration::from_millis(100);
-/// Random longs: xorshift.
+/// Random longs.
 static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut draw = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    (0..4096).map(|_| draw()).collect()
+    let mut random = SplitMix64::new(0);
+    (0..4096).map(|_| random.draw()).collect()
 });
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {

@@ -1,11 +1,11 @@
 //! Rounds of a population on workers that wait, by either design.
 
 use crate::failure::Failure;
+use crate::load::processor_time;
 use crate::waiting::{Costs, SECRET, Waits, start};
 use millstream_evolve::{
     Address, EvolveError, EvolveMany, Histogram, Locked, Options, Population, Secret, Token, Tuning,
 };
-use rustix::time::{ClockId, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ fn of(
     let mut tokens = population.reset_states((0..states).collect())?;
     tokens = round(population, &tokens, costs)?;
     population.taken_latency();
-    let (batches, spent, processor) = (population.batches(), population.spent(), processor());
+    let (batches, spent, processor) = (population.batches(), population.spent(), processor_time());
     let (mut free, mut took) = (0.0, 0.0);
     for _ in 0..rounds {
         free += free_scheduler(&tokens, workers, costs);
@@ -139,7 +139,7 @@ fn of(
         efficiency: free / took,
         seconds: took / f64::from(rounds),
         batches: batches / took,
-        processor: (self::processor() - processor) / batches,
+        processor: (processor_time() - processor).as_secs_f64() / batches,
         idle: wait / (work + wait),
         latency: population.taken_latency(),
     })
@@ -163,12 +163,6 @@ fn free_scheduler(tokens: &[Token], workers: usize, costs: Costs) -> f64 {
         free.push(Reverse(now + costs.of(*token)));
     }
     last.as_secs_f64()
-}
-
-/// Processor time of this process.
-fn processor() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use super::wakes;
 use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
 use crate::latency::{Quantile, Waiter, compare};
+use crate::load::processor_time;
 use crate::setting::Setting;
 use millstream::core::SplitMix64;
 use millstream::prelude::*;
-use rustix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,10 +54,4 @@ fn idle(rings: &Rings, time: Duration) -> Result<f64, Failure> {
     drop(sender);
     run.wait()?;
     Ok(share)
-}
-
-/// Of all threads of this process.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
