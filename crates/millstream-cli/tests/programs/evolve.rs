@@ -79,11 +79,11 @@ fn kill(id: u32) {
     assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
 }
 
-fn start(scene: &Scene, args: &str) -> Child {
+pub(crate) fn start(scene: &Scene, args: &str) -> Child {
     scene.command("millstream", args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
         assert!(began.elapsed() < PATIENCE, "{what}");
@@ -122,117 +122,6 @@ fn killed_workers_and_a_killed_master_change_nothing() {
         assert!(said.contains(" is gone ("), "{said}");
     }
     assert_eq!(run(&scene, &over_tcp), expected);
-}
-
-/// A process that is killed when this is dropped.
-#[cfg(feature = "page")]
-struct Doomed(Child);
-
-#[cfg(feature = "page")]
-impl Drop for Doomed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A run that would take for ever, so that there is something to see, and where its page is.
-#[cfg(feature = "page")]
-struct Population {
-    // What it says is read no more, and may still be said.
-    _errors: std::io::BufReader<std::process::ChildStderr>,
-    address: String,
-    _master: Doomed,
-}
-
-#[cfg(feature = "page")]
-impl Population {
-    fn shown(scene: &Scene) -> Self {
-        use std::io::BufRead;
-        let args = "evolve --model epidemic --states 60 --rounds 100000 --work 2000 --workers 2 --page 127.0.0.1:0";
-        let mut master = Doomed(start(scene, args));
-        let mut said = String::new();
-        let mut errors = std::io::BufReader::new(master.0.stderr.take().unwrap());
-        errors.read_line(&mut said).unwrap();
-        let address = said.trim_end().strip_prefix("millstream: the population is shown at http://").expect(&said);
-        Population { address: address.trim_end_matches('/').to_owned(), _errors: errors, _master: master }
-    }
-
-    fn got(&self, path: &str) -> String {
-        use std::io::{Read, Write};
-        let mut stream = std::net::TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut all = String::new();
-        stream.read_to_string(&mut all).unwrap();
-        let (head, body) = all.split_once("\r\n\r\n").expect("headers");
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        body.to_owned()
-    }
-
-    fn now(&self) -> serde_json::Value {
-        serde_json::from_str(&self.got("/now.json")).unwrap()
-    }
-
-    fn await_rounds(&self) {
-        wait_until("some rounds are done", || self.now()["round"].as_u64() >= Some(2));
-    }
-}
-
-#[cfg(feature = "page")]
-#[test]
-fn a_page_shows_the_master_and_every_worker() {
-    let scene = Scene::new();
-    let shown = Population::shown(&scene);
-    shown.await_rounds();
-    let told = shown.now();
-    assert_eq!((&told["model"], &told["rounds"]), (&"epidemic".into(), &100_000.into()));
-    let population = &told["population"];
-    let workers = population["workers"].as_array().unwrap();
-    assert_eq!(workers.iter().map(|worker| worker["worker"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
-    let evolved: u64 = workers.iter().map(|worker| worker["evolved"].as_u64().unwrap()).sum();
-    assert!(evolved > 0 && population["counts"]["evolved"].as_u64() == Some(evolved), "{told}");
-    for time in ["working", "waiting"] {
-        assert!(workers.iter().all(|worker| worker[time].as_f64() >= Some(0.0)), "{told}");
-    }
-    let rounds = told["round"].as_u64().unwrap() as usize;
-    assert_eq!([&told["estimate"], &told["truth"]].map(|line| line.as_array().unwrap().len()), [rounds; 2]);
-    let page = shown.got("/");
-    assert!(page.contains("<h2>Workers") && page.contains("\"model\":\"epidemic\""), "{page}");
-    assert_eq!(shown.got("/health"), "{\"telling\":true}");
-    wait_until("it goes on", || shown.now()["round"].as_u64() > told["round"].as_u64());
-}
-
-#[cfg(feature = "page")]
-#[test]
-fn a_browser_draws_the_master_and_every_worker() {
-    let scene = Scene::new();
-    let name = "a_browser_draws_the_master_and_every_worker";
-    if Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        return crate::scene::skipped(name, "there is no chromium");
-    }
-    let shown = Population::shown(&scene);
-    shown.await_rounds();
-    let browser = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", scene.path("profile").display()))
-        .arg(format!("http://{}/", shown.address))
-        .stderr(Stdio::null())
-        .output()
-        .unwrap();
-    let dom = String::from_utf8(browser.stdout).unwrap();
-    for drawn in [
-        "id=\"model\">epidemic</span>",
-        "of 100000 rounds",
-        "2 workers, 0 lost;",
-        "<td>0</td>",
-        "<td>1</td>",
-        "% working\"",
-        "<polyline",
-    ] {
-        assert!(dom.contains(drawn), "no {drawn} in {dom}");
-    }
-    assert_eq!(dom.matches("class=\"share\"").count(), 2, "{dom}");
 }
 
 #[test]

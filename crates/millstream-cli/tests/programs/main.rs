@@ -7,6 +7,8 @@ mod copying;
 mod decompress;
 mod deployments;
 mod evolve;
+#[cfg(feature = "page")]
+mod evolve_page;
 mod failures;
 mod full;
 mod graph;
