@@ -68,7 +68,14 @@ impl<'p, S: Event> Claim<'p, S> {
     /// Fills the slots that are still unwritten from an iterator, as far as it goes; returns how many those were.
     #[inline]
     pub fn extend(&mut self, values: &mut impl Iterator<Item = S>) -> usize {
-        vectorised(values, Extend(self))
+        self.extend_with(values, |value| value)
+    }
+
+    /// As [`extend`](Claim::extend), with what `slot` makes of every value. (An adapter in its place would hide the iterator
+    /// from the compiler, see [`Loop`].)
+    #[inline]
+    pub(crate) fn extend_with<I: Iterator>(&mut self, values: &mut I, slot: impl FnMut(I::Item) -> S) -> usize {
+        vectorised(values, Extend { claim: self, slot })
     }
 
     /// Fills the slots that are still unwritten with what `next` gives, as long as it does; returns how many those were.
@@ -221,14 +228,17 @@ impl<'p, S: Event> Claim<'p, S> {
     }
 }
 
-struct Extend<'c, 'p, S: Event>(&'c mut Claim<'p, S>);
+struct Extend<'c, 'p, S: Event, F> {
+    claim: &'c mut Claim<'p, S>,
+    slot: F,
+}
 
-impl<S: Event, I: Iterator<Item = S>> Loop<I> for Extend<'_, '_, S> {
+impl<S: Event, I: Iterator, F: FnMut(I::Item) -> S> Loop<I> for Extend<'_, '_, S, F> {
     type Output = usize;
 
     #[inline(always)]
-    fn run(self, values: &mut I) -> usize {
-        self.0.fill_while(|| values.next())
+    fn run(mut self, values: &mut I) -> usize {
+        self.claim.fill_while(|| values.next().map(&mut self.slot))
     }
 }
 

@@ -116,7 +116,7 @@ impl<T: Event> Giver<T> {
         };
         let room = claim.len();
         let mut written = Written(Some((claim, may_show)));
-        let moved = written.0.as_mut().map_or(0, |(claim, _)| claim.extend(&mut values.map(ManuallyDrop::new)));
+        let moved = written.0.as_mut().map_or(0, |(claim, _)| claim.extend_with(values, ManuallyDrop::new));
         let refused = written.show();
         if !refused.is_empty() {
             return Err(refused);
