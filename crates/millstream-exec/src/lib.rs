@@ -36,6 +36,7 @@ mod inline;
 mod iterator;
 mod keyed_stage;
 mod lane_stage;
+mod linger;
 mod machine;
 mod notes;
 mod observer;

@@ -107,6 +107,11 @@ impl Patience {
         news.then(|| refused(threads, self.cores))
     }
 
+    /// Whether a thread may linger before it looks for more.
+    pub(crate) fn lingers(&self) -> bool {
+        !self.crowded.load(Ordering::Relaxed) && matches!(self.wait, Wait::Phased | Wait::Yielding | Wait::Sleeping)
+    }
+
     /// Waits a little in the `round`-th round without work; false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
         let crowded = self.crowded.load(Ordering::Relaxed);

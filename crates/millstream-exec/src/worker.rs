@@ -1,6 +1,7 @@
 //! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
 //! none of them can do anything.
 
+use crate::linger::Linger;
 use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
@@ -45,6 +46,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut version = pool.version();
     let mut group = pool.group(worker);
     let (mut idle, mut rounds) = (0_u32, 0_u32);
+    let mut linger = Linger::new();
     // What was said last of what this worker does.
     let mut busy = true;
     let mut watch = Watch { last: None, closely: CLOSELY };
@@ -89,7 +91,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 }
                 idle = 0;
             }
-            Some(_) => {
+            Some(moved) => {
                 if !busy {
                     pool.does(worker, Activity::Busy);
                     busy = true;
@@ -100,6 +102,9 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 let now = watch.look();
                 if rounds.is_multiple_of(REVIEWED) {
                     review(pool, now);
+                }
+                if pool.shared.patience.lingers() {
+                    linger.after(moved as usize);
                 }
             }
         }

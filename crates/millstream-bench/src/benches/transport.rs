@@ -36,12 +36,12 @@ static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(8_000_000, 2_000_000);
+    let n = setting.items(32_000_000, 8_000_000);
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
         of_one(setting, "batch-8", Batches { n: n.div_ceil(4), batch: 8 }, CAPACITY, Some(10.0))?,
-        of_one(setting, "batch-256", Batches { n, batch: 256 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "batch-256", Batches { n: 2 * n, batch: 256 }, CAPACITY, Some(10.0))?,
         of_one(setting, "single", Batches { n: n.div_ceil(16), batch: 1 }, CAPACITY, Some(10.0))?,
         of_one(setting, "small", Batches { n: n.div_ceil(2), batch: 64 }, SMALL, None)?,
         traffic::run(setting)?,

@@ -1,5 +1,6 @@
 use super::rule::Choice;
 use super::{Bare, FanIn, Merge, Opened, Told};
+use crate::linger::Linger;
 use crate::machine::usable_cores;
 use crate::notes::Notes;
 use crate::shared::Shared;
@@ -33,6 +34,7 @@ pub struct Poller<T: Event, O: Told<T> = Bare> {
     shared: Arc<Shared>,
     next: u64,
     most: usize,
+    linger: Linger,
     idle: Option<Duration>,
     /// A closure has panicked on the way: nobody knows which numbers it was given.
     broken: bool,
@@ -62,7 +64,19 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
         let _ = shared.patience.placed(1);
         let idle = fan_in.idle_bound();
         let (senders, merge) = Merge::new(fan_in, &shared, rings.slots());
-        Ok((senders, Poller { merge, shared, next: 0, most: rings.most(), idle, broken: false, told: PhantomData }))
+        Ok((
+            senders,
+            Poller {
+                merge,
+                shared,
+                next: 0,
+                most: rings.most(),
+                linger: Linger::new(),
+                idle,
+                broken: false,
+                told: PhantomData,
+            },
+        ))
     }
 
     /// Calls `f` with what is there, in order, each value with its number in the merged stream: at most as much as the batch of
@@ -145,7 +159,14 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
         loop {
             match self.poll_into(state, &mut f)? {
                 Polled::Nothing => (),
-                polled => return Ok(polled),
+                polled => {
+                    if let Polled::Values(found) = polled
+                        && self.shared.patience.lingers()
+                    {
+                        self.linger.after(found);
+                    }
+                    return Ok(polled);
+                }
             }
             let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
