@@ -33,12 +33,14 @@
 //! [`Determinacy`] says more: pipelines that are built for a number of shards, and the edges inside a pipeline, by which
 //! the stage is found that differs first.
 //!
-//! [`random`] has pipelines that nobody wrote: syntax trees that print and shrink, to prove a deployment with.
+//! [`random`] has pipelines that nobody wrote: syntax trees that print and shrink, to prove a deployment with. [`programs`] says
+//! of a program that a test runs whether it is there.
 
 mod check;
 mod deployment;
 mod determinacy;
 mod pace;
+pub mod programs;
 pub mod random;
 mod watchdog;
 mod way;

@@ -1,6 +1,7 @@
 //! The book's console sessions say what happens.
 
-use crate::scene::{Scene, skipped};
+use crate::scene::Scene;
+use millstream_testkit::programs::skipped;
 use std::path::Path;
 use std::process::Command;
 

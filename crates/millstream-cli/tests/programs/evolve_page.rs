@@ -1,9 +1,10 @@
 use crate::evolve::{start, wait_until};
-use crate::scene::{PATIENCE, Scene, skipped};
+use crate::scene::{PATIENCE, Scene};
+use millstream_testkit::programs::{headless_chromium, is_here};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr};
 
 /// A process that is killed when this is dropped.
 struct Doomed(Child);
@@ -79,20 +80,14 @@ fn a_page_shows_the_master_and_every_worker() {
 
 #[test]
 fn a_browser_draws_the_master_and_every_worker() {
-    let scene = Scene::new();
-    let name = "a_browser_draws_the_master_and_every_worker";
-    if Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        return skipped(name, "there is no chromium");
+    if !is_here("chromium", "a_browser_draws_the_master_and_every_worker") {
+        return;
     }
+    let scene = Scene::new();
     let shown = Population::shown(&scene);
     shown.await_rounds();
-    let browser = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", scene.path("profile").display()))
-        .arg(format!("http://{}/", shown.address))
-        .stderr(Stdio::null())
-        .output()
-        .unwrap();
+    let page = format!("http://{}/", shown.address);
+    let browser = headless_chromium(&scene.path("profile")).args(["--dump-dom", &page]).output().unwrap();
     let dom = String::from_utf8(browser.stdout).unwrap();
     for drawn in [
         "id=\"model\">epidemic</span>",

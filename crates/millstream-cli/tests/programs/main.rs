@@ -1,7 +1,5 @@
 //! The built programs, each test in a directory of its own.
 
-#![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
-
 mod book;
 mod copying;
 mod decompress;

@@ -1,6 +1,7 @@
 //! `pipe`: every block, or every line, through a command, and the output in the order of the input.
 
-use crate::scene::{Input, PATIENCE, Scene, Seen, ended, gnu_is_here, odd_texts, prose, skipped};
+use crate::scene::{Input, PATIENCE, Scene, Seen, ended, gnu_is_here, odd_texts, prose};
+use millstream_testkit::programs::is_here;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -33,14 +34,6 @@ fn blocks(text: &[u8], size: usize) -> Vec<Vec<u8>> {
         }
     }
     blocks
-}
-
-fn can_run(name: &str, program: &str) -> bool {
-    let can = Command::new(program).arg("--version").output().is_ok();
-    if !can {
-        skipped(name, &format!("there is no {program}"));
-    }
-    can
 }
 
 #[test]
@@ -307,7 +300,7 @@ fn a_line_is_answered_before_the_next_goes_in() {
 
 #[test]
 fn an_endless_input_ends_with_its_reader() {
-    if !can_run("an_endless_input_ends_with_its_reader", "yes") {
+    if !is_here("yes", "an_endless_input_ends_with_its_reader") {
         return;
     }
     for args in ["pipe -j 2 -- cat", "pipe -j 2 --shard line -- cat", "pipe -j 2 --deploy queues -- cat"] {

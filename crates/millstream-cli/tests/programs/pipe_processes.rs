@@ -1,6 +1,7 @@
 //! `pipe` and the processes that it runs: what becomes of them, and of what they write.
 
-use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak, skipped};
+use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak};
+use millstream_testkit::programs::skipped;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The line that says how far the inputs are read, seen through a pseudo-terminal that `script` makes.
 
-use crate::scene::{Input, Scene, prose, skipped};
+use crate::scene::{Input, Scene, prose};
+use millstream_testkit::programs::skipped;
 use std::process::Command;
 
 /// What comes to a terminal from `program`, a script in which `millstream` is ours.

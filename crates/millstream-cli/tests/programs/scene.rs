@@ -1,3 +1,4 @@
+use millstream_testkit::programs::skipped;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -127,12 +128,6 @@ pub(crate) fn gnu_is_here(name: &str) -> bool {
         skipped(name, "wc is not that of GNU coreutils");
     }
     here
-}
-
-/// Says that the test `name` did not run, which is a failure where every test has to.
-pub(crate) fn skipped(name: &str, reason: &str) {
-    assert_ne!(std::env::var("MILLSTREAM_REQUIRE").as_deref(), Ok("all"), "{name}: {reason}");
-    println!("SKIPPED {name}: {reason}");
 }
 
 /// Texts with something odd about each.

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM: the first drains, the second stops now.
 
-use crate::scene::{PATIENCE, Scene, ended, skipped};
+use crate::scene::{PATIENCE, Scene, ended};
+use millstream_testkit::programs::skipped;
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};

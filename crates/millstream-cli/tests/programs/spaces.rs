@@ -3,8 +3,9 @@
 mod byte_loop;
 mod golden;
 
-use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak, skipped};
+use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak};
 pub(crate) use byte_loop::headed;
+use millstream_testkit::programs::{is_here, skipped};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -72,8 +73,8 @@ fn files_follow_each_other() {
 
 #[test]
 fn an_endless_input_ends_with_its_reader() {
-    if Command::new("yes").arg("--version").output().is_err() {
-        return skipped("an_endless_input_ends_with_its_reader", "there is no yes");
+    if !is_here("yes", "an_endless_input_ends_with_its_reader") {
+        return;
     }
     let scene = Scene::new();
     let mut yes = Command::new("yes").arg("to be").stdout(Stdio::piped()).spawn().unwrap();

@@ -1,6 +1,7 @@
 //! Pipes that are slow, or closed too early.
 
-use crate::scene::{Input, PATIENCE, Scene, ended, prose, resident_peak, skipped};
+use crate::scene::{Input, PATIENCE, Scene, ended, prose, resident_peak};
+use millstream_testkit::programs::skipped;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};

@@ -1,10 +1,10 @@
 //! The dashboard for Grafana: a real Prometheus answers its queries, and what is to start all of it fits together.
 
-use super::is_here;
 use super::prometheus::{asked, prometheus};
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run};
 use millstream_observe::{Options, Page, Watch};
+use millstream_testkit::programs::is_here;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! A graph of thousands of stages.
 
-use super::{chromium, is_here};
+use super::chromium;
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::{BoxExt, BoxPipeline, Rings, Run};
 use millstream_observe::{Page, Watch};
+use millstream_testkit::programs::is_here;
 use std::sync::Arc;
 
 const STAGES: usize = 3000;

@@ -1,6 +1,6 @@
 //! The page in a real browser, and a real Prometheus at its metrics.
 #![cfg(feature = "page")]
-#![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
+#![expect(clippy::print_stdout, reason = "a test says how long the browser took")]
 
 mod grafana;
 mod large;
@@ -9,33 +9,20 @@ mod prometheus;
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Handle, Rings, Run, Sender};
 use millstream_observe::{Options, Page, Watch};
+use millstream_testkit::programs::{headless_chromium, is_here};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Whether a program is here. Where everything is required, it has to be.
-fn is_here(program: &str, test: &str) -> bool {
-    let here = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    let required = std::env::var_os("MILLSTREAM_REQUIRE").is_some_and(|value| value == "all");
-    assert!(here || !required, "there is no {program}");
-    if !here {
-        println!("SKIPPED {test}: there is no {program}");
-    }
-    here
-}
-
 fn chromium(flags: &[&str], address: SocketAddr) -> Vec<u8> {
     let profile = tempfile::tempdir().unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,800"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
+    let output = headless_chromium(profile.path())
+        .args(["--hide-scrollbars", "--window-size=1200,800"])
         .args(flags)
         .arg(format!("http://{address}/"))
-        .stderr(Stdio::null())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", output.status);

@@ -1,7 +1,8 @@
 //! A real Prometheus at the metrics.
 
-use super::{got, is_here, send, shown};
+use super::{got, send, shown};
 use millstream_observe::Page;
+use millstream_testkit::programs::is_here;
 use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
