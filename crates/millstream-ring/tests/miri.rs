@@ -9,7 +9,7 @@ mod moving;
 mod support;
 
 use millstream_core::keys::Seat;
-use millstream_core::{Full, Holed, Pair, Val};
+use millstream_core::{Full, Holed, Pair, SplitMix64, Val};
 use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring, team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
@@ -19,13 +19,8 @@ const CASES: u64 = if cfg!(miri) { 6 } else { 200 };
 const NUMBERS: u64 = if cfg!(miri) { 12 } else { 5_000 };
 
 fn random_ops(seed: u64, len: usize) -> Vec<Op> {
-    let mut state = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mut byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
+    let mut random = SplitMix64::new(seed);
+    let mut byte = || random.draw() as u8;
     (0..len).map(|_| [byte(), byte(), byte()]).collect()
 }
 

@@ -7,6 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
+use millstream::core::SplitMix64;
 use millstream::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,13 +84,11 @@ fn exchange() -> impl Pipeline<In = Val<Order>, Out = Val<Trade>> {
 
 /// What a gateway sends: orders around a price of 1000, from a seed.
 fn orders(gateway: u32, count: u64) -> impl Iterator<Item = Order> + Send {
-    let mut state = (u64::from(gateway) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut random = SplitMix64::new(u64::from(gateway));
     (0..count).map(move |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let side = if state & 1 == 0 { Side::Buy } else { Side::Sell };
-        Order { side, price: 990 + (state >> 8) as u32 % 21, quantity: 1 + (state >> 40) as u32 % 100 }
+        let drawn = random.draw();
+        let side = if drawn & 1 == 0 { Side::Buy } else { Side::Sell };
+        Order { side, price: 990 + (drawn >> 8) as u32 % 21, quantity: 1 + (drawn >> 40) as u32 % 100 }
     })
 }
 

@@ -1,6 +1,7 @@
 //! Producers that nobody wrote, and what joins them.
 
 use super::value::Value;
+use millstream_core::SplitMix64;
 use millstream_core::model::sources;
 use millstream_exec::{Choices, FanIn, JoinError, Sender, fan_in};
 use proptest::collection::vec;
@@ -104,7 +105,7 @@ impl Producers {
 
     fn send(self: Arc<Self>, sender: Sender<Value>) {
         let k = sender.producer() as usize;
-        let mut pace = Pace((self.pace ^ (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
+        let mut pace = Pace(SplitMix64::new(SplitMix64::at(self.pace, k as u64)));
         let adds = k + 1 >= self.first && k + 1 < self.lists.len();
         let list = &self.lists[k];
         let (before, behind) = list.split_at(if adds { pace.below(list.len() + 1) } else { list.len() });
@@ -162,15 +163,12 @@ fn another(sender: &Sender<Value>) -> Option<Sender<Value>> {
     }
 }
 
-/// A stream of numbers that looks random: xorshift.
-struct Pace(u64);
+/// Decides who sends how much at a time.
+struct Pace(SplitMix64);
 
 impl Pace {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 32) % limit as u64) as usize
+        self.0.below(limit as u64) as usize
     }
 }
 
