@@ -7,9 +7,6 @@ pub(crate) fn require_all() -> bool {
     std::env::var_os("MILLSTREAM_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// The version of cargo-deny that is installed where it is missing.
-const DENY: &str = "0.20.2";
-
 /// Miri on the nightly toolchain, installed if need be; or why it is not there.
 pub(crate) fn miri() -> Result<(), String> {
     if Cmd::cargo("+nightly miri --version").succeeds() {
@@ -31,28 +28,43 @@ pub(crate) fn component(cargo_command: &str, component: &str) -> Result<(), Stri
     rustup(&format!("component add {component}"))
 }
 
-fn install_cargo(tool: &str, version: &str) -> Result<(), String> {
-    Cmd::cargo(&format!("install {tool} --locked --version {version}"))
-        .own_target(tool)
-        .run()
-        .map_err(|error| error.message)
+/// What cargo builds where it is missing. That takes minutes, so it is done only on request.
+struct Built {
+    package: &'static str,
+    version: &'static str,
+    flags: &'static str,
+    /// The chore that asks for it.
+    chore: &'static str,
 }
 
-/// cargo-deny. Building it takes minutes, so this is done only on request.
+const DENY: Built = Built { package: "cargo-deny", version: "0.20.2", flags: "", chore: "cargo xtask lint --deny" };
+const FUZZ: Built = Built { package: "cargo-fuzz", version: "0.13.2", flags: "", chore: "cargo xtask fuzz" };
+// Without its server, which takes most of the time.
+const MDBOOK: Built =
+    Built { package: "mdbook", version: "0.5.4", flags: "--no-default-features", chore: "cargo xtask docs --book" };
+
+impl Built {
+    /// Installed unless `here` succeeds; or why it is not there.
+    fn get(&self, here: Cmd, install: bool) -> Result<(), String> {
+        let Built { package, version, flags, chore } = self;
+        if here.succeeds() {
+            return Ok(());
+        }
+        if !install {
+            return Err(format!("{package} is not installed; `{chore}` installs it"));
+        }
+        Cmd::cargo(&format!("install {package} --locked {flags} --version {version}"))
+            .own_target(package)
+            .run()
+            .map_err(|error| error.message)
+    }
+}
+
 pub(crate) fn deny(install: bool) -> Result<(), String> {
-    if Cmd::cargo("deny --version").succeeds() {
-        return Ok(());
-    }
-    if !install {
-        return Err("cargo-deny is not installed; `cargo xtask lint --deny` installs it".to_owned());
-    }
-    install_cargo("cargo-deny", DENY)
+    DENY.get(Cmd::cargo("deny --version"), install)
 }
 
-/// The version of cargo-fuzz that is installed where it is missing.
-const FUZZ: &str = "0.13.2";
-
-/// cargo-fuzz, and the nightly toolchain that it needs. Building it takes a minute, so this is done only on request.
+/// cargo-fuzz, and the nightly toolchain that it needs.
 pub(crate) fn fuzz(install: bool) -> Result<(), String> {
     if !Cmd::cargo("+nightly --version").succeeds() {
         if !install {
@@ -60,31 +72,11 @@ pub(crate) fn fuzz(install: bool) -> Result<(), String> {
         }
         rustup("toolchain install nightly --profile minimal")?;
     }
-    if Cmd::cargo("fuzz --version").succeeds() {
-        return Ok(());
-    }
-    if !install {
-        return Err("cargo-fuzz is not installed; `cargo xtask fuzz` installs it".to_owned());
-    }
-    install_cargo("cargo-fuzz", FUZZ)
+    FUZZ.get(Cmd::cargo("fuzz --version"), install)
 }
 
-/// The version of mdbook that is installed where it is missing.
-const MDBOOK: &str = "0.5.4";
-
-/// mdbook. Building it takes minutes, so this is done only on request.
 pub(crate) fn mdbook(install: bool) -> Result<(), String> {
-    if Cmd::new("mdbook", ["--version"]).succeeds() {
-        return Ok(());
-    }
-    if !install {
-        return Err("mdbook is not installed; `cargo xtask docs --book` installs it".to_owned());
-    }
-    // Without its server, which takes most of the time.
-    Cmd::cargo(&format!("install mdbook --locked --no-default-features --version {MDBOOK}"))
-        .own_target("mdbook")
-        .run()
-        .map_err(|error| error.message)
+    MDBOOK.get(Cmd::new("mdbook", ["--version"]), install)
 }
 
 /// perf, which no package manager of Rust can install.
