@@ -7,6 +7,7 @@ mod args;
 mod benches;
 #[path = "../../millstream-cli/tests/programs/spaces/byte_loop.rs"]
 mod byte_loop;
+mod count;
 mod counters;
 mod demand;
 mod failure;

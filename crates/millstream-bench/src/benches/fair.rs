@@ -5,12 +5,12 @@
 //! core has an empty ring, and nobody can take from that. So what is judged is what was taken while every producer had something
 //! waiting; the rest is told in words.
 
+use crate::count::Count;
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, median};
 use crate::load::Load;
 use crate::setting::Setting;
 use millstream::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const PRODUCERS: usize = 3;
@@ -31,11 +31,6 @@ struct Taken {
     saturated: Counts,
     seconds: f64,
 }
-
-/// How many values a producer has sent, on cache lines of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Sent(AtomicU64);
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     // In less time than that one of them may not have had a core.
@@ -81,15 +76,14 @@ fn share(of: Counts) -> f64 {
 fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
     let fan_in = fan_in(PRODUCERS).with_origin();
     let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
-    let sent: [Sent; PRODUCERS] = Default::default();
+    let sent: [Count; PRODUCERS] = Default::default();
     std::thread::scope(|scope| {
         for (sender, sent) in senders.into_iter().zip(&sent) {
             std::thread::Builder::new().spawn_scoped(scope, || flood(sender, sent)).map_err(Failure::io("a thread"))?;
         }
         let (mut now, mut in_order) = (Taken::default(), true);
         let mut poll = |now: &mut Taken| {
-            let all_wait =
-                |of: &Counts| of.iter().zip(&sent).all(|(taken, sent)| *taken < sent.0.load(Ordering::Acquire));
+            let all_wait = |of: &Counts| of.iter().zip(&sent).all(|(taken, sent)| *taken < sent.get());
             let (before, waited) = (now.all, all_wait(&now.all));
             let polled = poller.poll_for(Duration::MAX, |_, Produced { producer, number, value }| {
                 let taken = &mut now.all[producer as usize];
@@ -128,11 +122,11 @@ fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
 }
 
 /// Sends until nobody takes any more.
-fn flood(sender: Sender<u64>, sent: &Sent) {
+fn flood(sender: Sender<u64>, sent: &Count) {
     for first in (0..).step_by(TOLD as usize) {
         if sender.send_all(first..first + TOLD).is_err() {
             return;
         }
-        sent.0.store(first + TOLD, Ordering::Release);
+        sent.set(first + TOLD);
     }
 }

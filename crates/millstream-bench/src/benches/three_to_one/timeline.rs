@@ -1,12 +1,12 @@
 //! The same over time, for the chart: a ring each and one ring for all, two seconds each.
 
 use super::add;
+use crate::count::Count;
 use crate::failure::Failure;
 use crate::setting::Setting;
 use crate::timeline::{Timeline, watched};
 use crate::work::entry;
 use millstream::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const LASTS: Duration = Duration::from_secs(2);
@@ -21,11 +21,6 @@ pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {
     };
     Ok(vec![of(16_384, false)?, of(65_536, false)?, of(65_536, true)?])
 }
-
-/// A count on cache lines of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Count(AtomicU64);
 
 fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Failure> {
     let (title, fan_in) = match shared {
@@ -44,7 +39,7 @@ fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Fail
                     if sender.send_all((first..first + ROUND).map(entry)).is_err() {
                         return;
                     }
-                    sent.0.store(first + ROUND, Ordering::Relaxed);
+                    sent.set(first + ROUND);
                 }
             };
             std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
@@ -53,7 +48,7 @@ fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Fail
         let consume = move || {
             let mut sum = 0;
             while poller.poll_for(Duration::MAX, |_, entry| sum = add(sum, entry))? != Polled::Ended {
-                taken.0.store(poller.next_number().0, Ordering::Relaxed);
+                taken.set(poller.next_number().0);
             }
             std::hint::black_box(sum);
             Ok::<(), RunError>(())
@@ -61,7 +56,7 @@ fn over_time(rings: &Rings, slots: usize, shared: bool) -> Result<Timeline, Fail
         let consuming = std::thread::Builder::new().spawn_scoped(scope, consume).map_err(Failure::io("a thread"))?;
         let traffic = format!("entries of 24 bytes, {ROUND} at a time, as fast as they are taken");
         let timeline = watched(title, traffic, names, || {
-            let counts = || [taken].into_iter().chain(&sent).map(|count| count.0.load(Ordering::Relaxed)).collect();
+            let counts = || [taken].into_iter().chain(&sent).map(Count::get).collect();
             (!consuming.is_finished()).then(counts)
         });
         consuming.join().map_err(|_| Failure::Answer("ours", 0))??;

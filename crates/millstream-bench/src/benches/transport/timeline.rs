@@ -4,32 +4,18 @@
 use super::queue::Queue;
 use super::traffic::Event;
 use super::{Batches, CAPACITY, mixed};
+use crate::count::Count;
 use crate::demand::Demand;
 use crate::failure::Failure;
 use crate::setting::Setting;
 use crate::timeline::{Timeline, watched};
 use millstream::exec::Counters;
 use millstream::prelude::*;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const LASTS: Duration = Duration::from_secs(1);
 const BATCH: usize = 64;
-
-/// A count on cache lines of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Count(AtomicU64);
-
-impl Count {
-    fn add(&self, more: usize) {
-        self.0.fetch_add(more as u64, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {
     let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
