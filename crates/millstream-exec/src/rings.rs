@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rings {
     slots: usize,
-    batch: usize,
+    batch: Option<usize>,
     workers: Option<usize>,
     wait: Wait,
     pin: bool,
@@ -30,8 +30,11 @@ pub struct Rings {
 /// few stages stays in the second-level cache.
 pub(crate) const DEFAULT_SLOTS: usize = 4096;
 
-/// The most that one step moves, unless it is set.
+/// The most that one step moves, unless it is set,
 pub(crate) const DEFAULT_BATCH: usize = 2048;
+/// or such a part of a ring, if that is more: two workers at the ends of a large ring hand their lines over fastest where
+/// many lie between them, and those who look often come close to each other.
+const PART_OF_RING: usize = 16;
 
 impl Default for Rings {
     fn default() -> Self {
@@ -40,12 +43,12 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
+    /// Rings of 4096 slots, batches of at most 2048 (or a sixteenth of a larger ring), as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
         Rings {
             slots: DEFAULT_SLOTS,
-            batch: DEFAULT_BATCH,
+            batch: None,
             workers: None,
             wait: Wait::Phased,
             pin: false,
@@ -63,10 +66,10 @@ impl Rings {
     }
 
     /// The most that one step of a stage moves: at least 1. A step moves what is there; it never waits for a batch to
-    /// fill.
+    /// fill. Unless it is set it is 2048, or a sixteenth of a ring if that is more.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
-        self.batch = most;
+        self.batch = Some(most);
         self
     }
 
@@ -222,7 +225,7 @@ impl Rings {
     pub(crate) fn tunables(&self) -> Tunables {
         Tunables {
             ring: self.slots,
-            batch: self.batch,
+            batch: self.most(),
             back_off: BackOff::THIS,
             pinned: self.pin,
             step_budget: self.budgets.of_others(),
@@ -238,14 +241,14 @@ impl Rings {
     }
 
     pub(crate) fn most(&self) -> usize {
-        self.batch
+        self.batch.unwrap_or(DEFAULT_BATCH.max(self.slots / PART_OF_RING))
     }
 
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
         if !self.slots.is_power_of_two() {
             return Err(OptionsError::Ring(self.slots));
         }
-        if self.batch == 0 {
+        if self.batch == Some(0) {
             return Err(OptionsError::Batch);
         }
         if self.workers == Some(0) {

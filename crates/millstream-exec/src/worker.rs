@@ -104,7 +104,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     review(pool, now);
                 }
                 if pool.shared.patience.lingers() {
-                    linger.after(moved as usize);
+                    linger.after(moved);
                 }
             }
         }
