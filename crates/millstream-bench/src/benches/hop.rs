@@ -5,6 +5,8 @@
 //! So everybody with a ring takes part with four sizes, and in case `speed` the best of ours meets the best of theirs;
 //! the other cases are of one of our sizes each.
 //!
+//! Their batches are a sixteenth of a ring, where that is more than what they begin with: ours do so by themselves.
+//!
 //! The limit is two bare threads with a few buffers between them, each of which is written by the one, read by the other
 //! and given back, with nothing else to be done: what these two cores can hand over.
 //!
@@ -12,15 +14,16 @@
 //! goes from one to the other, in many short goes, and its extremes say how much the machine itself changed meanwhile. So
 //! everybody takes ten goes a turn, in turn with the others.
 
+mod bare;
+
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::rivals::Task;
 use crate::setting::Setting;
 use crate::turns::{Against, Contestant, Work, take_turns};
 use millstream::prelude::*;
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{ThreadId, current};
 
@@ -28,9 +31,8 @@ const OURS: [&str; 4] = ["ours-4096", "ours-65536", "ours-262144", "ours-524288"
 const CASES: [&str; 4] = ["ring4096", "ring65536", "ring262144", "ring524288"];
 const SLOTS: [usize; 4] = [4096, 65_536, 262_144, 524_288];
 
-const LIMITS: [&str; 2] = ["limit-32768", "limit-262144"];
-const LIMITS_SLOTS: [usize; 2] = [32_768, 262_144];
-const BUFFERS: usize = 8;
+const LIMITS: [&str; 3] = ["limit-65536", "limit-262144", "limit-524288"];
+const LIMITS_SLOTS: [usize; 3] = [65_536, 262_144, 524_288];
 
 const RTRB: [&str; 4] = ["rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-262144", "rtrb-chunk-524288"];
 const DISRUPTOR: [&str; 4] = ["disruptor-8192", "disruptor-65536", "disruptor-262144", "disruptor-524288"];
@@ -52,7 +54,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         LIMITS
             .iter()
             .zip(LIMITS_SLOTS)
-            .map(|(who, size)| Contestant::new(who, expected, move || handed_over(black_box(n), size))),
+            .map(|(who, size)| Contestant::new(who, expected, move || bare::handed_over(black_box(n), size))),
     );
     contestants.extend(rival("crossbeam-vec1024", "crossbeam-vec", 64));
     contestants.extend(rival("crossbeam", "crossbeam", 1024));
@@ -75,29 +77,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     }
     cases.push(speeds.without(&OURS));
     let trips = 20_000;
-    let line = Contestant::new("passed", trips, move || passed(trips));
+    let line = Contestant::new("passed", trips, move || bare::passed(trips));
     let work = Work { case: "line", unit: Unit::ItemsPerSecond, size: 2 * trips, goes: 1 };
     cases.push(take_turns(setting, work, vec![line])?.results([]));
     Ok(Results::joined(cases))
-}
-
-/// A line that goes there and back so often between two threads; how often it did.
-fn passed(trips: u64) -> Result<u64, Failure> {
-    let line = AtomicU64::new(0);
-    let pass_on = |first: u64| {
-        for turn in (first..2 * trips).step_by(2) {
-            while line.load(Ordering::Acquire) != turn {
-                spin_loop();
-            }
-            line.store(turn + 1, Ordering::Release);
-        }
-    };
-    std::thread::scope(|scope| {
-        std::thread::Builder::new().spawn_scoped(scope, || pass_on(1)).map_err(Failure::io("a thread"))?;
-        pass_on(0);
-        Ok::<_, Failure>(())
-    })?;
-    Ok(line.into_inner() / 2)
 }
 
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
@@ -113,39 +96,6 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
         (Some(source), Some(sink)) if source != sink && pinned => Ok(sum),
         _ => Err(Failure::Threads("the source and the sink did not run on two threads on a core each")),
     }
-}
-
-/// The sum of `n` numbers that go from one thread to another through buffers of so many in all.
-fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
-    let each = size / BUFFERS;
-    let buffers: [Mutex<Vec<u64>>; BUFFERS] = std::array::from_fn(|_| Mutex::new(vec![0; each]));
-    let (written, read) = (AtomicU64::new(0), AtomicU64::new(0));
-    let turns = n.div_ceil(each as u64);
-    let buffer = |turn: u64| buffers[turn as usize % BUFFERS].lock().unwrap_or_else(PoisonError::into_inner);
-    let await_turn = |counter: &AtomicU64, turn: u64| {
-        while counter.load(Ordering::Acquire) < turn {
-            spin_loop();
-        }
-    };
-    std::thread::scope(|scope| {
-        let writer = std::thread::Builder::new().spawn_scoped(scope, || {
-            let mut numbers = 0..n;
-            for turn in 0..turns {
-                await_turn(&read, (turn + 1).saturating_sub(BUFFERS as u64));
-                buffer(turn).iter_mut().zip(&mut numbers).for_each(|(slot, number)| *slot = number);
-                written.store(turn + 1, Ordering::Release);
-            }
-        });
-        writer.map_err(Failure::io("a thread"))?;
-        let mut sum = 0_u64;
-        for turn in 0..turns {
-            await_turn(&written, turn + 1);
-            let len = (n - turn * each as u64).min(each as u64) as usize;
-            sum = buffer(turn)[..len].iter().fold(sum, |sum, x| sum.wrapping_add(*x));
-            read.store(turn + 1, Ordering::Release);
-        }
-        Ok(sum)
-    })
 }
 
 /// A range that says where it ended.

@@ -36,14 +36,14 @@ static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(32_000_000, 8_000_000);
+    let n = setting.items(64_000_000, 32_000_000);
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
-        of_one(setting, "batch-8", Batches { n: n.div_ceil(4), batch: 8 }, CAPACITY, Some(10.0))?,
-        of_one(setting, "batch-256", Batches { n: 2 * n, batch: 256 }, CAPACITY, Some(10.0))?,
-        of_one(setting, "single", Batches { n: n.div_ceil(16), batch: 1 }, CAPACITY, Some(10.0))?,
-        of_one(setting, "small", Batches { n: n.div_ceil(2), batch: 64 }, SMALL, None)?,
+        of_one(setting, "batch-8", Batches { n: n.div_ceil(8), batch: 8 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "batch-256", Batches { n, batch: 256 }, CAPACITY, None)?,
+        of_one(setting, "single", Batches { n: n.div_ceil(32), batch: 1 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "small", Batches { n: n.div_ceil(4), batch: 64 }, SMALL, None)?,
         traffic::run(setting)?,
         stops(setting)?,
         Results { timelines, ..Results::default() },
@@ -130,7 +130,7 @@ fn of_one(
         contestants.push(Contestant::new("queue-share-3", expected, || queued(3, what, capacity)));
         contestants.push(Contestant::new("queue-share-5", expected, || queued(5, what, capacity)));
     }
-    let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 8 }, contestants)?;
+    let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 4 }, contestants)?;
     let ratios = [speeds.ratio("queue", bound)];
     Ok(speeds.results(ratios))
 }

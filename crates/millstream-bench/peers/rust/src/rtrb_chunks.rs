@@ -4,20 +4,23 @@ use crate::cores::{on_core, start_on_core};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::hint::spin_loop;
 
-/// The most that is moved at once.
-const CHUNK: usize = 1024;
+/// The most that is moved at once, of a ring of so many slots: the best of those that were tried (1024 to 65,536).
+fn chunk_of(size: usize) -> usize {
+    (size / 16).max(1024)
+}
 
 pub(crate) fn hop(items: u64, size: usize) -> u64 {
     let (producer, consumer) = RingBuffer::new(size);
-    let writer = start_on_core(0, move || write(producer, items));
-    let sum = on_core(1, move || read(consumer, items));
+    let chunk = chunk_of(size);
+    let writer = start_on_core(0, move || write(producer, items, chunk));
+    let sum = on_core(1, move || read(consumer, items, chunk));
     writer.join().map_or(0, |()| sum)
 }
 
-fn write(mut producer: Producer<u64>, items: u64) {
+fn write(mut producer: Producer<u64>, items: u64, most: usize) {
     let mut values = 0..items;
     while !values.is_empty() {
-        let want = CHUNK.min((values.end - values.start) as usize);
+        let want = most.min((values.end - values.start) as usize);
         let free = producer.slots().min(want);
         match producer.write_chunk_uninit(free) {
             Ok(chunk) if free > 0 => {
@@ -28,10 +31,10 @@ fn write(mut producer: Producer<u64>, items: u64) {
     }
 }
 
-fn read(mut consumer: Consumer<u64>, items: u64) -> u64 {
+fn read(mut consumer: Consumer<u64>, items: u64, most: usize) -> u64 {
     let (mut sum, mut left) = (0_u64, items as usize);
     while left > 0 {
-        let there = consumer.slots().min(CHUNK).min(left);
+        let there = consumer.slots().min(most).min(left);
         match consumer.read_chunk(there) {
             Ok(chunk) if there > 0 => {
                 let (head, tail) = chunk.as_slices();

@@ -1,0 +1,86 @@
+//! Two bare threads on a core each: what these cores hand over where nothing else is to be done.
+
+use crate::failure::Failure;
+use millstream::exec::pin_to_physical_core;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Buffers between the two, as many as the others' batches in a ring.
+const BUFFERS: usize = 16;
+
+/// On cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Count(AtomicU64);
+
+impl Count {
+    fn awaits(&self, turn: u64) {
+        while self.0.load(Ordering::Acquire) < turn {
+            spin_loop();
+        }
+    }
+
+    fn is(&self, turn: u64) {
+        self.0.store(turn, Ordering::Release);
+    }
+}
+
+/// The sum of `n` numbers that go from one thread to the other through buffers of so many in all.
+pub(super) fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
+    let each = size / BUFFERS;
+    let buffers: [Mutex<Vec<u64>>; BUFFERS] = std::array::from_fn(|_| Mutex::new(vec![0; each]));
+    let (written, read) = (Count::default(), Count::default());
+    let turns = n.div_ceil(each as u64);
+    let buffer = |turn: u64| buffers[turn as usize % BUFFERS].lock().unwrap_or_else(PoisonError::into_inner);
+    let write = || {
+        for turn in 0..turns {
+            read.awaits((turn + 1).saturating_sub(BUFFERS as u64));
+            buffer(turn).iter_mut().zip(turn * each as u64..).for_each(|(slot, number)| *slot = number);
+            written.is(turn + 1);
+        }
+    };
+    let sum = || {
+        (0..turns).fold(0_u64, |sum, turn| {
+            written.awaits(turn + 1);
+            let len = (n - turn * each as u64).min(each as u64) as usize;
+            let sum = buffer(turn)[..len].iter().fold(sum, |sum, x| sum.wrapping_add(*x));
+            read.is(turn + 1);
+            sum
+        })
+    };
+    on_two_cores(write, sum)
+}
+
+/// A line that goes there and back so often; how often it did.
+pub(super) fn passed(trips: u64) -> Result<u64, Failure> {
+    let line = Count::default();
+    let pass_on = |first: u64| {
+        for turn in (first..2 * trips).step_by(2) {
+            while line.0.load(Ordering::Acquire) != turn {
+                spin_loop();
+            }
+            line.is(turn + 1);
+        }
+    };
+    on_two_cores(|| pass_on(1), || pass_on(0))?;
+    Ok(line.0.into_inner() / 2)
+}
+
+/// What the second one comes to.
+fn on_two_cores<R: Send>(first: impl FnOnce() + Send, second: impl FnOnce() -> R + Send) -> Result<R, Failure> {
+    std::thread::scope(|scope| {
+        let first = move || {
+            // Where there are not two cores, they take turns on one.
+            let _ = pin_to_physical_core(0);
+            first();
+        };
+        let both = move || {
+            std::thread::Builder::new().spawn_scoped(scope, first).map_err(Failure::io("a thread"))?;
+            let _ = pin_to_physical_core(1);
+            Ok(second())
+        };
+        let both = std::thread::Builder::new().spawn_scoped(scope, both).map_err(Failure::io("a thread"))?;
+        both.join().map_err(|_| Failure::Answer("two bare threads", 0))?
+    })
+}
