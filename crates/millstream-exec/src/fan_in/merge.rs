@@ -26,12 +26,17 @@ struct Several<T: Event> {
     numbers: Vec<u64>,
 }
 
+/// A run that is shorter, and than it might have been, is all that its producer had just then.
+const FEW: usize = 64;
+
 /// Values of one producer that come next.
 pub(crate) struct Run<'m, T> {
     pub(crate) producer: u32,
     /// The first one's number there.
     pub(crate) first: u64,
     pub(crate) values: Taken<'m, T>,
+    /// Whether there was no more of that producer.
+    pub(crate) caught_up: bool,
 }
 
 impl<T: Event> Merge<T> {
@@ -62,6 +67,12 @@ impl<T: Event> Merge<T> {
         self.lanes.choose(&mut self.rule, room, &self.desk)
     }
 
+    /// Whoever has come up with so many producers in a row has come up with all of them: to look again at once would find
+    /// their next few values, one by one.
+    pub(crate) fn producers(&self) -> usize {
+        if self.several.is_some() { usize::MAX } else { self.lanes.all.len().max(1) }
+    }
+
     /// Takes what was chosen.
     pub(crate) fn take(&mut self, lane: usize, most: usize) -> Run<'_, T> {
         let (producer, first, values) = match &mut self.several {
@@ -87,7 +98,8 @@ impl<T: Event> Merge<T> {
         if let Some(record) = &mut self.record {
             record(producer, values.len() as u64);
         }
-        Run { producer, first, values }
+        let caught_up = values.len() < most.min(FEW);
+        Run { producer, first, values, caught_up }
     }
 
     /// How many values wait, as far as is known.
