@@ -1,95 +1,130 @@
-//! Looking less often where that brings more.
+//! Looking less often where that moves more.
 
 use std::time::{Duration, Instant};
 
-/// How long a thread lingers,
-const SHORT: Duration = Duration::from_nanos(350);
-/// and how long where it finds less than `MANY` after that.
-const LONG: Duration = Duration::from_micros(1);
-const MANY: u64 = 128;
-/// Looks of a trial without lingering, and as many with it.
-const TRIAL: u32 = 16;
-/// So many times as much has to be found after lingering.
-const GAIN: u64 = 2;
-/// Whoever finds so much at a look has no reason to linger.
-const ENOUGH: u64 = 512;
+/// How long a thread may linger: not at all, and the two that are tried beside that.
+const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(350), Duration::from_micros(1)];
+/// Looks with one of them, and how often a trial goes through all.
+const LOOKS: u32 = 8;
+const ROUNDS: usize = 4;
+/// Lingering has to move so many times as much as not lingering, and more of it as less.
+const GAIN: f64 = 1.1;
+/// Whoever finds so much does not linger before the next look.
+const ENOUGH: usize = 512;
 /// Looks to the next trial: at first, and at most.
 const SOON: u32 = 1024;
 const LATE: u32 = 65_536;
 
-/// Whether a thread that has found a little lingers before it looks again.
+/// How long a thread that has found a little lingers before it looks again.
 ///
 /// A look takes the line with the cursor away from whoever publishes, and publishing takes it back: a consumer that keeps up
-/// with its producer has both of them pay that for every value or two. One that lingers finds more at a time, and the producer
-/// publishes undisturbed meanwhile. But where nothing more comes before there is an answer, lingering brings nothing and delays
-/// the answer. Which of the two it is shows in a trial: some looks without and some with it, now and then.
+/// with its producer has both of them pay that for every value or two. One that lingers lets the producer publish undisturbed,
+/// and finds more at a time. But where nothing more comes before there is an answer, or where the ring is full meanwhile,
+/// lingering only delays. So what is moved in a second decides, of a trial now and then: where lingering does not move more,
+/// nobody lingers.
 #[derive(Debug)]
 pub(crate) struct Linger {
     phase: Phase,
     /// Looks left of this phase.
     left: u32,
-    /// In this phase.
-    found: u64,
     /// Looks for which the last verdict holds.
     kept: u32,
-    verdict: Option<Duration>,
+    /// An index of `TIMES`.
+    verdict: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Phase {
-    Without,
-    /// And as much was found without.
-    With(u64),
+    Trial(Trial),
     Decided,
+}
+
+#[derive(Debug)]
+struct Trial {
+    /// How often some time was tried.
+    tried: usize,
+    since: Instant,
+    found: u64,
+    /// The most that each of `TIMES` has moved in a second: what came between two looks by chance only makes it less.
+    best: [f64; TIMES.len()],
 }
 
 impl Linger {
     pub(crate) fn new() -> Self {
-        Linger { phase: Phase::Without, left: TRIAL, found: 0, kept: SOON / 2, verdict: None }
+        Linger { phase: Phase::Decided, left: SOON / 8, kept: SOON / 2, verdict: 0 }
     }
 
-    /// So much was found. Lingers before the next look, if that pays.
+    /// So much was found. How long to linger before the next look.
     #[inline]
-    pub(crate) fn after(&mut self, values: usize) {
-        let Some(time) = self.found(values) else { return };
-        let begun = Instant::now();
-        while begun.elapsed() < time {
-            std::hint::spin_loop();
-        }
+    pub(crate) fn after(&mut self, values: usize) -> Option<Duration> {
+        self.found(values, Instant::now)
     }
 
-    /// So much was found; how long to linger before the next look, if at all.
     #[inline]
-    fn found(&mut self, values: usize) -> Option<Duration> {
-        self.found += values as u64;
+    fn found(&mut self, values: usize, now: impl FnOnce() -> Instant) -> Option<Duration> {
         self.left -= 1;
-        if self.left == 0 {
-            self.next_phase();
-        }
-        match self.phase {
-            Phase::Without => None,
-            Phase::With(_) => Some(SHORT),
-            Phase::Decided => self.verdict,
-        }
-    }
-
-    #[cold]
-    fn next_phase(&mut self) {
-        let found = std::mem::take(&mut self.found);
-        let trials = u64::from(TRIAL);
-        (self.phase, self.left) = match self.phase {
-            Phase::Without if found < ENOUGH * trials => (Phase::With(found), TRIAL),
-            Phase::Without => self.decided(None),
-            Phase::With(without) if found < GAIN * without => self.decided(None),
-            Phase::With(_) => self.decided(Some(if found < MANY * trials { LONG } else { SHORT })),
-            Phase::Decided => (Phase::Without, TRIAL),
+        let time = match &mut self.phase {
+            Phase::Decided if self.left > 0 => self.verdict,
+            Phase::Decided => {
+                self.phase = Phase::Trial(Trial { tried: 0, since: now(), found: 0, best: [0.0; TIMES.len()] });
+                self.left = LOOKS;
+                0
+            }
+            Phase::Trial(trial) => {
+                trial.found += values as u64;
+                if self.left == 0 {
+                    self.left = LOOKS;
+                    if trial.over(now()) {
+                        let verdict = trial.verdict();
+                        self.decide(verdict);
+                        self.verdict
+                    } else {
+                        trial.time()
+                    }
+                } else {
+                    trial.time()
+                }
+            }
         };
+        (time > 0 && values < ENOUGH).then(|| TIMES[time])
     }
 
-    fn decided(&mut self, verdict: Option<Duration>) -> (Phase, u32) {
+    fn decide(&mut self, verdict: usize) {
         self.kept = if self.verdict == verdict { (2 * self.kept).min(LATE) } else { SOON };
-        self.verdict = verdict;
-        (Phase::Decided, self.kept)
+        (self.phase, self.left, self.verdict) = (Phase::Decided, self.kept, verdict);
+    }
+
+    /// There was nothing for long: what held while much came says nothing any more.
+    pub(crate) fn forget(&mut self) {
+        *self = Linger::new();
+    }
+}
+
+impl Trial {
+    /// Which of `TIMES` is tried now.
+    fn time(&self) -> usize {
+        self.tried % TIMES.len()
+    }
+
+    /// One time was tried; whether this was the last one.
+    #[cold]
+    fn over(&mut self, now: Instant) -> bool {
+        let moved = self.found as f64 / now.duration_since(self.since).as_secs_f64().max(1e-9);
+        let best = &mut self.best[self.tried % TIMES.len()];
+        *best = best.max(moved);
+        (self.tried, self.since, self.found) = (self.tried + 1, now, 0);
+        self.tried == ROUNDS * TIMES.len()
+    }
+
+    fn verdict(&self) -> usize {
+        (1..TIMES.len()).fold(0, |time, longer| if self.best[longer] > GAIN * self.best[time] { longer } else { time })
+    }
+}
+
+/// Does nothing until then, on this core.
+pub(crate) fn linger_until(then: Instant) {
+    while Instant::now() < then {
+        std::hint::spin_loop();
     }
 }
 
@@ -97,50 +132,72 @@ impl Linger {
 mod tests {
     use super::*;
 
-    /// How long it lingers after each of so many looks, where `found` says what a look finds after lingering so long.
-    fn lingered(looks: u32, found: impl Fn(Duration) -> usize) -> Vec<Duration> {
-        let (mut linger, mut last) = (Linger::new(), Duration::ZERO);
+    /// What a look costs the one who looks.
+    const LOOK: u64 = 40;
+
+    /// How long it lingers after each of so many looks, where `found` says what a look finds after so many nanoseconds.
+    fn lingered(linger: &mut Linger, looks: u32, found: impl Fn(u64) -> u64) -> Vec<Duration> {
+        let (mut now, mut last) = (Instant::now(), Duration::ZERO);
         let look = |_| {
-            last = linger.found(found(last)).unwrap_or(Duration::ZERO);
+            now += last + Duration::from_nanos(LOOK);
+            last = linger.found(found(last.as_nanos() as u64) as usize, || now).unwrap_or(Duration::ZERO);
             last
         };
         (0..looks).map(look).collect()
     }
 
-    fn part_of(lingered: &[Duration], time: Duration) -> f64 {
+    fn share_of(lingered: &[Duration], time: Duration) -> f64 {
         lingered.iter().filter(|lingered| **lingered == time).count() as f64 / lingered.len() as f64
     }
 
+    fn mostly(found: impl Fn(u64) -> u64) -> Duration {
+        let lingered = lingered(&mut Linger::new(), 200_000, found);
+        let share = |time: &Duration| share_of(&lingered, *time);
+        let most = TIMES.into_iter().max_by(|one, other| share(one).total_cmp(&share(other))).unwrap_or_default();
+        assert!(share(&most) > 0.98, "{most:?}: {}", share(&most));
+        most
+    }
+
     #[test]
-    fn one_who_gets_one_answer_at_a_time_does_not_linger() {
-        let of_windows = |window: usize| lingered(200_000, move |_| window);
+    fn one_who_gets_so_much_at_a_time_and_no_more_does_not_linger() {
         for window in [1, 8, 500, 5000] {
-            let lingered = of_windows(window);
-            assert!(part_of(&lingered, Duration::ZERO) > 0.995, "window of {window}");
-            // A trial of more looks says nothing.
-            assert_eq!(part_of(&lingered, LONG), 0.0, "window of {window}");
+            assert_eq!(mostly(|_| window), Duration::ZERO, "window of {window}");
         }
     }
 
     #[test]
-    fn one_who_finds_little_of_much_that_comes_lingers() {
-        let of_rate = |every: u64| lingered(200_000, move |time| 1 + (time.as_nanos() as u64 / every) as usize);
-        assert!(part_of(&of_rate(25), LONG) > 0.995);
-        assert!(part_of(&of_rate(1), SHORT) > 0.995);
-        // Less comes in that time than was there without it.
-        assert!(part_of(&of_rate(400), Duration::ZERO) > 0.995);
+    fn one_who_finds_as_much_a_second_either_way_does_not_linger() {
+        for every in [1, 10, 40] {
+            assert_eq!(mostly(|time| (time + LOOK) / every), Duration::ZERO, "one in {every} ns");
+        }
     }
 
     #[test]
-    fn a_verdict_that_proves_wrong_is_soon_another() {
+    fn one_who_disturbs_the_producer_lingers() {
+        // A value costs the producer 10 ns and a look 100; or 2 and 60, and the ring is small.
+        assert_eq!(mostly(|time| 1 + time.saturating_sub(100) / 10), TIMES[2]);
+        assert_eq!(mostly(|time| 10 + time.saturating_sub(60).min(300) / 2), TIMES[1]);
+    }
+
+    #[test]
+    fn one_whose_producer_waits_for_room_meanwhile_does_not_linger() {
+        for ring in [1, 8, 32] {
+            assert_eq!(mostly(|time| (2 + time / 24).min(ring)), Duration::ZERO, "ring of {ring}");
+        }
+    }
+
+    #[test]
+    fn whoever_finds_enough_does_not_linger() {
         let mut linger = Linger::new();
-        let busy = |linger: &mut Linger| {
-            (0..100_000).fold(0, |last, _| linger.found(1 + last / 25).map_or(0, |time| time.as_nanos() as usize))
-        };
-        assert_eq!(busy(&mut linger), LONG.as_nanos() as usize);
-        let trial = (0..=LATE + 2 * TRIAL).position(|_| linger.found(1).is_none());
-        assert!(trial.is_some());
-        let calm: Vec<_> = (0..3 * TRIAL).map(|_| linger.found(1)).collect();
-        assert_eq!(calm.last(), Some(&None));
+        assert!(lingered(&mut linger, 10_000, |time| 1 + time.saturating_sub(100) / 10).contains(&TIMES[2]));
+        assert_eq!(lingered(&mut linger, 1, |_| ENOUGH as u64), [Duration::ZERO]);
+    }
+
+    #[test]
+    fn a_verdict_is_forgotten() {
+        let mut linger = Linger::new();
+        assert_eq!(lingered(&mut linger, 10_000, |time| 1 + time.saturating_sub(100) / 10).last(), Some(&TIMES[2]));
+        linger.forget();
+        assert_eq!(share_of(&lingered(&mut linger, SOON / 8 - 1, |_| 1), Duration::ZERO), 1.0);
     }
 }

@@ -3,6 +3,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a thread without work does before it has some again.
+///
+/// One that finds a little at every look, again and again, tries out whether more is moved in a second if it looks less often, and
+/// then waits up to a microsecond between two looks: not with `BusySpin` and `Blocking`, nor where threads outnumber cores, nor
+/// where as much is moved anyway, as by a producer that is slower or waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Wait {
@@ -82,15 +86,16 @@ pub(crate) struct Patience {
     cores: usize,
     /// Threads beside the workers.
     others: AtomicUsize,
-    crowded: AtomicBool,
+    /// The workers and the others.
+    threads: AtomicUsize,
     /// Whether it was said that spinning is refused.
     told: AtomicBool,
 }
 
 impl Patience {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
-        let (crowded, told) = (AtomicBool::new(false), AtomicBool::new(false));
-        Patience { wait, cores, others: AtomicUsize::new(0), crowded, told }
+        let [others, threads] = [0, 1].map(AtomicUsize::new);
+        Patience { wait, cores, others, threads, told: AtomicBool::new(false) }
     }
 
     /// There are so many threads beside the workers: those of a source and of stages that block.
@@ -101,20 +106,22 @@ impl Patience {
     /// There are so many workers from now on. Why spinning is refused, if it was asked for and this is the first time.
     pub(crate) fn placed(&self, workers: usize) -> Option<String> {
         let threads = workers + self.others.load(Ordering::Relaxed);
+        self.threads.store(threads, Ordering::Relaxed);
         let crowded = threads > self.cores;
-        self.crowded.store(crowded, Ordering::Relaxed);
         let news = crowded && self.wait == Wait::BusySpin && !self.told.swap(true, Ordering::Relaxed);
         news.then(|| refused(threads, self.cores))
     }
 
-    /// Whether a thread may linger before it looks for more.
+    /// Whether a thread may linger before it looks for more: somebody else must be at work, and on another core.
     pub(crate) fn lingers(&self) -> bool {
-        !self.crowded.load(Ordering::Relaxed) && matches!(self.wait, Wait::Phased | Wait::Yielding | Wait::Sleeping)
+        let threads = self.threads.load(Ordering::Relaxed);
+        let waits = matches!(self.wait, Wait::Phased | Wait::Yielding | Wait::Sleeping);
+        waits && threads > 1 && threads <= self.cores
     }
 
     /// Waits a little in the `round`-th round without work; false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
-        let crowded = self.crowded.load(Ordering::Relaxed);
+        let crowded = self.threads.load(Ordering::Relaxed) > self.cores;
         let spins = if crowded || self.wait == Wait::Blocking { 0 } else { SPINS };
         if round < spins || self.wait == Wait::BusySpin && !crowded {
             std::hint::spin_loop();

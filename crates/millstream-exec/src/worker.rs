@@ -1,7 +1,7 @@
 //! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
 //! none of them can do anything.
 
-use crate::linger::Linger;
+use crate::linger::{Linger, linger_until};
 use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
@@ -84,6 +84,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 let moved = pool.round(group.clone(), true);
                 if moved == Some(0) && !pool.finished() && pool.version() == version {
                     pool.does(worker, Activity::Parked);
+                    linger.forget();
                     signal.park(ticket);
                 } else {
                     signal.withdraw(ticket);
@@ -103,8 +104,10 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 if rounds.is_multiple_of(REVIEWED) {
                     review(pool, now);
                 }
-                if pool.shared.patience.lingers() {
-                    linger.after(moved);
+                if pool.shared.patience.lingers()
+                    && let Some(time) = linger.after(moved)
+                {
+                    linger_until(Instant::now() + time);
                 }
             }
         }

@@ -1,6 +1,6 @@
 use super::rule::Choice;
 use super::{Bare, FanIn, Merge, Opened, Told};
-use crate::linger::Linger;
+use crate::linger::{Linger, linger_until};
 use crate::machine::usable_cores;
 use crate::notes::Notes;
 use crate::shared::Shared;
@@ -35,6 +35,7 @@ pub struct Poller<T: Event, O: Told<T> = Bare> {
     next: u64,
     most: usize,
     linger: Linger,
+    not_before: Option<Instant>,
     idle: Option<Duration>,
     /// A closure has panicked on the way: nobody knows which numbers it was given.
     broken: bool,
@@ -72,6 +73,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                 next: 0,
                 most: rings.most(),
                 linger: Linger::new(),
+                not_before: None,
                 idle,
                 broken: false,
                 told: PhantomData,
@@ -156,18 +158,14 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
         mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
     ) -> Result<Polled, RunError> {
         let deadline = Instant::now().checked_add(most);
+        if let Some(then) = self.not_before.take() {
+            linger_until(deadline.map_or(then, |deadline| then.min(deadline)));
+        }
         let mut round = 0_u32;
         loop {
             match self.poll_into(state, &mut f)? {
                 Polled::Nothing => (),
-                polled => {
-                    if let Polled::Values(found) = polled
-                        && self.shared.patience.lingers()
-                    {
-                        self.linger.after(found);
-                    }
-                    return Ok(polled);
-                }
+                polled => return Ok(self.coming_back(polled)),
             }
             let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
@@ -181,6 +179,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
             let ticket = shared.signal.announce();
             match self.poll_into(state, &mut f) {
                 Ok(Polled::Nothing) => {
+                    self.linger.forget();
                     shared.signal.park_timeout(ticket, self.idle.map_or(left, |idle| left.min(idle)))
                 }
                 polled => {
@@ -190,6 +189,17 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
             }
             round = 0;
         }
+    }
+
+    /// What was found may be a reason not to look again at once; what the caller does meanwhile is time that he does not look.
+    fn coming_back(&mut self, polled: Polled) -> Polled {
+        if let Polled::Values(found) = polled
+            && found < self.most
+            && self.shared.patience.lingers()
+        {
+            self.not_before = self.linger.after(found).map(|time| Instant::now() + time);
+        }
+        polled
     }
 
     /// Everything, until all senders are gone.
