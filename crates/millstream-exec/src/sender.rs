@@ -156,6 +156,49 @@ impl<T: Event> Sender<T> {
         }
     }
 
+    /// Sends copies of all of these values, in order, as soon as there is room for each: faster still than
+    /// [`send_all`](Sender::send_all), since nothing of the caller's runs in between.
+    ///
+    /// ```
+    /// use millstream_exec::{Rings, fan_in};
+    /// let (senders, mut poller) = fan_in(2).open(&Rings::new())?;
+    /// for sender in senders {
+    ///     std::thread::spawn(move || sender.send_slice(&[1, 2, 3]).is_ok());
+    /// }
+    /// assert_eq!(poller.fold(0, |sum, _, x| *sum += x)?, 12);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the run takes no more: with those that were not sent.
+    pub fn send_slice<'v>(&self, values: &'v [T]) -> Result<(), SendError<&'v [T]>>
+    where
+        T: Copy,
+    {
+        let mut left = values;
+        while let Way::FanIn(member) = &self.way
+            && !left.is_empty()
+        {
+            let given = self.shared.wait_for(|| match member.give_slice(&left[..left.len().min(CHUNK)]) {
+                Some(Given::Full) => None,
+                given => Some(given),
+            });
+            match given {
+                // All have one ring.
+                Some(None) => break,
+                Some(Some(Given::Some(sent) | Given::All(sent))) => {
+                    left = &left[sent..];
+                    self.shared.signal.notify();
+                }
+                Some(Some(Given::Full | Given::Ended)) | None => return Err(SendError(left)),
+            }
+        }
+        let mut unasked = left.iter();
+        self.send_all(unasked.by_ref().copied())
+            .map_err(|SendError(refused)| SendError(&left[left.len() - unasked.len() - refused.len()..]))
+    }
+
     fn spare(&self) -> MutexGuard<'_, VecDeque<T>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -124,6 +124,34 @@ impl<T: Event> Giver<T> {
         Ok(if moved < room { Given::All(moved) } else { Given::Some(moved) })
     }
 
+    /// Copies values in, as far as there is room, the first ones first; they show together.
+    ///
+    /// ```
+    /// use millstream_ring::{Given, moving_ring};
+    /// let (mut giver, mut taker) = moving_ring(2)?;
+    /// assert_eq!(giver.give_slice(&[1, 2, 3]), Given::Some(2));
+    /// assert_eq!(taker.take(8).sum::<i32>(), 3);
+    /// assert_eq!(giver.give_slice(&[3]), Given::All(1));
+    /// # Ok::<(), millstream_ring::CapacityError>(())
+    /// ```
+    #[inline]
+    pub fn give_slice(&mut self, values: &[T]) -> Given
+    where
+        T: Copy,
+    {
+        if values.is_empty() {
+            return Given::All(0);
+        }
+        let mut claim = match self.producer.try_claim(values.len()) {
+            Ok(Some(claim)) => claim,
+            Ok(None) => return Given::Full,
+            Err(_) => return Given::Ended,
+        };
+        let copied = claim.extend_from_slice(values, ManuallyDrop::new);
+        claim.publish();
+        if copied == values.len() { Given::All(copied) } else { Given::Some(copied) }
+    }
+
     /// Ends the stream, unless it has ended.
     pub fn end(&mut self) {
         if !self.producer.ended() {

@@ -157,7 +157,7 @@ impl Batches {
     fn send(self, sender: &Sender<u64>) -> bool {
         self.each().all(|batch| match batch {
             [one] => sender.send(*one).is_ok(),
-            batch => sender.send_all(batch.iter().copied()).is_ok(),
+            batch => sender.send_slice(batch).is_ok(),
         })
     }
 }

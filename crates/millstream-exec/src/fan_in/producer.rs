@@ -115,6 +115,25 @@ impl<T: Event> Member<T> {
         })
     }
 
+    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its own.
+    pub(crate) fn give_slice(&self, values: &[T]) -> Option<Given>
+    where
+        T: Copy,
+    {
+        if self.desk.shared.stopped() {
+            return Some(Given::Ended);
+        }
+        let given = self.gate.show(|ring| match ring {
+            Ring::Own(giver) => {
+                // A part of the ring, so that the other end is at work meanwhile.
+                let most = values.len().min((giver.capacity() / 4).max(1));
+                Some(giver.give_slice(&values[..most]))
+            }
+            Ring::Several(..) => None,
+        });
+        given.unwrap_or(Some(Given::Ended))
+    }
+
     /// Moves values in, the first ones first; how many, or none if the run takes no more.
     pub(crate) fn give_buffered(&self, values: &mut VecDeque<T>) -> Option<usize> {
         if self.desk.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }

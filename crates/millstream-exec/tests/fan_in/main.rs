@@ -24,8 +24,11 @@ fn send_unevenly(sender: Sender<(u32, u64)>, count: u64) {
             yield_now();
         } else if piece < 3 {
             sender.send(values.next().unwrap()).unwrap();
-        } else {
+        } else if piece % 2 == 0 {
             sender.send_all(values.by_ref().take(piece as usize)).unwrap();
+        } else {
+            let piece: Vec<_> = values.by_ref().take(piece as usize).collect();
+            sender.send_slice(&piece).unwrap();
         }
     }
 }

@@ -23,6 +23,45 @@ fn none_is_lost_and_each_producers_values_are_in_order() {
 }
 
 #[test]
+fn a_slice_goes_as_a_whole_and_what_is_refused_comes_back() {
+    let values: Vec<u64> = (0..10_000).collect();
+    for slots in [1, 8, 1024] {
+        for several in [false, true] {
+            let of = fan_in(1);
+            let (mut senders, mut poller) =
+                if several { of.shared() } else { of }.open(&Rings::new().ring(slots)).unwrap();
+            let sender = senders.pop().unwrap();
+            sender.send_slice(&[]).unwrap();
+            let sent = values.clone();
+            let sending = spawn(move || {
+                let refused = sender.send_slice(&sent).map_err(|SendError(rest)| rest.to_vec());
+                (refused, sender)
+            });
+            let mut taken = Vec::new();
+            while taken.len() < 5000 {
+                poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap();
+            }
+            poller.drain();
+            while poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap() != Polled::Ended {}
+            let (refused, sender) = sending.join().unwrap();
+            assert!(taken.iter().all(|(number, x)| number == x));
+            let (taken, rest) = values.split_at(taken.len());
+            assert_eq!(refused.err().unwrap_or_default(), rest, "{slots} slots, {} taken", taken.len());
+            assert_eq!(sender.send_slice(&[1, 2]), Err(SendError(&[1, 2][..])));
+        }
+    }
+}
+
+#[test]
+fn a_slice_goes_to_the_source_of_a_pipeline() {
+    let values: Vec<u64> = (1..=5000).collect();
+    let (sender, run) = pipeline().start_fed(&Rings::new().ring(64), 0, |sum, _, x| *sum += x).unwrap();
+    sender.send_slice(&values).unwrap();
+    drop(sender);
+    assert_eq!(run.wait().unwrap().0, 5000 * 5001 / 2);
+}
+
+#[test]
 fn every_value_knows_where_it_comes_from() {
     let counts = [700, 900, 0];
     for several in [false, true] {

@@ -122,3 +122,21 @@ fn three_fill_one_ring_on_threads() {
     });
     none_left(&tally);
 }
+
+#[test]
+fn slices_are_copied_around_the_end_of_the_ring() {
+    let (mut giver, mut taker) = moving_ring(8).unwrap();
+    let values: Vec<(u64, u8)> = (0..40).map(|n| (n, n as u8)).collect();
+    let (mut left, mut taken) = (&values[..], Vec::new());
+    while taken.len() < values.len() {
+        match giver.give_slice(&left[..left.len().min(5)]) {
+            Given::Some(n) | Given::All(n) => left = &left[n..],
+            Given::Full => (),
+            Given::Ended => unreachable!("nobody has ended it"),
+        }
+        taken.extend(taker.take(3));
+    }
+    assert_eq!(taken, values);
+    giver.end();
+    assert_eq!(giver.give_slice(&values), Given::Ended);
+}
