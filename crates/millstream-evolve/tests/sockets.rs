@@ -7,7 +7,7 @@ use millstream_evolve::{
 };
 use proptest::prelude::*;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{Walk, modelled, options, rounds};
@@ -69,7 +69,8 @@ fn in_threads() {
     }
 }
 
-/// Forwards between a worker and the master a few bytes at a time, and ends both connections after so many.
+/// Forwards between a worker and the master a few bytes at a time, and ends both connections after so many. Where one side says
+/// no more, the other is told, and what it says still comes.
 fn slow_link(to: &Address, step: usize, most: usize) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap().to_string());
@@ -85,12 +86,16 @@ fn slow_link(to: &Address, step: usize, most: usize) -> Address {
             move || {
                 let mut left = most;
                 while let Ok(read @ 1..) = from.read(&mut bytes) {
-                    if to.write_all(&bytes[..read]).is_err() || left < read {
-                        break;
+                    if to.write_all(&bytes[..read]).is_err() {
+                        return;
+                    }
+                    if left < read {
+                        let _ = (to.shutdown(Shutdown::Both), from.shutdown(Shutdown::Both));
+                        return;
                     }
                     left -= read;
                 }
-                let _ = (to.shutdown(std::net::Shutdown::Both), from.shutdown(std::net::Shutdown::Both));
+                let _ = to.shutdown(Shutdown::Write);
             }
         };
         std::thread::spawn(forward(&ends[0], &ends[1]));
