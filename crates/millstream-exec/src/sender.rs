@@ -109,8 +109,8 @@ impl<T: Event> Sender<T> {
         }
     }
 
-    /// Sends all of these values, in order, as soon as there is room for each: the fastest way to send many. Runs of them show
-    /// at once, the first ones while the iterator goes on.
+    /// Sends all of these values, in order, as soon as there is room for each: the fastest way to send many, but for copies of a
+    /// [slice](Sender::send_slice). Runs of them show at once, the first ones while the iterator goes on.
     ///
     /// The iterator should give what is there: while it thinks, what it gave before may not show yet, so values that are waited
     /// for are [sent](Sender::send) one by one. Nobody waits for it who drains or stops the run: what it gives afterwards comes

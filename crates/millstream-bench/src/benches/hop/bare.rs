@@ -1,30 +1,13 @@
 //! Two bare threads on a core each: what these cores hand over where nothing else is to be done.
 
+use crate::count::Count;
 use crate::failure::Failure;
 use millstream::exec::pin_to_physical_core;
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Buffers between the two, as many as the others' batches in a ring.
 const BUFFERS: usize = 16;
-
-/// On cache lines of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Count(AtomicU64);
-
-impl Count {
-    fn awaits(&self, turn: u64) {
-        while self.0.load(Ordering::Acquire) < turn {
-            spin_loop();
-        }
-    }
-
-    fn is(&self, turn: u64) {
-        self.0.store(turn, Ordering::Release);
-    }
-}
 
 /// The sum of `n` numbers that go from one thread to the other through buffers of so many in all.
 pub(super) fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
@@ -35,17 +18,21 @@ pub(super) fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
     let buffer = |turn: u64| buffers[turn as usize % BUFFERS].lock().unwrap_or_else(PoisonError::into_inner);
     let write = || {
         for turn in 0..turns {
-            read.awaits((turn + 1).saturating_sub(BUFFERS as u64));
+            while read.get() < (turn + 1).saturating_sub(BUFFERS as u64) {
+                spin_loop();
+            }
             buffer(turn).iter_mut().zip(turn * each as u64..).for_each(|(slot, number)| *slot = number);
-            written.is(turn + 1);
+            written.set(turn + 1);
         }
     };
     let sum = || {
         (0..turns).fold(0_u64, |sum, turn| {
-            written.awaits(turn + 1);
+            while written.get() <= turn {
+                spin_loop();
+            }
             let len = (n - turn * each as u64).min(each as u64) as usize;
             let sum = buffer(turn)[..len].iter().fold(sum, |sum, x| sum.wrapping_add(*x));
-            read.is(turn + 1);
+            read.set(turn + 1);
             sum
         })
     };
@@ -57,14 +44,14 @@ pub(super) fn passed(trips: u64) -> Result<u64, Failure> {
     let line = Count::default();
     let pass_on = |first: u64| {
         for turn in (first..2 * trips).step_by(2) {
-            while line.0.load(Ordering::Acquire) != turn {
+            while line.get() != turn {
                 spin_loop();
             }
-            line.is(turn + 1);
+            line.set(turn + 1);
         }
     };
     on_two_cores(|| pass_on(1), || pass_on(0))?;
-    Ok(line.0.into_inner() / 2)
+    Ok(line.get() / 2)
 }
 
 /// What the second one comes to.
