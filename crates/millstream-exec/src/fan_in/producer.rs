@@ -68,6 +68,11 @@ impl<T: Event> Ring<T> {
     }
 }
 
+/// So much of the ring at once, at most, that the other end is at work meanwhile.
+fn part_of<T: Event>(giver: &Giver<T>) -> usize {
+    (giver.capacity() / 4).max(1)
+}
+
 /// A producer of a fan-in.
 pub(crate) struct Member<T: Event> {
     id: u32,
@@ -109,8 +114,7 @@ impl<T: Event> Member<T> {
     pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<Given, Vec<T>>> {
         self.gate.iterate(|ring| match ring {
             Ring::Own(_) if self.ended() => Some(Ok(Given::Ended)),
-            // A part of the ring, so that the other end is at work meanwhile.
-            Ring::Own(giver) => Some(giver.give_if(values, most.min(giver.capacity() / 4).max(1), || self.pass())),
+            Ring::Own(giver) => Some(giver.give_if(values, most.min(part_of(giver)), || self.pass())),
             Ring::Several(..) => None,
         })
     }
@@ -125,8 +129,7 @@ impl<T: Event> Member<T> {
         }
         let given = self.gate.show(|ring| match ring {
             Ring::Own(giver) => {
-                // A part of the ring, so that the other end is at work meanwhile.
-                let most = values.len().min((giver.capacity() / 4).max(1));
+                let most = values.len().min(part_of(giver));
                 Some(giver.give_slice(&values[..most]))
             }
             Ring::Several(..) => None,
