@@ -27,27 +27,26 @@ fn a_slice_goes_as_a_whole_and_what_is_refused_comes_back() {
     let values: Vec<u64> = (0..10_000).collect();
     for slots in [1, 8, 1024] {
         for several in [false, true] {
-            let of = fan_in(1);
+            let of = fan_in(2);
             let (mut senders, mut poller) =
                 if several { of.shared() } else { of }.open(&Rings::new().ring(slots)).unwrap();
-            let sender = senders.pop().unwrap();
+            let (other, sender) = (senders.pop().unwrap(), senders.pop().unwrap());
             sender.send_slice(&[]).unwrap();
             let sent = values.clone();
-            let sending = spawn(move || {
-                let refused = sender.send_slice(&sent).map_err(|SendError(rest)| rest.to_vec());
-                (refused, sender)
-            });
+            let sending = spawn(move || sender.send_slice(&sent).map_err(|SendError(rest)| rest.to_vec()));
             let mut taken = Vec::new();
             while taken.len() < 5000 {
                 poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap();
             }
             poller.drain();
+            assert_eq!(other.send_slice(&[7]), Err(SendError(&[7][..])));
             while poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap() != Polled::Ended {}
-            let (refused, sender) = sending.join().unwrap();
+            // Who had sent what nobody takes would wait for ever.
+            drop(poller);
+            let refused = sending.join().unwrap();
             assert!(taken.iter().all(|(number, x)| number == x));
             let (taken, rest) = values.split_at(taken.len());
             assert_eq!(refused.err().unwrap_or_default(), rest, "{slots} slots, {} taken", taken.len());
-            assert_eq!(sender.send_slice(&[1, 2]), Err(SendError(&[1, 2][..])));
         }
     }
 }
