@@ -11,7 +11,7 @@ use millstream::prelude::*;
 use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(200_000_000, 50_000_000);
+    let n = setting.items(800_000_000, 400_000_000);
     let cases = setting.ring_cases().into_iter().map(|(case, rings)| at(setting, case, &rings, n));
     let cases = cases.chain([batches(setting, n / 20)]);
     cases.collect::<Result<Vec<_>, _>>().map(Results::joined)
