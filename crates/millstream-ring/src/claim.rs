@@ -78,27 +78,6 @@ impl<'p, S: Event> Claim<'p, S> {
         vectorised(values, Extend { claim: self, slot })
     }
 
-    /// Copies the first ones of these values into the slots that are still unwritten, as far as both go, as `slot` puts them
-    /// there; returns how many those were.
-    #[inline]
-    pub(crate) fn extend_from_slice<T: Copy>(&mut self, values: &[T], slot: impl Fn(T) -> S) -> usize {
-        let mut left = values;
-        while !left.is_empty() && self.written < self.len {
-            let from = self.producer.next + self.written as u64;
-            let slots = &self.producer.shared.slots;
-            let most = left.len().min(self.len - self.written);
-            let (now, behind) = left.split_at(slots.contiguous(from, most as u64) as usize);
-            let cells = slots.cells(from);
-            for (i, value) in now.iter().enumerate() {
-                // SAFETY: as in `write`, and cell `i` lies before the storage's end.
-                unsafe { cells.write(i, slot(*value)) };
-            }
-            self.written += now.len();
-            left = behind;
-        }
-        values.len() - left.len()
-    }
-
     /// Fills the slots that are still unwritten with what `next` gives, as long as it does; returns how many those were.
     #[inline(always)]
     pub fn fill_while(&mut self, mut next: impl FnMut() -> Option<S>) -> usize {

@@ -147,7 +147,7 @@ impl<T: Event> Giver<T> {
             Ok(None) => return Given::Full,
             Err(_) => return Given::Ended,
         };
-        let copied = claim.extend_from_slice(values, ManuallyDrop::new);
+        let copied = claim.extend_with(&mut values.iter().copied(), ManuallyDrop::new);
         claim.publish();
         if copied == values.len() { Given::All(copied) } else { Given::Some(copied) }
     }
