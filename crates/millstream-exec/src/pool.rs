@@ -3,6 +3,8 @@
 //! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
 //! cut can be moved at any time, and the tasklet goes over between two steps.
 
+mod round;
+
 use crate::budget::Budgets;
 use crate::machine::Pins;
 use crate::observer::Activity;
@@ -18,10 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
+    /// The most that a step moves.
+    batch: u64,
     seats: Vec<Seat>,
     /// The seats that workers share; the others have a thread each. A feedback loop's seats stay together.
     cooperative: Vec<Vec<usize>>,
@@ -40,9 +44,6 @@ pub(crate) struct Pool {
     /// What every worker does.
     activities: Box<[AtomicU8]>,
 }
-
-/// How often a feedback loop goes round before other stages have their turn.
-const TURNS: usize = 256;
 
 /// The seats of the tasklets that workers share: each by itself, and those of a feedback loop together.
 pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
@@ -69,9 +70,10 @@ fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
 }
 
 impl Pool {
-    /// A pool of tasklets; of one that runs on the calling thread there are no budgets.
+    /// A pool of tasklets whose steps move at most one batch; of one that runs on the calling thread there are no budgets.
     pub(crate) fn new(
         tasklets: Vec<Named>,
+        batch: usize,
         shared: Arc<Shared>,
         controller: Controller,
         pins: Option<Pins>,
@@ -88,6 +90,7 @@ impl Pool {
         cut_evenly(cooperative.len(), workers, &mut cuts);
         Arc::new(Pool {
             shared,
+            batch: batch as u64,
             cuts: Mutex::new(cuts),
             activities: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
             seats,
@@ -212,73 +215,6 @@ impl Pool {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
             self.shared.fail("worker", None, payload.as_ref());
         }
-    }
-
-    /// One step of every tasklet in the group, timed or not. How much moved; none if somebody else was at one of them.
-    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Option<usize> {
-        let mut moved = Some(0);
-        let mut clock = timed.then(Instant::now);
-        for together in &self.cooperative[group] {
-            let step = match &together[..] {
-                [seat] => self.step(*seat, &mut clock),
-                seats => self.turns(seats, &mut clock),
-            };
-            match step {
-                None => moved = None,
-                Some(step) => moved = moved.map(|moved| moved + step),
-            }
-        }
-        moved
-    }
-
-    /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
-    /// something moves, up to a bound.
-    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Option<usize> {
-        let mut moved = 0;
-        for _ in 0..TURNS {
-            let mut turn = 0;
-            for seat in seats {
-                turn += self.step(*seat, clock)?;
-            }
-            if turn == 0 {
-                break;
-            }
-            moved += turn;
-        }
-        Some(moved)
-    }
-
-    /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
-    /// at it.
-    pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
-        let seat = &self.seats[seat];
-        if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
-            return Some(0);
-        }
-        let progress = if seat.cancelled(&self.shared) && self.is_over(seat)? {
-            seat.cancel(&self.shared)?
-        } else {
-            seat.step(&self.shared, clock)?
-        };
-        if progress.done && !seat.done.swap(true, Ordering::Release) {
-            self.left.fetch_sub(1, Ordering::Relaxed);
-        }
-        Some(progress.moved.max(usize::from(progress.done || progress.worked)))
-    }
-
-    /// Whether a cancelled tasklet may be given up: one that stands aside first does what there is to do, and so does
-    /// the loop that it is in. None if somebody else is at it.
-    fn is_over(&self, seat: &Seat) -> Option<bool> {
-        if !seat.aside {
-            return Some(true);
-        }
-        let before = &self.seats[..seat.around.start];
-        if !before.iter().all(|seat| seat.done.load(Ordering::Acquire)) {
-            return Some(false);
-        }
-        // All at once: a number that goes round would not be seen where it has not come yet, nor where it has been.
-        let around: Option<Vec<_>> = self.seats[seat.around.clone()].iter().map(Seat::try_lock).collect();
-        Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
     }
 
     /// Whether the tasklet in this seat has ended.

@@ -101,6 +101,11 @@ impl Seat {
         }
     }
 
+    /// How many numbers wait here, unless somebody else is at it or it has ended.
+    pub(crate) fn backlog(&self) -> Option<u64> {
+        Some(self.try_lock()?.as_ref()?.backlog())
+    }
+
     /// Whether the stream has ended behind this seat.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.index < shared.cancelled()

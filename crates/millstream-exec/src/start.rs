@@ -187,7 +187,7 @@ impl<R> Wired<R> {
         shared.trace.started(&plan, workers, ring_bytes);
         controller.tell(shared.trace.clone());
         let budgets = (!inline).then(|| rings.budgets());
-        let pool = Pool::new(tasklets, shared, controller, rings.pins(inline), budgets, &plan);
+        let pool = Pool::new(tasklets, rings.most(), shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());
         let since = Instant::now();
         let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);

@@ -1,0 +1,199 @@
+//! How the tasklets of a group take their turns.
+
+use super::Pool;
+use crate::seat::Seat;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often a feedback loop goes round before other stages have their turn.
+const TURNS: usize = 256;
+
+/// How long the tasklets of a group catch up with each other at once; where steps take longer, it makes no difference.
+const CATCH_UP: Duration = Duration::from_millis(1);
+
+impl Pool {
+    /// One step of every tasklet in the group, timed or not. How much moved; none if somebody else was at one of them.
+    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Option<usize> {
+        let mut moved = Some(0);
+        let mut clock = timed.then(Instant::now);
+        for together in &self.cooperative[group.clone()] {
+            let step = match &together[..] {
+                [seat] => self.step(*seat, &mut clock),
+                seats => self.turns(seats, &mut clock),
+            };
+            match step {
+                None => moved = None,
+                Some(step) => moved = moved.map(|moved| moved + step),
+            }
+        }
+        if let Some(stepped) = clock {
+            moved = moved.map(|moved| moved + self.catch_up(group, stepped));
+        }
+        moved
+    }
+
+    /// Rounds without the group's first tasklet, until less than a batch waits between them or it takes too long.
+    ///
+    /// Where one had to wait for room, those in front of it have filled its ring, and as all move a batch a round, it stays
+    /// full: a value is then read a ring later than it was written, out of a farther cache. A tenth of the speed of cheap
+    /// stages.
+    fn catch_up(&self, group: Range<usize>, begun: Instant) -> usize {
+        let (mut clock, mut caught_up) = (Some(begun), 0);
+        loop {
+            let mut moved = 0;
+            for together in self.cooperative[group.clone()].iter().skip(1) {
+                let &[seat] = &together[..] else { continue };
+                if self.seats[seat].backlog().is_some_and(|backlog| backlog >= self.batch) {
+                    moved += self.step(seat, &mut clock).unwrap_or(0);
+                }
+            }
+            caught_up += moved;
+            if moved == 0 || clock > Some(begun + CATCH_UP) {
+                return caught_up;
+            }
+        }
+    }
+
+    /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
+    /// something moves, up to a bound.
+    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Option<usize> {
+        let mut moved = 0;
+        for _ in 0..TURNS {
+            let mut turn = 0;
+            for seat in seats {
+                turn += self.step(*seat, clock)?;
+            }
+            if turn == 0 {
+                break;
+            }
+            moved += turn;
+        }
+        Some(moved)
+    }
+
+    /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
+    /// at it.
+    pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
+        let seat = &self.seats[seat];
+        if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
+            return Some(0);
+        }
+        let progress = if seat.cancelled(&self.shared) && self.is_over(seat)? {
+            seat.cancel(&self.shared)?
+        } else {
+            seat.step(&self.shared, clock)?
+        };
+        if progress.done && !seat.done.swap(true, Ordering::Release) {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(progress.moved.max(usize::from(progress.done || progress.worked)))
+    }
+
+    /// Whether a cancelled tasklet may be given up: one that stands aside first does what there is to do, and so does
+    /// the loop that it is in. None if somebody else is at it.
+    fn is_over(&self, seat: &Seat) -> Option<bool> {
+        if !seat.aside {
+            return Some(true);
+        }
+        let before = &self.seats[..seat.around.start];
+        if !before.iter().all(|seat| seat.done.load(Ordering::Acquire)) {
+            return Some(false);
+        }
+        // All at once: a number that goes round would not be seen where it has not come yet, nor where it has been.
+        let around: Option<Vec<_>> = self.seats[seat.around.clone()].iter().map(Seat::try_lock).collect();
+        Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pool;
+    use crate::gauges::Gauges;
+    use crate::notes::Notes;
+    use crate::placement::Controller;
+    use crate::shared::Shared;
+    use crate::tasklet::{Progress, Tasklet};
+    use crate::wait::{Patience, Wait};
+    use crate::watched::Role;
+    use crate::wiring::{Home, Named};
+    use millstream_core::Plan;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    const SLOTS: u64 = 4;
+
+    /// Moves one number a step from ring to ring, as long as there is room.
+    struct Mover {
+        input: Option<Arc<AtomicU64>>,
+        output: Option<Arc<AtomicU64>>,
+        jammed: Arc<AtomicU64>,
+    }
+
+    impl Tasklet for Mover {
+        fn step(&mut self) -> Progress {
+            let full = self.output.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == SLOTS);
+            let empty = self.input.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == 0);
+            let jammed = self.output.is_none() && self.jammed.load(Ordering::Relaxed) == 1;
+            if full || empty || jammed {
+                return Progress::NONE;
+            }
+            self.input.iter().for_each(|waiting| _ = waiting.fetch_sub(1, Ordering::Relaxed));
+            self.output.iter().for_each(|waiting| _ = waiting.fetch_add(1, Ordering::Relaxed));
+            Progress::moved(1)
+        }
+
+        fn failed_at(&self) -> Option<u64> {
+            None
+        }
+
+        fn backlog(&self) -> u64 {
+            self.input.as_ref().map_or(0, |waiting| waiting.load(Ordering::Relaxed))
+        }
+
+        fn gauges(&self) -> Gauges {
+            Gauges::default()
+        }
+    }
+
+    #[test]
+    fn what_had_to_wait_for_room_is_caught_up_with() {
+        let plan = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
+        let shared = Arc::new(Shared::new(Patience::of(Wait::Phased, 1), Notes::of(&plan)));
+        let jammed = Arc::new(AtomicU64::new(1));
+        let rings: Vec<_> = (0..3).map(|_| Arc::new(AtomicU64::new(0))).collect();
+        let mover = |at: usize| Mover {
+            input: at.checked_sub(1).map(|before| rings[before].clone()),
+            output: rings.get(at).cloned(),
+            jammed: jammed.clone(),
+        };
+        let named = |at: usize| Named {
+            name: at.to_string(),
+            role: Role::Aside,
+            tasklet: Box::new(mover(at)),
+            home: Home::Workers,
+            aside: false,
+            around: None,
+            keys: None,
+            calls: None,
+        };
+        let controller = Controller::fixed(1, String::new());
+        let pool = Pool::new((0..4).map(named).collect(), 1, shared, controller, None, None, &plan);
+        let waiting = || rings.iter().map(|ring| ring.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        let rounds = |of: std::ops::Range<usize>, timed| while pool.round(of.clone(), timed).unwrap() > 0 {};
+        rounds(0..4, false);
+        assert_eq!(waiting(), [SLOTS; 3]);
+        jammed.store(0, Ordering::Relaxed);
+        // By itself it never comes to that: all move one number a round.
+        for _ in 0..100 {
+            assert!(pool.round(0..4, false).unwrap() > 0);
+        }
+        assert_eq!(waiting(), [SLOTS - 1; 3]);
+        // What comes from outside of the group is no reason to go on.
+        pool.round(2..4, true);
+        assert_eq!(waiting(), [SLOTS - 1, SLOTS - 2, 0]);
+        pool.round(0..4, true);
+        assert_eq!(waiting(), [0; 3]);
+        assert_eq!(pool.round(0..4, false), Some(4));
+    }
+}
