@@ -65,6 +65,7 @@ mod start;
 mod stepped;
 #[cfg(feature = "stream")]
 mod stream;
+mod summons;
 mod sync;
 mod tasklet;
 mod text_stage;

@@ -12,6 +12,7 @@ use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::seat::Seat;
 use crate::shared::Shared;
+use crate::summons::Summons;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use millstream_core::Plan;
@@ -43,6 +44,7 @@ pub(crate) struct Pool {
     pub(crate) exact: bool,
     /// What every worker does.
     activities: Box<[AtomicU8]>,
+    pub(crate) summons: Summons,
 }
 
 /// The seats of the tasklets that workers share: each by itself, and those of a feedback loop together.
@@ -92,6 +94,7 @@ impl Pool {
             shared,
             batch: batch as u64,
             cuts: Mutex::new(cuts),
+            summons: Summons::new(count.max(1)),
             activities: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
             seats,
             cooperative,
@@ -154,6 +157,7 @@ impl Pool {
             self.shared.signal.notify();
             self.shared.surplus.notify();
         }
+        self.summons.dismiss();
     }
 
     /// How many worker threads run.
@@ -175,6 +179,14 @@ impl Pool {
             threads.push(builder.spawn(move || pool.guarded(|| pool.work(worker)))?);
             self.started_threads.store(worker + 1, Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    /// Sees to it that so many workers run, and calls those that have nothing to do.
+    pub(crate) fn summon(self: &Arc<Self>, workers: usize) -> std::io::Result<()> {
+        self.summons.call(workers);
+        self.start(workers)?;
+        self.shared.surplus.notify();
         Ok(())
     }
 

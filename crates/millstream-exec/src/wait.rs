@@ -103,6 +103,11 @@ impl Patience {
         self.others.store(others, Ordering::Relaxed);
     }
 
+    /// Whether there is a core for this worker, where those before it have one.
+    pub(crate) fn has_core(&self, worker: usize) -> bool {
+        worker + self.others.load(Ordering::Relaxed) < self.cores
+    }
+
     /// There are so many workers from now on. Why spinning is refused, if it was asked for and this is the first time.
     pub(crate) fn placed(&self, workers: usize) -> Option<String> {
         let threads = workers + self.others.load(Ordering::Relaxed);

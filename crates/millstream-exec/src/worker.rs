@@ -18,6 +18,11 @@ const LONG: Duration = Duration::from_millis(1);
 /// How many rounds are timed at the start, and after a long one.
 const CLOSELY: u32 = 64;
 
+/// How long a worker stands by that was called.
+const AT_HAND: Duration = Duration::from_millis(1);
+/// How long it is away from its core before.
+const AWAY: Duration = Duration::from_micros(20);
+
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
 /// is read once a round.
 struct Watch {
@@ -62,10 +67,14 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 std::thread::yield_now();
             }
             Some(0) if group.is_empty() => {
-                pool.does(worker, Activity::Parked);
                 busy = false;
+                if pool.summons.calls(worker) {
+                    stand_by(pool, worker, version);
+                    continue;
+                }
+                pool.does(worker, Activity::Parked);
                 let ticket = pool.shared.surplus.announce();
-                if pool.finished() || pool.version() != version {
+                if pool.finished() || pool.version() != version || pool.summons.calls(worker) {
                     pool.shared.surplus.withdraw(ticket);
                 } else {
                     pool.shared.surplus.park(ticket);
@@ -116,6 +125,20 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     // Somebody may wait for what ended here.
     signal.notify();
     pool.shared.surplus.notify();
+}
+
+/// Says that a worker is at hand that was called, and stays awake a little, if there is a core for it.
+fn stand_by(pool: &Pool, worker: usize, version: u64) {
+    pool.does(worker, Activity::Idle);
+    // Where a thread begins, it may share the core of the worker that started it for milliseconds, though others are idle;
+    // where it wakes, it gets an idle one.
+    std::thread::sleep(AWAY);
+    pool.summons.answer(worker);
+    let until = Instant::now() + AT_HAND;
+    let waits = || pool.summons.wants(worker) && pool.version() == version && !pool.finished();
+    while pool.shared.patience.has_core(worker) && waits() && Instant::now() < until {
+        std::thread::yield_now();
+    }
 }
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
