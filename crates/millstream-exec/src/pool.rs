@@ -205,8 +205,12 @@ impl Pool {
     }
 
     fn work(self: &Arc<Self>, worker: usize) {
-        if let Some(pins) = &self.pins {
-            pins.pin(worker);
+        match &self.pins {
+            Some(pins) => pins.pin(worker),
+            // Where a thread begins, it may share a core with another worker for tens of milliseconds though others are
+            // idle; where it wakes, it gets an idle one.
+            None if worker > 0 => std::thread::sleep(Duration::from_micros(20)),
+            None => {}
         }
         work(self, worker);
     }

@@ -20,8 +20,6 @@ const CLOSELY: u32 = 64;
 
 /// How long a worker stands by that was called.
 const AT_HAND: Duration = Duration::from_millis(1);
-/// How long it is away from its core before.
-const AWAY: Duration = Duration::from_micros(20);
 
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
 /// is read once a round.
@@ -130,9 +128,6 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
 /// Says that a worker is at hand that was called, and stays awake a little, if there is a core for it.
 fn stand_by(pool: &Pool, worker: usize, version: u64) {
     pool.does(worker, Activity::Idle);
-    // Where a thread begins, it may share the core of the worker that started it for milliseconds, though others are idle;
-    // where it wakes, it gets an idle one.
-    std::thread::sleep(AWAY);
     pool.summons.answer(worker);
     let until = Instant::now() + AT_HAND;
     let waits = || pool.summons.wants(worker) && pool.version() == version && !pool.finished();
