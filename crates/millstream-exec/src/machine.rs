@@ -7,11 +7,13 @@ mod cores;
 mod cpus;
 mod memory;
 mod pin;
+mod spread;
 
 pub use cores::Cores;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
 pub use pin::{physical_cores, pin_to_physical_core};
+pub(crate) use spread::{Moves, Spread};
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@
 mod round;
 
 use crate::budget::Budgets;
-use crate::machine::Pins;
+use crate::machine::{Moves, Pins, Spread};
 use crate::observer::Activity;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
@@ -40,6 +40,7 @@ pub(crate) struct Pool {
     started_threads: AtomicUsize,
     pub(crate) controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
+    spread: Spread,
     /// Whether every step is timed.
     pub(crate) exact: bool,
     /// What every worker does.
@@ -104,6 +105,7 @@ impl Pool {
             started_threads: AtomicUsize::new(0),
             controller: Mutex::new(controller),
             pins,
+            spread: Spread::new(count.max(1)),
             exact: budgets.is_some_and(Budgets::are_set),
         })
     }
@@ -205,14 +207,17 @@ impl Pool {
     }
 
     fn work(self: &Arc<Self>, worker: usize) {
-        match &self.pins {
-            Some(pins) => pins.pin(worker),
-            // Where a thread begins, it may share a core with another worker for tens of milliseconds though others are
-            // idle; where it wakes, it gets an idle one.
-            None if worker > 0 => std::thread::sleep(Duration::from_micros(20)),
-            None => {}
+        if let Some(pins) = &self.pins {
+            pins.pin(worker);
         }
         work(self, worker);
+    }
+
+    /// Sees to it that this worker shares its core with no other one, if there is a core for each.
+    pub(crate) fn spread(&self, worker: usize, moves: &mut Moves, now: Instant) {
+        if self.pins.is_none() && self.shared.patience.has_core(worker) {
+            self.spread.look(worker, moves, now);
+        }
     }
 
     /// Starts the threads of the tasklets that have one of their own.

@@ -95,7 +95,8 @@ impl Rings {
 
     /// Whether every worker stays on a core of its own: worker i on the i-th core that this process may use, those on
     /// distinct physical cores first, hyperthread siblings last. For steady latencies, and for measurements. Unless it
-    /// is set, the system moves workers as it likes.
+    /// is set, the system moves workers as it likes; one that finds itself on the core of another worker leaves it, where
+    /// there is a core for each (Linux).
     ///
     /// Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
     /// [`Report::decisions`](crate::Report::decisions) why one has none: more workers than cores, a refused call,

@@ -2,6 +2,7 @@
 //! none of them can do anything.
 
 use crate::linger::{Linger, linger_until};
+use crate::machine::Moves;
 use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
@@ -52,11 +53,13 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut linger = Linger::new();
     // What was said last of what this worker does.
     let mut busy = true;
+    let mut moves = Moves::new();
     let mut watch = Watch { last: None, closely: CLOSELY };
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
             group = pool.group(worker);
+            moves = Moves::new();
         }
         match pool.round(group.clone(), pool.exact || watch.times(rounds)) {
             // A tasklet that another worker is at may still have work: no reason to park.
@@ -67,6 +70,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             Some(0) if group.is_empty() => {
                 busy = false;
                 if pool.summons.calls(worker) {
+                    pool.spread(worker, &mut moves, Instant::now());
                     stand_by(pool, worker, version);
                     continue;
                 }
@@ -108,6 +112,9 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 signal.notify();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
+                if rounds < REVIEWED || rounds.is_multiple_of(REVIEWED) {
+                    pool.spread(worker, &mut moves, now);
+                }
                 if rounds.is_multiple_of(REVIEWED) {
                     review(pool, now);
                 }

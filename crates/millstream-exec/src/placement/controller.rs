@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 /// How long a trial takes at most, and how soon something that changed is looked at again.
 const WINDOW: Duration = Duration::from_millis(10);
-/// So early a run tries more workers than it began with, or fewer where it began with more than there are cores.
+/// So early a run tries more workers than it began with.
 const FIRST: Duration = Duration::from_millis(4);
+/// So early it tries fewer, where it began with more than there are cores.
+const CROWDED: Duration = Duration::from_millis(2);
 /// A trial is given up so early if it moves less than such a part of what would make it be kept: a run should not pay for
 /// what does not help, and what was given up is tried again later.
 const HOPELESS: [(Duration, f64); 3] =
@@ -113,7 +115,11 @@ impl Controller {
     /// More workers than cores: they were asked for, and are kept unless a worker a core moves as much. Where no stage
     /// waits, they only take turns.
     pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
-        Controller { upwards: false, ..Controller::new(Choices::Either { cores, asked }, asked, decision) }
+        Controller {
+            upwards: false,
+            patience: CROWDED,
+            ..Controller::new(Choices::Either { cores, asked }, asked, decision)
+        }
     }
 
     /// Begins with one worker and finds out whether more pay, up to `most`.
