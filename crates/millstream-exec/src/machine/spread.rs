@@ -1,16 +1,27 @@
 //! Workers that share a core though there are others move apart.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// On which core every worker was seen last.
+/// On which core every worker was seen last, and by which number the system knows its thread.
 ///
 /// Where a thread begins, or wakes, or is left behind when others park, the system may put it on the core of another worker
 /// and leave both there for tens of milliseconds or for good, with a core idle beside them: each of them waits so often for
 /// the other that neither looks busy.
 pub(crate) struct Spread {
-    /// A core's number and 1; 0 of a worker that was not seen.
-    seen_on: Box<[AtomicUsize]>,
+    workers: Box<[Seen]>,
+}
+
+struct Seen {
+    /// The core's number and 1; 0 of a worker that was not seen.
+    on: AtomicUsize,
+    thread: AtomicI32,
+}
+
+impl Seen {
+    fn core(&self) -> Option<usize> {
+        self.on.load(Ordering::Relaxed).checked_sub(1)
+    }
 }
 
 /// When a worker may move again: where it comes back to a shared core, it is tried less and less often.
@@ -42,37 +53,71 @@ impl Moves {
 impl Spread {
     /// Of at most so many workers.
     pub(crate) fn new(most: usize) -> Self {
-        Spread { seen_on: (0..most).map(|_| AtomicUsize::new(0)).collect() }
+        let unseen = |_| Seen { on: AtomicUsize::new(0), thread: AtomicI32::new(0) };
+        Spread { workers: (0..most).map(unseen).collect() }
     }
 
-    /// Sees where the calling thread is, which is this worker's, and moves it to another core if one of those before it was
-    /// seen there. The thread may run afterwards where it might before.
+    /// Sees where the calling thread is, which is this worker's, and moves it to another core if one of those before it is at
+    /// work there. The thread may run afterwards where it might before.
     pub(crate) fn look(&self, worker: usize, moves: &mut Moves, now: Instant) {
         let Some(core) = system::core() else { return };
-        if self.shares(worker, core) && moves.due(now) {
-            let taken = self.seen_on.iter().filter_map(|seen| seen.load(Ordering::Relaxed).checked_sub(1));
-            system::leave(core, taken);
+        let there = self.seen_before(worker, core);
+        // What was seen may be long ago; the system is asked as seldom as it may help.
+        if there.clone().next().is_some() && moves.due(now) && there.clone().any(|thread| system::works(thread, core)) {
+            system::leave(core, self.workers.iter().filter_map(Seen::core));
         }
     }
 
-    /// This worker is on that core; whether one of those before it was seen there.
-    fn shares(&self, worker: usize, core: usize) -> bool {
-        let on = |seen: &AtomicUsize| seen.load(Ordering::Relaxed) == core + 1;
-        let Some((this, before)) = self.seen_on.get(..=worker).and_then(|seen| seen.split_last()) else { return false };
-        if !on(this) {
-            this.store(core + 1, Ordering::Relaxed);
+    /// This worker is on that core; the threads of those before it that were seen there.
+    fn seen_before(&self, worker: usize, core: usize) -> impl Iterator<Item = i32> + Clone {
+        let known = &self.workers[..(worker + 1).min(self.workers.len())];
+        if let Some(this) = known.get(worker)
+            && this.core() != Some(core)
+        {
+            this.thread.store(system::thread(), Ordering::Relaxed);
+            this.on.store(core + 1, Ordering::Relaxed);
         }
-        before.iter().any(on)
+        let there = known.iter().take(worker).filter(move |seen| seen.core() == Some(core));
+        there.map(|seen| seen.thread.load(Ordering::Relaxed))
     }
 }
 
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use rustix::thread::{gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use std::fs::File;
+    use std::io::{Read, Write};
 
     /// The core that the calling thread is on.
     pub(super) fn core() -> Option<usize> {
         Some(sched_getcpu())
+    }
+
+    /// The calling thread's number.
+    pub(super) fn thread() -> i32 {
+        gettid().as_raw_nonzero().get()
+    }
+
+    /// Whether a thread of this process runs on that core, or waits there for its turn. It does not allocate.
+    pub(super) fn works(thread: i32, core: usize) -> bool {
+        let (mut path, mut stat) = ([0; 40], [0; 1024]);
+        let mut rest = &mut path[..];
+        if write!(rest, "/proc/self/task/{thread}/stat").is_err() {
+            return false;
+        }
+        let free = rest.len();
+        let path = str::from_utf8(&path[..path.len() - free]).unwrap_or_default();
+        let read = File::open(path).and_then(|mut file| file.read(&mut stat));
+        read.ok().and_then(|read| at_work(str::from_utf8(&stat[..read]).ok()?)) == Some(core)
+    }
+
+    /// The core of a thread that runs or waits for its turn, by its line in `/proc`.
+    pub(super) fn at_work(stat: &str) -> Option<usize> {
+        // The name is in brackets, and may have any in it.
+        let (_, behind_name) = stat.rsplit_once(')')?;
+        let mut fields = behind_name.split_ascii_whitespace();
+        // The state is the third field of all, the core the thirty-ninth.
+        (fields.next()? == "R").then(|| fields.nth(35)?.parse().ok())?
     }
 
     /// Moves the calling thread to another core, if it may run on one: one that is not taken, if there is one. What the
@@ -98,6 +143,14 @@ mod system {
         None
     }
 
+    pub(super) fn thread() -> i32 {
+        0
+    }
+
+    pub(super) fn works(_: i32, _: usize) -> bool {
+        false
+    }
+
     pub(super) fn leave(_: usize, _: impl Iterator<Item = usize>) {}
 }
 
@@ -107,14 +160,28 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn of_two_on_a_core_the_later_one_has_to_go() {
+    fn those_before_a_worker_are_found_on_its_core() {
         let spread = Spread::new(3);
-        assert!(!spread.shares(2, 0), "nobody else was seen");
-        assert!(!spread.shares(0, 0), "nobody is before it");
-        assert!(spread.shares(2, 0) && !spread.shares(2, 1));
-        assert!(!spread.shares(1, 2));
-        assert!(spread.shares(2, 2) && !spread.shares(2, 1));
-        assert!(!spread.shares(7, 0), "more workers than were said");
+        let there = |worker, core| spread.seen_before(worker, core).count();
+        assert_eq!(there(2, 0), 0, "nobody else was seen");
+        assert_eq!(there(0, 0), 0, "nobody is before it");
+        assert_eq!((there(2, 0), there(2, 1)), (1, 0));
+        assert_eq!((there(1, 0), there(2, 0), there(1, 2)), (1, 2, 0));
+        assert_eq!((there(2, 2), there(2, 1)), (1, 0));
+        assert_eq!(there(7, 0), 1, "of more workers than were said");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_is_at_work_where_it_runs() {
+        use super::system::{at_work, core, thread, works};
+        let stat = |state: &str, core: u32| format!("7 (a) R (b) {state} {} {core} 0 0", ["0"; 35].join(" "));
+        assert_eq!(at_work(&stat("R", 11)), Some(11));
+        assert_eq!(at_work(&stat("S", 11)), None);
+        assert_eq!(at_work("7 (a) R 1 2"), None);
+        // Whoever looks may be moved before it asks.
+        assert!((0..1000).any(|_| works(thread(), core().unwrap())));
+        assert!(!works(thread(), usize::MAX) && !works(i32::MAX, 0));
     }
 
     #[test]
