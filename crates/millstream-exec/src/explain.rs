@@ -222,7 +222,7 @@ impl Rings {
             rings: RingsMemory { count: plan.rings.len(), bytes, limit: self.limit() },
             wait,
             blocking: blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets }).collect(),
-            tunables: self.tunables(),
+            tunables: self.tunables(plan.rings.len()),
         }
     }
 

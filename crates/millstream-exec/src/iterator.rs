@@ -45,17 +45,14 @@ pub trait ThroughExt: Iterator + Sized {
         Self::Item: Event,
         P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: Carried + Own>,
     {
-        Through { batch: rings.most(), state: State::New(Box::new(move || start(&rings, self, &pipeline))) }
+        Through(State::New(Box::new(move || start(&rings, self, &pipeline))))
     }
 }
 
 impl<I: Iterator> ThroughExt for I {}
 
 /// The outputs of a pipeline, as an iterator. See [`ThroughExt::through`].
-pub struct Through<A: Carried + Own> {
-    batch: usize,
-    state: State<A>,
-}
+pub struct Through<A: Carried + Own>(State<A>);
 
 enum State<A: Carried + Own> {
     New(Box<dyn FnOnce() -> Result<Started<A>, RunError> + Send>),
@@ -67,14 +64,15 @@ struct Started<A: Carried + Own> {
     /// Dropped first: the run stops before its output's gate opens, so that nothing is made that nobody will take.
     running: handle::Started,
     output: Reader<A>,
+    /// The most that is taken at once.
+    batch: usize,
     ready: VecDeque<A::Owned>,
 }
 
 impl<A: Carried + Own> Through<A> {
     /// The output of a run that starts now.
     pub(crate) fn start(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
-        let (output, running) = wired.start(rings)?;
-        Ok(Through { batch: rings.most(), state: State::Started(Started { running, output, ready: VecDeque::new() }) })
+        Ok(Through(State::Started(Started::begin(wired, rings)?)))
     }
 }
 
@@ -82,14 +80,19 @@ fn start<T: Event, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Re
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
 {
-    let (output, running) = wire(pipeline, rings, source, Threads::Workers)?.start(rings)?;
-    Ok(Started { running, output, ready: VecDeque::new() })
+    Started::begin(wire(pipeline, rings, source, Threads::Workers)?, rings)
 }
 
 impl<A: Carried + Own> Started<A> {
+    fn begin(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
+        let batch = wired.batch();
+        let (output, running) = wired.start(rings)?;
+        Ok(Started { running, output, batch, ready: VecDeque::new() })
+    }
+
     /// Takes what is published; none when there is nothing now.
-    fn take(&mut self, batch: usize) -> Option<()> {
-        if let Some(batch) = self.output.batch(batch) {
+    fn take(&mut self) -> Option<()> {
+        if let Some(batch) = self.output.batch(self.batch) {
             self.ready.extend(batch.iter().flatten().map(A::own));
             return Some(());
         }
@@ -99,7 +102,7 @@ impl<A: Carried + Own> Started<A> {
     }
 
     /// The next value, or none at the end. While there is neither, `wait` waits for what it is given.
-    fn next(&mut self, batch: usize, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
+    fn next(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
         let shared = self.running.pool.shared.clone();
         loop {
             if let Some(value) = self.ready.pop_front() {
@@ -108,7 +111,7 @@ impl<A: Carried + Own> Started<A> {
             if self.output.ended() || shared.stopped() {
                 return Poll::Ready(self.running.join().1.map_or(Ok(None), Err));
             }
-            if wait(&shared, &mut || self.take(batch)).is_pending() {
+            if wait(&shared, &mut || self.take()).is_pending() {
                 return Poll::Pending;
             }
             shared.signal.notify();
@@ -139,21 +142,21 @@ impl<A: Carried + Own> Through<A> {
     /// The run whose output this is, once it has started.
     #[cfg(feature = "stream")]
     pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
-        let State::Started(started) = &self.state else { return None };
+        let State::Started(started) = &self.0 else { return None };
         Some(started.running.pool.shared.clone())
     }
 
     pub(crate) fn next_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
-        if let State::New(_) = self.state {
-            let State::New(start) = std::mem::replace(&mut self.state, State::Ended) else {
+        if let State::New(_) = self.0 {
+            let State::New(start) = std::mem::replace(&mut self.0, State::Ended) else {
                 unreachable!("it was new a moment ago")
             };
-            self.state = State::Started(start()?);
+            self.0 = State::Started(start()?);
         }
-        let State::Started(started) = &mut self.state else { return Poll::Ready(Ok(None)) };
-        let next = started.next(self.batch, wait);
+        let State::Started(started) = &mut self.0 else { return Poll::Ready(Ok(None)) };
+        let next = started.next(wait);
         if !matches!(next, Poll::Ready(Ok(Some(_))) | Poll::Pending) {
-            self.state = State::Ended;
+            self.0 = State::Ended;
         }
         next
     }

@@ -30,10 +30,11 @@ pub struct Rings {
 /// few stages stays in the second-level cache.
 pub(crate) const DEFAULT_SLOTS: usize = 4096;
 
-/// The most that one step moves, unless it is set,
+/// The most that one step moves, unless it is set: what one stage writes, the next of the same worker reads from the nearest
+/// caches;
 pub(crate) const DEFAULT_BATCH: usize = 2048;
-/// or such a part of a ring, if that is more: two workers at the ends of a large ring hand their lines over fastest where
-/// many lie between them, and those who look often come close to each other.
+/// or such a part of the ring, if that is more and there is but one: two workers at the ends of a large ring hand their lines
+/// over fastest where many lie between them, and those who look often come close to each other.
 const PART_OF_RING: usize = 16;
 
 impl Default for Rings {
@@ -43,7 +44,7 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of 4096 slots, batches of at most 2048 (or a sixteenth of a larger ring), as many workers as pay, and phased waiting.
+    /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
         Rings {
@@ -66,7 +67,7 @@ impl Rings {
     }
 
     /// The most that one step of a stage moves: at least 1. A step moves what is there; it never waits for a batch to
-    /// fill. Unless it is set it is 2048, or a sixteenth of a ring if that is more.
+    /// fill. Unless it is set it is 2048, or a sixteenth of the ring if that is more and there is but one ring.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
         self.batch = Some(most);
@@ -223,10 +224,11 @@ impl Rings {
         feed.in_front(plan, self.slots)
     }
 
-    pub(crate) fn tunables(&self) -> Tunables {
+    /// The numbers of a run of a pipeline of so many rings.
+    pub(crate) fn tunables(&self, rings: usize) -> Tunables {
         Tunables {
             ring: self.slots,
-            batch: self.most(),
+            batch: self.most(rings),
             back_off: BackOff::THIS,
             pinned: self.pin,
             step_budget: self.budgets.of_others(),
@@ -241,8 +243,10 @@ impl Rings {
         self.slots
     }
 
-    pub(crate) fn most(&self) -> usize {
-        self.batch.unwrap_or(DEFAULT_BATCH.max(self.slots / PART_OF_RING))
+    /// The most that a step moves, in a pipeline of so many rings.
+    pub(crate) fn most(&self, rings: usize) -> usize {
+        let part = if rings == 1 { self.slots / PART_OF_RING } else { 0 };
+        self.batch.unwrap_or(DEFAULT_BATCH.max(part))
     }
 
     pub(crate) fn check(&self) -> Result<(), OptionsError> {

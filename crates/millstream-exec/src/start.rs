@@ -70,7 +70,7 @@ where
         let tasklet = if X::WAITS {
             SourceTasklet::waiting(values, producer, shared)
         } else {
-            SourceTasklet::ready(values, producer, rings.most(), shared)
+            SourceTasklet::ready(values, producer, wiring.batch, shared)
         };
         wiring.end("source", Role::Source, Box::new(tasklet));
         None
@@ -114,7 +114,8 @@ where
         let (all, merge) = Merge::new(fan_in, &wiring.shared, rings.slots());
         senders = all;
         let end_source: EndSource = merge.desk().clone();
-        wiring.end("source", Role::Source, Box::new(MergeTasklet::<T, O>::new(merge, producer, rings.most())));
+        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch);
+        wiring.end("source", Role::Source, Box::new(tasklet));
         Some(end_source)
     })?;
     if let Some(bound) = idle {
@@ -153,7 +154,7 @@ where
     plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
     let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable), Notes::of(&plan)));
-    let mut wiring = Wiring::new(rings.slots(), rings.most(), threads != Threads::Workers, shared, plan);
+    let mut wiring = Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring);
@@ -163,11 +164,16 @@ where
 }
 
 impl<R> Wired<R> {
+    /// The most that a step moves.
+    pub(crate) fn batch(&self) -> usize {
+        self.wiring.batch
+    }
+
     /// Starts the workers; the output is read by whoever calls.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
-        let Wiring { shared, tasklets, plan, source, .. } = wiring;
+        let Wiring { shared, tasklets, plan, source, batch, .. } = wiring;
         let cooperative = shared_seats(&tasklets);
         let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
@@ -187,7 +193,7 @@ impl<R> Wired<R> {
         shared.trace.started(&plan, workers, ring_bytes);
         controller.tell(shared.trace.clone());
         let budgets = (!inline).then(|| rings.budgets());
-        let pool = Pool::new(tasklets, rings.most(), shared, controller, rings.pins(inline), budgets, &plan);
+        let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());
         let since = Instant::now();
         let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);
@@ -232,7 +238,7 @@ impl<A: Carried> Wired<Reader<A>> {
     ) -> Result<Handle<S>, RunError> {
         let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let outcome = Arc::new(Mutex::new(None));
-        let sink = Sink::new(output, state, f, rings.most(), outcome.clone()).pausing(pause);
+        let sink = Sink::new(output, state, f, wiring.batch, outcome.clone()).pausing(pause);
         wiring.end("sink", Role::Sink, Box::new(sink));
         let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;

@@ -71,7 +71,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                 merge,
                 shared,
                 next: 0,
-                most: rings.most(),
+                most: rings.most(1),
                 linger: Linger::new(),
                 not_before: None,
                 idle,
