@@ -17,6 +17,8 @@ pub(crate) struct Merge<T: Event> {
     rule: Rule<T>,
     record: Option<Record>,
     turn: usize,
+    /// Producers that had no more when they were taken from, in a row.
+    caught_up: usize,
 }
 
 /// One ring of all producers.
@@ -35,8 +37,6 @@ pub(crate) struct Run<'m, T> {
     /// The first one's number there.
     pub(crate) first: u64,
     pub(crate) values: Taken<'m, T>,
-    /// Whether there was no more of that producer.
-    pub(crate) caught_up: bool,
 }
 
 impl<T: Event> Merge<T> {
@@ -47,15 +47,24 @@ impl<T: Event> Merge<T> {
         let join = |_| Sender::of_many(desk.join().expect("there is room for all that there are to begin with"));
         let senders = (0..producers).map(join).collect();
         let several = taker.map(|taker| Several { taker, numbers: Vec::new() });
-        (senders, Merge { desk, known: 0, lanes: Lanes::new(turn), several, rule, record, turn })
+        (senders, Merge { desk, known: 0, lanes: Lanes::new(turn), several, rule, record, turn, caught_up: 0 })
     }
 
     pub(crate) fn desk(&self) -> &Arc<Desk<T>> {
         &self.desk
     }
 
-    /// What comes next, if there is room for so many values; or why nothing can.
+    /// Begins to take what is there.
+    pub(crate) fn begin(&mut self) {
+        self.caught_up = 0;
+    }
+
+    /// What comes next, if there is room for so many values; or why nothing can. Nothing comes once all producers have been
+    /// caught up with: to look at once again would find their next few values, one by one.
     pub(crate) fn choose(&mut self, room: usize) -> Result<Choice, String> {
+        if self.caught_up >= self.producers() {
+            return Ok(Choice::Nothing);
+        }
         if let Some(Several { taker, .. }) = &self.several {
             return Ok(match (taker.is_ready(), taker.ended()) {
                 (true, _) => Choice::Take { lane: 0, most: self.turn.min(room) },
@@ -67,9 +76,8 @@ impl<T: Event> Merge<T> {
         self.lanes.choose(&mut self.rule, room, &self.desk)
     }
 
-    /// Whoever has come up with so many producers in a row has come up with all of them: to look again at once would find
-    /// their next few values, one by one.
-    pub(crate) fn producers(&self) -> usize {
+    /// So many in a row are all of them.
+    fn producers(&self) -> usize {
         if self.several.is_some() { usize::MAX } else { self.lanes.all.len().max(1) }
     }
 
@@ -98,8 +106,8 @@ impl<T: Event> Merge<T> {
         if let Some(record) = &mut self.record {
             record(producer, values.len() as u64);
         }
-        let caught_up = values.len() < most.min(FEW);
-        Run { producer, first, values, caught_up }
+        self.caught_up = if values.len() < most.min(FEW) { self.caught_up + 1 } else { 0 };
+        Run { producer, first, values }
     }
 
     /// How many values wait, as far as is known.

@@ -98,8 +98,9 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
         state: &mut S,
         mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
     ) -> Result<Polled, RunError> {
-        let (mut moved, mut caught_up) = (0, 0);
-        while moved < self.most && caught_up < self.merge.producers() {
+        let mut moved = 0;
+        self.merge.begin();
+        while moved < self.most {
             if let Some(failure) = self.failure() {
                 return Err(failure);
             }
@@ -107,7 +108,6 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                 Ok(Choice::Take { lane, most }) => {
                     let run = self.merge.take(lane, most);
                     let (producer, first, len) = (run.producer, run.first, run.values.len());
-                    caught_up = if run.caught_up { caught_up + 1 } else { 0 };
                     let next = self.next;
                     self.broken = true;
                     run.values.each(state, |state, i, value| {

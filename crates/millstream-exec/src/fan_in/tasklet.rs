@@ -32,13 +32,13 @@ impl<T: Event, O: Told<T>> Tasklet for MergeTasklet<T, O> {
             Ok(None) => return Progress::NONE,
             Ok(Some(claim)) => claim,
         };
-        let (room, mut moved, mut caught_up) = (claim.len(), 0, 0);
-        while moved < room && caught_up < self.merge.producers() {
+        let (room, mut moved) = (claim.len(), 0);
+        self.merge.begin();
+        while moved < room {
             match self.merge.choose(room - moved) {
                 Ok(Choice::Take { lane, most }) => {
                     let run = self.merge.take(lane, most);
                     let (producer, first) = (run.producer, run.first);
-                    caught_up = if run.caught_up { caught_up + 1 } else { 0 };
                     let mut told = (first..).zip(run.values).map(|(number, value)| O::told(producer, number, value));
                     moved += claim.extend(&mut told);
                 }
