@@ -1,7 +1,6 @@
-//! Which worker runs what: contiguous groups of stages with balanced load, and as many workers as pay.
+//! Which worker runs what: contiguous groups of stages with balanced load.
 //!
-//! The load of a stage is measured: the numbers it moved times what a number costs. How many workers pay is tried out:
-//! more are kept where more numbers move in the same time, and fewer where as many do.
+//! The load of a stage is measured: the numbers it moved times what a number costs.
 
 mod controller;
 
@@ -13,16 +12,18 @@ use controller::Verdict;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-/// What a placement is computed in.
+/// What a placement is computed in: kept, so that to place does not allocate.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct Scratch {
     loads: Vec<f64>,
     cuts: Vec<usize>,
 }
 
 /// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
-pub(crate) fn review(pool: &Arc<Pool>, now: Instant) {
+pub(crate) fn review(pool: &Arc<Pool>) {
     let Ok(mut controller) = pool.controller.try_lock() else { return };
+    // Not before the lock: of two workers the later one would look back.
+    let now = Instant::now();
     let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
     match controller.review(now, moved, |workers| pool.summons.answered(workers)) {
         Verdict::Stay => {}
@@ -33,7 +34,7 @@ pub(crate) fn review(pool: &Arc<Pool>, now: Instant) {
             }
         }
         Verdict::Place => {
-            // What could not be started is noted, and tried again later.
+            // What could not be started is noted.
             let _ = place(pool, &mut controller);
         }
     }
@@ -55,7 +56,7 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
     if let Some(refused) = pool.shared.patience.placed(workers) {
         controller.note(refused);
     }
-    let Room { loads, cuts } = &mut controller.room;
+    let Scratch { loads, cuts } = &mut controller.scratch;
     loads.clear();
     let load = |seat: &Seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64);
     loads.extend(pool.cooperative().map(|together| together.map(load).sum::<f64>()));

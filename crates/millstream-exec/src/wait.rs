@@ -103,9 +103,15 @@ impl Patience {
         self.others.store(others, Ordering::Relaxed);
     }
 
-    /// Whether there is a core for this worker, where those before it have one.
+    /// Whether there is a core for each thread of the run, and for this worker, which may not be one of them yet.
     pub(crate) fn has_core(&self, worker: usize) -> bool {
-        worker + self.others.load(Ordering::Relaxed) < self.cores
+        let others = self.others.load(Ordering::Relaxed);
+        self.threads.load(Ordering::Relaxed).max(worker + 1 + others) <= self.cores
+    }
+
+    /// Whether this worker may be awake for a moment without work.
+    pub(crate) fn stands_by(&self, worker: usize) -> bool {
+        self.wait != Wait::Blocking && self.has_core(worker)
     }
 
     /// There are so many workers from now on. Why spinning is refused, if it was asked for and this is the first time.

@@ -9,7 +9,7 @@ use crate::pool::Pool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The placement is reviewed in one round of so many.
+/// The placement is reviewed in one round of so many, and behind a long one.
 const REVIEWED: u32 = 8;
 
 /// The steps of one round in so many are timed.
@@ -32,6 +32,11 @@ struct Watch {
 impl Watch {
     fn times(&self, rounds: u32) -> bool {
         self.closely > 0 || rounds.is_multiple_of(TIMED)
+    }
+
+    /// Whether the last round was a long one.
+    fn was_long(&self) -> bool {
+        self.closely == CLOSELY
     }
 
     /// Looks at the clock at the end of a round.
@@ -69,6 +74,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             }
             Some(0) if group.is_empty() => {
                 busy = false;
+                watch.last = None;
                 if pool.summons.calls(worker) {
                     pool.spread(worker, &mut moves, Instant::now());
                     stand_by(pool, worker, version);
@@ -112,11 +118,12 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 signal.notify();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
+                // Where a thread begins is where it is most likely to share a core.
                 if rounds < REVIEWED || rounds.is_multiple_of(REVIEWED) {
                     pool.spread(worker, &mut moves, now);
                 }
-                if rounds.is_multiple_of(REVIEWED) {
-                    review(pool, now);
+                if rounds.is_multiple_of(REVIEWED) || watch.was_long() {
+                    review(pool);
                 }
                 if pool.shared.patience.lingers()
                     && let Some(time) = linger.after(moved)
@@ -138,7 +145,7 @@ fn stand_by(pool: &Pool, worker: usize, version: u64) {
     pool.summons.answer(worker);
     let until = Instant::now() + AT_HAND;
     let waits = || pool.summons.wants(worker) && pool.version() == version && !pool.finished();
-    while pool.shared.patience.has_core(worker) && waits() && Instant::now() < until {
+    while pool.shared.patience.stands_by(worker) && waits() && Instant::now() < until {
         std::thread::yield_now();
     }
 }

@@ -1,6 +1,6 @@
-//! How many workers pay: tried out, one more or one fewer, and kept where it does.
+//! How many workers pay: tried out. More are kept where more numbers move in the same time, and fewer where as many do.
 
-use super::Room;
+use super::Scratch;
 use crate::report::Rate;
 use crate::trace::Trace;
 use std::ops::Range;
@@ -17,6 +17,9 @@ const CROWDED: Duration = Duration::from_millis(2);
 /// what does not help, and what was given up is tried again later.
 const HOPELESS: [(Duration, f64); 3] =
     [(Duration::from_micros(500), 0.6), (Duration::from_millis(1), 0.85), (Duration::from_millis(2), 0.93)];
+/// So often several workers are looked at, at least: what a step moves counts when it has ended, and with few steps that can
+/// be much.
+const LOOKS: u32 = 16;
 /// More workers must move at least so much more.
 const GAIN: f64 = 1.10;
 /// Fewer workers are enough if they move at least so much.
@@ -37,7 +40,7 @@ pub(crate) struct Controller {
     decisions: Vec<String>,
     /// Numbers a second when there were so many workers last.
     rates: Vec<Option<f64>>,
-    pub(super) room: Room,
+    pub(super) scratch: Scratch,
     trace: Arc<Trace>,
 }
 
@@ -79,10 +82,20 @@ struct Mark {
     moved: u64,
 }
 
+impl Mark {
+    /// Numbers a second from this mark to a later one.
+    fn rate(self, later: Mark) -> f64 {
+        (later.moved - self.moved) as f64 / later.at.duration_since(self.at).as_secs_f64()
+    }
+}
+
 enum Phase {
     Unwatched,
     /// What the current number of workers moves.
-    Watched(Mark),
+    Watched {
+        since: Mark,
+        looks: u32,
+    },
     /// As before, while the workers of a trial come.
     Summoned {
         since: Mark,
@@ -91,6 +104,7 @@ enum Phase {
     /// What the workers of a trial move.
     Tried {
         since: Mark,
+        looks: u32,
         workers_before: usize,
         rate_before: f64,
     },
@@ -139,7 +153,7 @@ impl Controller {
             upwards: true,
             decisions,
             rates: vec![None; most + 1],
-            room: Room::default(),
+            scratch: Scratch::default(),
             trace: Arc::default(),
         }
     }
@@ -191,14 +205,19 @@ impl Controller {
     /// Looks at what moved up to now. `at_hand` says whether these workers could begin at once.
     pub(super) fn review(&mut self, now: Instant, moved: u64, at_hand: impl Fn(Range<usize>) -> bool) -> Verdict {
         let mark = Mark { at: now, moved };
+        if let Phase::Watched { looks, .. } | Phase::Tried { looks, .. } = &mut self.phase {
+            *looks = looks.saturating_add(1);
+        }
         match self.phase {
             Phase::Unwatched => self.watch(mark, Verdict::Stay),
-            Phase::Watched(since) if now.duration_since(since.at) < self.patience => Verdict::Stay,
-            Phase::Watched(since) => self.try_out(since, mark),
+            Phase::Watched { looks, .. } if looks < LOOKS && self.workers > 1 => Verdict::Stay,
+            Phase::Watched { since, .. } if now.duration_since(since.at) < self.patience => Verdict::Stay,
+            Phase::Watched { since, .. } => self.try_out(since, mark),
             Phase::Summoned { workers, .. } if !at_hand(self.workers..workers) => Verdict::Stay,
             Phase::Summoned { since, workers } => self.begin(workers, since, mark),
-            Phase::Tried { since, workers_before, rate_before } => {
-                let (lasted, rate) = (now.duration_since(since.at), self.rate(since, mark));
+            Phase::Tried { looks, .. } if looks < LOOKS => Verdict::Stay,
+            Phase::Tried { since, workers_before, rate_before, .. } => {
+                let (lasted, rate) = (now.duration_since(since.at), since.rate(mark));
                 let wanted = rate_before * if self.workers > workers_before { GAIN } else { ENOUGH };
                 let hopeless = |(early, least): &(Duration, f64)| lasted >= *early && rate < wanted * least;
                 if lasted < WINDOW && !HOPELESS.iter().any(hopeless) {
@@ -211,17 +230,15 @@ impl Controller {
     }
 
     fn watch(&mut self, since: Mark, verdict: Verdict) -> Verdict {
-        self.phase = Phase::Watched(since);
+        self.phase = Phase::Watched { since, looks: 0 };
         verdict
     }
 
-    /// Numbers a second from one mark to the other, with the workers that there are.
-    fn rate(&mut self, from: Mark, to: Mark) -> f64 {
-        let rate = (to.moved - from.moved) as f64 / to.at.duration_since(from.at).as_secs_f64();
+    /// What the workers that there are have moved a second.
+    fn tell_rate(&mut self, rate: f64) {
         if rate > 0.0 {
             self.rates[self.workers] = Some(rate);
         }
-        rate
     }
 
     fn try_out(&mut self, since: Mark, now: Mark) -> Verdict {
@@ -234,7 +251,7 @@ impl Controller {
             }
             Some(workers) => self.begin(workers, since, now),
             None => {
-                self.rate(since, now);
+                self.tell_rate(since.rate(now));
                 self.patience = (self.patience * 2).min(SELDOM);
                 self.watch(now, Verdict::Place)
             }
@@ -242,13 +259,18 @@ impl Controller {
     }
 
     fn begin(&mut self, workers: usize, since: Mark, now: Mark) -> Verdict {
-        let rate_before = self.rate(since, now);
+        let rate_before = since.rate(now);
+        if rate_before <= 0.0 {
+            return self.watch(now, Verdict::Stay);
+        }
+        self.tell_rate(rate_before);
         let workers_before = std::mem::replace(&mut self.workers, workers);
-        self.phase = Phase::Tried { since: now, workers_before, rate_before };
+        self.phase = Phase::Tried { since: now, looks: 0, workers_before, rate_before };
         Verdict::Place
     }
 
     fn judge(&mut self, before: usize, rate_before: f64, rate: f64, kept: bool) {
+        self.tell_rate(rate);
         let now = self.workers;
         self.workers = if kept { now } else { before };
         self.upwards = kept == (now > before);
@@ -301,33 +323,32 @@ mod tests {
         assert_eq!(settle(automatic(1), |_| 1000), 1);
     }
 
-    /// Half milliseconds of the first `all` in which there are two workers, if they move so much where one moves 1000.
-    fn with_two(two_move: u64, all: u32) -> usize {
+    /// Milliseconds of the first `all` in which there are two workers, if they move so much where one moves 100.
+    fn with_two(two_move: u64, all: usize) -> usize {
         let mut controller = Controller::automatic(2, String::new());
         let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
-        for _ in 0..all {
+        for _ in 0..all * LOOKS_A_MS {
             controller.review(now, moved, |_| true);
-            now += HALF;
-            moved += if controller.workers() == 1 { 1000 } else { two_move };
+            now += Duration::from_millis(1) / LOOKS_A_MS as u32;
+            moved += if controller.workers() == 1 { 100 } else { two_move };
             two += controller.workers() - 1;
         }
-        two
+        two.div_ceil(LOOKS_A_MS)
     }
 
-    const HALF: Duration = Duration::from_micros(500);
+    const LOOKS_A_MS: usize = 50;
 
     #[test]
     fn the_less_hope_the_shorter_a_trial() {
-        // One trial, and the other worker's come back to it in 20 ms.
-        assert_eq!([300, 800, 1000, 1050].map(|two_move| with_two(two_move, 40)), [1, 2, 4, 20]);
+        // One trial, and the next one is 20 ms later.
+        assert_eq!([30, 80, 100, 105].map(|two_move| with_two(two_move, 20)), [1, 1, 2, 10]);
     }
 
     #[test]
     fn what_pays_is_found_early_and_not_doubted_for_a_while() {
-        // 4 ms and two half milliseconds until the workers are at hand; fewer are tried out behind the trial and 40 ms.
-        let before = 4 * 2 + 1;
-        assert_eq!(with_two(1500, before + 20 + 80), 20 + 80);
-        assert_eq!(with_two(1500, before + 20 + 80 + 10), 20 + 80 + 10 - 2);
+        // Fewer are tried out, for a millisecond, 40 behind the end of the trial.
+        assert_eq!(with_two(150, 4 + 10 + 40), 10 + 40);
+        assert_eq!(with_two(150, 4 + 10 + 40 + 10), 10 + 40 + 10 - 1);
     }
 
     #[test]
