@@ -13,7 +13,7 @@ pub(crate) struct Spread {
 }
 
 struct Seen {
-    /// The core's number and 1; 0 of a worker that was not seen.
+    /// The core's number plus 1; 0 of a worker that was not seen.
     on: AtomicUsize,
     thread: AtomicI32,
 }
@@ -24,7 +24,7 @@ impl Seen {
     }
 }
 
-/// When a worker may move again: where it comes back to a shared core, it is tried less and less often.
+/// When a worker may move again: less and less often where it soon shares a core again, and sooner the longer it has one.
 pub(crate) struct Moves {
     next: Option<Instant>,
     patience: Duration,
@@ -40,13 +40,21 @@ impl Moves {
         Moves { next: None, patience: SOON }
     }
 
-    fn due(&mut self, now: Instant) -> bool {
-        if self.next.is_some_and(|next| now < next) {
-            return false;
-        }
+    fn is_due(&self, now: Instant) -> bool {
+        self.next.is_none_or(|next| now >= next)
+    }
+
+    fn moved(&mut self, now: Instant) {
         self.next = Some(now + self.patience);
         self.patience = (self.patience * 2).min(SELDOM);
-        true
+    }
+
+    /// Nobody else was at work on its core.
+    fn alone(&mut self, now: Instant) {
+        if self.is_due(now) {
+            self.patience = (self.patience / 2).max(SOON);
+            self.next = Some(now + self.patience);
+        }
     }
 }
 
@@ -61,15 +69,21 @@ impl Spread {
     /// work there. The thread may run afterwards where it might before.
     pub(crate) fn look(&self, worker: usize, moves: &mut Moves, now: Instant) {
         let Some(core) = system::core() else { return };
-        let there = self.seen_before(worker, core);
-        // What was seen may be long ago; the system is asked as seldom as it may help.
-        if there.clone().next().is_some() && moves.due(now) && there.clone().any(|thread| system::works(thread, core)) {
+        let mut there = self.seen_before(worker, core);
+        if !moves.is_due(now) {
+            return;
+        }
+        // What was seen may be long ago, so the system is asked; not at every look.
+        if there.any(|thread| system::works(thread, core)) {
+            moves.moved(now);
             system::leave(core, self.workers.iter().filter_map(Seen::core));
+        } else {
+            moves.alone(now);
         }
     }
 
     /// This worker is on that core; the threads of those before it that were seen there.
-    fn seen_before(&self, worker: usize, core: usize) -> impl Iterator<Item = i32> + Clone {
+    fn seen_before(&self, worker: usize, core: usize) -> impl Iterator<Item = i32> {
         let known = &self.workers[..(worker + 1).min(self.workers.len())];
         if let Some(this) = known.get(worker)
             && this.core() != Some(core)
@@ -84,13 +98,14 @@ impl Spread {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::thread::{gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
     use std::fs::File;
     use std::io::{Read, Write};
 
     /// The core that the calling thread is on.
     pub(super) fn core() -> Option<usize> {
-        Some(sched_getcpu())
+        // What is no core's number is an error.
+        Some(sched_getcpu()).filter(|core| *core < CpuSet::MAX_CPU)
     }
 
     /// The calling thread's number.
@@ -121,16 +136,15 @@ mod system {
     }
 
     /// Moves the calling thread to another core, if it may run on one: one that is not taken, if there is one. What the
-    /// system refuses stays as it is.
+    /// system refuses stays as it is. Then the thread may run where it might before; to the system that is its own wish from
+    /// then on, which cores that its control group gets later are no part of.
     pub(super) fn leave(core: usize, taken: impl Iterator<Item = usize>) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
-        let without = |cores: &mut dyn Iterator<Item = usize>| {
-            let mut others = allowed;
-            cores.for_each(|core| others.unset(core));
-            (others.count() > 0).then_some(others)
-        };
-        let free = without(&mut taken.chain([core]));
-        let Some(others) = free.or_else(|| without(&mut [core].into_iter())) else { return };
+        let mut others = allowed;
+        others.unset(core);
+        let mut free = others;
+        taken.for_each(|core| free.unset(core));
+        let Some(others) = [free, others].into_iter().find(|cores| cores.count() > 0) else { return };
         if sched_setaffinity(None, &others).is_ok() {
             let _ = sched_setaffinity(None, &allowed);
         }
@@ -187,21 +201,39 @@ mod tests {
     #[test]
     fn what_is_of_no_use_is_done_less_and_less_often() {
         let (mut moves, start) = (Moves::new(), Instant::now());
-        assert!(moves.due(start) && !moves.due(start));
-        assert!(moves.due(start + SOON) && !moves.due(start + SOON * 2) && moves.due(start + SOON * 3));
+        assert!(moves.is_due(start));
+        moves.moved(start);
+        assert!(!moves.is_due(start) && moves.is_due(start + SOON));
+        moves.moved(start + SOON);
+        assert!(!moves.is_due(start + SOON * 2) && moves.is_due(start + SOON * 3));
         let mut now = start;
         for _ in 0..100 {
             now += SELDOM;
-            assert!(moves.due(now));
+            assert!(moves.is_due(now));
+            moves.moved(now);
         }
-        assert!(!moves.due(now + SELDOM / 2));
+        assert!(!moves.is_due(now + SELDOM / 2));
+        // It has a core of its own for a long time, and shares one again.
+        (0..100).for_each(|_| {
+            now += SELDOM;
+            moves.alone(now);
+        });
+        moves.moved(now + SOON);
+        assert!(!moves.is_due(now + SOON) && moves.is_due(now + SOON * 2));
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn who_leaves_a_core_is_elsewhere_and_may_come_back() {
-        use rustix::thread::sched_getaffinity;
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let allowed = sched_getaffinity(None).unwrap();
+        let mut here = CpuSet::new();
+        here.set(super::system::core().unwrap());
+        sched_setaffinity(None, &here).unwrap();
+        if sched_getaffinity(None).unwrap() != here {
+            return eprintln!("this system accepts a wish for cores and does nothing");
+        }
+        sched_setaffinity(None, &allowed).unwrap();
         // Whoever is moved may be moved again before it looks.
         let left = (0..100).any(|_| {
             let core = super::system::core().unwrap();
