@@ -204,6 +204,7 @@ impl Rings {
     /// ```
     #[must_use]
     pub fn explain(&self, plan: &Plan, feed: Feed) -> Explanation {
+        let tunables = self.tunables(plan.rings.len());
         let plan = self.planned(plan.clone(), feed);
         let cores = usable_cores();
         let (shared, own_thread) = plan.tasklets();
@@ -222,7 +223,7 @@ impl Rings {
             rings: RingsMemory { count: plan.rings.len(), bytes, limit: self.limit() },
             wait,
             blocking: blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets }).collect(),
-            tunables: self.tunables(plan.rings.len()),
+            tunables,
         }
     }
 

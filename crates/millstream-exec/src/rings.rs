@@ -67,7 +67,8 @@ impl Rings {
     }
 
     /// The most that one step of a stage moves: at least 1. A step moves what is there; it never waits for a batch to
-    /// fill. Unless it is set it is 2048, or a sixteenth of the ring if that is more and there is but one ring.
+    /// fill. Unless it is set it is 2048, or a sixteenth of a ring if that is more and there is but
+    /// one between source and sink.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
         self.batch = Some(most);
@@ -224,7 +225,7 @@ impl Rings {
         feed.in_front(plan, self.slots)
     }
 
-    /// The numbers of a run of a pipeline of so many rings.
+    /// The numbers of a run of a pipeline of so many rings, those of a fan-in's producers not counted.
     pub(crate) fn tunables(&self, rings: usize) -> Tunables {
         Tunables {
             ring: self.slots,
