@@ -69,12 +69,12 @@ impl Spread {
     /// work there. The thread may run afterwards where it might before.
     pub(crate) fn look(&self, worker: usize, moves: &mut Moves, now: Instant) {
         let Some(core) = system::core() else { return };
-        let mut there = self.seen_before(worker, core);
+        self.see(worker, core);
         if !moves.is_due(now) {
             return;
         }
         // What was seen may be long ago, so the system is asked; not at every look.
-        if there.any(|thread| system::works(thread, core)) {
+        if self.before(worker, core).any(|thread| system::works(thread, core)) {
             moves.moved(now);
             system::leave(core, self.workers.iter().filter_map(Seen::core));
         } else {
@@ -82,16 +82,17 @@ impl Spread {
         }
     }
 
-    /// This worker is on that core; the threads of those before it that were seen there.
-    fn seen_before(&self, worker: usize, core: usize) -> impl Iterator<Item = i32> {
-        let known = &self.workers[..(worker + 1).min(self.workers.len())];
-        if let Some(this) = known.get(worker)
-            && this.core() != Some(core)
-        {
-            this.thread.store(system::thread(), Ordering::Relaxed);
-            this.on.store(core + 1, Ordering::Relaxed);
+    /// This worker is on that core, and the calling thread is its.
+    fn see(&self, worker: usize, core: usize) {
+        if let Some(seen) = self.workers.get(worker).filter(|seen| seen.core() != Some(core)) {
+            seen.thread.store(system::thread(), Ordering::Relaxed);
+            seen.on.store(core + 1, Ordering::Relaxed);
         }
-        let there = known.iter().take(worker).filter(move |seen| seen.core() == Some(core));
+    }
+
+    /// The threads of the workers before this one that were seen on that core.
+    fn before(&self, worker: usize, core: usize) -> impl Iterator<Item = i32> {
+        let there = self.workers.iter().take(worker).filter(move |seen| seen.core() == Some(core));
         there.map(|seen| seen.thread.load(Ordering::Relaxed))
     }
 }
@@ -176,7 +177,10 @@ mod tests {
     #[test]
     fn those_before_a_worker_are_found_on_its_core() {
         let spread = Spread::new(3);
-        let there = |worker, core| spread.seen_before(worker, core).count();
+        let there = |worker, core| {
+            spread.see(worker, core);
+            spread.before(worker, core).count()
+        };
         assert_eq!(there(2, 0), 0, "nobody else was seen");
         assert_eq!(there(0, 0), 0, "nobody is before it");
         assert_eq!((there(2, 0), there(2, 1)), (1, 0));
