@@ -55,7 +55,7 @@ enum Chore {
     /// Make the pictures of docs/book from real runs, with chromium
     Screenshots(screenshots::Args),
     /// Where each requirement of docs/requirements.md is shown to hold
-    Rows,
+    Rows(rows::Args),
     /// Apply each patch of mutants/ to a copy and see that a test notices
     Mutants(mutants::Args),
     /// The rules about files that no other tool checks
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Screenshots(args) => screenshots::run(&args),
-        Chore::Rows => rows::run(),
+        Chore::Rows(args) => rows::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Tidy => tidy::run(),
     };

@@ -1,0 +1,218 @@
+//! The commands that rows name: lines for bash that end with the exit code that their row expects.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::process::{ExitStatus, Stdio};
+use std::time::Instant;
+
+use super::mapping::{Mapped, Proof};
+use super::print;
+use crate::cmd::{Cmd, Result, failure, how};
+
+/// What a command is judged by: a check of its own, a comparison, or tests.
+const JUDGES: [&str; 9] = ["--check", "verify", "diff", "cmp", "grep", "test", "chaos", "mutants", "lint"];
+
+/// At the end of a command that must not end with 0.
+const EXITS: &str = " # exits ";
+
+/// A command shows something only if it can fail: something in it judges, or it must end with an exit code of its own.
+pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
+    let (line, expected) = split(command)?;
+    let mut words = line.split(|c: char| c.is_whitespace() || ";|&()".contains(c));
+    if expected == 0 && !words.any(|word| JUDGES.contains(&word)) {
+        return Err(format!("`{line}` cannot fail: it has none of {}, nor `# exits N`", JUDGES.join(", ")));
+    }
+    if line.contains("||") {
+        return Err(format!("`{line}` hides a failure behind `||`"));
+    }
+    Ok(())
+}
+
+/// The line for bash, and the exit code that it must end with.
+fn split(command: &str) -> std::result::Result<(&str, i32), String> {
+    match command.rsplit_once(EXITS) {
+        None => Ok((command, 0)),
+        Some((line, code)) => match code.trim().parse() {
+            Ok(code @ 1..=255) => Ok((line, code)),
+            _ => Err(format!("`{}` is no exit code from 1 to 255", code.trim())),
+        },
+    }
+}
+
+/// Is it one of the chores, which take minutes?
+fn is_chore(line: &str) -> bool {
+    line.contains("cargo xtask")
+}
+
+/// A command, and the rows that it shows.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown<'a> {
+    command: &'a str,
+    ids: Vec<&'a str>,
+}
+
+/// Each command once, in the order of its first row; without the chores if `quick`.
+fn grouped<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool) -> Vec<Shown<'a>> {
+    let mut groups: Vec<Shown<'a>> = Vec::new();
+    for (id, mapped) in rows {
+        let Proof::Command(command) = &mapped.proof else {
+            continue;
+        };
+        if quick && is_chore(command) {
+            continue;
+        }
+        match groups.iter_mut().find(|group| group.command == command) {
+            Some(group) => group.ids.push(id),
+            None => groups.push(Shown { command, ids: vec![id] }),
+        }
+    }
+    groups
+}
+
+/// Runs each command once. Standard output gets a line for each row, `passed` or `FAILED`; standard error what the
+/// commands print, and at the end once more the last lines of those that failed.
+pub(super) fn run<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool) -> Result {
+    let groups = grouped(rows, quick);
+    let mut failed = Vec::new();
+    for (n, group) in (1..).zip(&groups) {
+        eprintln!("\n== {n} of {}: {}", groups.len(), group.ids.join(" "));
+        let start = Instant::now();
+        let ended = execute(group.command)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let verdict = if ended.wrong.is_none() { "passed" } else { "FAILED" };
+        for id in &group.ids {
+            print(&format!("{verdict} {id} {seconds:.1} s {}\n", group.command))?;
+        }
+        if let Some(why) = &ended.wrong {
+            eprintln!("-- {why}");
+            failed.push((group, ended));
+        }
+    }
+    for (group, ended) in &failed {
+        let why = ended.wrong.as_deref().unwrap_or_default();
+        eprintln!("\n== FAILED {}: {}\n-- {why}; it ended with:", group.ids.join(" "), group.command);
+        for line in &ended.tail {
+            eprintln!("{line}");
+        }
+    }
+    if failed.is_empty() {
+        eprintln!("{} commands passed", groups.len());
+        return Ok(());
+    }
+    Err(failure(format!("{} of {} commands failed, shown above", failed.len(), groups.len())))
+}
+
+/// How a command ended.
+#[derive(Debug)]
+struct Ended {
+    /// Why that is not what its row says.
+    wrong: Option<String>,
+    /// The last lines that it printed.
+    tail: VecDeque<String>,
+}
+
+/// Lines of a failed command that are shown once more.
+const TAIL: usize = 40;
+
+/// Runs it in the root of the workspace, and shows what it prints as it comes.
+fn execute(command: &str) -> Result<Ended> {
+    let (line, expected) = split(command).map_err(failure)?;
+    // A failure in the middle of the line is one of the line, and both outputs are one.
+    let script = format!("exec 2>&1\n{line}");
+    let (mut bash, _) = Cmd::new("bash", ["-euo", "pipefail", "-c", &script]).into_parts();
+    eprintln!("   $ {line}");
+    let mut child = bash
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failure(format!("bash did not start: {error}")))?;
+    let mut tail = VecDeque::new();
+    let printed = child.stdout.take().expect("it is piped");
+    for line in BufReader::new(printed).split(b'\n') {
+        let line = line.map_err(|error| failure(format!("cannot read what `{command}` prints: {error}")))?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        eprintln!("{line}");
+        if tail.len() == TAIL {
+            tail.pop_front();
+        }
+        tail.push_back(line);
+    }
+    let status = child.wait().map_err(|error| failure(format!("cannot wait for `{command}`: {error}")))?;
+    Ok(Ended { wrong: unexpected(status, expected), tail })
+}
+
+fn unexpected(status: ExitStatus, expected: i32) -> Option<String> {
+    (status.code() != Some(expected)).then(|| format!("{}, expected {expected}", how(status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::mapping::parse;
+
+    #[test]
+    fn a_command_has_something_to_judge_by() {
+        for command in [
+            "cargo xtask bench sleep --quick --check",
+            "seq 9 > target/a && cargo run --release -- verify wc target/a",
+            "cargo run -- wc README.md | grep -q 200",
+            "cargo run -- panic --at 3 # exits 3",
+            "diff <(seq 9) <(seq 9)",
+        ] {
+            assert_eq!(can_fail(command), Ok(()), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_cannot_fail_is_refused() {
+        for command in [
+            "cargo xtask bench sleep",
+            "cargo run --release -- sleep --sharded",
+            "cargo run --release -- sleep --checked",
+            "cargo xtask bench sleep --check || true",
+            "cargo run -- panic --at 3 # exits badly",
+            "cargo run -- panic --at 3 # exits 0",
+        ] {
+            can_fail(command).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_command_of_several_rows_is_run_once() {
+        let text =
+            "A01 command cmp a b\nA02 command cargo xtask bench b --check\nA03 test a.rs::b\nA04 command cmp a b\n";
+        let (mapping, _) = parse(text);
+        let all = grouped(mapping.iter(), false);
+        assert_eq!(all[0], Shown { command: "cmp a b", ids: vec!["A01", "A04"] });
+        assert_eq!(all.len(), 2);
+        assert_eq!(grouped(mapping.iter(), true).len(), 1);
+    }
+
+    #[test]
+    fn a_command_ends_as_its_row_says() {
+        let wrong = |command| execute(command).unwrap().wrong;
+        assert_eq!(wrong("test 1 = 1"), None);
+        assert!(wrong("test 1 = 2").is_some());
+        assert_eq!(wrong("exit 3 # exits 3"), None);
+        assert!(wrong("exit 4 # exits 3").unwrap().contains("expected 3"));
+        assert!(wrong("kill -9 $$ # exits 9").is_some());
+        assert!(wrong("false | cmp - /dev/null").is_some(), "the first of a pipe counts too");
+        assert!(wrong("false; test 1 = 1").is_some());
+    }
+
+    #[test]
+    fn the_last_lines_of_both_outputs_are_kept() {
+        let ended = execute("seq 100; echo bad >&2; test 1 = 2").unwrap();
+        assert!(ended.wrong.is_some());
+        assert_eq!(ended.tail.len(), TAIL);
+        assert_eq!(ended.tail.back().unwrap(), "bad");
+    }
+
+    #[test]
+    fn a_run_with_a_failure_fails() {
+        let (mapping, _) = parse("A01 command test 1 = 1\nA02 command test 1 = 2\n");
+        run(mapping.iter().take(1), false).unwrap();
+        let failed = run(mapping.iter(), false).unwrap_err();
+        assert_eq!(failed.message, "1 of 2 commands failed, shown above");
+    }
+}

@@ -1,0 +1,110 @@
+//! docs/rows.txt: what shows that a row holds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use super::anchors::anchor_exists;
+use super::commands::can_fail;
+use super::tests_named::test_runs;
+
+pub(super) const MAPPING: &str = "docs/rows.txt";
+
+/// How a row is shown to hold, and which line says so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    pub(super) line: usize,
+    pub(super) proof: Proof,
+}
+
+/// How a row is shown to hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    Test(String),
+    Command(String),
+    NotApplicable(String),
+    /// Not shown; the mapping says what is missing.
+    Open,
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Test(path) => write!(f, "test {path}"),
+            Self::Command(command) => write!(f, "command {command}"),
+            Self::NotApplicable(anchor) => write!(f, "not-applicable {anchor}"),
+            Self::Open => f.write_str("open"),
+        }
+    }
+}
+
+impl Proof {
+    fn parse(kind: &str, what: &str) -> Result<Self, String> {
+        if what.is_empty() {
+            return Err(if kind == "open" { "`open`, but why?" } else { "what shows it?" }.to_owned());
+        }
+        match kind {
+            "test" => Ok(Self::Test(what.to_owned())),
+            "command" => Ok(Self::Command(what.to_owned())),
+            "not-applicable" => Ok(Self::NotApplicable(what.to_owned())),
+            "open" => Ok(Self::Open),
+            _ => Err(format!("`{kind}` is not test, command, not-applicable or open")),
+        }
+    }
+
+    /// Is what it names there, and can it fail?
+    pub(super) fn holds(&self, root: &Path) -> Result<(), String> {
+        match self {
+            Self::Test(path) => test_runs(root, path),
+            Self::Command(command) => can_fail(command),
+            Self::NotApplicable(anchor) => anchor_exists(root, anchor),
+            Self::Open => Ok(()),
+        }
+    }
+}
+
+/// The rows by id, and what is wrong with the other lines.
+pub(super) fn parse(mapping: &str) -> (BTreeMap<String, Mapped>, Vec<String>) {
+    let mut found: BTreeMap<String, Mapped> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (line, text) in (1..).zip(mapping.lines().map(str::trim)) {
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let (id, rest) = word(text);
+        let (kind, what) = word(rest);
+        match Proof::parse(kind, what) {
+            Err(why) => wrong.push(format!("{MAPPING}:{line}: {id}: {why}")),
+            Ok(proof) => {
+                if let Some(first) = found.insert(id.to_owned(), Mapped { line, proof }) {
+                    wrong.push(format!("{MAPPING}:{line}: {id} is mapped at line {} too", first.line));
+                }
+            }
+        }
+    }
+    (found, wrong)
+}
+
+/// The first word and the rest.
+fn word(text: &str) -> (&str, &str) {
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (first, rest.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_is_read_line_by_line() {
+        let (found, wrong) = parse(
+            "# comment\n\nA01 test a.rs::b\nA02  command  cargo xtask bench wc\nA03 not-applicable A.md#b\n\
+             A01 test c.rs::d\nA04 maybe x\nA05 test\nA06\nA07 open\nA08 open nobody has measured it\n",
+        );
+        assert_eq!(found["A02"], Mapped { line: 4, proof: Proof::Command("cargo xtask bench wc".to_owned()) });
+        assert_eq!(found["A03"].proof.to_string(), "not-applicable A.md#b");
+        assert_eq!(found["A08"].proof.to_string(), "open");
+        let lines: Vec<_> = wrong.iter().map(|w| w["docs/rows.txt:".len()..].split(':').next().unwrap()).collect();
+        assert_eq!(lines, ["6", "7", "8", "9", "10"], "{wrong:?}");
+    }
+}
