@@ -22,6 +22,13 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// A thread that feeds a run panics, this one, and was about to send this number.
+    pub(crate) fn panicked(stage: String, number: u64) -> Self {
+        let thread = std::thread::current();
+        let name = thread.name().map_or(String::new(), |name| format!(" {name:?}"));
+        RunError::Stage { stage, number: Some(SequenceNumber(number)), cause: format!("its thread{name} panicked") }
+    }
+
     /// Of several failures the one with the least is told: by number, and those without one last.
     pub(crate) fn rank(&self) -> u64 {
         match self {

@@ -14,7 +14,7 @@ mod values;
 
 pub use choices::{Choices, CorruptChoices};
 #[cfg(loom)]
-pub use gate::Gate;
+pub use gate::{Gate, Shown};
 pub(crate) use merge::Merge;
 pub use poller::{Polled, Poller};
 pub(crate) use producer::Member;

@@ -84,11 +84,11 @@ pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};
 pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
-#[cfg(loom)]
-pub use fan_in::Gate;
 pub use fan_in::{
     Bare, Choices, CorruptChoices, FanIn, Opened, Polled, PolledValues, Poller, Produced, Told, WithOrigin, fan_in,
 };
+#[cfg(loom)]
+pub use fan_in::{Gate, Shown};
 pub use handle::{Ended, Handle, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};

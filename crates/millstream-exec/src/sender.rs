@@ -6,7 +6,7 @@ use crate::fan_in::Member;
 use crate::feed::{Offer, Output};
 use crate::handle::Outside;
 use crate::shared::Shared;
-use crate::{Room, Sending};
+use crate::{Room, RunError, Sending, Signal};
 use millstream_core::Event;
 use millstream_ring::Given;
 use std::collections::VecDeque;
@@ -17,7 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const CHUNK: usize = 1024;
 
 /// Feeds a running pipeline from any thread or async task. Dropping it ends the stream; of a [`fan_in`](crate::fan_in), its
-/// part of it, and the last one's drop the stream.
+/// part of it, and the last one's drop the stream. A thread that panics with it in its hands fails the run, unless the run takes
+/// no more: half of an input does not pass for the whole.
+///
+/// Threads may share a sender. None of its methods waits for user code that another one has called, but for its turn to send:
+/// `send`, `send_all` and `send_slice`. So the async ones never block their executor.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -65,11 +69,12 @@ impl<T: Event> Sender<T> {
         Sender { shared: member.shared().clone(), way: Way::FanIn(member), spare: Mutex::default() }
     }
 
-    /// Sends a value if there is room for it now.
+    /// Sends a value if there is room for it now. It does not wait.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the ring is full, or if the run takes no more.
+    /// Gives the value back if the ring is full, or if the run takes no more. While another thread's [`send_all`](Sender::send_all)
+    /// on this sender is in its iterator, the ring counts as full.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let offered = match &self.way {
             Way::Source(output) => output.offer(value),
@@ -114,7 +119,8 @@ impl<T: Event> Sender<T> {
     ///
     /// The iterator should give what is there: while it thinks, what it gave before may not show yet, so values that are waited
     /// for are [sent](Sender::send) one by one. Nobody waits for it who drains or stops the run: what it gives afterwards comes
-    /// back. It must not use this sender. If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
+    /// back. To whoever else has this sender, the iterator among them, the ring is full meanwhile: `try_send` says so, and `send` waits.
+    /// If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -221,18 +227,19 @@ impl<T: Event> Sender<T> {
                     Some(Err(SendError(value))) => return Some(Err(SendError(vec![value]))),
                 }
             }
-            let given = self.shared.wait_for(|| match member.give(values, CHUNK) {
-                Some(Ok(Given::Full)) => None,
-                given => Some(given),
-            });
+            let given = {
+                // Of what came, or that the ring is free again.
+                let _others = Notifies(&self.shared.signal);
+                self.shared.wait_for(|| match member.give(values, CHUNK) {
+                    Some(Ok(Given::Full)) => None,
+                    given => Some(given),
+                })
+            };
             match given {
                 // Nothing of the user's runs between a claim in a shared ring and its values.
                 Some(None) => return None,
-                Some(Some(Ok(Given::All(_)))) => {
-                    self.shared.signal.notify();
-                    return Some(Ok(()));
-                }
-                Some(Some(Ok(Given::Some(_)))) => self.shared.signal.notify(),
+                Some(Some(Ok(Given::All(_)))) => return Some(Ok(())),
+                Some(Some(Ok(Given::Some(_)))) => (),
                 Some(Some(Ok(_))) | None => return Some(Err(SendError(Vec::new()))),
                 Some(Some(Err(refused))) => return Some(Err(SendError(refused))),
             }
@@ -260,7 +267,7 @@ impl<T: Event> Sender<T> {
         }
     }
 
-    /// How many values were sent: the number of the next one.
+    /// How many values were sent: the number of the next one. It does not wait.
     #[must_use]
     pub fn sent(&self) -> u64 {
         match &self.way {
@@ -305,7 +312,8 @@ impl<T: Event> Sender<T> {
         self.shared.stopped() || ended()
     }
 
-    /// Free slots, as far as one can know.
+    /// Free slots, as far as one can know: none while another thread's [`send_all`](Sender::send_all) on this sender is in its
+    /// iterator. It does not wait.
     #[must_use]
     pub fn free(&self) -> usize {
         match &self.way {
@@ -319,9 +327,21 @@ impl<T: Event> Drop for Sender<T> {
     fn drop(&mut self) {
         // One of many ends its ring itself, and says so.
         if let Way::Source(output) = &self.way {
+            if std::thread::panicking() && !self.ended() {
+                self.shared.fail_with(RunError::panicked("source".to_owned(), output.next()));
+            }
             output.end();
             self.shared.signal.notify();
         }
+    }
+}
+
+/// Notifies when it is dropped, also where an iterator has panicked.
+struct Notifies<'s>(&'s Signal);
+
+impl Drop for Notifies<'_> {
+    fn drop(&mut self) {
+        self.0.notify();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Failures that are values: the run's error, empty slots, retries.
 
 use millstream_core::{Arrow, Modelled, Retry, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError, source};
+use millstream_exec::{Rings, Run, RunError, fan_in, source};
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,4 +110,39 @@ fn without_a_budget_a_tenth_of_a_second_is_too_long() {
     // On the calling thread nobody else waits.
     let (_, report) = p.run_inline(&Rings::new(), 0..100, (), |(), _, _| ()).unwrap();
     assert_eq!(report.overruns().count(), 0);
+}
+
+#[test]
+fn a_thread_that_panics_with_the_sender_fails_the_run() {
+    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
+        sender.send_all([1, 2]).unwrap();
+        std::panic::resume_unwind(Box::new("meant to panic"));
+    });
+    assert!(thread.unwrap().join().is_err());
+    let failed = run.wait().unwrap_err();
+    assert_eq!(failed.to_string(), "stage \"source\", number 2: its thread \"feeder\" panicked");
+}
+
+/// Such as one that is surprised that the run takes no more.
+#[test]
+fn a_thread_that_panics_behind_the_end_fails_nothing() {
+    for many in [false, true] {
+        let count = |n: &mut u64, _, _: &u64| *n += 1;
+        let (sender, run) = if many {
+            let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), fan_in(1), 0, count).unwrap();
+            (senders.pop().unwrap(), run)
+        } else {
+            pipeline().start_fed(&Rings::new(), 0, count).unwrap()
+        };
+        sender.send(1).unwrap();
+        run.begin_drain();
+        let thread = std::thread::spawn(move || {
+            if sender.send(2).is_err() {
+                std::panic::resume_unwind(Box::new("meant to panic"));
+            }
+        });
+        assert!(thread.join().is_err());
+        assert_eq!(run.wait().unwrap().0, 1, "{many}");
+    }
 }

@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Full, Val};
-use millstream_exec::{Gate, Place, Signal, Wakes};
+use millstream_exec::{Gate, Place, Shown, Signal, Wakes};
 use millstream_ring::{Given, Giver, Member, Taker, group, moving_ring, ring};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -292,9 +292,11 @@ fn closing(iterator_first: bool) {
             thread::spawn(move || {
                 let iterate = || {
                     let give = |giver: &mut Giver<u64>| giver.give_if(&mut [1].into_iter(), 1, || gate.pass());
-                    u64::from(gate.iterate(give).map_err(|refused| assert_eq!(refused, [1])) == Ok(Given::Some(1)))
+                    let given = gate.iterate(give).expect("there is one iterator");
+                    u64::from(given.map_err(|refused| assert_eq!(refused, [1])) == Ok(Given::Some(1)))
                 };
-                let show = || u64::from(gate.show(|giver| giver.give(&mut [2].into_iter(), 1)).is_some());
+                let show =
+                    || u64::from(matches!(gate.show(|giver| giver.give(&mut [2].into_iter(), 1)), Shown::Did(_)));
                 if iterator_first { iterate() + show() } else { show() + iterate() }
             })
         };

@@ -86,8 +86,8 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     ///
     /// # Errors
     ///
-    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before. Then nothing comes
-    /// any more.
+    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before, or what was told of a
+    /// choice, or what knows a value's time. Then nothing comes any more, and the senders are told so.
     pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
         self.poll_into(&mut f, |f, number, value| f(number, value))
     }
@@ -96,48 +96,27 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     fn poll_into<S>(
         &mut self,
         state: &mut S,
-        mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
+        f: impl FnMut(&mut S, SequenceNumber, O::Item),
     ) -> Result<Polled, RunError> {
-        let mut moved = 0;
-        self.merge.begin();
-        while moved < self.most {
-            if let Some(failure) = self.failure() {
-                return Err(failure);
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let Poller { merge, shared, next, most, broken, .. } = self;
+        let users = UserCode::runs(broken, shared);
+        let taken = Batch { merge, shared, next, most: *most }.take::<O, S>(state, f);
+        users.came_back();
+        match taken {
+            Err(cause) => {
+                let (stage, number) = ("fan-in".to_owned(), Some(self.next_number()));
+                self.shared.fail_with(RunError::Stage { stage, number, cause });
+                Err(self.shared.failure().expect("it has failed"))
             }
-            match self.merge.choose(self.most - moved) {
-                Ok(Choice::Take { lane, most }) => {
-                    let run = self.merge.take(lane, most);
-                    let (producer, first, len) = (run.producer, run.first, run.values.len());
-                    let next = self.next;
-                    self.broken = true;
-                    run.values.each(state, |state, i, value| {
-                        let i = i as u64;
-                        f(state, SequenceNumber(next + i), O::told(producer, first + i, value));
-                    });
-                    self.broken = false;
-                    self.next = next + len as u64;
-                    moved += len;
-                }
-                Ok(Choice::Nothing) => break,
-                Ok(Choice::Ended) => {
-                    self.merge.end();
-                    if moved == 0 {
-                        self.shared.signal.notify();
-                        return Ok(Polled::Ended);
-                    }
-                    break;
-                }
-                Err(cause) => {
-                    let number = Some(self.next_number());
-                    self.shared.fail_with(RunError::Stage { stage: "fan-in".to_owned(), number, cause });
-                }
+            Ok(Polled::Nothing) => self.failure().map_or(Ok(Polled::Nothing), Err),
+            Ok(polled) => {
+                self.shared.signal.notify();
+                Ok(polled)
             }
         }
-        if moved == 0 {
-            return Ok(Polled::Nothing);
-        }
-        self.shared.signal.notify();
-        Ok(Polled::Values(moved))
     }
 
     /// As [`poll`](Poller::poll); where nothing is there it waits, for so long at most, as the [`Rings`] say how. Whatever is
@@ -251,6 +230,78 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     #[must_use]
     pub fn next_number(&self) -> SequenceNumber {
         SequenceNumber(self.next)
+    }
+}
+
+/// What a poll calls, and how much it may give.
+struct Batch<'b, T: Event> {
+    merge: &'b mut Merge<T>,
+    shared: &'b Shared,
+    next: &'b mut u64,
+    most: usize,
+}
+
+impl<T: Event> Batch<'_, T> {
+    /// Calls `f` with what is there, each value with its number. Why the rule cannot go on is an error.
+    #[inline]
+    fn take<O: Told<T>, S>(
+        self,
+        state: &mut S,
+        mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
+    ) -> Result<Polled, String> {
+        let Batch { merge, shared, next, most } = self;
+        let mut moved = 0;
+        merge.begin();
+        while moved < most && !shared.stopped() {
+            match merge.choose(most - moved)? {
+                Choice::Take { lane, most } => {
+                    let run = merge.take(lane, most);
+                    let (producer, first, len) = (run.producer, run.first, run.values.len());
+                    let number = *next;
+                    run.values.each(state, |state, i, value| {
+                        let i = i as u64;
+                        f(state, SequenceNumber(number + i), O::told(producer, first + i, value));
+                    });
+                    *next = number + len as u64;
+                    moved += len;
+                }
+                Choice::Nothing => break,
+                Choice::Ended => {
+                    merge.end();
+                    if moved == 0 {
+                        return Ok(Polled::Ended);
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(if moved == 0 { Polled::Nothing } else { Polled::Values(moved) })
+    }
+}
+
+/// While the user's code runs: his closure, a record, what knows a value's time. Where it panics, nobody knows what came of it: the
+/// poller gives nothing any more, and the senders hear of it.
+struct UserCode<'p> {
+    broken: &'p mut bool,
+    shared: &'p Shared,
+}
+
+impl<'p> UserCode<'p> {
+    fn runs(broken: &'p mut bool, shared: &'p Shared) -> Self {
+        *broken = true;
+        UserCode { broken, shared }
+    }
+
+    fn came_back(self) {
+        *self.broken = false;
+    }
+}
+
+impl Drop for UserCode<'_> {
+    fn drop(&mut self) {
+        if *self.broken {
+            self.shared.stop();
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 use super::desk::Desk;
-use super::gate::Gate;
+use super::gate::{Gate, Shown};
 use crate::RunError;
 use crate::feed::Offer;
 use crate::sender::JoinError;
 use crate::shared::Shared;
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::Event;
 use millstream_ring::{Given, Giver, SharedGiver};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -78,12 +78,14 @@ pub(crate) struct Member<T: Event> {
     id: u32,
     gate: Arc<Gate<Ring<T>>>,
     watermark: Arc<AtomicU64>,
+    /// How many values were sent when an iterator took the ring last.
+    sent: AtomicU64,
     desk: Arc<Desk<T>>,
 }
 
 impl<T: Event> Member<T> {
     pub(super) fn new(id: u32, gate: Arc<Gate<Ring<T>>>, watermark: Arc<AtomicU64>, desk: Arc<Desk<T>>) -> Self {
-        Member { id, gate, watermark, desk }
+        Member { id, gate, watermark, sent: AtomicU64::new(0), desk }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -104,27 +106,35 @@ impl<T: Event> Member<T> {
         let accepted = self.gate.show(|ring| ring.give_one(&mut value));
         match value {
             None => Offer::Published,
-            Some(value) if accepted == Some(true) => Offer::Full(value),
+            Some(value) if matches!(accepted, Shown::Did(true) | Shown::Taken) => Offer::Full(value),
             Some(value) => Offer::Ended(value),
         }
     }
 
     /// Moves values from an iterator into the ring, at most so many; none if the ring is not its own. What the iterator has
-    /// given when nothing is accepted any more comes back.
+    /// given when nothing is accepted any more comes back. While another iterator has the ring, that is full.
     pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<Given, Vec<T>>> {
-        self.gate.iterate(|ring| match ring {
-            Ring::Own(_) if self.ended() => Some(Ok(Given::Ended)),
-            Ring::Own(giver) => Some(giver.give_if(values, most.min(part_of(giver)), || self.pass())),
-            Ring::Several(..) => None,
-        })
+        // Whoever waits for room hears of the end, whoever else has the ring.
+        if self.ended() {
+            return Some(Ok(Given::Ended));
+        }
+        let given = self.gate.iterate(|ring| {
+            self.sent.store(ring.sent(), Ordering::Relaxed);
+            match ring {
+                Ring::Own(giver) => Some(giver.give_if(values, most.min(part_of(giver)), || self.pass())),
+                Ring::Several(..) => None,
+            }
+        });
+        given.unwrap_or(Some(Ok(Given::Full)))
     }
 
-    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its own.
+    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its own. While
+    /// an iterator has the ring, that is full.
     pub(crate) fn give_slice(&self, values: &[T]) -> Option<Given>
     where
         T: Copy,
     {
-        if self.desk.shared.stopped() {
+        if self.ended() {
             return Some(Given::Ended);
         }
         let given = self.gate.show(|ring| match ring {
@@ -134,7 +144,11 @@ impl<T: Event> Member<T> {
             }
             Ring::Several(..) => None,
         });
-        given.unwrap_or(Some(Given::Ended))
+        match given {
+            Shown::Did(given) => given,
+            Shown::Taken => Some(Given::Full),
+            Shown::Closed => Some(Given::Ended),
+        }
     }
 
     /// Moves values in, the first ones first; how many, or none if the run takes no more.
@@ -152,11 +166,12 @@ impl<T: Event> Member<T> {
     }
 
     pub(crate) fn free(&self) -> usize {
-        self.gate.with(Ring::free)
+        self.gate.try_with(Ring::free).unwrap_or(0)
     }
 
+    /// Nothing shows while an iterator has the ring.
     pub(crate) fn sent(&self) -> u64 {
-        self.gate.with(|ring| ring.sent())
+        self.gate.try_with(|ring| ring.sent()).unwrap_or_else(|| self.sent.load(Ordering::Relaxed))
     }
 
     /// Nothing earlier than this comes any more.
@@ -175,12 +190,9 @@ impl<T: Event> Drop for Member<T> {
             ring.end();
             ring.sent()
         });
-        if std::thread::panicking() {
-            let thread = std::thread::current();
-            let cause =
-                format!("its thread{} panicked", thread.name().map_or(String::new(), |name| format!(" {name:?}")));
-            let (stage, number) = (format!("producer {}", self.id), Some(SequenceNumber(sent)));
-            self.desk.shared.fail_with(RunError::Stage { stage, number, cause });
+        // What comes after the end is not part of the run.
+        if std::thread::panicking() && !self.ended() {
+            self.desk.shared.fail_with(RunError::panicked(format!("producer {}", self.id), sent));
         }
         self.desk.leave(self.id);
         self.desk.shared.signal.notify();

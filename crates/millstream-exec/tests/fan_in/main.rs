@@ -3,6 +3,7 @@
 mod ends;
 mod mismatch;
 mod rules;
+mod user_code;
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Ending, FanIn, Rings, Run, Sender, Told};
