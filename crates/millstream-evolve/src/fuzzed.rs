@@ -120,7 +120,7 @@ impl Population {
             .collect();
         self.resets += 1;
         let named = states.iter().map(|(token, state)| (*token, state.as_slice()));
-        self.master.reset(named, &mut self.posts).expect("their names differ");
+        self.master.reset(named, self.now, &mut self.posts).expect("their names differ");
         self.go(states.iter().map(|(token, _)| *token).collect());
     }
 
@@ -213,7 +213,7 @@ impl Population {
     /// Another one takes its place.
     fn lose(&mut self, worker: usize) {
         self.posts.0[worker].clear();
-        self.master.lost(worker, &mut self.posts);
+        self.master.lost(worker, self.now, &mut self.posts);
         self.posts.0[worker].clear();
         self.workers[worker] = Worker::new(self.now);
         assert_eq!(self.master.seat(self.now), worker);

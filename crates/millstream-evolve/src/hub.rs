@@ -1,23 +1,27 @@
 //! The master's sockets: one thread, one `epoll` (by `mio`), and the state machine in the middle.
 
+mod clock;
 mod connection;
 mod listening;
 mod outs;
 mod pace;
+#[cfg(test)]
+mod tests;
 
 use crate::address::Socket;
 use crate::hello::{self, Secret};
 use crate::master::{Master, Tuning};
 use crate::serve::LONGEST_MESSAGE;
 use crate::{EvolveError, Token, Violation};
+use clock::Clock;
 use connection::{Connection, Stream, Who};
-use listening::Listener;
+use listening::{Listener, STRANGERS};
 use mio::net::UnixStream;
 use mio::{Events, Poll, Token as Key};
-use outs::Outs;
+use outs::{Outs, Written};
 use pace::Pace;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Who has connected and not shown by then that it knows the secret is given up.
 const SHOW_SECRET_WITHIN: Duration = Duration::from_secs(10);
@@ -27,9 +31,6 @@ const READS: usize = 64;
 
 /// How often the master looks who has said nothing for too long.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// What is to be sent and is not taken: whoever lets so much lie is given up.
-const MOST_WAITING: usize = 1 << 30;
 
 /// How bytes are judged: whether they are an output, or, if the flag is set, a state.
 pub(crate) type Fits = Box<dyn Fn(&[u8], bool) -> bool + Send>;
@@ -44,12 +45,15 @@ pub(crate) struct Hub {
     /// By worker, its connection.
     seats: Vec<Option<usize>>,
     outs: Outs,
-    /// Connections that may have more than was read.
+    /// Connections that may have more than was read, and listeners where more may wait.
     unread: Vec<usize>,
+    /// How many strangers may be there, and how many were let in until now.
+    strangers: usize,
+    greeted: usize,
     ready: Vec<Ready>,
     pace: Pace,
     looked: Duration,
-    began: Instant,
+    clock: Clock,
     secret: Secret,
     program: Vec<u8>,
     fits: Fits,
@@ -86,10 +90,12 @@ impl Hub {
             seats: Vec::new(),
             outs: Outs::default(),
             unread: Vec::new(),
+            strangers: STRANGERS,
+            greeted: 0,
             ready: Vec::with_capacity(EVENTS),
             pace: Pace::default(),
             looked: Duration::ZERO,
-            began: Instant::now(),
+            clock: Clock::new(),
             secret,
             program,
             fits,
@@ -99,7 +105,7 @@ impl Hub {
     }
 
     pub(crate) fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.clock.now()
     }
 
     /// A worker in this process, which needs no greeting: its end of the connection.
@@ -129,7 +135,7 @@ impl Hub {
 
     /// Whoever this is has shown that it is a worker.
     fn admit(&mut self, key: usize) {
-        let worker = self.master.seat(self.began.elapsed());
+        let worker = self.master.seat(self.clock.now());
         self.outs.forget(worker);
         if worker >= self.seats.len() {
             self.seats.resize(worker + 1, None);
@@ -145,8 +151,8 @@ impl Hub {
     /// Waits until something happens, or for so long, and deals with all of it.
     pub(crate) fn turn(&mut self, timeout: Duration) -> Result<(), EvolveError> {
         let timeout = if self.unread.is_empty() { timeout.min(LOOK) } else { Duration::ZERO };
-        self.wait(timeout).map_err(|error| EvolveError::io("epoll")(error))?;
-        let now = self.began.elapsed();
+        let looked_at = self.wait(timeout).map_err(|error| EvolveError::io("epoll")(error))?;
+        let now = self.clock.now();
         let mut ready = std::mem::take(&mut self.ready);
         let rest = |key| Ready { key, readable: true, writable: false, to_the_end: true };
         ready.extend(self.unread.drain(..).map(rest));
@@ -155,6 +161,7 @@ impl Hub {
             let readable = event.is_readable() || to_the_end;
             Ready { key: event.token().0, readable, writable: event.is_writable(), to_the_end }
         }));
+        let all_seen = ready.len() < EVENTS;
         // Whoever was asked for states has somebody waiting for them.
         ready.sort_unstable_by_key(|one| !self.is_awaited(one.key));
         for Ready { key, readable, writable, to_the_end } in ready.drain(..) {
@@ -171,9 +178,9 @@ impl Hub {
             self.flush();
         }
         self.ready = ready;
-        if now.saturating_sub(self.looked) >= LOOK {
-            self.looked = now;
-            self.look(now);
+        if all_seen && looked_at.saturating_sub(self.looked) >= LOOK {
+            self.looked = looked_at;
+            self.look(looked_at);
         }
         Ok(())
     }
@@ -187,21 +194,26 @@ impl Hub {
 
     /// Until something happens, or for so long. Where events follow each other closely it does not sleep: to be woken takes
     /// longer than the next one does, and whoever sends it would pay for that as well.
-    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
-        let until = self.began.elapsed() + self.pace.awake().min(timeout);
-        loop {
-            let last = self.began.elapsed() >= until;
+    ///
+    /// Gives a time: whatever was there by then has been seen.
+    fn wait(&mut self, timeout: Duration) -> io::Result<Duration> {
+        let until = self.clock.now() + self.pace.awake().min(timeout);
+        let looked_at = loop {
+            let now = self.clock.now();
+            let last = now >= until;
             let timeout = if last { timeout } else { Duration::ZERO };
             match self.poll.poll(&mut self.events, Some(timeout)) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ if last || !self.events.is_empty() => break,
-                _ => std::thread::yield_now(),
+                // By a signal, as one that stopped or continued this process: nothing has been looked at.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+                Ok(()) if last || !self.events.is_empty() => break now,
+                Ok(()) => std::thread::yield_now(),
             }
-        }
+        };
         if !self.events.is_empty() {
-            self.pace.event(self.began.elapsed());
+            self.pace.event(self.clock.now());
         }
-        Ok(())
+        Ok(looked_at)
     }
 
     /// To a stranger: a few bytes, for which there is room, or it is no worker.
@@ -218,7 +230,12 @@ impl Hub {
             let Some(Some(connection)) = self.connections.get_mut(key) else { return };
             match connection.received.read(&mut connection.stream) {
                 Ok(0) => return self.close(key, "it closed the connection"),
-                Ok(read) => self.heard += read as u64,
+                Ok(read) => {
+                    self.heard += read as u64;
+                    if let Who::Worker(worker) = connection.who {
+                        self.master.heard(worker, now);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return self.close(key, &error.to_string()),
@@ -269,10 +286,14 @@ impl Hub {
     fn write(&mut self, worker: usize) {
         let Some(key) = self.seats.get(worker).copied().flatten() else { return self.outs.forget(worker) };
         let Some(connection) = &mut self.connections[key] else { return };
+        let now = self.clock.now();
         match self.outs.write(worker, &mut connection.stream) {
-            Ok(true) => self.master.written(worker, self.began.elapsed()),
-            Ok(false) if self.outs.waiting(worker) > MOST_WAITING => self.close(key, "it does not take what is sent"),
-            Ok(false) => (),
+            Ok(Written { all, goes_on }) => {
+                if goes_on {
+                    self.master.heard(worker, now);
+                }
+                if all { self.master.written(worker, now) } else { self.master.stalled(worker, now) }
+            }
             Err(error) => self.close(key, &error.to_string()),
         }
     }
@@ -284,11 +305,11 @@ impl Hub {
             self.seats[worker] = None;
             self.outs.forget(worker);
             self.last_lost = Some(why.to_owned());
-            self.master.lost(worker, &mut self.outs);
+            self.master.lost(worker, self.clock.now(), &mut self.outs);
         }
     }
 
-    /// Gives up who has said nothing for too long, and says that the master lives.
+    /// Lets in who could not be let in before, gives up who has said nothing for too long, and says that the master lives.
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.seats[worker] else { return };
@@ -301,6 +322,7 @@ impl Hub {
                 self.close(key, "it did not say who it is");
             }
         }
+        self.accept_all(now);
         self.master.tell_silent(now, &mut self.outs);
         self.flush();
     }
@@ -314,7 +336,8 @@ impl Hub {
 
     /// Begins a population with these states.
     pub(crate) fn reset(&mut self, states: &[(Token, &[u8])]) -> Result<(), EvolveError> {
-        self.master.reset(states.iter().copied(), &mut self.outs)?;
+        let now = self.now();
+        self.master.reset(states.iter().copied(), now, &mut self.outs)?;
         self.flush();
         Ok(())
     }

@@ -164,7 +164,7 @@ impl Shared {
         let mut guard = lock(&self.inner);
         let Inner { master, posts: outs } = &mut *guard;
         outs.posts[worker] = None;
-        master.lost(worker, outs);
+        master.lost(worker, self.now(), outs);
         outs.queue(&mut posts);
         drop(guard);
         self.write(&mut posts);
@@ -308,7 +308,7 @@ impl<E: Evolve> EvolveMany<E> for Locked<E> {
         }
         self.resets += 1;
         let all = named.iter().map(|(token, state)| (*token, state.as_slice()));
-        self.until(|master, outs, _| master.reset(all, outs), |master| master.has_settled())?;
+        self.until(|master, outs, now| master.reset(all, now, outs), |master| master.has_settled())?;
         Ok(named.into_iter().map(|(token, _)| token).collect())
     }
 

@@ -44,7 +44,8 @@ pub struct Tuning {
     /// The master keeps the states of every so many rounds, from which it computes again what is lost with a worker. With
     /// 1 that is the last round's parents; with more, states are sent less often and more is computed again.
     pub backup_every: u64,
-    /// A worker that has something to do and says nothing for so long is given up.
+    /// A worker that owes an answer is given up when nothing has come from it for so long, and nothing that waited to be
+    /// sent could be sent to it. A time in which the master itself was stopped, or elsewhere, does not count.
     pub patience: Duration,
 }
 
@@ -185,7 +186,7 @@ impl Master {
     /// Everything for this worker has been written to its socket.
     pub(crate) fn written(&mut self, worker: usize, now: Duration) {
         let seat = &mut self.roster.workers[worker];
-        seat.told = now;
+        (seat.told, seat.stalled) = (now, false);
         if let Some(answered) = seat.handed_for.take() {
             self.latency.add(now.saturating_sub(answered));
         }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 mod makespans;
+mod patience;
 // The tests over sockets go through the same rounds.
 #[path = "../tests/support/rounds.rs"]
 mod rounds;
@@ -110,6 +111,8 @@ pub(crate) struct Simulation {
     round: u64,
     resets: u64,
     looks: u64,
+    /// Whether another worker joins for one that is lost.
+    replaced: bool,
 }
 
 /// How often somebody looks whether a worker hangs.
@@ -130,6 +133,7 @@ impl Simulation {
             round: 0,
             resets: 0,
             looks: 0,
+            replaced: true,
         };
         simulation.at(LOOK, Event::Look);
         (0..workers).for_each(|_| simulation.join());
@@ -336,8 +340,29 @@ impl Simulation {
     fn lose(&mut self, worker: usize) {
         self.workers[worker] = None;
         self.post.to(worker).clear();
-        self.master.lost(worker, &mut self.post);
-        self.join();
+        self.master.lost(worker, self.now, &mut self.post);
+        if self.replaced {
+            self.join();
+        }
+    }
+
+    /// From now on this worker says nothing, and hears nothing.
+    pub(crate) fn hang(&mut self, worker: usize) {
+        self.workers[worker].as_mut().expect("it lives").hangs = true;
+    }
+
+    /// Who is lost stays lost.
+    pub(crate) fn replace_nobody(&mut self) {
+        self.replaced = false;
+    }
+
+    /// For so long nothing happens.
+    pub(crate) fn rest(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.events.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
+            self.step();
+        }
+        self.now = until;
     }
 }
 
@@ -353,7 +378,7 @@ impl EvolveMany<Uneven> for Simulation {
         self.resets += 1;
         let tokens = encoded.iter().map(|(token, _)| *token).collect();
         let states = encoded.into_iter().map(|(token, range)| (token, &bytes[range]));
-        self.master.reset(states, &mut self.post)?;
+        self.master.reset(states, self.now, &mut self.post)?;
         self.send();
         while !self.master.has_settled() {
             self.step();

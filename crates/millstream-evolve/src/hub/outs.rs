@@ -14,17 +14,31 @@ pub(super) struct Outs {
 /// Most messages are shorter.
 const USUAL: usize = 16 << 10;
 
+/// A buffer that has become longer is given back once it is empty.
+const LARGE: usize = 16 << 20;
+
 #[derive(Debug)]
 struct Out {
     bytes: Vec<u8>,
     sent: usize,
     fresh: bool,
+    /// The last attempt could not write everything.
+    stalled: bool,
+}
+
+/// What came of an attempt to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Nothing waits any more.
+    pub(super) all: bool,
+    /// Bytes have waited for this worker to take others, and now it has.
+    pub(super) goes_on: bool,
 }
 
 impl Outbox for Outs {
     fn to(&mut self, worker: usize) -> &mut Vec<u8> {
         if worker >= self.outs.len() {
-            self.outs.resize_with(worker + 1, || Out { bytes: Vec::with_capacity(USUAL), sent: 0, fresh: false });
+            self.outs.resize_with(worker + 1, || Out::default());
             self.fresh.reserve(worker + 1);
         }
         let out = &mut self.outs[worker];
@@ -46,14 +60,14 @@ impl Outs {
     /// What was for the one who sat here before is for nobody.
     pub(super) fn forget(&mut self, worker: usize) {
         if let Some(out) = self.outs.get_mut(worker) {
-            out.bytes.clear();
-            out.sent = 0;
+            out.empty();
         }
     }
 
-    /// Writes as much as can be; whether that was everything.
-    pub(super) fn write(&mut self, worker: usize, to: &mut impl Write) -> io::Result<bool> {
-        let Some(out) = self.outs.get_mut(worker) else { return Ok(true) };
+    /// Writes as much as can be.
+    pub(super) fn write(&mut self, worker: usize, to: &mut impl Write) -> io::Result<Written> {
+        let Some(out) = self.outs.get_mut(worker) else { return Ok(Written { all: true, goes_on: false }) };
+        let (waited, before) = (out.stalled, out.sent);
         while out.sent < out.bytes.len() {
             match to.write(&out.bytes[out.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -61,18 +75,65 @@ impl Outs {
                     out.sent += written;
                     self.written += written as u64;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    out.stalled = true;
+                    return Ok(Written { all: false, goes_on: waited && out.sent > before });
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),
             }
         }
-        out.bytes.clear();
-        out.sent = 0;
-        Ok(true)
+        out.empty();
+        Ok(Written { all: true, goes_on: waited })
+    }
+}
+
+impl Default for Out {
+    fn default() -> Self {
+        Out { bytes: Vec::with_capacity(USUAL), sent: 0, fresh: false, stalled: false }
+    }
+}
+
+impl Out {
+    fn empty(&mut self) {
+        self.bytes.clear();
+        if self.bytes.capacity() > LARGE {
+            self.bytes.shrink_to(USUAL);
+        }
+        (self.sent, self.stalled) = (0, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many bytes in all.
+    struct Takes(usize);
+
+    impl Write for Takes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let some = bytes.len().min(self.0);
+            self.0 -= some;
+            if some > 0 { Ok(some) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
-    /// How many bytes wait for this worker.
-    pub(super) fn waiting(&self, worker: usize) -> usize {
-        self.outs.get(worker).map_or(0, |out| out.bytes.len() - out.sent)
+    /// A socket takes some bytes though nobody reads them: only what follows shows that somebody does.
+    #[test]
+    fn a_worker_that_takes_what_has_waited_goes_on() {
+        let mut outs = Outs::default();
+        outs.to(0).extend_from_slice(&[1; 100]);
+        let mut write = |takes| {
+            let written = outs.write(0, &mut Takes(takes)).unwrap();
+            (written.all, written.goes_on)
+        };
+        let seen = [50, 0, 1, 0, 40, 100, 100].map(&mut write);
+        let [stalled, goes_on] = [(false, false), (false, true)];
+        assert_eq!(seen, [stalled, stalled, goes_on, stalled, goes_on, (true, true), (true, false)]);
     }
 }

@@ -98,7 +98,11 @@ impl Master {
         seat.evolved += 1;
         self.counts.evolved += 1;
         let nanoseconds = nanoseconds.max(1);
-        self.cost = if self.cost == 0 { nanoseconds } else { (self.cost.saturating_mul(15) + nanoseconds) / 16 };
+        self.cost = match self.cost {
+            0 => nanoseconds,
+            // Whatever a worker says that a state took.
+            cost => cost.saturating_mul(15).saturating_add(nanoseconds) / 16,
+        };
         if again {
             self.counts.again += 1;
             self.found_again(worker, parent, backup, body, out)?;

@@ -14,8 +14,9 @@ use std::time::Duration;
 const DEADLY: u8 = 10;
 
 impl Master {
-    /// A worker is gone, with all that it had.
-    pub(crate) fn lost(&mut self, worker: usize, out: &mut impl Outbox) {
+    /// A worker is gone, with all that it had. Others get it, and have time for that from `now` on.
+    pub(crate) fn lost(&mut self, worker: usize, now: Duration, out: &mut impl Outbox) {
+        self.now = now;
         self.counts.lost += 1;
         if let Some(cell) = self.roster.workers[worker].under_way() {
             let cell = self.cells.at(cell);
@@ -96,7 +97,18 @@ impl Master {
         }
     }
 
-    /// A worker that has something to do, and has said nothing for too long.
+    /// Bytes of this worker have come, or bytes for it have gone where others had to wait.
+    pub(crate) fn heard(&mut self, worker: usize, now: Duration) {
+        self.roster.workers[worker].heard = now;
+    }
+
+    /// Not everything for this worker could be written to its socket.
+    pub(crate) fn stalled(&mut self, worker: usize, now: Duration) {
+        self.now = now;
+        self.sends_to(worker).stalled = true;
+    }
+
+    /// A worker that owes an answer, or is to take what is sent, and has done neither for too long.
     pub(crate) fn overdue(&self, now: Duration) -> Option<usize> {
         self.roster
             .workers

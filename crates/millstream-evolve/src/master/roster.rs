@@ -46,6 +46,8 @@ pub(super) struct Seat {
     drops: Vec<u32>,
     /// How many messages it was sent that it has to answer with states added.
     pub(super) adding: u32,
+    /// Some of what is for it waits until it takes what was sent before.
+    pub(super) stalled: bool,
     pub(super) heard: Duration,
     /// When something was last written to it.
     pub(super) told: Duration,
@@ -73,9 +75,9 @@ impl Seat {
         self.listed - self.begun.max(1).min(self.handed)
     }
 
-    /// Whether it owes an answer.
+    /// Whether it owes an answer, or is to take what is sent.
     pub(super) fn is_busy(&self) -> bool {
-        self.listed > 0 || self.adding > 0 || self.is_asked()
+        self.listed > 0 || self.adding > 0 || self.is_asked() || self.stalled
     }
 
     /// Whether it was asked for states, and has not answered.

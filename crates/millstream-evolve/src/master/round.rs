@@ -20,8 +20,10 @@ impl Master {
     pub(crate) fn reset<'a>(
         &mut self,
         states: impl IntoIterator<Item = (Token, &'a [u8])>,
+        now: Duration,
         out: &mut impl Outbox,
     ) -> Result<(), EvolveError> {
+        self.now = now;
         self.drop_all(out);
         self.forget_removals();
         self.roster.forget_lists();

@@ -1,0 +1,64 @@
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// A step of the clock that is longer is none: the process was stopped, or its thread was elsewhere. The master looks more
+/// often than that while it waits.
+const AWAY: Duration = Duration::from_secs(1);
+
+/// The time since a population began, without the times in which the master did not look at its sockets. So nobody's
+/// silence is as long as the master's own absence.
+#[derive(Debug)]
+pub(super) struct Clock {
+    began: Instant,
+    /// When it was looked at last, and how much of the time until then does not count.
+    last: Cell<Duration>,
+    away: Cell<Duration>,
+    #[cfg(test)]
+    skipped: Cell<Duration>,
+}
+
+impl Clock {
+    pub(super) fn new() -> Self {
+        Clock {
+            began: Instant::now(),
+            last: Cell::default(),
+            away: Cell::default(),
+            #[cfg(test)]
+            skipped: Cell::default(),
+        }
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        let now = self.began.elapsed();
+        #[cfg(test)]
+        let now = now + self.skipped.get();
+        self.at(now)
+    }
+
+    fn at(&self, now: Duration) -> Duration {
+        let step = now - self.last.replace(now);
+        if step > AWAY {
+            self.away.set(self.away.get() + step);
+        }
+        now - self.away.get()
+    }
+
+    /// As if so much time had gone by.
+    #[cfg(test)]
+    pub(super) fn skip(&self, time: Duration) {
+        self.skipped.set(self.skipped.get() + time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absence_does_not_count_and_the_clock_never_goes_back() {
+        let clock = Clock::new();
+        let looks = [0, 900, 1_800, 61_000, 61_500, 999_000, 999_700].map(Duration::from_millis);
+        let shown = looks.map(|look| clock.at(look).as_millis());
+        assert_eq!(shown, [0, 900, 1_800, 1_800, 2_300, 2_300, 3_000]);
+    }
+}

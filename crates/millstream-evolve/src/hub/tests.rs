@@ -1,0 +1,138 @@
+use super::*;
+use crate::Address;
+use crate::message::{Answer, frame};
+use std::io::{Read, Write};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn hub() -> Hub {
+    let tuning = Tuning { patience: PATIENCE, ..Tuning::default() };
+    Hub::new(tuning, Secret::new("s"), Vec::new(), Box::new(|_, _| true)).unwrap()
+}
+
+/// A population of these states, each of so many bytes, on these workers' sockets.
+fn begun(workers: usize, states: u64, bytes: usize) -> (Hub, Vec<Socket>) {
+    let mut hub = hub();
+    let sockets = (0..workers).map(|_| hub.pair().unwrap()).collect();
+    let state = vec![0; bytes];
+    let states: Vec<_> = (0..states).map(|index| (Token::root(0, 0, index), state.as_slice())).collect();
+    hub.reset(&states).unwrap();
+    (hub, sockets)
+}
+
+/// So much time goes by in which the master looks at its sockets.
+fn look_for(hub: &mut Hub, time: Duration) {
+    let step = Duration::from_millis(500);
+    for _ in 0..time.as_millis() / step.as_millis() {
+        hub.clock.skip(step);
+        hub.turn(Duration::ZERO).unwrap();
+    }
+}
+
+fn states_added(socket: &mut Socket) {
+    let mut out = Vec::new();
+    frame(&mut out, &Answer::StatesAdded { items: 1 }).end();
+    socket.write_all(&out).unwrap();
+}
+
+#[test]
+fn a_master_that_was_stopped_waits_for_its_workers_as_long_as_before() {
+    let (mut hub, mut workers) = begun(2, 2, 10);
+    for _ in 0..3 {
+        hub.clock.skip(PATIENCE * 10);
+        hub.turn(Duration::ZERO).unwrap();
+        look_for(&mut hub, PATIENCE / 5);
+        assert_eq!(hub.master.workers(), 2, "{:?}", hub.last_lost);
+    }
+    states_added(&mut workers[0]);
+    look_for(&mut hub, PATIENCE * 2);
+    assert_eq!(hub.master.workers(), 1, "the other one was silent while the master listened");
+    assert_eq!(hub.last_lost.as_deref(), Some("it said nothing for too long"));
+}
+
+#[test]
+fn what_is_being_sent_is_no_silence() {
+    let (mut hub, mut workers) = begun(1, 1, 8 << 20);
+    workers[0].read_within(Some(Duration::from_millis(1))).unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    for _ in 0..7 {
+        look_for(&mut hub, PATIENCE - Duration::from_secs(1));
+        // All that the socket holds, which is far from being all.
+        while workers[0].read(&mut bytes).is_ok_and(|read| read > 0) {}
+        hub.turn(Duration::ZERO).unwrap();
+        assert_eq!(hub.master.workers(), 1, "{:?}", hub.last_lost);
+    }
+    look_for(&mut hub, PATIENCE * 2);
+    assert_eq!(hub.master.workers(), 0, "now it takes nothing");
+}
+
+#[test]
+fn what_is_being_received_is_no_silence() {
+    let (mut hub, mut workers) = begun(1, 1, 10);
+    let mut out = Vec::new();
+    frame(&mut out, &Answer::StatesAdded { items: 1 }).end();
+    for byte in out {
+        look_for(&mut hub, PATIENCE - Duration::from_secs(1));
+        workers[0].write_all(&[byte]).unwrap();
+        hub.turn(Duration::ZERO).unwrap();
+        assert_eq!(hub.master.workers(), 1, "{:?}", hub.last_lost);
+    }
+    assert!(hub.master.has_settled());
+}
+
+/// `End`, or nothing more.
+#[test]
+fn who_owes_nothing_may_say_nothing() {
+    let (mut hub, mut workers) = begun(1, 1, 10);
+    states_added(&mut workers[0]);
+    look_for(&mut hub, PATIENCE * 100);
+    assert_eq!(hub.master.workers(), 1, "{:?}", hub.last_lost);
+}
+
+/// Somebody at the door who has not shown that it knows the secret.
+fn stranger(at: &Address) -> std::net::TcpStream {
+    let Address::Tcp(at) = at else { panic!("TCP") };
+    let stream = std::net::TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+#[test]
+fn the_oldest_stranger_goes_for_a_new_one() {
+    let mut hub = hub();
+    hub.strangers = 3;
+    let at = hub.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        all.push(stranger(&at));
+        let before = hub.greeted;
+        while hub.greeted == before {
+            hub.turn(Duration::from_millis(100)).unwrap();
+        }
+    }
+    let greeting = |stream: &mut std::net::TcpStream| {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length).unwrap();
+        stream.read_exact(&mut vec![0; u32::from_le_bytes(length) as usize]).unwrap();
+    };
+    for (number, stream) in all.iter_mut().enumerate() {
+        greeting(stream);
+        stream.set_nonblocking(true).unwrap();
+        let rest = stream.read(&mut [0]);
+        let closed = rest.as_ref().is_ok_and(|read| *read == 0);
+        assert_eq!(closed, number < 2, "{number}: {rest:?}");
+    }
+}
+
+/// As many as are there are let in, a few at a time.
+#[test]
+fn a_crowd_comes_in_by_turns() {
+    let mut hub = hub();
+    let at = hub.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
+    let crowd: Vec<_> = (0..listening::ACCEPTS + 5).map(|_| stranger(&at)).collect();
+    hub.turn(Duration::from_secs(1)).unwrap();
+    assert!(hub.greeted <= listening::ACCEPTS, "{} in one turn", hub.greeted);
+    while hub.greeted < crowd.len() {
+        hub.turn(Duration::from_secs(1)).unwrap();
+    }
+}
