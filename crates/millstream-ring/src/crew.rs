@@ -8,13 +8,15 @@ use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::sync::{Arc, lock};
 use crate::team::TeamState;
-use crate::view::Wire;
+use crate::view::{View, Wire};
 use millstream_core::{Event, SequenceNumber};
 
 /// One of a team: it passes over all numbers of its input, in order, and fills those of the output that are its own.
 /// Readers of the output see a number when the whole team has passed it.
 pub(crate) struct Crew<F: Wire, S: Event> {
     pub(crate) index: usize,
+    /// Where the team begins.
+    first: u64,
     pub(crate) input: Reader<F>,
     output: Arc<Shared<S>>,
     team: Arc<TeamState>,
@@ -28,7 +30,8 @@ pub(crate) struct Crew<F: Wire, S: Event> {
 
 impl<F: Wire, S: Event> Crew<F, S> {
     pub(crate) fn new(index: usize, input: Reader<F>, output: Arc<Shared<S>>, team: Arc<TeamState>) -> Self {
-        Crew { index, input, output, team, gating: Gating::new(), marks: 0, lane: None, visiting: None }
+        let first = input.position;
+        Crew { index, first, input, output, team, gating: Gating::new(), marks: 0, lane: None, visiting: None }
     }
 
     /// The same of a lane, which counts for itself what it leaves to the other one.
@@ -116,6 +119,11 @@ impl<F: Wire, S: Event> Crew<F, S> {
             return false;
         }
         if self.input.ended() {
+            let end = self.input.view.end();
+            if self.first > end {
+                // None of the team comes to END. Every one of them says this, and the same.
+                self.output.set_end(end, false);
+            }
             return true;
         }
         // Room for a slot, whether or not END gets one.

@@ -28,7 +28,17 @@ struct Work {
     len: AtomicU64,
 }
 
+/// What came of a member's attempt to claim a run.
+pub(crate) struct Claimed {
+    /// The first number of the run and its length: none if there was nothing left to claim.
+    pub(crate) run: Option<(u64, u64)>,
+    /// Whether finished numbers may have been hidden meanwhile.
+    pub(crate) hid: bool,
+}
+
 pub(crate) struct GroupState {
+    /// The number at which the group begins.
+    first: u64,
     taken: CachePadded<AtomicU64>,
     work: Box<[CachePadded<Work>]>,
     /// The members are gone: the input's producer need not wait for them.
@@ -43,6 +53,7 @@ impl GroupState {
     fn new(k: usize, position: u64) -> Self {
         let idle = || CachePadded::new(Work { floor: AtomicU64::new(IDLE), len: AtomicU64::new(0) });
         GroupState {
+            first: position,
             taken: CachePadded::new(AtomicU64::new(position)),
             work: (0..k).map(|_| idle()).collect(),
             left: AtomicBool::new(false),
@@ -58,6 +69,11 @@ impl GroupState {
             IDLE => taken,
             floor => floor,
         }
+    }
+
+    /// Whether `end` is a number that this group never comes to.
+    pub(crate) fn begins_behind(&self, end: u64) -> bool {
+        self.first > end
     }
 
     pub(crate) fn members(&self) -> u64 {
@@ -86,37 +102,23 @@ impl GroupState {
     /// Claims a run for a member: from `taken` on, below `limit`, as long as `len` says of its start.
     ///
     /// Where another member was faster, this one's floor has stood before numbers that are done, perhaps, and hidden them
-    /// from whoever looked meanwhile: then `hid` is called, once that is over.
-    pub(crate) fn claim(
-        &self,
-        member: usize,
-        limit: u64,
-        len: impl Fn(u64) -> u64,
-        hid: impl FnOnce(),
-    ) -> Option<(u64, u64)> {
+    /// from readers that looked meanwhile. That is over when this returns.
+    pub(crate) fn claim(&self, member: usize, limit: u64, len: impl Fn(u64) -> u64) -> Claimed {
         let work = &self.work[member];
         let mut taken = self.taken();
-        let mut retried = false;
+        let mut hid = false;
         loop {
             if taken >= limit {
                 self.finish(member);
-                if retried {
-                    hid();
-                }
-                return None;
+                return Claimed { run: None, hid };
             }
             let run = len(taken);
             work.len.store(run, Ordering::Relaxed);
             work.floor.store(taken, Ordering::Release);
             // The release half shows the floor to whoever sees the new `taken`.
             match self.taken.compare_exchange(taken, taken + run, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => {
-                    if retried {
-                        hid();
-                    }
-                    return Some((taken, run));
-                }
-                Err(now) => (taken, retried) = (now, true),
+                Ok(_) => return Claimed { run: Some((taken, run)), hid },
+                Err(now) => (taken, hid) = (now, true),
             }
         }
     }
@@ -181,9 +183,7 @@ fn group_of<F: Wire, B: OneRing>(
     assert!(k >= 1, "a group needs at least one member");
     let state = Arc::new(GroupState::new(k, input.position));
     let shared = Shared::<B::Slot>::new(capacity, input.position, Published::Group(state.clone()))?;
-    if input.ended() {
-        shared.set_end(input.view.end(), false);
-    }
+    shared.ends_with(&input);
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
     let view = Arc::new(input.view);
     let output = reader_at::<B>(&shared, input.position);

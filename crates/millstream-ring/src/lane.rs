@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::shared::{Published, Shared};
 use crate::sync::Arc;
 use crate::team::TeamState;
-use crate::view::{Place, Side, View, Wire};
+use crate::view::{Side, View, Wire};
 use crate::wiring::reader_at;
 use millstream_core::{Event, SequenceNumber, Val};
 
@@ -23,8 +23,8 @@ pub struct Lane<F: Wire, T: Event> {
 /// What the other lane needs to fill the same ring.
 pub struct OtherLane<T: Event> {
     side: Side,
-    /// Where its input must be.
-    place: Place,
+    /// The ring that its input must read. Kept, so that no other ring is taken for it when that one is gone.
+    edge: RingProbe,
     position: u64,
     output: Arc<Shared<T>>,
     team: Arc<TeamState>,
@@ -46,11 +46,12 @@ pub fn is_lane<F: Wire>() -> bool {
 #[must_use]
 pub fn lane<F: Wire, T: Event>(input: Reader<F>, capacity: usize) -> (Lane<F, T>, OtherLane<T>) {
     let side = F::lane().filter(|_| is_lane::<F>()).expect("a lane of one ring without holes");
-    let (place, position) = (place_of(&input), input.position);
+    let (edge, position) = (ring_of(&input), input.position);
     let team = Arc::new(TeamState::new::<T>(2, position, capacity));
     let output = Shared::new(capacity, position, Published::Team(team.clone())).expect("a power of two");
+    output.ends_with(&input);
     let reader = reader_at::<Val<T>>(&output, position);
-    let other = OtherLane { side: side.other(), place, position, output: output.clone(), team: team.clone(), reader };
+    let other = OtherLane { side: side.other(), edge, position, output: output.clone(), team: team.clone(), reader };
     (Lane { crew: Crew::new(side.index(), input, output, team).lane() }, other)
 }
 
@@ -62,17 +63,18 @@ impl<T: Event> OtherLane<T> {
     /// If `input` is not the other lane of the same edge, at the number at which the first one was.
     #[must_use]
     pub fn joined<F: Wire>(self, input: Reader<F>) -> (Lane<F, T>, Reader<Val<T>>) {
-        let here = input.position == self.position && place_of(&input) == self.place;
+        let here = input.position == self.position && ring_of(&input).is_of(&self.edge);
         let same = here && F::lane() == Some(self.side);
         assert!(same, "this is not the other lane of the same choice");
         (Lane { crew: Crew::new(self.side.index(), input, self.output, self.team).lane() }, self.reader)
     }
 }
 
-/// Where the slot of the next number lies. A slot that has a size lies in one ring only.
-fn place_of<F: Wire>(input: &Reader<F>) -> Place {
-    // SAFETY: nothing is read through the chunk.
-    F::place(&unsafe { input.view.chunk(input.position) })
+/// The ring that a lane reads: a lane lies in one ring.
+fn ring_of<F: Wire>(input: &Reader<F>) -> RingProbe {
+    let mut rings = Vec::new();
+    input.view.watch(&mut rings);
+    rings.swap_remove(0)
 }
 
 impl<F: Wire, T: Event> Lane<F, T> {

@@ -1,5 +1,5 @@
 use crate::gate::Gating;
-use crate::group::GroupState;
+use crate::group::{Claimed, GroupState};
 use crate::probe::{InputProbe, RingProbe};
 use crate::shared::Shared;
 use crate::sync::{Arc, lock};
@@ -41,8 +41,11 @@ impl<F: Wire, S: Event> Member<F, S> {
         self.fill_or_tell(max, || (), f)
     }
 
-    /// As [`fill`](Member::fill), for members whose readers park: `hid` is called if this member, while it was competing for
-    /// a run, may have hidden finished numbers from somebody who looked, so that whoever parked looks again.
+    /// As [`fill`](Member::fill), for members whose readers park: `hid` is called, before `f`, if this member may have hidden
+    /// finished numbers from readers while it competed for a run, so that readers that parked look again.
+    ///
+    /// If `hid` panics, it is as if `f` had panicked at the first number of the run; where there was no run left, nothing
+    /// has changed.
     pub fn fill_or_tell(&mut self, max: usize, hid: impl FnOnce(), f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
         let Some((first, len)) = self.claim(max, hid) else { return 0 };
         self.fill_run(first, len, f);
@@ -134,8 +137,14 @@ impl<F: Wire, S: Event> Member<F, S> {
         }
         let (input, members) = (&self.input, self.group.members());
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(members).min(max as u64));
-        let (first, len) = self.group.claim(self.index, limit, len, hid)?;
-        Some((first, len as usize))
+        let Claimed { run, hid: has_hidden } = self.group.claim(self.index, limit, len);
+        if has_hidden {
+            // The run is this member's already: a panic here gives it up as one in the run itself does.
+            let given_up = run.map(|(first, _)| Visited { first, at: 0, abandoned: &mut self.abandoned });
+            hid();
+            std::mem::forget(given_up);
+        }
+        run.map(|(first, len)| (first, len as usize))
     }
 
     fn fill_run(&mut self, first: u64, len: usize, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
@@ -174,10 +183,14 @@ impl<F: Wire, S: Event> Member<F, S> {
             return false;
         }
         if self.group.taken() > end {
+            if self.group.begins_behind(end) {
+                // No member comes to END. Every one of them says this, and the same.
+                self.output.set_end(end, false);
+            }
             return true;
         }
         // Room for a slot, whether or not END gets one.
-        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1, || ()).is_none() {
+        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).run.is_none() {
             return self.group.taken() > end;
         }
         let given_up = GivenUp { first: end, written: 0, output: &self.output, abandoned: &mut self.abandoned };

@@ -45,6 +45,11 @@ impl RingProbe {
         RingProbe { census: Some(census.clone()), ..self }
     }
 
+    /// Whether both are of one ring. What is compared is kept by both, so that no later ring can be at its place.
+    pub(crate) fn is_of(&self, other: &RingProbe) -> bool {
+        Arc::ptr_eq(&self.gates, &other.gates)
+    }
+
     /// Every number below the result is published, END counted. A group's may seem to step back.
     #[must_use]
     pub fn published(&self) -> u64 {

@@ -6,10 +6,11 @@ use crate::gate::{Counter, Gates, Gating};
 use crate::group::GroupState;
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
+use crate::reader::Reader;
 use crate::slots::Slots;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
 use crate::team::TeamState;
-use crate::view::HiddenMarks;
+use crate::view::{HiddenMarks, View, Wire};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -149,6 +150,13 @@ impl<S> Shared<S> {
     pub(crate) fn set_end(&self, end: u64, has_slot: bool) {
         self.end_slot.store(has_slot, Ordering::Relaxed);
         self.end.store(end, Ordering::Relaxed);
+    }
+
+    /// Says that it has ended, if the input of those who fill it has: none of them comes to END.
+    pub(crate) fn ends_with<F: Wire>(&self, input: &Reader<F>) {
+        if input.ended() {
+            self.set_end(input.view.end(), false);
+        }
     }
 
     /// END's number once it is known; known to everybody who has acquired the cursor behind END.

@@ -26,7 +26,7 @@ impl<S> Slots<S> {
     pub(crate) fn new(capacity: usize) -> Self {
         // One of so many cells in a row begins where a line does, if any cell ever does.
         let spare = LINE >> size_of::<S>().trailing_zeros().min(LINE.ilog2());
-        let storage: Box<[_]> = (0..capacity + spare).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+        let storage = empty_cells(capacity + spare);
         let first = storage.as_ptr().align_offset(LINE);
         Slots { storage, first: if first <= spare { first } else { 0 }, capacity }
     }
@@ -113,6 +113,18 @@ impl<S> Slots<S> {
             unsafe { value.assume_init_drop() }
         });
     }
+}
+
+/// Cells that hold nothing, made where they stay: a slot can be larger than a stack.
+#[cfg(not(loom))]
+fn empty_cells<S>(n: usize) -> Box<[UnsafeCell<MaybeUninit<S>>]> {
+    // SAFETY: such a cell may hold uninitialised bytes: there is nothing to write.
+    unsafe { Box::new_uninit_slice(n).assume_init() }
+}
+
+#[cfg(loom)]
+fn empty_cells<S>(n: usize) -> Box<[UnsafeCell<MaybeUninit<S>>]> {
+    (0..n).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect()
 }
 
 /// Cells side by side, the values of which are dropped with this. Made by [`Slots::drop_range`] alone.

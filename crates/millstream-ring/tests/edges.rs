@@ -1,7 +1,8 @@
 //! What is easily forgotten: groups that begin late, drops that panic, marks that lay marks.
 
-use millstream_core::{Full, Holed};
-use millstream_ring::{Producer, group, ring};
+use millstream_core::keys::Seat;
+use millstream_core::{Either, Full, Holed, Lft, Rgt, SequenceNumber};
+use millstream_ring::{Mark, Producer, group, lane, ring, team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -192,4 +193,104 @@ fn a_mask_whose_end_has_a_slot_waits_for_the_other_rings_end() {
     assert!(edge.end().is_none());
     values.try_end(Some(Some(7))).unwrap();
     assert_eq!(edge.end().and_then(|end| end.value().copied()), Some(7));
+}
+
+#[test]
+fn a_team_and_two_lanes_after_end_have_ended() {
+    let (mut producer, mut input) = ring::<Either<u64, u64>, Full>(4).unwrap();
+    let (mut seats, mut seated) = ring::<Seat, Holed>(4).unwrap();
+    publish(&mut producer, [Either::Left(0)]);
+    publish(&mut seats, [None]);
+    producer.try_end(None).unwrap();
+    seats.try_end(None).unwrap();
+    drop(input.batch(1));
+    drop(input.end().unwrap());
+    drop(seated.batch(1));
+    drop(seated.end().unwrap());
+
+    let (mut left, other) = lane::<_, u64>(input.fork().seen::<Lft>(), 4);
+    let (mut right, mut output) = other.joined(input.fork().seen::<Rgt>());
+    assert!(left.end() && right.end());
+    assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
+
+    let (mut mates, mut output) = team::<_, u64, Full>(input, seated, 2, 4).unwrap();
+    assert!(mates.iter_mut().all(|mate| mate.end(|_, _, _| None)));
+    assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
+}
+
+#[test]
+fn a_join_that_begins_after_an_end_that_comes_later_ends() {
+    let join = || {
+        let (producer, short) = ring::<u64, Full>(4).unwrap();
+        let (mut ahead, mut long) = ring::<u64, Full>(4).unwrap();
+        publish(&mut ahead, 0..3);
+        drop(long.batch(2));
+        (producer, short.zip(long), ahead)
+    };
+    let (mut producer, joined, _ahead) = join();
+    let (mut members, output) = group::<_, u64, Full>(joined, 2, 4).unwrap();
+    producer.try_end(None).unwrap(); // number 0, and the group begins at 2
+    assert!(members.iter_mut().all(|member| member.end(|_| None)));
+    assert!(output.ended());
+
+    let (mut producer, joined, _ahead) = join();
+    let (mut seats, seated) = ring::<Seat, Holed>(4).unwrap();
+    let (mut mates, output) = team::<_, u64, Full>(joined, seated, 2, 4).unwrap();
+    producer.try_end(None).unwrap();
+    publish(&mut seats, [None; 3]);
+    assert!(mates.iter_mut().all(|mate| mate.end(|_, _, _| None)));
+    assert!(output.ended());
+}
+
+#[test]
+fn slots_are_not_made_on_the_stack() {
+    const SLOT: usize = 16 << 20; // twice a thread's stack
+    let (producer, mut reader) = ring::<[u8; SLOT], Full>(2).unwrap();
+    assert!(producer.capacity() == 2 && reader.batch(1).is_none());
+}
+
+#[test]
+fn marks_are_laid_in_any_order() {
+    let (mut producer, mut reader) = ring::<u64, Full>(128).unwrap();
+    let mark = |at, id| Mark { at: SequenceNumber(at), id };
+    producer.copy_mark(mark(100, 0)).unwrap();
+    // One mark that is far ahead keeps no room of the others.
+    for n in 0..100 {
+        assert_eq!(producer.mark(n + 1), Ok(mark(n, n + 1)));
+        publish(&mut producer, [n]);
+        assert_eq!(reader.mark(), Some(mark(n, n + 1)));
+        drop(reader.batch(1).unwrap());
+    }
+    // A batch ends at the next mark, whichever was laid first.
+    for (at, id) in [(104, 7), (102, 8)] {
+        producer.copy_mark(mark(at, id)).unwrap();
+    }
+    publish(&mut producer, 100..108);
+    let mut batches = Vec::new();
+    let mut marks = Vec::new();
+    loop {
+        marks.extend(reader.mark());
+        let Some(batch) = reader.batch(100) else { break };
+        batches.push((batch.first().0, batch.len()));
+    }
+    assert_eq!(batches, [(100, 2), (102, 2), (104, 4)]);
+    assert_eq!(marks, [mark(100, 0), mark(102, 8), mark(104, 7)]);
+    // Whoever copies them does not miss one that was laid behind one that it could not copy.
+    let mut known = 0;
+    for (at, id) in [(120, 9), (110, 10)] {
+        producer.copy_mark(mark(at, id)).unwrap();
+    }
+    publish(&mut producer, [108]);
+    let batch = reader.batch(1).unwrap();
+    let mut copied = Vec::new();
+    assert!(!batch.copy_marks(&mut known, |mark| mark.id != 10 && {
+        copied.push(mark.id);
+        true
+    }));
+    assert!(batch.copy_marks(&mut known, |mark| {
+        copied.push(mark.id);
+        true
+    }));
+    assert!(batch.copy_marks(&mut known, |_| unreachable!("all are known")));
+    assert_eq!(copied[copied.len() - 2..], [9, 10]);
 }

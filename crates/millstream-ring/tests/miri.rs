@@ -336,3 +336,28 @@ fn readers_of_one_ring_side_by_side_and_of_two_rings_that_look_alike() {
     none_left(&tally);
     none_left(&others);
 }
+
+#[test]
+fn end_of_two_clocks_is_one_mates() {
+    let (mut producer, input) = ring::<u64, Full>(4).unwrap();
+    let (mut seats, seated) = ring::<Seat, Holed>(4).unwrap();
+    let seat = |lane| Some(Seat { place: 0, lane, fresh: false });
+    producer.try_end(None).unwrap(); // END is number 0,
+    let mut claim = seats.try_claim(1).unwrap().unwrap();
+    claim.write(seat(1)); // and the seats go on
+    claim.publish();
+    let (mut mates, mut output) = team::<_, u64, Holed>(input, seated, 2, 4).unwrap();
+    let mut asked = Vec::new();
+    for (i, mate) in mates.iter_mut().enumerate() {
+        assert!(mate.end(|_, _, _| {
+            asked.push(i);
+            Some(Some(i as u64))
+        }));
+        // What comes after number 0 on the other edge is nothing to END.
+        if i == 0 {
+            seats.try_end(Some(seat(0))).unwrap();
+        }
+    }
+    assert_eq!(asked, [0]);
+    assert_eq!(output.end().unwrap().value(), Some(&0));
+}

@@ -42,14 +42,15 @@ impl<S: Event> Leaf<S> {
         self.shared.end() == n && !self.shared.end_has_slot()
     }
 
-    /// END's slot, if it has one.
+    /// END's slot, if it has one. None where `end` is the END of another ring beside this one, which goes on: whoever asks
+    /// gets the same answer, whether or not this ring's own END is known already.
     ///
     /// # Safety
     ///
     /// As [`View::at_end`].
     pub(crate) unsafe fn end_slot<'a>(&self, end: u64) -> Option<&'a S> {
-        self.shared.end_has_slot().then(|| {
-            // SAFETY: END is published, and the flag says that it has a slot.
+        (self.shared.end() == end && self.shared.end_has_slot()).then(|| {
+            // SAFETY: it is this ring's END, which is published, and the flag says that it has a slot.
             unsafe { self.slot(end) }
         })
     }

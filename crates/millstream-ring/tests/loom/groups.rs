@@ -178,3 +178,30 @@ fn members_that_are_gone_have_read_what_they_read() {
         drop(output);
     });
 }
+
+#[test]
+fn a_panic_behind_a_claim_leaves_a_hole() {
+    loom::model(|| {
+        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
+        let (mut members, mut output) = group::<_, Box<u64>, Full>(input, 2, 2).unwrap();
+        (0..2).for_each(|_| publish(&mut producer, |n| n));
+        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        /// Fills number 0 or 1; the panic of a member that was overtaken breaks it.
+        fn fill(member: &mut Member<Val<u64>, Box<u64>>) {
+            let overtaken = || resume_unwind(Box::new(()));
+            let filled =
+                catch_unwind(AssertUnwindSafe(|| member.fill_or_tell(1, overtaken, |value| Box::new(*value.unwrap()))));
+            assert_eq!(filled.is_err(), member.abandoned_at().is_some());
+        }
+        let one = spawn(move || {
+            fill(&mut a);
+            a
+        });
+        fill(&mut b);
+        let a = one.join().unwrap();
+        let hole = [&a, &b].into_iter().filter_map(|member| member.abandoned_at()).min();
+        let shown = hole.map_or(2, |n| n.0);
+        read(&mut output, shown, |value| **value);
+        assert!(output.batch(1).is_none());
+    });
+}

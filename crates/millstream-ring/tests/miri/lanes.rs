@@ -80,3 +80,25 @@ fn what_is_no_lane_of_the_same_choice_is_refused() {
     must_panic(|| first().joined(ahead.seen::<Rgt>()));
     drop(first().joined(input.fork().seen::<Rgt>()));
 }
+
+/// The ring of the first lane is gone, and another one may lie where it was.
+#[test]
+fn a_ring_at_the_place_of_one_that_is_gone_is_another_one() {
+    type Choice = millstream_core::Either<u64, u64>;
+    let edge = |choice| {
+        let (mut producer, input) = ring::<Choice, Full>(4).unwrap();
+        let mut claim = producer.try_claim(1).unwrap().unwrap();
+        claim.write(choice);
+        claim.publish();
+        (producer, input)
+    };
+    for _ in 0..20 {
+        let (producer, input) = edge(Choice::Right(1));
+        let (mut left, other) = lane::<_, u64>(input.seen::<Lft>(), 4);
+        assert_eq!(left.fill(8, |_| unreachable!("number 0 is the right lane's")), 1);
+        drop((left, producer));
+        // The left lane's: the right one passes it too.
+        let (_producer, input) = edge(Choice::Left(1));
+        must_panic(|| other.joined(input.seen::<Rgt>()));
+    }
+}
