@@ -7,6 +7,7 @@ use millstream_core::{Event, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
 #[derive(Debug)]
+#[must_use = "a batch that is dropped releases its slots, read or not; `truncate(0)` keeps them"]
 pub struct Batch<'r, F: Wire> {
     reader: &'r mut Reader<F>,
     len: usize,
@@ -262,6 +263,7 @@ impl<F: Wire> std::fmt::Debug for Iter<'_, F> {
 
 /// END, lent by its reader. Dropping it releases it; there is nothing behind it.
 #[derive(Debug)]
+#[must_use = "END that is dropped is released, read or not; `keep` keeps it"]
 pub struct End<'r, F: Wire> {
     reader: &'r mut Reader<F>,
 }

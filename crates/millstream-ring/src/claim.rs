@@ -12,6 +12,7 @@ use millstream_core::{Density, Event, OfPieces, SequenceNumber};
 /// Nothing is seen before [`publish`](Claim::publish), which shows what was written. A claim that is dropped instead
 /// publishes nothing and drops what was written into it.
 #[derive(Debug)]
+#[must_use = "a claim that is dropped publishes nothing and drops what was written: `publish` it"]
 pub struct Claim<'p, S: Event> {
     producer: &'p mut Producer<S>,
     len: usize,

@@ -27,14 +27,24 @@ pub enum ClaimError {
     Zero,
     /// The stream has ended.
     Ended,
+    /// More slots were asked for than the ring has, all or none of them.
+    TooLarge {
+        /// The slots asked for.
+        slots: usize,
+        /// How many the ring has.
+        capacity: usize,
+    },
 }
 
 impl fmt::Display for ClaimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ClaimError::Zero => "a claim of no slots: claim at least 1",
-            ClaimError::Ended => "a claim behind END: the stream has ended",
-        })
+        match self {
+            ClaimError::Zero => f.write_str("a claim of no slots: claim at least 1"),
+            ClaimError::Ended => f.write_str("a claim after END: the stream has ended"),
+            ClaimError::TooLarge { slots, capacity } => {
+                write!(f, "a claim of all of {slots} slots on a ring of {capacity}: claim at most {capacity}")
+            }
+        }
     }
 }
 

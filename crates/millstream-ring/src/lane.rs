@@ -21,6 +21,7 @@ pub struct Lane<F: Wire, T: Event> {
 }
 
 /// What the other lane needs to fill the same ring.
+#[must_use = "a ring with one lane shows nothing: join the other one"]
 pub struct OtherLane<T: Event> {
     side: Side,
     /// The ring that its input must read. Kept, so that no other ring is taken for it when that one is gone.
@@ -43,7 +44,6 @@ pub fn is_lane<F: Wire>() -> bool {
 /// # Panics
 ///
 /// If the shape is [no such lane](is_lane), or `capacity` is not a power of two.
-#[must_use]
 pub fn lane<F: Wire, T: Event>(input: Reader<F>, capacity: usize) -> (Lane<F, T>, OtherLane<T>) {
     let side = F::lane().filter(|_| is_lane::<F>()).expect("a lane of one ring without holes");
     let (edge, position) = (ring_of(&input), input.position);

@@ -53,6 +53,7 @@ mod team;
 mod text;
 mod vectorised;
 mod view;
+mod wait;
 mod wiring;
 
 pub use batch::{Batch, End, Iter};
@@ -72,4 +73,5 @@ pub use slots::Slice;
 pub use team::team;
 pub use text::{Kind, Passing, Pen, Span};
 pub use view::{Leaf, MaskedView, OneOfView, OneRing, SeenView, View, Wire, ZipView};
+pub use wait::{IdleStrategy, WaitError};
 pub use wiring::{Wiring, ring, text_ring};

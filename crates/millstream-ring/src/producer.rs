@@ -34,19 +34,61 @@ impl<S: Event> Producer<S> {
 
     /// Claims at most `n` free slots, as many as there are, or none if the ring is full.
     ///
+    /// A claim is partial, and `n` may be more than the ring ever has: a stage whose batch is larger than the ring moves
+    /// what fits, so that rings of any size do not deadlock. [`try_claim_all`](Producer::try_claim_all) takes no less than
+    /// `n`.
+    ///
     /// # Errors
     ///
     /// If `n` is 0, or the stream has ended.
     #[inline]
     pub fn try_claim(&mut self, n: usize) -> Result<Option<Claim<'_, S>>, ClaimError> {
+        let room = self.room_for_claim(n)?;
+        Ok((room > 0).then(|| Claim::new(self, room)))
+    }
+
+    /// Claims `n` free slots, all of them, or none if there are less.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is 0 or more than the ring has, so that there would never be room, or the stream has ended.
+    #[inline]
+    pub fn try_claim_all(&mut self, n: usize) -> Result<Option<Claim<'_, S>>, ClaimError> {
+        let capacity = self.capacity();
+        if n > capacity {
+            return Err(ClaimError::TooLarge { slots: n, capacity });
+        }
+        let room = self.room_for_claim(n)?;
+        Ok((room == n).then(|| Claim::new(self, room)))
+    }
+
+    /// Free slots, at most `n`.
+    #[inline]
+    fn room_for_claim(&mut self, n: usize) -> Result<usize, ClaimError> {
         if n == 0 {
             return Err(ClaimError::Zero);
         }
         if self.ended {
             return Err(ClaimError::Ended);
         }
-        let room = self.room(n as u64);
-        Ok((room > 0).then(|| Claim::new(self, room as usize)))
+        Ok(self.room(n as u64) as usize)
+    }
+
+    /// Publishes at most `n` slots in one call, as many as there is room for: `f` of 0, 1, ... in order. Returns how many:
+    /// 0 if the ring is full.
+    ///
+    /// If `f` panics, none of them is published, and what it returned is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_claim`](Producer::try_claim).
+    #[inline]
+    pub fn fill(&mut self, n: usize, f: impl FnMut(usize) -> S) -> Result<usize, ClaimError> {
+        let Some(mut claim) = self.try_claim(n)? else { return Ok(0) };
+        let len = claim.len();
+        claim.fill(len, f);
+        claim.publish();
+        Ok(len)
     }
 
     /// Free slots, at most `want`.

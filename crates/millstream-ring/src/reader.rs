@@ -26,6 +26,7 @@ impl<F: Wire> Reader<F> {
     ///
     /// A batch is shorter than what is published where a ring wraps round or a mark lies.
     #[inline]
+    #[must_use = "a batch that is dropped releases its slots, read or not"]
     pub fn batch(&mut self, max: usize) -> Option<Batch<'_, F>> {
         if self.seen <= self.position || self.seen - self.position < max as u64 {
             self.seen = self.seen.max(self.view.cursor());
@@ -42,11 +43,18 @@ impl<F: Wire> Reader<F> {
 
     /// Lends END, if it is the next slot and it is published.
     #[inline]
+    #[must_use = "END that is dropped is released, read or not"]
     pub fn end(&mut self) -> Option<End<'_, F>> {
         if self.seen <= self.position {
             self.seen = self.seen.max(self.view.cursor());
         }
         (self.seen > self.position && self.view.end() == self.position).then(|| End::new(self))
+    }
+
+    /// Every number below the result is published, END counted: the greatest cursor that was ever seen.
+    pub(crate) fn look(&mut self) -> u64 {
+        self.seen = self.seen.max(self.view.cursor());
+        self.seen
     }
 
     /// The next number it needs.

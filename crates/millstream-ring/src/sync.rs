@@ -17,6 +17,23 @@ pub(crate) use std::{
     },
 };
 
+/// What a thread does while it waits. Loom has no clock: a thread that waits lets the others go on, for as long as it takes.
+pub(crate) mod pause {
+    #[cfg(not(loom))]
+    pub(crate) use std::{
+        hint::spin_loop as spin,
+        thread::{sleep, yield_now},
+    };
+
+    #[cfg(loom)]
+    pub(crate) use loom::thread::{yield_now, yield_now as spin};
+
+    #[cfg(loom)]
+    pub(crate) fn sleep(_: std::time::Duration) {
+        yield_now();
+    }
+}
+
 use std::sync::{PoisonError, TryLockError};
 
 /// Locks, whether or not a thread panicked while it held the lock: what the project guards so is valid at every step.

@@ -16,8 +16,8 @@ mod teams;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
-use millstream_core::{Full, Holed};
-use millstream_ring::{Batch, Producer, Reader, Wire, Wiring, ring};
+use millstream_core::{Full, Holed, SequenceNumber};
+use millstream_ring::{Batch, IdleStrategy, Producer, Reader, WaitError, Wire, Wiring, ring};
 
 /// Values alive, counted where loom watches.
 #[derive(Clone)]
@@ -306,5 +306,24 @@ fn a_pair_of_rings() {
             *a
         });
         first.join().unwrap();
+    });
+}
+
+#[test]
+fn a_wait_ends_with_the_number_or_with_end() {
+    loom::model(|| {
+        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let waiting = spawn(move || {
+            let idle = IdleStrategy::Yielding;
+            let mut wait = |n| reader.wait_for(SequenceNumber(n), std::time::Duration::MAX, idle);
+            let position = wait(0).unwrap();
+            assert_eq!(wait(3), Err(WaitError::Ended(SequenceNumber(1))));
+            assert_eq!(wait(1), Ok(SequenceNumber(2)));
+            assert!((1..=2).contains(&position.0));
+            read_to_end(&mut reader, 1, plain);
+        });
+        publish(&mut producer, |n| n);
+        end(&mut producer);
+        waiting.join().unwrap();
     });
 }

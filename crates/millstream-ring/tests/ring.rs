@@ -60,6 +60,30 @@ fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
 }
 
 #[test]
+fn a_claim_of_all_gives_all_or_none_and_more_than_the_ring_has_is_an_error() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    assert_eq!(producer.try_claim_all(0).unwrap_err(), ClaimError::Zero);
+    let too_large = producer.try_claim_all(5).unwrap_err();
+    assert_eq!(too_large, ClaimError::TooLarge { slots: 5, capacity: 4 });
+    assert_eq!(too_large.to_string(), "a claim of all of 5 slots on a ring of 4: claim at most 4");
+    assert!(producer.try_claim_all(usize::MAX).is_err());
+    let mut claim = producer.try_claim_all(4).unwrap().unwrap();
+    assert_eq!((claim.first(), claim.last(), claim.len()), (SequenceNumber(0), SequenceNumber(3), 4));
+    claim.fill(2, |i| i as u64);
+    claim.publish();
+    assert!(producer.try_claim_all(3).unwrap().is_none(), "there is room for two");
+    assert_eq!(producer.abandoned_at(), None, "no claim was given up");
+    assert_eq!(read(&mut reader, 1), [0]);
+    let mut claim = producer.try_claim_all(3).unwrap().unwrap();
+    claim.fill(3, |i| 2 + i as u64);
+    claim.publish();
+    assert!(producer.try_claim_all(1).unwrap().is_none());
+    assert_eq!([read(&mut reader, 9), read(&mut reader, 9)].concat(), [1, 2, 3, 4]);
+    producer.try_end(None).unwrap();
+    assert_eq!(producer.try_claim_all(1).unwrap_err(), ClaimError::Ended);
+}
+
+#[test]
 fn a_ring_of_one_slot_works() {
     let (mut producer, mut reader) = ring::<u64, Full>(1).unwrap();
     for n in 0..5 {
@@ -165,6 +189,21 @@ fn a_mask_hides_slots_and_ends_value() {
     p.try_end(Some(Some(7))).unwrap();
     m.try_end(Some(true)).unwrap();
     assert_eq!(masked.end().unwrap().value(), Some(&7));
+}
+
+#[test]
+fn what_is_filled_in_one_call_is_published() {
+    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    assert_eq!(producer.fill(3, |i| i as u64), Ok(3));
+    assert_eq!(producer.fill(3, |i| 3 + i as u64), Ok(1));
+    assert_eq!(producer.fill(3, |_| unreachable!("the ring is full")), Ok(0));
+    assert_eq!(reader.batch(9).unwrap().iter().flatten().collect::<Vec<_>>(), [&0, &1, &2, &3]);
+    let panics = || producer.fill(2, |i| if i == 1 { std::panic::resume_unwind(Box::new(())) } else { 4 });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+    assert!(reader.batch(9).is_none(), "nothing of it is published");
+    producer.try_end(None).unwrap();
+    assert_eq!(producer.fill(1, |_| 0), Err(ClaimError::Ended));
+    assert_eq!(producer.fill(0, |_| 0), Err(ClaimError::Zero));
 }
 
 #[test]

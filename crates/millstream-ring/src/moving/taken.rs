@@ -7,6 +7,7 @@ use std::ops::Range;
 
 /// Values on their way out of a ring, in order. What is not taken from it stays in the ring; the room of the others is free
 /// when this is dropped.
+#[must_use = "what is not taken out stays in the ring"]
 pub struct Taken<'t, T> {
     slice: Slice<'t, ManuallyDrop<T>>,
     first: u64,

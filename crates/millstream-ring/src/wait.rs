@@ -1,0 +1,130 @@
+use crate::reader::Reader;
+use crate::sync::pause;
+use crate::view::{View, Wire};
+use millstream_core::SequenceNumber;
+use std::time::{Duration, Instant};
+use std::{error::Error, fmt};
+
+/// What a thread does between two looks at a ring that has nothing for it yet.
+///
+/// None of them is woken: a producer publishes by one store, and does not look for who waits. A thread that is to be parked
+/// until something is published waits on an event count, which the producer's side notifies: `millstream_exec::Signal`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IdleStrategy {
+    /// Looks again at once: the least latency, a whole core.
+    BusySpin,
+    /// Spins a little, then yields.
+    Yielding,
+    /// Spins and yields a little, then sleeps: a microsecond first, then twice as long every time, 512 microseconds at most.
+    #[default]
+    Sleeping,
+}
+
+const SPINS: u32 = 256;
+const YIELDS: u32 = 16;
+/// How often a sleep of a microsecond is doubled.
+const DOUBLINGS: u32 = 9;
+
+impl IdleStrategy {
+    /// Waits a little: the `round`-th time, and no longer than `left`.
+    fn idle(self, round: u32, left: Duration) {
+        match self {
+            IdleStrategy::BusySpin => pause::spin(),
+            _ if round < SPINS => pause::spin(),
+            IdleStrategy::Sleeping if round >= SPINS + YIELDS => {
+                let nap = Duration::from_micros(1 << (round - SPINS - YIELDS).min(DOUBLINGS));
+                pause::sleep(nap.min(left));
+            }
+            _ => pause::yield_now(),
+        }
+    }
+}
+
+/// Why a reader does not wait any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// The time is over.
+    TimedOut,
+    /// The number comes after END, which is this one: it will never be published.
+    Ended(SequenceNumber),
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitError::TimedOut => f.write_str("the number was not published in time"),
+            WaitError::Ended(end) => write!(f, "the stream ends at number {end}"),
+        }
+    }
+}
+
+impl Error for WaitError {}
+
+impl<F: Wire> Reader<F> {
+    /// Blocks until number `n` is published, and returns the producer's position: the number that it publishes next, so
+    /// every number below is published, END counted. The reader stays where it is, and releases nothing.
+    ///
+    /// Of a reader of several rings it is the position of the producer that is least far. Where the producer is ahead
+    /// of `n` already this returns at once, also with no time left, so that one call can be followed by batches of all
+    /// that is there. This is the Disruptor's `waitFor`; it needs no executor, and the producer does nothing for it. A
+    /// producer that is dropped before END looks like a slow one.
+    ///
+    /// A number that the producer has no room for before this reader has released others is never published while the
+    /// reader waits: wait for numbers less than its position plus the capacity.
+    ///
+    /// ```
+    /// use millstream_core::{Full, SequenceNumber};
+    /// use millstream_ring::{IdleStrategy, WaitError, ring};
+    /// use std::time::Duration;
+    ///
+    /// let (mut producer, mut reader) = ring::<u64, Full>(8)?;
+    /// let filling = std::thread::spawn(move || {
+    ///     producer.fill(3, |i| i as u64)?;
+    ///     assert!(producer.try_end(None).is_ok());
+    ///     Ok::<_, millstream_ring::ClaimError>(())
+    /// });
+    /// let (minute, idle) = (Duration::from_secs(60), IdleStrategy::default());
+    /// let mut sum = 0;
+    /// loop {
+    ///     match reader.wait_for(reader.position(), minute, idle) {
+    ///         Ok(position) if position == SequenceNumber(4) && reader.position() == SequenceNumber(3) => break, // END
+    ///         Ok(_) => sum += reader.batch(8).map_or(0, |batch| batch.iter().flatten().sum::<u64>()),
+    ///         Err(error) => return Err(error.into()),
+    ///     }
+    /// }
+    /// assert_eq!(sum, 3);
+    /// assert_eq!(reader.wait_for(SequenceNumber(4), minute, idle), Err(WaitError::Ended(SequenceNumber(3))));
+    /// # filling.join().unwrap()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `timeout` is over before that, or END is published and `n` comes after it.
+    pub fn wait_for(
+        &mut self,
+        n: SequenceNumber,
+        timeout: Duration,
+        idle: IdleStrategy,
+    ) -> Result<SequenceNumber, WaitError> {
+        // None: longer than the clock goes.
+        let deadline = Instant::now().checked_add(timeout);
+        let mut round = 0;
+        loop {
+            let position = self.look();
+            if position > n.0 {
+                return Ok(SequenceNumber(position));
+            }
+            // Known if the cursor is behind it, which was just seen.
+            if self.view.end() < position {
+                return Err(WaitError::Ended(SequenceNumber(self.view.end())));
+            }
+            let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Err(WaitError::TimedOut);
+            }
+            idle.idle(round, left);
+            round = round.saturating_add(1);
+        }
+    }
+}
