@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Pipelines are built for so many shards at most.
-const MOST_SHARDS: usize = 4;
+const MOST_SHARDS: usize = 8;
 
 /// How often a case is run again once something was found. A closure that hides something need not show it every time.
 const TRIES: usize = 8;
@@ -128,7 +128,7 @@ where
         Self::built(Box::new(move |_| pipeline.clone()), 1)
     }
 
-    /// Of a pipeline that is built for a number of shards: 1 to 4, and with all of them the output must be the same.
+    /// Of a pipeline that is built for a number of shards: 1 to 8, and with all of them the output must be the same.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
         Self::built(Box::new(move |shards| Arc::new(build(shards))), MOST_SHARDS)
     }

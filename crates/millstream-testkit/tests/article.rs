@@ -5,7 +5,7 @@ use millstream_core::{
     Arrow, ArrowChoice, ArrowLoop, ArrowParts, ClockExt, Either, Event, Model, Own, StreamsExt, Val, pipeline,
 };
 use millstream_exec::{Carried, Everywhere, Inline, Queued, Queues, Rings, Run, Runner, source};
-use millstream_testkit::random::{Pipe, values};
+use millstream_testkit::random::{Pipe, streams, values};
 use millstream_testkit::{Feeding, deployments, within};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -114,6 +114,24 @@ fn bodies() -> impl Strategy<Value = Pipe> {
 }
 
 proptest! {
+    /// Every stage of a pipeline that compiles reads what is written: by the source, by a stage before it, or by the loop
+    /// that it is in. Every ring but the source's is written by one stage, and the output is read from rings that are there.
+    #[test]
+    fn no_inlet_is_unconnected(tree in streams(24)) {
+        let plan = tree.build().plan();
+        for (index, stage) in plan.stages.iter().enumerate() {
+            prop_assert!(!stage.reads.is_empty(), "{} reads nothing", stage.name);
+            prop_assert_eq!(plan.rings[stage.writes].writer, Some(index));
+            for ring in &stage.reads {
+                let before = plan.rings[*ring].writer.is_none_or(|writer| writer < index);
+                prop_assert!(before || stage.serial, "{} reads ring {} in {}", stage.name, ring, tree);
+            }
+        }
+        let written = plan.rings.iter().filter(|ring| ring.writer.is_some()).count();
+        prop_assert_eq!((written, plan.rings.len()), (plan.stages.len(), plan.stages.len() + 1));
+        prop_assert!(!plan.output.is_empty() && plan.output.iter().all(|ring| *ring < plan.rings.len()));
+    }
+
     /// `model (shard f) = model f`, by any number of tasklets, a power of two or not, in a shard and out of it, alone and
     /// with a stage in front of it and behind it.
     #[test]

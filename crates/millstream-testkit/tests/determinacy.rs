@@ -69,6 +69,18 @@ fn what_depends_on_the_shards_is_found() {
     assert!(message.contains("smallest found: [10]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 3\n"));
 }
 
+/// Right with one to seven shards.
+fn wrong_with_eight(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+    pipeline::<u64>().map(move |x| if shards == 8 { 0 } else { *x }).named("route")
+}
+
+#[test]
+fn one_to_eight_shards_are_tried_without_being_asked_for() {
+    let message = told(|| Determinacy::sharded(wrong_with_eight).assert(vec(1..9_u64, 1..40)));
+    begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(1)");
+    assert!(message.contains("smallest found: [1]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 8\n"));
+}
+
 /// One value has one of two marks, so half of the runs that are small show nothing.
 #[test]
 fn hidden_state_that_shows_now_and_then_is_made_small_as_well() {

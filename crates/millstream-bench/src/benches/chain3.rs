@@ -27,7 +27,7 @@ fn batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
     ];
     let work = Work { case: "batch", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratio = speeds.ratio("batch-1", None);
+    let ratio = speeds.ratio("batch-1", Some(10.0));
     Ok(speeds.results([ratio]))
 }
 
