@@ -234,7 +234,12 @@ impl Runs {
     /// Notes what was seen of the last run.
     fn seen(&mut self, watching: Watching) {
         let run = self.reports.len();
-        if let (Some(seen), Some(report)) = (watching.end(run, &self.complaints), self.reports.last_mut()) {
+        if let (Some(mut seen), Some(report)) = (watching.end(run, &self.complaints), self.reports.last_mut()) {
+            // One verdict: what was seen while it went on knows better than what is left of it.
+            match seen.as_object_mut().and_then(|seen| seen.remove("bottleneck")) {
+                Some(found) if !found.is_null() => report["bottleneck"] = found,
+                _ => {}
+            }
             report["seen"] = seen;
         }
     }

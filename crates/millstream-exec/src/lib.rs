@@ -77,7 +77,7 @@ mod watched;
 mod wiring;
 mod worker;
 
-pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales};
+pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
 #[cfg(feature = "queues")]
 pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};

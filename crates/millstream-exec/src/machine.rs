@@ -2,6 +2,7 @@
 //!
 //! Everything is read from a tree of files, so that a made-up tree can stand for a machine.
 
+mod account;
 mod cgroup;
 mod cores;
 mod cpus;
@@ -9,6 +10,7 @@ mod memory;
 mod pin;
 mod spread;
 
+pub(crate) use account::{Account, Accounts};
 pub use cores::Cores;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;

@@ -6,7 +6,7 @@ mod loads;
 pub(crate) use counters::share;
 pub use counters::{Counters, RingCounters, TaskletCounters};
 
-use crate::bottleneck::Loads;
+use crate::bottleneck::{Loads, ThreadTimes};
 use crate::pool::Pool;
 use crate::seat::Seat;
 use crate::watched::Role;
@@ -197,6 +197,9 @@ impl Observer {
         counters.tasklets.extend(self.0.pool.seats().iter().map(tasklet));
         counters.workers.clear();
         counters.workers.extend(self.0.pool.activities());
+        let seconds = |time: Duration| time.as_secs_f64();
+        let times = self.0.pool.accounts.sums();
+        counters.threads = times.map(|(ran, waited)| ThreadTimes { ran: seconds(ran), waited: seconds(waited) });
         counters.at = self.elapsed();
     }
 

@@ -6,7 +6,7 @@
 mod round;
 
 use crate::budget::Budgets;
-use crate::machine::{Moves, Pins, Spread};
+use crate::machine::{Accounts, Moves, Pins, Spread};
 use crate::observer::Activity;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
@@ -41,6 +41,8 @@ pub(crate) struct Pool {
     pub(crate) controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: Spread,
+    /// What the workers do with their time.
+    pub(crate) accounts: Accounts,
     /// Whether every step is timed.
     pub(crate) exact: bool,
     /// What every worker does.
@@ -106,6 +108,7 @@ impl Pool {
             controller: Mutex::new(controller),
             pins,
             spread: Spread::new(count.max(1)),
+            accounts: Accounts::new(count.max(1)),
             exact: budgets.is_some_and(Budgets::are_set),
         })
     }

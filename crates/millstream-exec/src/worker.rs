@@ -2,7 +2,7 @@
 //! none of them can do anything.
 
 use crate::linger::{Linger, linger_until};
-use crate::machine::Moves;
+use crate::machine::{Account, Moves};
 use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
@@ -60,6 +60,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut busy = true;
     let mut moves = Moves::new();
     let mut watch = Watch { last: None, closely: CLOSELY };
+    let mut account = Account::open();
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
@@ -118,6 +119,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 signal.notify();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
+                account.look(now, worker, &pool.accounts);
                 // Where a thread begins is where it is most likely to share a core.
                 if rounds < REVIEWED || rounds.is_multiple_of(REVIEWED) {
                     pool.spread(worker, &mut moves, now);
@@ -134,6 +136,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
         }
     }
     pool.does(worker, Activity::Parked);
+    account.settle(Instant::now(), worker, &pool.accounts);
     // Somebody may wait for what ended here.
     signal.notify();
     pool.shared.surplus.notify();

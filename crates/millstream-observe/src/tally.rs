@@ -120,9 +120,9 @@ impl Tally {
         }
     }
 
-    /// The share of the looks at which the source's ring had room.
+    /// The share of the looks at which the source's ring had room, and the source had not ended.
     pub(crate) fn open(&self) -> f64 {
-        self.states.first().map_or(0.0, |seen| 1.0 - shares(*seen)[2])
+        self.states.first().map_or(0.0, |seen| shares(*seen)[0])
     }
 
     pub(crate) fn rings(&self, before: &Counters, now: &Counters, span: f64) -> Vec<RingFrame> {
@@ -228,4 +228,17 @@ fn shares(seen: [u64; 3]) -> [f64; 3] {
 
 fn per_second(count: u64, span: f64) -> f64 {
     if span > 0.0 { count as f64 / span } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+
+    #[test]
+    fn a_source_that_has_ended_has_no_room_left_to_fill() {
+        let seen = |states: [u64; 3]| Tally { states: vec![states, [9, 0, 0]], ..Tally::default() }.open();
+        assert_eq!(seen([3, 0, 1]), 0.75);
+        assert_eq!(seen([0, 8, 0]), 0.0, "it ended long ago");
+        assert_eq!((seen([1, 6, 1]), Tally::default().open()), (0.125, 0.0));
+    }
 }

@@ -37,10 +37,7 @@ fn of_run(run: &Value) -> String {
         let at = |name: &str| time(latency[name].as_f64().unwrap_or(0.0) * 1e9);
         let _ = writeln!(table, "source to sink: p50 {}, p99 {}, max {}", at("p50"), at("p99"), at("max"));
     }
-    // What was seen while it went on knows better than what is left of it.
-    for found in
-        [&run["seen"]["bottleneck"], &run["bottleneck"]].into_iter().filter_map(|b| b["sentence"].as_str()).take(1)
-    {
+    if let Some(found) = run["bottleneck"]["sentence"].as_str() {
         let _ = writeln!(table, "{found}");
     }
     if let Some(failure) = run["failure"].as_str() {

@@ -106,6 +106,7 @@ fn a_run_is_looked_at_while_it_goes_on() {
     assert_eq!(of(&run["stages"], "moved"), of(&run["seen"]["stages"], "moved"), "{run:#}");
     assert_eq!(of(&run["rings"], "produced"), of(&run["seen"]["rings"], "produced"));
     assert!(run["bottleneck"]["sentence"].is_string() && run["seen"]["looks"].as_u64().unwrap() > 0, "{run:#}");
+    assert!(run["seen"].get("bottleneck").is_none(), "one run, one sentence: {run:#}");
 
     let table = scene.millstream("sleep --stats --observe --stats-format table", Input::Nothing).stderr;
     for part in ["stage ", "working", "right ", "holds the run back", "source to sink: p50"] {

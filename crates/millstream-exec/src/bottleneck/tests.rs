@@ -1,6 +1,7 @@
 //! The arithmetic, of loads that are made up: what a forecast says exactly.
 
-use super::{Bottleneck, Limit, Load, Loads, Scales};
+use super::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
+use crate::report::Rate;
 
 fn stage(name: &str, busy: &[f64], scales: Scales) -> Load {
     Load { stage: name.to_owned(), busy: busy.to_vec(), numbers: 1000, scales, ..Load::default() }
@@ -10,8 +11,12 @@ fn threads(name: &str, busy: &[f64], scales: Scales) -> Load {
     Load { own_thread: true, ..stage(name, busy, scales) }
 }
 
+fn loads(stages: Vec<Load>, workers: usize, seconds: f64) -> Loads {
+    Loads { stages, workers, cores: 4, seconds, ..Loads::default() }
+}
+
 fn found(stages: Vec<Load>, workers: usize, seconds: f64) -> Bottleneck {
-    Loads { stages, workers, cores: 4, seconds }.bottleneck().expect("something was done")
+    loads(stages, workers, seconds).bottleneck().expect("something was done")
 }
 
 fn gains(found: &Bottleneck) -> Vec<(usize, usize, f64, &str)> {
@@ -53,17 +58,23 @@ fn a_worker_more_takes_over_what_is_best_for_both() {
     assert_eq!(gains(&one), [(1, 0, 5.0 / 3.0, "second")]);
     let two = found(stages(), 2, 3.0);
     assert_eq!((&*two.stage, two.limit, gains(&two)), ("second", Limit::Tasklets, vec![]));
-    let crowded = Loads { stages: stages(), workers: 1, cores: 1, seconds: 5.0 }.bottleneck().unwrap();
+    let crowded = Loads { cores: 1, ..loads(stages(), 1, 5.0) }.bottleneck().unwrap();
     assert!(crowded.gains.is_empty() && crowded.sentence.ends_with("No core is left for another worker."));
 }
 
 #[test]
 fn ends_states_and_skewed_keys_gain_nothing() {
     let source = || stage("source", &[0.1], Scales::End);
-    for (scales, why) in [(Scales::End, "an end of the pipeline"), (Scales::State, "one number after the other")] {
+    let cases = [
+        (Scales::End, "an end of the pipeline"),
+        (Scales::State, "`shard_by` would if its state is one a key"),
+        (Scales::Sequence, "in a loop, numbers afresh"),
+    ];
+    for (scales, why) in cases {
         let slow = found(vec![source(), threads("slow", &[3.0], scales)], 1, 3.0);
         assert_eq!((&*slow.stage, gains(&slow)), ("slow", vec![]));
         assert!(slow.sentence.contains(why), "{}", slow.sentence);
+        assert_eq!(slow.sentence.contains("shard_by"), scales == Scales::State, "{}", slow.sentence);
     }
     let keyed = |busy: &[f64]| found(vec![source(), threads("keyed", busy, Scales::Keys)], 1, busy[0]);
     let skewed = keyed(&[8.0, 1.0, 1.0]);
@@ -95,6 +106,96 @@ fn where_nothing_is_busy_what_is_outside_is_slow() {
 #[test]
 fn nothing_done_is_nobodys_fault() {
     assert_eq!(Loads::default().bottleneck(), None);
-    let idle = Loads { stages: vec![stage("source", &[0.0], Scales::End)], workers: 1, cores: 1, seconds: 1.0 };
+    let idle = loads(vec![stage("source", &[0.0], Scales::End)], 1, 1.0);
     assert_eq!(idle.bottleneck(), None);
+}
+
+/// The stages of `wc` on two workers that hand four blocks over at a time.
+fn two_that_wait_for_each_other(busy: [f64; 2]) -> Loads {
+    loads(vec![stage("source", &[busy[0]], Scales::End), stage("counts", &[busy[1]], Scales::State)], 2, 10.0)
+}
+
+#[test]
+fn what_is_idle_most_of_the_time_is_not_to_blame() {
+    for (busy, share) in [([2.2, 0.8], "22%"), ([0.8, 0.7], "8%")] {
+        let found = two_that_wait_for_each_other(busy).bottleneck().unwrap();
+        assert_eq!((&*found.stage, found.limit, gains(&found)), ("source", Limit::Handover, vec![]));
+        let said = &found.sentence;
+        assert!(said.starts_with("No stage holds the run back: the busiest is `source`, for "), "{said}");
+        assert!(said.contains(share) && said.contains("wait for each other") && !said.contains("less"), "{said}");
+    }
+    // Half of the time is not little.
+    assert_eq!(two_that_wait_for_each_other([5.1, 1.0]).bottleneck().unwrap().limit, Limit::Tasklets);
+}
+
+#[test]
+fn where_others_have_the_cores_they_are_to_blame() {
+    let with = |loads: Loads, ran: f64, waited: f64| {
+        Loads { threads: Some(ThreadTimes { ran, waited }), ..loads }.bottleneck().unwrap()
+    };
+    let found = with(two_that_wait_for_each_other([2.2, 0.8]), 3.0, 12.6);
+    assert_eq!((found.limit, found.delayed, gains(&found)), (Limit::Cores, Some(0.63), vec![]));
+    assert!(found.sentence.contains("63% of the workers' time went by in waiting for a core"), "{}", found.sentence);
+    // A step takes the longer for it: busy nine tenths of the time, and half of that it waited for a core.
+    let one = || loads(vec![stage("source", &[4.0], Scales::End), stage("counts", &[5.0], Scales::State)], 1, 10.0);
+    assert_eq!(with(one(), 4.5, 4.5).limit, Limit::Cores);
+    // A fifth of the time: the worker is what is busy, but no second one has a core.
+    let some = with(one(), 7.0, 2.0);
+    assert_eq!((some.limit, gains(&some)), (Limit::Workers, vec![]));
+    assert!(some.sentence.contains(" 20% of the workers' time went by") && some.sentence.ends_with("another worker."));
+    // Too little to speak of.
+    let quiet = with(one(), 8.9, 0.1);
+    assert_eq!(gains(&quiet).len(), 1);
+    assert!(!quiet.sentence.contains("others"), "{}", quiet.sentence);
+    // What has threads of its own does not depend on the workers.
+    let apart = loads(vec![stage("source", &[0.1], Scales::End), threads("slow", &[9.0], Scales::Shard)], 1, 10.0);
+    assert_eq!(with(apart, 0.1, 9.0).limit, Limit::Tasklets);
+}
+
+#[test]
+fn an_end_that_waits_is_not_told_to_do_less() {
+    let slow = |name: &str, scales: Scales, ran: f64| {
+        let stages = vec![stage("more", &[0.1], Scales::Shard), stage(name, &[8.7], scales)];
+        let threads = Some(ThreadTimes { ran, waited: 0.0 });
+        Loads { threads, ..loads(stages, 1, 10.0) }.bottleneck().unwrap()
+    };
+    for (name, scales, why) in [
+        ("sink", Scales::End, "What takes its output is slow"),
+        ("source", Scales::End, "What it reads from is slow"),
+        ("ask", Scales::State, "`map_blocking` would"),
+    ] {
+        let waiting = slow(name, scales, 0.4);
+        assert!(waiting.waits && waiting.sentence.contains(why), "{}", waiting.sentence);
+        assert!(!waiting.sentence.contains("keep it busy"), "{}", waiting.sentence);
+        let computing = slow(name, scales, 8.8);
+        assert!(!computing.waits && !computing.sentence.contains(why), "{}", computing.sentence);
+    }
+}
+
+#[test]
+fn what_was_tried_goes_before_what_is_modelled() {
+    let with = |rates: &[(usize, f64)]| {
+        let rates = rates.iter().map(|&(workers, numbers_per_second)| Rate { workers, numbers_per_second }).collect();
+        let stages = vec![stage("source", &[5.0], Scales::End), stage("counts", &[5.0], Scales::State)];
+        Loads { rates, ..loads(stages, 1, 10.0) }.bottleneck().unwrap()
+    };
+    let Gain { factor, at_most, .. } = with(&[]).gains[0];
+    assert_eq!((factor, at_most), (2.0, true));
+    assert!(with(&[]).sentence.contains("One more worker would make it at most 2.00 times as fast"));
+    assert_eq!(with(&[(1, 19.9e6)]).gains, with(&[]).gains, "one alone says nothing of another");
+    let slower = with(&[(1, 19.9e6), (2, 15.5e6)]);
+    assert_eq!(gains(&slower), []);
+    let tried =
+        "By trial, in numbers of all stages a second: 1 worker moves 19.9 million, 2 workers move 15.5 million.";
+    assert!(slower.sentence.ends_with(tried), "{}", slower.sentence);
+    let faster = with(&[(1, 10e6), (2, 13e6)]);
+    assert_eq!(gains(&faster), [(1, 0, 1.3, "counts")]);
+    assert!(faster.sentence.contains("would make it 1.30 times as fast"), "{}", faster.sentence);
+}
+
+#[test]
+fn a_wait_is_no_work_so_more_that_wait_are_no_guess() {
+    let found = found(vec![stage("source", &[0.1], Scales::End), threads("pipe", &[9.0, 9.0], Scales::Shard)], 1, 9.0);
+    assert_eq!(gains(&found), [(0, 1, 1.5, "pipe")]);
+    assert!(found.sentence.ends_with("One more shard would make it 1.50 times as fast; then `pipe` would limit."));
 }

@@ -1,6 +1,7 @@
 //! What a run counts, as plain data.
 
 use super::{Activity, State};
+use crate::ThreadTimes;
 use crate::watched::BATCHES;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct Counters {
     pub tasklets: Vec<TaskletCounters>,
     /// What every worker that was started does.
     pub workers: Vec<Activity>,
+    /// What the workers' threads did with their time, as far as they have looked, where the system tells.
+    pub threads: Option<ThreadTimes>,
 }
 
 /// The counters of a ring.

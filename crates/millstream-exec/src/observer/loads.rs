@@ -1,7 +1,7 @@
 //! From counters to loads.
 
 use super::{Counters, TaskletCounters};
-use crate::bottleneck::{Load, Loads, Scales};
+use crate::bottleneck::{Load, Loads, Scales, ThreadTimes};
 use crate::pool::Pool;
 use crate::seat::Seat;
 use crate::watched::Role;
@@ -19,8 +19,14 @@ pub(super) fn between(
     open: Option<Duration>,
 ) -> Loads {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64();
-    let workers = pool.controller.lock().unwrap_or_else(PoisonError::into_inner).workers();
-    let mut loads = Loads { stages: Vec::new(), workers, cores, seconds };
+    let controller = pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+    let (workers, rates) = (controller.workers(), controller.rates());
+    drop(controller);
+    let threads = now.threads.map(|now| {
+        let ThreadTimes { ran, waited } = before.threads.unwrap_or_default();
+        ThreadTimes { ran: (now.ran - ran).max(0.0), waited: (now.waited - waited).max(0.0) }
+    });
+    let mut loads = Loads { stages: Vec::new(), workers, cores, seconds, threads, rates };
     let mut role = None;
     for (index, (seat, counters)) in pool.seats().iter().zip(&now.tasklets).enumerate() {
         // What only drops values of a source with a thread of its own is not the source.
@@ -68,7 +74,8 @@ fn described(seat: &Seat, plan: &Plan) -> Load {
             match stage.keys {
                 Some(_) if stage.kind != "key" && !stage.serial => Scales::Keys,
                 None if !stage.stateful && !stage.serial && !afresh => Scales::Shard,
-                _ => Scales::State,
+                None if !stage.serial && !afresh => Scales::State,
+                _ => Scales::Sequence,
             }
         }
         Role::Source | Role::Sink | Role::Aside => Scales::End,

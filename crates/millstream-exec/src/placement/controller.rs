@@ -283,9 +283,10 @@ impl Controller {
         };
         let (rate, rate_before) = (rate / 1e6, rate_before / 1e6);
         let verdict = self.workers;
-        self.note(format!(
-            "{now} workers move {rate:.3} million numbers a second, {before} move {rate_before:.3}: {verdict} from here"
-        ));
+        let moves =
+            |workers| if workers == 1 { "1 worker moves".to_owned() } else { format!("{workers} workers move") };
+        let (now, before) = (moves(now), moves(before));
+        self.note(format!("{now} {rate:.3} million numbers a second, {before} {rate_before:.3}: {verdict} from here"));
     }
 }
 

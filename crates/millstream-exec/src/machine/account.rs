@@ -1,0 +1,191 @@
+//! What threads did with their time, by the system's own account.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a thread looks at its account, at most, unless there is a reason to.
+const SELDOM: Duration = Duration::from_millis(10);
+
+/// A thread that waited so long for a core, each time on average, had to wait for another thread with work to do. To wake up takes
+/// some microseconds also where a core is free.
+const LONG: Duration = Duration::from_micros(250);
+
+/// What the threads of a run were seen to do, each by itself: on a core, and long waits for one.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    threads: Box<[Sums]>,
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    ran_ns: AtomicU64,
+    waited_ns: AtomicU64,
+}
+
+impl Accounts {
+    /// Of so many threads at most.
+    pub(crate) fn new(most: usize) -> Self {
+        Accounts { threads: (0..most).map(|_| Sums::default()).collect() }
+    }
+
+    /// How long all of them together ran on a core, and waited for one; none if that is not known.
+    pub(crate) fn sums(&self) -> Option<(Duration, Duration)> {
+        let sum = |of: fn(&Sums) -> &AtomicU64| self.threads.iter().map(|sums| of(sums).load(Ordering::Relaxed)).sum();
+        let (ran, waited) = (sum(|sums| &sums.ran_ns), sum(|sums| &sums.waited_ns));
+        (ran > 0).then(|| (Duration::from_nanos(ran), Duration::from_nanos(waited)))
+    }
+
+    /// Adds what a thread did. Only that thread calls it.
+    fn add(&self, thread: usize, Did { ran_ns, waited_ns }: Did) {
+        let Some(sums) = self.threads.get(thread) else { return };
+        let add = |to: &AtomicU64, ns: u64| to.store(to.load(Ordering::Relaxed) + ns, Ordering::Relaxed);
+        add(&sums.ran_ns, ran_ns);
+        add(&sums.waited_ns, waited_ns);
+    }
+}
+
+/// The calling thread's account.
+pub(crate) struct Account {
+    file: Option<File>,
+    last: Statement,
+    next: Instant,
+}
+
+/// What an account said at a moment, since the thread began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Statement {
+    ran_ns: u64,
+    waited_ns: u64,
+    turns: u64,
+}
+
+/// What was done between two statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Did {
+    ran_ns: u64,
+    waited_ns: u64,
+}
+
+impl Account {
+    /// From now on.
+    pub(crate) fn open() -> Self {
+        let mut account = Account { file: system::open(), last: Statement::default(), next: Instant::now() + SELDOM };
+        account.last = account.read().unwrap_or_default();
+        account
+    }
+
+    /// Looks, if the last time was long ago.
+    pub(crate) fn look(&mut self, now: Instant, thread: usize, into: &Accounts) {
+        if now >= self.next {
+            self.settle(now, thread, into);
+        }
+    }
+
+    /// Looks now. How long the thread waited for a core since the last time.
+    pub(crate) fn settle(&mut self, now: Instant, thread: usize, into: &Accounts) -> Duration {
+        self.next = now + SELDOM;
+        let Some(statement) = self.read() else { return Duration::ZERO };
+        let did = statement.since(self.last);
+        self.last = statement;
+        into.add(thread, did);
+        Duration::from_nanos(did.waited_ns)
+    }
+
+    fn read(&self) -> Option<Statement> {
+        system::read(self.file.as_ref()?)
+    }
+}
+
+impl Statement {
+    /// `RAN WAITED TURNS`, in nanoseconds.
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace().map(str::parse);
+        let mut next = || fields.next()?.ok();
+        Some(Statement { ran_ns: next()?, waited_ns: next()?, turns: next()? })
+    }
+
+    fn since(self, before: Statement) -> Did {
+        let [ran_ns, waited_ns, turns] = [
+            self.ran_ns.saturating_sub(before.ran_ns),
+            self.waited_ns.saturating_sub(before.waited_ns),
+            self.turns.saturating_sub(before.turns),
+        ];
+        let long = waited_ns >= turns.max(1).saturating_mul(LONG.as_nanos() as u64);
+        Did { ran_ns, waited_ns: if long { waited_ns } else { 0 } }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::Statement;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    pub(super) fn open() -> Option<File> {
+        File::open("/proc/thread-self/schedstat").ok()
+    }
+
+    /// It does not allocate.
+    pub(super) fn read(file: &File) -> Option<Statement> {
+        let mut text = [0; 96];
+        let read = file.read_at(&mut text, 0).ok()?;
+        Statement::parse(str::from_utf8(&text[..read]).ok()?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::Statement;
+    use std::fs::File;
+
+    pub(super) fn open() -> Option<File> {
+        None
+    }
+
+    pub(super) fn read(_: &File) -> Option<Statement> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Account, Accounts, Did, Statement};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn short_waits_are_none() {
+        let at = |ran_ns, waited_ns, turns| Statement { ran_ns, waited_ns, turns };
+        let before = Statement::parse("1000 2000 3\n").unwrap();
+        assert_eq!(before, at(1000, 2000, 3));
+        // A thousand times it woke up, and a core was free.
+        assert_eq!(at(51_000, 5_002_000, 1003).since(before), Did { ran_ns: 50_000, waited_ns: 0 });
+        assert_eq!(at(51_000, 6_002_000, 5).since(before), Did { ran_ns: 50_000, waited_ns: 6_000_000 });
+        assert_eq!(before.since(before), Did::default());
+        assert_eq!((Statement::parse("1 2"), Statement::parse("a 2 3")), (None, None));
+    }
+
+    #[test]
+    fn what_threads_did_is_summed_up() {
+        let accounts = Accounts::new(2);
+        assert_eq!(accounts.sums(), None);
+        accounts.add(0, Did { ran_ns: 5, waited_ns: 1 });
+        accounts.add(1, Did { ran_ns: 7, waited_ns: 0 });
+        accounts.add(1, Did { ran_ns: 1, waited_ns: 2 });
+        accounts.add(2, Did { ran_ns: 9, waited_ns: 9 });
+        assert_eq!(accounts.sums(), Some((Duration::from_nanos(13), Duration::from_nanos(3))));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_computes_is_seen_to_run() {
+        let (accounts, mut account) = (Accounts::new(1), Account::open());
+        let Some(Statement { turns: 1.., .. }) = account.read() else {
+            return eprintln!("this system keeps no accounts");
+        };
+        // However long it takes until the system has noticed.
+        while accounts.sums().is_none() {
+            account.settle(Instant::now(), 0, &accounts);
+        }
+    }
+}
