@@ -54,6 +54,21 @@ pub fn caught<R>(f: impl FnOnce() -> R) -> Finished<R> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
+/// Drops what some code panicked with. Its drop is the user's code as well: where that panics, what it panics with is forgotten.
+pub fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(further) = caught(|| drop(payload)) {
+        std::mem::forget(further);
+    }
+}
+
+/// The message of a panic, which is dropped: see [`message`] and [`discard`].
+#[must_use]
+pub fn into_message(payload: Box<dyn Any + Send>) -> String {
+    let message = message(payload.as_ref());
+    discard(payload);
+    message
+}
+
 /// Goes on as the code did: gives its result, or unwinds with its panic, whose message was printed.
 pub(crate) fn finish<R>(finished: Finished<R>) -> R {
     finished.unwrap_or_else(|payload| resume_unwind(payload))
@@ -61,7 +76,7 @@ pub(crate) fn finish<R>(finished: Finished<R>) -> R {
 
 /// What `f` gives, or nothing if it fails or panics.
 pub(crate) fn attempt<B, E>(f: impl Fn() -> Result<B, E>) -> Option<B> {
-    caught(f).ok()?.ok()
+    caught(f).map_err(discard).ok()?.ok()
 }
 
 /// How often a failing closure is tried again, and how long it is waited for in between: twice as long every time.

@@ -1,5 +1,5 @@
 use super::combinator;
-use crate::failure::{Cause, caught, message};
+use crate::failure::{Cause, caught, into_message};
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Either, Event, Flow, Own, Rgt, Seen, SequenceNumber, Val};
 use std::{fmt, marker::PhantomData, sync::Arc};
@@ -97,7 +97,7 @@ where
         let fault = match caught(|| (self.f)(value)) {
             Ok(Ok(output)) => return Either::Right(output),
             Ok(Err(error)) => Fault::Error(error),
-            Err(payload) => Fault::Panic(message(payload.as_ref())),
+            Err(payload) => Fault::Panic(into_message(payload)),
         };
         Either::Left(Box::new(Dead { input: A::own(value), fault }))
     }

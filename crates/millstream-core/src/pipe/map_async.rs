@@ -1,5 +1,5 @@
 use super::{LeaveEmpty, Stop, combinator};
-use crate::failure::{Cause, Finished, caught, fail, finish};
+use crate::failure::{Cause, Finished, caught, discard, fail, finish};
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Event, Flow, Holed, Val};
 use std::future::Future;
@@ -83,7 +83,7 @@ impl<B: Event, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
     }
 
     fn settle(&self, result: Finished<Result<B, E>>) -> Option<B> {
-        result.ok()?.ok()
+        result.map_err(discard).ok()?.ok()
     }
 }
 
