@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// A look may take such a share of the time between two.
 const SHARE: u32 = 5;
 
+/// A time between two looks that no clock can tell is a year.
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
+
 /// By how many seconds of the past the bottleneck is found while a run goes on.
 const RECENT: Duration = Duration::from_secs(2);
 
@@ -79,7 +82,8 @@ impl Sampler {
             }
             // What is late is not made up for.
             let took = begun.elapsed();
-            next = (next + self.options.spacing).max(begun + took * SHARE);
+            let spaced = next.checked_add(self.options.spacing).unwrap_or_else(|| next + NEVER);
+            next = spaced.max(begun + took * SHARE);
         }
     }
 

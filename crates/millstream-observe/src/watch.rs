@@ -3,6 +3,7 @@
 use crate::frame::Frame;
 use crate::graph::Graph;
 use crate::sampler::Sampler;
+use millstream_core::failure::{caught, into_message};
 use millstream_exec::Observer;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,6 +79,8 @@ struct Frames {
     unwanted: bool,
     /// There are no more to come.
     over: bool,
+    /// Why there are none, if the thread that looks has failed.
+    failure: Option<String>,
     /// All the time in one.
     all: Option<Arc<Frame>>,
 }
@@ -110,6 +113,16 @@ impl Shown {
         state.all = all.map(Arc::new);
         self.changed.notify_all();
     }
+
+    /// Does the work of the thread that looks. If it panics there are no more frames, and whoever waits for one is told.
+    fn guarded(&self, work: impl FnOnce()) {
+        if let Err(payload) = caught(work) {
+            let failure = into_message(payload);
+            let mut state = self.lock();
+            (state.failure, state.over) = (Some(failure), true);
+            self.changed.notify_all();
+        }
+    }
 }
 
 impl Watch {
@@ -128,6 +141,14 @@ impl Watch {
     ///
     /// As [`attach`](Watch::attach).
     pub fn attach_with(observer: Observer, options: Options) -> std::io::Result<Self> {
+        Watch::attach_by(observer, options, Sampler::work)
+    }
+
+    fn attach_by(
+        observer: Observer,
+        options: Options,
+        work: impl FnOnce(Sampler) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let graph = Arc::new(Graph::of(observer.plan()));
         let kept = options.kept.as_nanos() / options.frame.as_nanos().max(1);
         let most = usize::try_from(kept).unwrap_or(usize::MAX).min(MOST_STAGES / graph.nodes.len()).max(8);
@@ -135,7 +156,8 @@ impl Watch {
         observer.observe(true);
         let sampler = Sampler::new(observer.clone(), graph.clone(), options, shown.clone());
         let builder = std::thread::Builder::new().name("millstream-watch".to_owned());
-        let thread = Mutex::new(Some(builder.spawn(move || sampler.work())?));
+        let guard = shown.clone();
+        let thread = Mutex::new(Some(builder.spawn(move || guard.guarded(|| work(sampler)))?));
         Ok(Watch { observer, graph, shown, thread })
     }
 
@@ -163,7 +185,8 @@ impl Watch {
         self.shown.lock().frames.iter().cloned().collect()
     }
 
-    /// Waits for a frame behind number `after`, or for any; none if there are no more to come.
+    /// Waits for a frame behind number `after`, or for any; none if there are no more to come: the run has ended, or the watch
+    /// has [failed](Watch::failure).
     #[must_use]
     pub fn next(&self, after: Option<u64>) -> Option<Arc<Frame>> {
         let mut state = self.shown.lock();
@@ -176,7 +199,15 @@ impl Watch {
         }
     }
 
-    /// Ends the watch, and sums up all of it in one frame: up to the end of the run if that has ended, or else up to now.
+    /// Why the watch has ended, if its own thread panicked: a mistake here, which the run does not notice. The frames up to
+    /// there are kept, and no other comes.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.shown.lock().failure.clone()
+    }
+
+    /// Ends the watch, and sums up all of it in one frame: up to the end of the run if that has ended, or else up to now. The
+    /// frame is empty if the watch has [failed](Watch::failure).
     pub fn finish(&self) -> Arc<Frame> {
         self.end();
         self.shown.lock().all.clone().unwrap_or_default()
@@ -186,7 +217,7 @@ impl Watch {
         self.shown.lock().unwanted = true;
         self.shown.changed.notify_all();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // It has no code that panics; and whoever watches must not fail the run.
+            // What it panics with is caught there.
             let _ = thread.join();
         }
         self.observer.observe(false);
@@ -196,5 +227,34 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, Watch};
+    use millstream_core::pipeline;
+    use millstream_exec::{Rings, Run};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_watch_whose_thread_panics_ends_and_says_why() {
+        let waited = millstream_testkit::within(Duration::from_secs(60), || {
+            let (values, source) = channel::<u64>();
+            let run = pipeline::<u64>().start(&Rings::new(), source, 0, |n: &mut u64, _, x| *n += x).unwrap();
+            let watch = Watch::attach_by(run.observer(), Options::default(), |_| {
+                std::panic::resume_unwind(Box::new("of a mistake"));
+            });
+            let watch = watch.unwrap();
+            assert_eq!(watch.next(None), None);
+            assert_eq!(watch.next(Some(7)), None);
+            assert_eq!(watch.failure().unwrap(), "panicked: of a mistake");
+            assert_eq!(watch.finish().looks, 0);
+            values.send(5).unwrap();
+            drop(values);
+            assert_eq!(run.wait().unwrap().0, 5);
+        });
+        waited.unwrap();
     }
 }
