@@ -58,7 +58,17 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, next)
     }
 
-    /// `f` at every value.
+    /// `f` at every value, which it gets by reference.
+    ///
+    /// Where the closure is written in the call, the compiler knows that. One that has a name of its own says it, or it is a
+    /// closure for references of one lifetime only: then the pipeline compiles, but cannot run, and the compiler says
+    /// that "the method `model` exists, but its trait bounds were not satisfied".
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// let add = |x: &u64| x + 1; // and not `|x| x + 1`
+    /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
+    /// ```
     fn map<B, F>(self, f: F) -> Then<Self, Map<Self::Out, F, B>>
     where
         B: Event,

@@ -150,8 +150,10 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         Ok((sender, Through::start(wired, rings)?))
     }
 
-    /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started, and nothing is
-    /// published before the source gives its next value has been worked off.
+    /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started. A source that may wait is asked
+    /// for its next value once the value before it has been worked off by every stage. That is slow where values are many
+    /// and stages are cheap: [`source::ready`](crate::source::ready) says that a source never waits, and its values are
+    /// then taken in batches.
     ///
     /// # Errors
     ///

@@ -14,6 +14,12 @@ use std::future::Future;
 /// or is no async work. Inside `shard` with k tasklets, one tasklet has k times as many in flight. Each result waits for
 /// those before it, so memory is bounded by `limit` futures and results.
 ///
+/// `limit` bounds the futures that are in flight at a time, and not how many are started before somebody wants their results.
+/// A run works ahead of whoever reads it until its rings are full: with the usual rings of 4096 slots a reader that has
+/// taken one result may have had several thousand futures started. Where a future costs something, as a request does,
+/// give the run smaller rings, with [`Rings::ring`](https://docs.rs/millstream-exec/latest/millstream_exec/struct.Rings.html#method.ring):
+/// with `.ring(64)` no more than 64 results wait in a ring, so a pipeline of this one stage is at most some 130 results ahead.
+///
 /// Any future runs, whatever wakes it. With the feature `tokio` of `millstream-exec`, futures find a tokio runtime
 /// around them, for timers, sockets and `tokio::spawn`: that in which the run was started if it has several workers, or
 /// else one that belongs to the run and ends with it. When the run is stopped or fails, the futures in flight are dropped
