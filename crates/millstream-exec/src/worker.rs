@@ -22,6 +22,9 @@ const CLOSELY: u32 = 64;
 /// How long a worker stands by that was called.
 const AT_HAND: Duration = Duration::from_millis(1);
 
+/// How long a worker parks at most that has met somebody at a tasklet: whom it was taken from, and who may be long at it.
+const MET: Duration = Duration::from_millis(10);
+
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
 /// is read once a round.
 struct Watch {
@@ -67,13 +70,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             group = pool.group(worker);
             moves = Moves::new();
         }
-        match pool.round(group.clone(), pool.exact || watch.times(rounds)) {
-            // A tasklet that another worker is at may still have work: no reason to park.
-            None => {
-                signal.notify();
-                std::thread::yield_now();
-            }
-            Some(0) if group.is_empty() => {
+        match pool.round(group.clone(), pool.exact || watch.times(rounds)).moved {
+            0 if group.is_empty() => {
                 busy = false;
                 watch.last = None;
                 if pool.summons.calls(worker) {
@@ -89,7 +87,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     pool.shared.surplus.park(ticket);
                 }
             }
-            Some(0) => {
+            0 => {
                 if std::mem::take(&mut busy) {
                     pool.does(worker, Activity::Idle);
                 }
@@ -99,18 +97,20 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     continue;
                 }
                 let ticket = signal.announce();
-                let moved = pool.round(group.clone(), true);
-                if moved == Some(0) && !pool.finished() && pool.version() == version {
+                let round = pool.round(group.clone(), true);
+                if round.moved == 0 && !pool.finished() && pool.version() == version {
                     pool.does(worker, Activity::Parked);
                     linger.forget();
-                    signal.park(ticket);
+                    // Whoever is at a tasklet of this group may have looked before there was work for it, and goes without a
+                    // word.
+                    if round.met { signal.park_timeout(ticket, MET) } else { signal.park(ticket) }
                 } else {
                     signal.withdraw(ticket);
                     signal.notify();
                 }
                 idle = 0;
             }
-            Some(moved) => {
+            moved => {
                 if !busy {
                     pool.does(worker, Activity::Busy);
                     busy = true;

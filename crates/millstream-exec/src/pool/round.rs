@@ -13,26 +13,37 @@ const TURNS: usize = 256;
 /// tasklet gives. Nor does it go on for longer than that since the round began.
 const CATCH_UP: Duration = Duration::from_micros(100);
 
+/// What a round, or a part of it, came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// How much moved.
+    pub(crate) moved: usize,
+    /// Whether somebody else was at one of the tasklets, which so had no step.
+    pub(crate) met: bool,
+}
+
 impl Pool {
-    /// One step of every tasklet in the group, timed or not. How much moved; none if somebody else was at one of them.
-    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Option<usize> {
-        let mut moved = Some(0);
+    /// One step of every tasklet in the group, timed or not.
+    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Round {
+        let mut round = Round::default();
         let begun = timed.then(Instant::now);
         let mut clock = begun;
         for together in &self.cooperative[group.clone()] {
-            let step = match &together[..] {
-                [seat] => self.step(*seat, &mut clock),
-                seats => self.turns(seats, &mut clock),
-            };
-            match step {
-                None => moved = None,
-                Some(step) => moved = moved.map(|moved| moved + step),
+            match &together[..] {
+                [seat] => match self.step(*seat, &mut clock) {
+                    Some(moved) => round.moved += moved,
+                    None => round.met = true,
+                },
+                seats => {
+                    let Round { moved, met } = self.turns(seats, &mut clock);
+                    round = Round { moved: round.moved + moved, met: round.met || met };
+                }
             }
         }
-        match (begun, moved) {
-            (Some(begun), Some(moved)) if moved > 0 => Some(moved + self.catch_up(group, begun + CATCH_UP, clock)),
-            _ => moved,
+        if let (Some(begun), Round { moved: 1.., met: false }) = (begun, round) {
+            round.moved += self.catch_up(group, begun + CATCH_UP, clock);
         }
+        round
     }
 
     /// After a whole round, rounds without the group's first tasklet, until less than a batch waits between them or it takes
@@ -61,19 +72,19 @@ impl Pool {
 
     /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
     /// something moves, up to a bound.
-    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Option<usize> {
+    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Round {
         let mut moved = 0;
         for _ in 0..TURNS {
-            let mut turn = 0;
+            let before = moved;
             for seat in seats {
-                turn += self.step(*seat, clock)?;
+                let Some(step) = self.step(*seat, clock) else { return Round { moved, met: true } };
+                moved += step;
             }
-            if turn == 0 {
+            if moved == before {
                 break;
             }
-            moved += turn;
         }
-        Some(moved)
+        Round { moved, met: false }
     }
 
     /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
@@ -184,13 +195,13 @@ mod tests {
         let controller = Controller::fixed(1, String::new());
         let pool = Pool::new((0..4).map(named).collect(), 1, shared, controller, None, None, &plan);
         let waiting = || rings.iter().map(|ring| ring.load(Ordering::Relaxed)).collect::<Vec<_>>();
-        let rounds = |of: std::ops::Range<usize>, timed| while pool.round(of.clone(), timed).unwrap() > 0 {};
+        let rounds = |of: std::ops::Range<usize>, timed| while pool.round(of.clone(), timed).moved > 0 {};
         rounds(0..4, false);
         assert_eq!(waiting(), [SLOTS; 3]);
         jammed.store(0, Ordering::Relaxed);
         // By itself it never comes to that: all move one number a round.
         for _ in 0..100 {
-            assert!(pool.round(0..4, false).unwrap() > 0);
+            assert!(pool.round(0..4, false).moved > 0);
         }
         assert_eq!(waiting(), [SLOTS - 1; 3]);
         // Not all at once on a machine that is slow just then.
@@ -206,6 +217,6 @@ mod tests {
         let rounds = caught_up(2..4, 2..3);
         assert_eq!(waiting(), [SLOTS - 1, SLOTS - 1 - rounds, 0]);
         caught_up(0..4, 0..3);
-        assert_eq!(pool.round(0..4, false), Some(4));
+        assert_eq!(pool.round(0..4, false).moved, 4);
     }
 }
