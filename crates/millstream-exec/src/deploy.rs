@@ -97,14 +97,14 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, P::Density<A::Density>>> {
-        let (f, policy, calls) = (self.f.clone(), self.policy.clone(), wiring.counts_calls());
+        let (f, policy, calls, pauses) = (self.f.clone(), self.policy.clone(), wiring.counts_calls(), wiring.pauses());
         let (end, home) =
             (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
         stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, move |value| {
             let value = value?;
             let again = Cell::new(false);
             let call = || calls.outcome(again.replace(true), f(value));
-            policy.judge(call, std::thread::sleep)
+            policy.judge(call, |time| pauses.wait(time))
         })
     }
 }

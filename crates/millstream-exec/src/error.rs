@@ -1,6 +1,12 @@
 use millstream_core::SequenceNumber;
 
 /// Why a run ended before its source did.
+///
+/// The first failure stops every other stage at its next step, so a run has several failures only where stages were working at
+/// the same time. Then it tells the one that a single thread would have come to: behind a stage that numbers afresh rather than
+/// in front of it, where numbers are of another clock; on one clock that at the least number, and at one number that
+/// of the first stage in pipeline order. Which stages had come how far when the first one failed is a matter of time, so
+/// two runs of a pipeline that fails at several numbers may tell of different ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// A stage failed; nothing behind this number was given to the sink.
@@ -27,14 +33,6 @@ impl RunError {
         let thread = std::thread::current();
         let name = thread.name().map_or(String::new(), |name| format!(" {name:?}"));
         RunError::Stage { stage, number: Some(SequenceNumber(number)), cause: format!("its thread{name} panicked") }
-    }
-
-    /// Of several failures the one with the least is told: by number, and those without one last.
-    pub(crate) fn rank(&self) -> u64 {
-        match self {
-            RunError::Stage { number: Some(SequenceNumber(number)), .. } => *number,
-            _ => u64::MAX,
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::gauges::Gauges;
 use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
+use millstream_core::failure::discard;
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::Producer;
 use std::collections::VecDeque;
@@ -49,7 +50,7 @@ impl<T: Event> Output<T> {
             Ok(done) => Some(done),
             Err(payload) => {
                 drop(producer);
-                self.shared.fail("source", None, payload.as_ref());
+                self.shared.fail("source", None, payload);
                 None
             }
         }
@@ -125,6 +126,10 @@ impl<T: Event> Outside for Output<T> {
     fn accepted(&self) -> Option<u64> {
         Some(self.next())
     }
+
+    fn clear(&self) {
+        self.guarded(Producer::sweep);
+    }
 }
 
 /// Starts a thread that takes values from the iterator until it ends or the run is stopped. The thread is not joined:
@@ -148,9 +153,11 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
         output.end();
     }));
     if let Err(payload) = outcome {
-        // What comes after the end is not part of the run.
-        if !output.ended() {
-            shared.fail("source", Some(output.next()), payload.as_ref());
+        // What comes after the end, or after the run was stopped, is not part of the run.
+        if output.ended() || shared.stopped() {
+            discard(payload);
+        } else {
+            shared.fail("source", Some(output.next()), payload);
         }
     }
     shared.signal.notify();

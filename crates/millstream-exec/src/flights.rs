@@ -1,7 +1,7 @@
 //! The futures that a stage has in flight, each at its number.
 
 use crate::wakes::{Wakeable, Wakes};
-use millstream_core::failure::{Finished, caught};
+use millstream_core::failure::{Finished, caught, discard};
 use millstream_ring::{Batch, Wire};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -187,6 +187,12 @@ impl<Fut: Future> Seat<Fut> {
         };
         // Its drop is the user's code as well.
         let dropped = caught(|| future.set(None));
-        *landed = Some(result.and_then(|result| dropped.map(|()| result)));
+        *landed = Some(match (result, dropped) {
+            (Ok(result), dropped) => dropped.map(|()| result),
+            (Err(payload), dropped) => {
+                dropped.unwrap_or_else(discard);
+                Err(payload)
+            }
+        });
     }
 }

@@ -5,7 +5,7 @@ use crate::pool::Pool;
 use crate::report::{Ending, StageReport};
 use crate::sink::Outcome;
 use crate::{Report, RunError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// A pipeline that is running. Dropping it stops the run.
@@ -32,6 +32,9 @@ pub(crate) trait Outside: Send + Sync {
 
     /// How many numbers were accepted, END among them; none where a tasklet of the run counts them.
     fn accepted(&self) -> Option<u64>;
+
+    /// Drops the values that lie in its ring, once nobody reads them any more.
+    fn clear(&self) {}
 }
 
 /// What a run knows of its stream from outside.
@@ -90,10 +93,10 @@ impl std::fmt::Debug for Stopper {
 }
 
 /// Ends a run on rings.
-#[derive(Clone)]
 struct Ends {
     pool: Arc<Pool>,
-    end_source: Option<EndSource>,
+    /// Weakly: a [`Stopper`] may outlive the run, and keeps none of its values alive.
+    end_source: Option<Weak<dyn Outside>>,
 }
 
 impl Stops for Ends {
@@ -102,7 +105,7 @@ impl Stops for Ends {
             return;
         }
         self.pool.shared.drain();
-        if let Some(source) = &self.end_source {
+        if let Some(source) = self.end_source.as_ref().and_then(Weak::upgrade) {
             source.end();
         }
         self.pool.shared.signal.notify();
@@ -128,7 +131,7 @@ impl Stops for Ends {
 
 impl Started {
     fn ends(&self) -> Ends {
-        Ends { pool: self.pool.clone(), end_source: self.end_source.clone() }
+        Ends { pool: self.pool.clone(), end_source: self.end_source.as_ref().map(Arc::downgrade) }
     }
 
     fn drain(&self) {
@@ -169,17 +172,24 @@ impl Started {
 
     /// Waits for the workers, gives every tasklet up, and tells what was done, also where the run failed.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
+        assert!(
+            self.pool.finished() || !self.pool.worker_calls(),
+            "a closure of a run waits for the end of that run, which waits for the closure"
+        );
         self.pool.join();
         let mut counters = Counters::default();
         self.observer.read(&mut counters);
         let loads = self.observer.loads(&Counters::default(), &counters, None);
         let mut stages = self.pool.clear();
         let tasklets = stages.len();
-        if let Some(accepted) = self.end_source.as_ref().and_then(|source| source.accepted()) {
-            StageReport::put_source(&mut stages, accepted);
+        if let Some(source) = &self.end_source {
+            source.clear();
+            if let Some(accepted) = source.accepted() {
+                StageReport::put_source(&mut stages, accepted);
+            }
         }
         let failure = self.pool.shared.failure();
-        let controller = self.pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+        let controller = self.pool.controller();
         let pins = self.pool.pins.as_ref();
         let report = Report {
             ending: if failure.is_some() { Ending::Failed } else { self.ending() },
@@ -197,16 +207,34 @@ impl Started {
             rings: counters.rings,
             loads,
         };
+        drop(controller);
         self.pool.shared.trace.ended(&report);
         (report, failure)
+    }
+}
+
+impl Started {
+    /// Stops the run and waits for nobody: its threads give up what is left when they leave.
+    pub(crate) fn abandon(&self) {
+        self.pool.shared.stop();
+        self.pool.abandon();
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
         self.pool.shared.stop();
-        self.pool.join();
-        self.pool.clear();
+        // A closure of the run itself, which no worker of it can wait for.
+        if self.pool.worker_calls() {
+            self.pool.abandon();
+        }
+        if !self.pool.is_abandoned() {
+            self.pool.join();
+            self.pool.clear();
+        }
+        if let Some(source) = &self.end_source {
+            source.clear();
+        }
     }
 }
 
@@ -279,7 +307,7 @@ impl<S> Handle<S> {
     /// How many workers there are now.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.started.pool.controller.lock().unwrap_or_else(PoisonError::into_inner).workers()
+        self.started.pool.controller().workers()
     }
 
     /// Whether everything is done, or the run has failed.

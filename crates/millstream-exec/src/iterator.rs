@@ -1,9 +1,10 @@
 //! Pipelines on iterators: in one line, lazily, in bounded memory.
 
 use crate::handle;
-use crate::shared::Shared;
+use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
 use crate::{Carried, Rings, RunError, Source};
+use millstream_core::failure::caught;
 use millstream_core::{Arrow, Deploy, Event, Own, Val, pipeline};
 use millstream_ring::Reader;
 use std::collections::VecDeque;
@@ -67,6 +68,8 @@ struct Started<A: Carried + Own> {
     /// The most that is taken at once.
     batch: usize,
     ready: VecDeque<A::Owned>,
+    /// A value could not be cloned: nothing behind it is taken.
+    broken: bool,
 }
 
 impl<A: Carried + Own> Through<A> {
@@ -87,18 +90,32 @@ impl<A: Carried + Own> Started<A> {
     fn begin(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
         let batch = wired.batch();
         let (output, running) = wired.start(rings)?;
-        Ok(Started { running, output, batch, ready: VecDeque::new() })
+        Ok(Started { running, output, batch, ready: VecDeque::new(), broken: false })
     }
 
-    /// Takes what is published; none when there is nothing now.
+    /// Takes what is published; none when there is nothing now. To clone a value is the user's code: where that panics the run
+    /// has failed, at that number, and the values before it are there.
     fn take(&mut self) -> Option<()> {
-        if let Some(batch) = self.output.batch(self.batch) {
-            self.ready.extend(batch.iter().flatten().map(A::own));
-            return Some(());
-        }
-        let end = self.output.end()?;
-        self.ready.extend(end.value().map(A::own));
-        Some(())
+        let mut number = self.output.position().0;
+        let Started { output, ready, batch, .. } = self;
+        let taken = caught(|| {
+            if let Some(batch) = output.batch(*batch) {
+                for value in batch.iter() {
+                    ready.extend(value.map(A::own));
+                    number += 1;
+                }
+                return Some(());
+            }
+            let end = output.end()?;
+            number = end.number().0;
+            ready.extend(end.value().map(A::own));
+            Some(())
+        });
+        taken.unwrap_or_else(|payload| {
+            self.broken = true;
+            self.running.pool.shared.fail_at(FailedAt::sink(Some(number)), "sink", Some(number), payload);
+            Some(())
+        })
     }
 
     /// The next value, or none at the end. While there is neither, `wait` waits for what it is given.
@@ -109,9 +126,13 @@ impl<A: Carried + Own> Started<A> {
                 return Poll::Ready(Ok(Some(value)));
             }
             if self.output.ended() || shared.stopped() {
+                let pool = &self.running.pool;
+                if wait(&shared, &mut || pool.has_left().then_some(())).is_pending() {
+                    return Poll::Pending;
+                }
                 return Poll::Ready(self.running.join().1.map_or(Ok(None), Err));
             }
-            if wait(&shared, &mut || self.take()).is_pending() {
+            if wait(&shared, &mut || self.take().or_else(|| shared.stopped().then_some(()))).is_pending() {
                 return Poll::Pending;
             }
             shared.signal.notify();
@@ -119,7 +140,7 @@ impl<A: Carried + Own> Started<A> {
     }
 }
 
-/// Waits until the function gives something or the run is stopped, or says that a future must wait.
+/// Waits until the function gives something, or says that a future must wait. A thread need not wait in a run that is stopped.
 type Waiting<'a> = dyn FnMut(&Shared, &mut dyn FnMut() -> Option<()>) -> Poll<()> + 'a;
 
 impl<A: Carried + Own> Through<A> {
@@ -144,6 +165,29 @@ impl<A: Carried + Own> Through<A> {
     pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
         let State::Started(started) = &self.0 else { return None };
         Some(started.running.pool.shared.clone())
+    }
+
+    /// Stops the run, if it has started, and waits for nobody.
+    #[cfg(feature = "stream")]
+    pub(crate) fn abandon(&mut self) {
+        if let State::Started(started) = std::mem::replace(&mut self.0, State::Ended) {
+            started.running.abandon();
+        }
+    }
+
+    /// Stops the run, and waits until its threads have left: `wait` does.
+    #[cfg(feature = "stream")]
+    pub(crate) fn close_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Option<RunError>> {
+        let State::Started(started) = &mut self.0 else { return Poll::Ready(None) };
+        let shared = started.running.pool.shared.clone();
+        shared.stop();
+        let pool = &started.running.pool;
+        if wait(&shared, &mut || pool.has_left().then_some(())).is_pending() {
+            return Poll::Pending;
+        }
+        let failure = started.running.join().1;
+        self.0 = State::Ended;
+        Poll::Ready(failure)
     }
 
     pub(crate) fn next_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {

@@ -40,6 +40,7 @@ mod linger;
 mod machine;
 mod notes;
 mod observer;
+mod pause;
 mod piece_stage;
 mod pipeline;
 mod placement;

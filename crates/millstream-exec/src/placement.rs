@@ -9,7 +9,7 @@ pub(crate) use controller::Controller;
 use crate::pool::Pool;
 use crate::seat::Seat;
 use controller::Verdict;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 /// What a placement is computed in: kept, so that to place does not allocate.
@@ -21,7 +21,7 @@ pub(crate) struct Scratch {
 
 /// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
 pub(crate) fn review(pool: &Arc<Pool>) {
-    let Ok(mut controller) = pool.controller.try_lock() else { return };
+    let Some(mut controller) = pool.try_controller() else { return };
     // Not before the lock: of two workers the later one would look back.
     let now = Instant::now();
     let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
@@ -38,13 +38,23 @@ pub(crate) fn review(pool: &Arc<Pool>) {
             let _ = place(pool, &mut controller);
         }
     }
+    tell(pool, controller);
 }
 
 /// Places the tasklets on so many workers from now on.
 pub(crate) fn set_workers(pool: &Arc<Pool>, workers: usize) -> std::io::Result<()> {
-    let mut controller = pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut controller = pool.controller();
     controller.set(workers);
-    place(pool, &mut controller)
+    let placed = place(pool, &mut controller);
+    tell(pool, controller);
+    placed
+}
+
+/// Tells what was decided, once the controller is free again: whoever listens may ask for it.
+fn tell(pool: &Pool, mut controller: MutexGuard<'_, Controller>) {
+    let untold = controller.take_untold();
+    drop(controller);
+    untold.iter().for_each(|decision| pool.shared.trace.placed(decision));
 }
 
 fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {

@@ -16,11 +16,11 @@ use crate::summons::Summons;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use millstream_core::Plan;
+use millstream_core::failure::caught;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{JoinHandle, current};
 use std::time::{Duration, Instant};
 
 pub(crate) struct Pool {
@@ -38,7 +38,11 @@ pub(crate) struct Pool {
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     started_threads: AtomicUsize,
-    pub(crate) controller: Mutex<Controller>,
+    /// Threads that have not left.
+    alive: AtomicUsize,
+    /// Nobody waits for the threads: whichever leaves gives up what is left.
+    abandoned: AtomicBool,
+    controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: Spread,
     /// What the workers do with their time.
@@ -87,9 +91,12 @@ impl Pool {
     ) -> Arc<Self> {
         let cooperative = shared_seats(&tasklets);
         let around = loops_around(&tasklets);
-        let seats = tasklets.into_iter().zip(around).enumerate();
-        let seats: Vec<Seat> =
-            seats.map(|(index, (tasklet, around))| Seat::new(index, tasklet, around, budgets, plan)).collect();
+        let mut clock = 0;
+        let seat = |(index, (tasklet, around)): (usize, (Named, Range<usize>))| {
+            clock = tasklet.role.clock(plan).unwrap_or(clock);
+            Seat::new(index, tasklet, around, clock, budgets, plan)
+        };
+        let seats: Vec<Seat> = tasklets.into_iter().zip(around).enumerate().map(seat).collect();
         let (count, workers) = (seats.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(cooperative.len(), workers, &mut cuts);
@@ -105,12 +112,27 @@ impl Pool {
             left: AtomicUsize::new(count),
             threads: Mutex::new(Vec::new()),
             started_threads: AtomicUsize::new(0),
+            alive: AtomicUsize::new(0),
+            abandoned: AtomicBool::new(false),
             controller: Mutex::new(controller),
             pins,
             spread: Spread::new(count.max(1)),
             accounts: Accounts::new(count.max(1)),
             exact: budgets.is_some_and(Budgets::are_set),
         })
+    }
+
+    pub(crate) fn controller(&self) -> MutexGuard<'_, Controller> {
+        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The controller, unless somebody else is at it.
+    pub(crate) fn try_controller(&self) -> Option<MutexGuard<'_, Controller>> {
+        match self.controller.try_lock() {
+            Ok(controller) => Some(controller),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     pub(crate) fn seats(&self) -> &[Seat] {
@@ -180,8 +202,7 @@ impl Pool {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in self.started_threads.load(Ordering::Relaxed)..workers {
             let pool = self.clone();
-            let builder = std::thread::Builder::new().name(format!("millstream-{worker}"));
-            threads.push(builder.spawn(move || pool.guarded(|| pool.work(worker)))?);
+            threads.push(self.spawn(format!("millstream-{worker}"), move || pool.work(worker))?);
             self.started_threads.store(worker + 1, Ordering::Relaxed);
         }
         Ok(())
@@ -228,17 +249,59 @@ impl Pool {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.home == Home::Thread) {
             let pool = self.clone();
-            let builder = std::thread::Builder::new().name(format!("millstream-{}", seat.name));
-            threads.push(builder.spawn(move || pool.guarded(|| work_alone(&pool, i)))?);
+            threads.push(self.spawn(format!("millstream-{}", seat.name), move || work_alone(&pool, i))?);
         }
         Ok(())
     }
 
+    fn spawn(self: &Arc<Self>, name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+        let pool = self.clone();
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            pool.guarded(work);
+            pool.leave();
+        });
+        if thread.is_err() {
+            self.leave();
+        }
+        thread
+    }
+
     /// Whatever leaves a worker by a panic ends the run: nobody waits for a thread that is gone.
     fn guarded(&self, work: impl FnOnce()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
-            self.shared.fail("worker", None, payload.as_ref());
+        if let Err(payload) = caught(work) {
+            self.shared.fail("worker", None, payload);
         }
+    }
+
+    /// A thread has done its work.
+    fn leave(&self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+        // Either this thread sees that nobody waits for it, or whoever says so that it has left.
+        if self.abandoned.load(Ordering::SeqCst) {
+            self.clear();
+        }
+        // The last one: a future may wait for that.
+        self.shared.signal.notify();
+    }
+
+    /// Whether every thread has done its work: to join them takes no time any more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.alive.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whichever thread leaves gives the tasklets up, once the run was stopped or has ended; nobody waits for it.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+        if self.has_left() {
+            self.clear();
+        }
+    }
+
+    /// Whether the calling thread is one of the run's: user code that waits for the run waits for itself.
+    pub(crate) fn worker_calls(&self) -> bool {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 
     /// Whether the tasklet in this seat has ended.
@@ -246,24 +309,38 @@ impl Pool {
         self.seats[seat].done.load(Ordering::Relaxed)
     }
 
-    /// Waits until every worker has ended. The source's own thread, if it has one, is not waited for.
+    /// Waits until every worker has ended, but for the calling one, if a closure or a waker of the user's calls this. The
+    /// source's own thread, if it has one, is not waited for.
     pub(crate) fn join(&self) {
-        let next = || self.threads.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        while let Some(thread) = next() {
+        if self.worker_calls() {
+            self.abandoned.store(true, Ordering::SeqCst);
+        }
+        while let Some(thread) = self.next_other() {
             if let Err(payload) = thread.join() {
-                self.shared.fail("worker", None, payload.as_ref());
+                self.shared.fail("worker", None, payload);
             }
         }
     }
 
-    /// What every stage has done and what is left of its input; and gives the tasklets up. Once the workers have
-    /// ended.
+    /// Whether nobody waits for the threads.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::SeqCst)
+    }
+
+    /// A thread that is not the calling one.
+    fn next_other(&self) -> Option<JoinHandle<()>> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = threads.iter().rposition(|thread| thread.thread().id() != current().id())?;
+        Some(threads.swap_remove(other))
+    }
+
+    /// What every stage has done and what is left of its input; and gives the tasklets up, but for those that are in the middle
+    /// of a step. Once the run has ended or was stopped.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
+        let wait = !self.is_abandoned();
         let report = |seat: &Seat| {
             let empties = seat.watched.gauges.empties();
-            let tasklet = seat.lock().take();
-            let left = tasklet.as_ref().map_or(0, |tasklet| tasklet.backlog());
-            seat.give_up(tasklet, &self.shared);
+            let left = seat.clear(&self.shared, wait).unwrap_or(0);
             let longest_step = Duration::from_nanos(seat.longest_ns.load(Ordering::Relaxed));
             StageReport {
                 name: seat.name.clone(),

@@ -102,7 +102,7 @@ impl Queues {
             return Err(OptionsError::Queue.into());
         }
         let control = Arc::new(Control::default());
-        let mut wiring = QueuesWiring::new(self.slots, pipeline.plan());
+        let mut wiring = QueuesWiring::new(self.slots, pipeline.plan(), control.clone());
         let (outlet, input) = wiring.queue::<T>();
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
@@ -143,7 +143,8 @@ fn feed<T: Event, X: Source<T>>(
         return None;
     }
     let tap = Tap::new(outlet, control.clone());
-    let source = tap.clone();
+    let source: EndSource = tap.clone();
+    control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })
 }
 

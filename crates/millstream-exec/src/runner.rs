@@ -108,7 +108,7 @@ impl<T: Event, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: Listed +
         match catch_unwind(run) {
             Ok(end) => Ok((state, end)),
             Err(payload) => {
-                let cause = failure::message(payload.as_ref());
+                let cause = failure::into_message(payload);
                 Err(RunError::Stage { stage: "model".to_owned(), number: None, cause })
             }
         }

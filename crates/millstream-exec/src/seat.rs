@@ -1,14 +1,19 @@
+use crate::RunError;
 use crate::budget::Budgets;
-use crate::shared::Shared;
+use crate::pause::GivenUp;
+use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
 use crate::watched::Watched;
 use crate::wiring::{Home, Named};
-use millstream_core::Plan;
+use millstream_core::failure::{caught, discard, message};
+use millstream_core::{Plan, SequenceNumber};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
+
+/// How often it is looked whether a tasklet is in the middle of a step.
+const LOOKS: u32 = 100;
 
 /// A tasklet's place in the pool.
 pub(crate) struct Seat {
@@ -17,6 +22,8 @@ pub(crate) struct Seat {
     /// Whether nobody waits for what it does: it stands in a `tee`.
     pub(crate) aside: bool,
     pub(crate) index: usize,
+    /// Whose numbers it reads.
+    clock: usize,
     /// The seats of the feedback loop that it is in, or itself.
     pub(crate) around: Range<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
@@ -41,6 +48,7 @@ impl Seat {
         index: usize,
         Named { name, role, tasklet, home, aside, keys, calls, .. }: Named,
         around: Range<usize>,
+        clock: usize,
         budgets: Option<&Budgets>,
         plan: &Plan,
     ) -> Self {
@@ -54,6 +62,7 @@ impl Seat {
             home,
             aside,
             index,
+            clock,
             around,
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
@@ -80,8 +89,19 @@ impl Seat {
         (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Tasklet>>> {
-        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The tasklet, once nobody steps any more; or, without a wait, none if somebody is in the middle of a step here. Others
+    /// look at it for a moment at most.
+    fn lock_at_end(&self, wait: bool) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
+        if wait {
+            return Some(self.occupant.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        (0..LOOKS).find_map(|_| {
+            let occupant = self.try_lock();
+            if occupant.is_none() {
+                std::thread::yield_now();
+            }
+            occupant
+        })
     }
 
     /// The tasklet, unless somebody else is at it.
@@ -114,7 +134,9 @@ impl Seat {
     /// Gives a cancelled tasklet up, unless somebody else is at it.
     pub(crate) fn cancel(&self, shared: &Shared) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
-        self.give_up(occupant.take(), shared);
+        let broken = self.give_up(occupant.take(), shared);
+        drop(occupant);
+        broken.into_iter().for_each(|broken| broken.tell(shared));
         Some(Progress::DONE)
     }
 
@@ -127,14 +149,12 @@ impl Seat {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
-        let progress = match catch_unwind(AssertUnwindSafe(|| tasklet.step())) {
-            Ok(progress) => progress,
+        let (progress, broken) = match caught(|| tasklet.step()) {
+            Ok(progress) => (progress, None),
             // Behind the end of the stream.
-            Err(_) if self.cancelled(shared) && !self.aside => Progress::DONE,
-            Err(payload) => {
-                shared.fail(&self.name, tasklet.failed_at(), payload.as_ref());
-                Progress::NONE
-            }
+            Err(payload) if self.cancelled(shared) && !self.aside => (Progress::DONE, Some(Broken::ignored(payload))),
+            Err(payload) if payload.is::<GivenUp>() => (Progress::NONE, None),
+            Err(payload) => (Progress::NONE, Some(self.broken(shared, tasklet.failed_at(), payload))),
         };
         if let Some(begun) = clock {
             let ended = Instant::now();
@@ -144,24 +164,45 @@ impl Seat {
         if progress.moved > 0 {
             add(&self.moved, progress.moved as u64);
             add(&self.steps, 1);
-            // Whoever waits for what this step did need not wait for the round.
-            shared.signal.notify_early();
         }
         if shared.notes.on() {
             self.watched.stepped(progress.moved, &shared.notes);
         }
-        if progress.done {
-            // Its readers' gates go with it.
-            self.give_up(occupant.take(), shared);
+        // Its readers' gates go with it.
+        let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
+        drop(occupant);
+        if progress.moved > 0 {
+            // Whoever waits for what this step did need not wait for the round.
+            shared.signal.notify_early();
         }
+        broken.into_iter().chain(given_up).for_each(|broken| broken.tell(shared));
         Some(progress)
     }
 
-    /// Drops a tasklet, and with it the user's values and closures, which may panic.
-    pub(crate) fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(tasklet))) {
-            shared.fail(&self.name, None, payload.as_ref());
-        }
+    /// Drops a tasklet, and with it the user's values and closures, which may panic: then whoever calls
+    /// [tells](Broken::tell) of it.
+    fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) -> Option<Broken> {
+        caught(|| drop(tasklet)).err().map(|payload| self.broken(shared, None, payload))
+    }
+
+    /// Gives the tasklet up, at the end of the run; how many numbers waited for it. None if somebody is in the middle of a step
+    /// here, and nobody is to `wait` for that.
+    pub(crate) fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
+        let mut occupant = self.lock_at_end(wait)?;
+        let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
+        let broken = self.give_up(occupant.take(), shared);
+        drop(occupant);
+        broken.into_iter().for_each(|broken| broken.tell(shared));
+        Some(left)
+    }
+
+    /// Notes that the user's code panicked here.
+    fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
+        let at = FailedAt::new(self.clock, number, self.index);
+        let (stage, number, cause) = (self.name.clone(), number.map(SequenceNumber), message(payload.as_ref()));
+        let failure = RunError::Stage { stage, number, cause };
+        shared.note_failure(at, failure.clone());
+        Broken { failure: Some(failure), payload }
     }
 
     fn time(&self, moved: u64, took: Duration) {
@@ -178,6 +219,27 @@ impl Seat {
         if ns > self.longest_ns.load(Ordering::Relaxed) {
             self.longest_ns.store(ns, Ordering::Relaxed);
         }
+    }
+}
+
+/// What the user's code panicked with, and what became of that.
+struct Broken {
+    /// None if it is no failure of the run.
+    failure: Option<RunError>,
+    payload: Payload,
+}
+
+impl Broken {
+    fn ignored(payload: Payload) -> Self {
+        Broken { failure: None, payload }
+    }
+
+    /// Tells whoever waits or listens, and drops the payload: all of which can be the user's code, so no lock is held here.
+    fn tell(self, shared: &Shared) {
+        if let Some(failure) = &self.failure {
+            shared.tell_failure(failure);
+        }
+        discard(self.payload);
     }
 }
 

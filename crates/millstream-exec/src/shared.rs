@@ -5,14 +5,18 @@ use crate::trace::Trace;
 use crate::wait::Patience;
 use crate::{RunError, Signal};
 use millstream_core::SequenceNumber;
-use millstream_core::failure::message;
+use millstream_core::failure::into_message;
 use std::any::Any;
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+/// What user code panicked with.
+pub(crate) type Payload = Box<dyn Any + Send>;
 
 pub(crate) struct Shared {
     pub(crate) signal: Signal,
-    /// Wakes workers that have no tasklets. They wait for a new placement or the end of the run, and would make every
+    /// Wakes workers that have no tasklets, and stages that pause. They wait for a new placement or the end of the run, and would make every
     /// step of the others a wake-up if they waited for `signal`.
     pub(crate) surplus: Signal,
     pub(crate) patience: Patience,
@@ -20,28 +24,57 @@ pub(crate) struct Shared {
     draining: AtomicBool,
     /// Nobody wants what the tasklets before this seat do.
     cancelled: AtomicUsize,
-    failure: LeastFailure,
+    failure: FirstFailure,
     pub(crate) notes: Notes,
-    pub(crate) trace: Arc<Trace>,
+    pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
 }
 
-/// Why a run failed. Of several failures the one at the least number is kept: the same one, as far as can be, in every
-/// run.
-#[derive(Default)]
-pub(crate) struct LeastFailure(Mutex<Option<RunError>>);
+/// Where something failed, in the order in which one thread would have come to it: behind a stage that numbers afresh before
+/// in front of it, since there one only gets by what was given for lesser numbers here; on one clock by number, and then in
+/// pipeline order; and last what has no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FailedAt {
+    unnumbered: bool,
+    clock: Reverse<usize>,
+    number: u64,
+    index: usize,
+}
 
-impl LeastFailure {
-    pub(crate) fn keep(&self, failure: RunError) {
+impl FailedAt {
+    /// A number of this clock; the tasklet is the `index`-th in pipeline order.
+    pub(crate) fn new(clock: usize, number: Option<u64>, index: usize) -> Self {
+        FailedAt { unnumbered: number.is_none(), clock: Reverse(clock), number: number.unwrap_or(0), index }
+    }
+
+    /// Before all stages.
+    pub(crate) fn source(number: Option<u64>) -> Self {
+        FailedAt::new(0, number, 0)
+    }
+
+    /// Behind all stages.
+    pub(crate) fn sink(number: Option<u64>) -> Self {
+        FailedAt::new(usize::MAX, number, usize::MAX)
+    }
+}
+
+/// Why a run failed. Of several failures the one is kept that stands first, as [`FailedAt`] says: the same one, as far as can
+/// be, in every run.
+#[derive(Default)]
+pub(crate) struct FirstFailure(Mutex<Option<(FailedAt, RunError)>>);
+
+impl FirstFailure {
+    pub(crate) fn keep(&self, at: FailedAt, failure: RunError) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|kept| failure.rank() < kept.rank()) {
-            *kept = Some(failure);
+        if kept.as_ref().is_none_or(|(kept, _)| at < *kept) {
+            *kept = Some((at, failure));
         }
     }
 
     pub(crate) fn get(&self) -> Option<RunError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|(_, failure)| failure.clone())
     }
 }
 
@@ -54,9 +87,9 @@ impl Shared {
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
-            failure: LeastFailure::default(),
+            failure: FirstFailure::default(),
             notes,
-            trace: Arc::default(),
+            trace: Trace::default(),
             source_ended: AtomicBool::new(false),
         }
     }
@@ -100,18 +133,39 @@ impl Shared {
     pub(crate) fn cancel(&self, seats: usize) {
         self.cancelled.fetch_max(seats, Ordering::Relaxed);
         self.signal.notify();
+        self.surplus.notify();
     }
 
-    /// Ends the run because user code of this stage panicked.
-    pub(crate) fn fail(&self, stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) {
-        let number = number.map(SequenceNumber);
-        self.fail_with(RunError::Stage { stage: stage.to_owned(), number, cause: message(payload) });
+    /// Ends the run because user code of the source panicked, or something that has no number. No lock is held here: this drops
+    /// what it panicked with, tells `tracing`, and wakes who waits, all of which can be the user's code.
+    pub(crate) fn fail(&self, stage: &str, number: Option<u64>, payload: Payload) {
+        self.fail_at(FailedAt::source(number), stage, number, payload);
     }
 
-    /// Ends the run.
+    /// As [`fail`](Shared::fail), of user code anywhere.
+    pub(crate) fn fail_at(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
+        let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
+        let failure = RunError::Stage { stage, number, cause: into_message(payload) };
+        self.note_failure(at, failure.clone());
+        self.tell_failure(&failure);
+    }
+
+    /// Ends the run in front of all stages, as [`fail`](Shared::fail).
     pub(crate) fn fail_with(&self, failure: RunError) {
-        self.trace.failed(&failure);
-        self.failure.keep(failure);
+        let number = if let RunError::Stage { number, .. } = &failure { *number } else { None };
+        self.note_failure(FailedAt::source(number.map(|number| number.0)), failure.clone());
+        self.tell_failure(&failure);
+    }
+
+    /// Everybody stops at the next step because of this failure. No user code runs here: to [tell](Shared::tell_failure) of
+    /// it has to follow.
+    pub(crate) fn note_failure(&self, at: FailedAt, failure: RunError) {
+        self.failure.keep(at, failure);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tell_failure(&self, failure: &RunError) {
+        self.trace.failed(failure);
         self.stop();
     }
 

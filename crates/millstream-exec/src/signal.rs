@@ -1,6 +1,7 @@
 //! How parked threads and pending futures wake: an event count.
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
+use millstream_core::failure::{caught, discard};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -138,17 +139,19 @@ impl Signal {
         // Counted before it is in the list: whoever does not see the count is seen by the look that follows.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let announced = Announced(self);
+        // The executor's code, which must not find the lock held.
+        let waker = waker.clone();
         let mut events = self.lock();
         if let Some((_, known)) = place.0.and_then(|place| events.wakers.iter_mut().find(|(id, _)| *id == place)) {
-            let before = (!known.will_wake(waker)).then(|| std::mem::replace(known, waker.clone()));
+            let before = std::mem::replace(known, waker);
             drop(events);
-            // The executor's code, which must not find the lock held.
+            // As above.
             drop(before);
             return false;
         }
         let id = events.next;
         events.next += 1;
-        events.wakers.push((id, waker.clone()));
+        events.wakers.push((id, waker));
         drop(events);
         std::mem::forget(announced);
         place.0 = Some(id);
@@ -170,7 +173,8 @@ impl Signal {
         }
     }
 
-    /// Says that something has happened that was made visible before: wakes everybody who waits.
+    /// Says that something has happened that was made visible before: wakes everybody who waits. A waker that panics is passed
+    /// over.
     #[inline]
     pub fn notify(&self) {
         // Orders what the caller published before the look at the waiters; pairs with the fence in `announce`.
@@ -197,8 +201,10 @@ impl Signal {
         drop(events);
         self.woken.notify_all();
         self.waiting.fetch_sub(wakers.len(), Ordering::SeqCst);
-        // Without the lock: a waker may run the future at once.
-        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+        // Without the lock: a waker may run the future at once. Whichever panics, the others are woken.
+        for (_, waker) in wakers {
+            caught(|| waker.wake()).unwrap_or_else(discard);
+        }
     }
 }
 

@@ -191,7 +191,7 @@ impl<R> Wired<R> {
             controller.note(refused);
         }
         shared.trace.started(&plan, workers, ring_bytes);
-        controller.tell(shared.trace.clone());
+        controller.take_untold().iter().for_each(|decision| shared.trace.placed(decision));
         let budgets = (!inline).then(|| rings.budgets());
         let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());

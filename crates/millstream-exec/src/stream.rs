@@ -6,6 +6,7 @@ use crate::{Carried, RunError, Through};
 use futures_core::Stream;
 use millstream_core::Own;
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,9 +23,10 @@ impl<A: Carried + Own> Through<A> {
     /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the
     /// last, and does not wait for the values before it.
     ///
-    /// Nothing runs before the first poll, unless the run has started already. Dropping the stream stops the run, as
-    /// dropping the iterator does; that, and the end of the stream, waits until every worker has left the step it is
-    /// at.
+    /// Nothing runs before the first poll, unless the run has started already. Dropping the stream stops the run. It waits for
+    /// nobody: a closure that is running then ends behind the drop, on its own thread, and what the run holds is dropped there.
+    /// [`close`](ThroughStream::close) stops the run and waits. The end of the stream, and an error, come once every thread
+    /// of the run has left its last step; meanwhile the task is pending, and no thread of the executor is held up.
     ///
     /// ```
     /// use futures_util::TryStreamExt;
@@ -43,6 +45,39 @@ impl<A: Carried + Own> Through<A> {
     }
 }
 
+impl<A: Carried + Own> ThroughStream<A> {
+    /// Stops the run, and waits until every thread of it has left the step it is at. Then no closure of the pipeline runs any
+    /// more, and every value that was in it has been dropped.
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{RunError, ThroughExt};
+    ///
+    /// # futures_executor::block_on(async {
+    /// let mut squares = (0..).through(pipeline::<u64>().map(|x| x * x)).stream();
+    /// assert_eq!(squares.next().await, Some(Ok(0)));
+    /// squares.close().await?;
+    /// # Ok::<(), RunError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If a stage or the source had failed.
+    pub async fn close(mut self) -> Result<(), RunError> {
+        let ThroughStream { through, place, shared } = &mut self;
+        let closed = poll_fn(|cx| {
+            let closed = through.close_by(&mut |run, ready| run.signal.poll(place, cx, ready));
+            if closed.is_pending() && shared.is_none() {
+                *shared = through.shared();
+            }
+            closed
+        });
+        closed.await.map_or(Ok(()), Err)
+    }
+}
+
 // No value is pinned in it.
 impl<A: Carried + Own> Unpin for ThroughStream<A> {}
 
@@ -51,8 +86,7 @@ impl<A: Carried + Own> Stream for ThroughStream<A> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let ThroughStream { through, place, shared } = self.get_mut();
-        let next = through
-            .next_by(&mut |run, ready| run.signal.poll(place, cx, || ready().or_else(|| run.stopped().then_some(()))));
+        let next = through.next_by(&mut |run, ready| run.signal.poll(place, cx, ready));
         if next.is_pending() && shared.is_none() {
             *shared = through.shared();
         }
@@ -65,6 +99,7 @@ impl<A: Carried + Own> Drop for ThroughStream<A> {
         if let Some(shared) = &self.shared {
             shared.signal.leave(&mut self.place);
         }
+        self.through.abandon();
     }
 }
 

@@ -5,44 +5,59 @@
 
 use crate::{Report, RunError};
 use millstream_core::Plan;
+#[cfg(feature = "tracing")]
+use millstream_core::failure::{caught, discard};
 
 /// A run's span.
 #[derive(Default)]
 pub(crate) struct Trace {
     #[cfg(feature = "tracing")]
-    span: std::sync::Mutex<Option<tracing::Span>>,
+    span: std::sync::Mutex<Option<std::sync::Arc<tracing::Span>>>,
 }
 
 #[cfg(feature = "tracing")]
 impl Trace {
-    fn within(&self, tell: impl FnOnce()) {
-        let span = self.span.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        if let Some(span) = span {
-            span.in_scope(tell);
-        }
+    fn span(&self) -> std::sync::MutexGuard<'_, Option<std::sync::Arc<tracing::Span>>> {
+        self.span.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Tells what is to be told in the run's span, and then lets go of the span. A subscriber is the user's code: no lock is held
+    /// meanwhile, and its panic is no failure of the run.
+    fn within(span: Option<std::sync::Arc<tracing::Span>>, tell: impl FnOnce()) {
+        let told = caught(|| {
+            if let Some(span) = span {
+                span.in_scope(tell);
+            }
+        });
+        told.unwrap_or_else(discard);
+    }
+
+    fn tell(&self, tell: impl FnOnce()) {
+        let span = self.span().clone();
+        Self::within(span, tell);
     }
 
     /// The run begins.
     pub(crate) fn started(&self, plan: &Plan, workers: usize, ring_bytes: usize) {
         let stages = plan.stages.len();
-        let span = tracing::info_span!("run", stages, workers, ring_bytes);
-        *self.span.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(span);
-        self.within(|| tracing::info!(stages, workers, ring_bytes, "started"));
+        let span = caught(|| tracing::info_span!("run", stages, workers, ring_bytes)).map_err(discard).ok();
+        *self.span() = span.map(std::sync::Arc::new);
+        self.tell(|| tracing::info!(stages, workers, ring_bytes, "started"));
     }
 
     /// Something was decided about the workers.
     pub(crate) fn placed(&self, decision: &str) {
-        self.within(|| tracing::info!(decision, "placed"));
+        self.tell(|| tracing::info!(decision, "placed"));
     }
 
     /// The source is to end.
     pub(crate) fn draining(&self) {
-        self.within(|| tracing::info!("draining"));
+        self.tell(|| tracing::info!("draining"));
     }
 
     /// Something failed; of several failures the report tells one.
     pub(crate) fn failed(&self, failure: &RunError) {
-        self.within(|| match failure {
+        self.tell(|| match failure {
             RunError::Stage { stage, number, cause } => {
                 tracing::error!(stage, number = number.map(|number| number.0), cause, "failed");
             }
@@ -53,8 +68,8 @@ impl Trace {
     /// The run is over.
     pub(crate) fn ended(&self, report: &Report) {
         let (ending, seconds) = (format!("{:?}", report.ending).to_lowercase(), report.elapsed.as_secs_f64());
-        self.within(|| tracing::info!(ending, seconds, workers = report.workers, "ended"));
-        *self.span.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+        let span = self.span().take();
+        Self::within(span, || tracing::info!(ending, seconds, workers = report.workers, "ended"));
     }
 }
 

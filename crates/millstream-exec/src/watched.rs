@@ -22,6 +22,19 @@ pub(crate) enum Role {
     Aside,
 }
 
+impl Role {
+    /// Whose numbers it reads. A sink that stands aside belongs to the stage before it.
+    pub(crate) fn clock(self, plan: &Plan) -> Option<usize> {
+        let ring = match self {
+            Role::Source => return Some(0),
+            Role::Stage(stage) => *plan.stages.get(stage)?.reads.first()?,
+            Role::Sink => *plan.output.first()?,
+            Role::Aside => return None,
+        };
+        plan.rings.get(ring).map(|ring| ring.clock)
+    }
+}
+
 /// Calls of a user's function that failed, counted where they fail.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {

@@ -1,5 +1,6 @@
 use crate::handle::EndSource;
 use crate::keyed_stage::Keyed;
+use crate::pause::Pauses;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::tasklet::Tasklet;
@@ -106,6 +107,11 @@ impl Wiring {
             Named { name, role, tasklet, home, aside, around, keys: None, calls }
         };
         self.tasklets.extend(tasklets.into_iter().map(named));
+    }
+
+    /// How the stage that is added next pauses.
+    pub(crate) fn pauses(&self) -> Pauses {
+        Pauses { shared: self.shared.clone(), seat: self.tasklets.len(), aside: self.aside }
     }
 
     /// Where the failures of the stage that is added next are counted.

@@ -1,13 +1,18 @@
 //! The deployment on queues.
 #![cfg(feature = "queues")]
 
-use millstream_core::{Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, StreamsExt, pipeline};
-use millstream_exec::{Ending, Queues, RunError, Runner, source};
+use millstream_core::{
+    Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, Retry, SequenceNumber, StreamsExt, pipeline,
+};
+use millstream_exec::{Ending, Queues, QueuesHandle, RunError, Runner, source};
+use millstream_testkit::within;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
 
 /// The names of the threads of a run over a few values.
 fn threads<P>(pipeline: &P) -> Vec<String>
@@ -281,4 +286,106 @@ fn what_is_taken_of_an_endless_source_ends() {
         let none = pipeline::<u64>().take(0).fold(0, |n: &mut u64, _| *n += 1, |n| n);
         assert_eq!(queues.collect_slots(&none, 0..).unwrap(), [Some(0)]);
     }
+}
+
+/// Three values, and then silence for as long as the other end is held.
+fn then_silent() -> (mpsc::Sender<u64>, mpsc::IntoIter<u64>) {
+    let (values, source) = mpsc::channel();
+    (0..3).for_each(|x| values.send(x).unwrap());
+    (values, source.into_iter())
+}
+
+fn push(all: &mut Vec<u64>, _: SequenceNumber, x: &u64) {
+    all.push(*x);
+}
+
+#[test]
+fn nobody_waits_for_a_silent_source() {
+    within(LONG, || {
+        let fails = pipeline::<u64>().map(|x| x + 1).map(|x| 1 / (3 - x)).map(|x| x + 1);
+        let (silent, source) = then_silent();
+        let error = Queues::new().start(&fails, source, Vec::new(), push).unwrap().wait().unwrap_err();
+        assert_eq!(error.to_string(), r#"stage "map-2", number 2: panicked: attempt to divide by zero"#);
+        drop(silent);
+
+        let takes = pipeline::<u64>().map(|x| x + 1).take(3);
+        let (silent, source) = then_silent();
+        let (all, report) = Queues::new().start(&takes, source, Vec::new(), push).unwrap().wait().unwrap();
+        assert_eq!((all, report.ending), (vec![1, 2, 3], Ending::End));
+        drop(silent);
+        let (silent, source) = then_silent();
+        let all = Queues::new().start(&pipeline::<u64>().take(2), source, Vec::new(), push).unwrap().wait().unwrap().0;
+        assert_eq!(all, [0, 1]);
+        drop(silent);
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_stands_aside_of_a_silent_source_is_finished_all_the_same() {
+    within(LONG, || {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (see, dead) = (seen.clone(), seen.clone());
+        let p = pipeline::<u64>()
+            .tee(move |p| p.map(move |x| see.lock().unwrap().push(*x)))
+            .try_map_or_dead_letter(
+                "ones",
+                |x| if *x == 1 { Err("one") } else { Ok(*x) },
+                move |letter| {
+                    dead.lock().unwrap().push(*letter.input + 100);
+                },
+            )
+            .take(2);
+        let (silent, source) = then_silent();
+        let all = Queues::new().start(&p, source, Vec::new(), push).unwrap().wait().unwrap().0;
+        assert_eq!(all, [0, 2]);
+        drop(silent);
+        let mut seen = seen.lock().unwrap().clone();
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2, 101]);
+    })
+    .unwrap();
+}
+
+#[test]
+fn nobody_waits_for_a_pause_on_queues() {
+    within(LONG, || {
+        for drains in [false, true] {
+            let (tried, tries) = mpsc::channel();
+            let retry = Retry::times(4).backoff(Duration::from_secs(86_400));
+            let p = pipeline::<u64>().try_map_retry(retry, move |_| {
+                tried.send(()).unwrap();
+                Err::<u64, _>("not yet")
+            });
+            let run = Queues::new().start(&p, 0..10, Vec::new(), push).unwrap();
+            tries.recv().unwrap();
+            let ended = if drains { run.drain(Duration::from_millis(1)) } else { run.stop_now() };
+            assert_eq!(ended.unwrap().1.ending, Ending::Stopped);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
+    within(LONG, || {
+        let kept: Arc<Mutex<Option<QueuesHandle<Vec<u64>>>>> = Arc::default();
+        let (inside, (dropped, drops)) = (kept.clone(), mpsc::channel());
+        let p = pipeline::<u64>().map(move |x| {
+            if *x == 5 {
+                let handle = loop {
+                    match inside.lock().unwrap().take() {
+                        Some(handle) => break handle,
+                        None => thread::yield_now(),
+                    }
+                };
+                drop(handle);
+                dropped.send(()).unwrap();
+            }
+            *x
+        });
+        *kept.lock().unwrap() = Some(Queues::new().start(&p, 0.., Vec::new(), push).unwrap());
+        drops.recv().unwrap();
+    })
+    .unwrap();
 }

@@ -12,7 +12,10 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// Keeps what it is told: a line for each span and each event, with the span that it is in.
 #[derive(Clone, Default)]
-struct Keeps(Arc<Mutex<Kept>>);
+struct Keeps(Arc<Mutex<Kept>>, Asks);
+
+/// What is asked of the run whenever something is told of it.
+type Asks = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 #[derive(Default)]
 struct Kept {
@@ -49,6 +52,10 @@ impl Subscriber for Keeps {
         let mut kept = self.0.lock().unwrap();
         let told = format!("{:?} {}{}", kept.within.last(), event.metadata().level(), line.0);
         kept.lines.push(told);
+        drop(kept);
+        if let Some(ask) = &*self.1.lock().unwrap() {
+            ask();
+        }
     }
 
     fn enter(&self, span: &Id) {
@@ -104,4 +111,40 @@ fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
     let seen = lines();
     told(&seen, &["Some(3) INFO", "draining"]);
     told(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
+
+    asked_and_failing(&p, &keeps);
+}
+
+/// A subscriber may ask the run that tells it, and may panic.
+fn asked_and_failing<P: Run<u64> + Sync>(p: &P, keeps: &Keeps) {
+    millstream_testkit::within(std::time::Duration::from_secs(60), {
+        let (run, asks) = (p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap(), keeps.1.clone());
+        let keeps = keeps.clone();
+        move || {
+            let (sender, handle) = run;
+            let handle = Arc::new(handle);
+            let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let (of, counts) = (Arc::downgrade(&handle), asked.clone());
+            *asks.lock().unwrap() = Some(Box::new(move || {
+                let run = of.upgrade().expect("the run is there");
+                assert!(run.workers() > 0 && !run.observer().plan().stages.is_empty());
+                counts.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                if run.workers() == 1 {
+                    panic!("a subscriber that fails");
+                }
+            }));
+            handle.set_workers(2).unwrap();
+            handle.set_workers(1).unwrap();
+            assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 2);
+            // What it has locked itself is its own affair.
+            asks.clear_poison();
+            *asks.lock().unwrap() = None;
+            keeps.0.clear_poison();
+            sender.send(1).unwrap();
+            drop(sender);
+            let handle = Arc::into_inner(handle).expect("nobody else has it");
+            handle.wait().unwrap();
+        }
+    })
+    .unwrap();
 }

@@ -7,7 +7,6 @@ use crate::seat::Seat;
 use crate::watched::Role;
 use crate::wiring::Home;
 use millstream_core::Plan;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// What was to be done from one moment to another.
@@ -19,7 +18,7 @@ pub(super) fn between(
     open: Option<Duration>,
 ) -> Loads {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64();
-    let controller = pool.controller.lock().unwrap_or_else(PoisonError::into_inner);
+    let controller = pool.controller();
     let (workers, rates) = (controller.workers(), controller.rates());
     drop(controller);
     let threads = now.threads.map(|now| {

@@ -2,9 +2,7 @@
 
 use super::Scratch;
 use crate::report::Rate;
-use crate::trace::Trace;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a trial takes at most, and how soon something that changed is looked at again.
@@ -40,8 +38,9 @@ pub(crate) struct Controller {
     decisions: Vec<String>,
     /// Numbers a second when there were so many workers last.
     rates: Vec<Option<f64>>,
+    /// Decisions that `tracing` has not been told.
+    untold: Vec<String>,
     pub(super) scratch: Scratch,
-    trace: Arc<Trace>,
 }
 
 /// How many workers may be tried.
@@ -151,10 +150,10 @@ impl Controller {
             phase: Phase::Unwatched,
             patience: FIRST,
             upwards: true,
+            untold: decisions.clone(),
             decisions,
             rates: vec![None; most + 1],
             scratch: Scratch::default(),
-            trace: Arc::default(),
         }
     }
 
@@ -162,18 +161,17 @@ impl Controller {
         self.workers
     }
 
-    /// Decisions are told as well as kept, from now on.
-    pub(crate) fn tell(&mut self, trace: Arc<Trace>) {
-        self.trace = trace;
-        self.decisions.iter().for_each(|decision| self.trace.placed(decision));
-    }
-
     pub(crate) fn note(&mut self, decision: String) {
-        self.trace.placed(&decision);
+        self.untold.push(decision.clone());
         // A run that goes on for months decides often.
         if self.decisions.len() < 64 {
             self.decisions.push(decision);
         }
+    }
+
+    /// What was decided since this was called last.
+    pub(crate) fn take_untold(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.untold)
     }
 
     pub(crate) fn decisions(&self) -> Vec<String> {

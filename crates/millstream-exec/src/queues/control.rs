@@ -1,11 +1,12 @@
-use crate::shared::LeastFailure;
-use crate::{Ending, RunError, Unfinished};
+use crate::handle::Outside;
+use crate::pause::pause;
+use crate::shared::{FailedAt, FirstFailure, Payload};
+use crate::{Ending, RunError, Signal, Unfinished};
 use millstream_core::SequenceNumber;
-use millstream_core::failure::message;
-use std::any::Any;
+use millstream_core::failure::into_message;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// What all threads of a run share.
@@ -13,7 +14,13 @@ use std::time::{Duration, Instant};
 pub(crate) struct Control {
     stopped: AtomicBool,
     draining: AtomicBool,
-    failure: LeastFailure,
+    /// Nobody wants what so many do: the source, and then the first threads.
+    cancelled: AtomicUsize,
+    /// Wakes stages that pause, when nobody wants them to go on.
+    unwanted: Signal,
+    /// A source that waits, whose stream ends with the run.
+    source: OnceLock<Weak<dyn Outside>>,
+    failure: FirstFailure,
     /// The names of the threads that have not ended.
     running: Mutex<Vec<String>>,
     ended: Condvar,
@@ -24,9 +31,11 @@ impl Control {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Every stage stops at its next slot.
+    /// Every stage stops at its next slot, also where it waits for a source that says nothing.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
+        self.unwanted.notify();
+        self.end_source();
     }
 
     pub(crate) fn draining(&self) -> bool {
@@ -36,12 +45,42 @@ impl Control {
     /// The source takes no further values.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
+        self.end_source();
+    }
+
+    /// Nobody wants any more what these first threads do, nor the source's values. The run goes on.
+    pub(crate) fn cancel(&self, threads: usize) {
+        self.cancelled.fetch_max(threads + 1, Ordering::SeqCst);
+        self.unwanted.notify();
+        self.end_source();
+    }
+
+    /// Whether nobody wants what this thread does.
+    pub(crate) fn cancelled(&self, thread: usize) -> bool {
+        thread + 1 < self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Whether the source gives further values.
+    pub(crate) fn takes(&self) -> bool {
+        !self.draining() && !self.stopped() && self.cancelled.load(Ordering::SeqCst) == 0
+    }
+
+    /// The source that ends with the run.
+    pub(crate) fn ends(&self, source: Weak<dyn Outside>) {
+        // There is one.
+        let _ = self.source.set(source);
+    }
+
+    fn end_source(&self) {
+        if let Some(source) = self.source.get().and_then(Weak::upgrade) {
+            source.end();
+        }
     }
 
     /// Ends the run because user code of this stage panicked.
-    pub(crate) fn fail(&self, stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) {
-        let number = number.map(SequenceNumber);
-        self.failure.keep(RunError::Stage { stage: stage.to_owned(), number, cause: message(payload) });
+    pub(crate) fn fail(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
+        let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
+        self.failure.keep(at, RunError::Stage { stage, number, cause: into_message(payload) });
         self.stop();
     }
 
@@ -100,20 +139,51 @@ impl Control {
     }
 }
 
+/// What the threads of one stage that pauses go by.
+#[derive(Clone)]
+pub(crate) struct Pauses {
+    pub(crate) control: Arc<Control>,
+    pub(crate) thread: usize,
+    /// Whether it stands in a `tee`.
+    pub(crate) aside: bool,
+}
+
+impl Pauses {
+    /// Waits so long, or unwinds once nobody wants the stage to go on.
+    pub(crate) fn wait(&self, time: Duration) {
+        let Pauses { control, thread, aside } = self;
+        pause(&control.unwanted, time, || control.stopped() || !aside && control.cancelled(*thread));
+    }
+}
+
 /// Where one thread notes what it is doing.
 pub(crate) struct Desk {
     control: Arc<Control>,
+    /// Which thread of the run this is; none if it stands in a `tee`, and finishes what there is to do also where nobody wants
+    /// what the others do.
+    thread: Option<usize>,
     number: Cell<Option<u64>>,
     moved: Cell<u64>,
 }
 
 impl Desk {
-    pub(crate) fn new(control: Arc<Control>) -> Self {
-        Desk { control, number: Cell::new(None), moved: Cell::new(0) }
+    pub(crate) fn new(control: Arc<Control>, thread: Option<usize>) -> Self {
+        Desk { control, thread, number: Cell::new(None), moved: Cell::new(0) }
     }
 
+    /// Whether the thread does nothing more.
     pub(crate) fn stopped(&self) -> bool {
-        self.control.stopped.load(Ordering::Relaxed)
+        self.control.stopped.load(Ordering::Relaxed) || self.cancelled()
+    }
+
+    /// Whether nobody wants what the thread does.
+    pub(crate) fn cancelled(&self) -> bool {
+        self.thread.is_some_and(|thread| self.control.cancelled(thread))
+    }
+
+    /// Nobody wants any more what the threads before this one do.
+    pub(crate) fn cancel_before(&self) {
+        self.control.cancel(self.thread.unwrap_or(0));
     }
 
     /// From now on this number is worked on, and what was before it is done.

@@ -74,10 +74,10 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
-        let (f, policy) = (self.f.clone(), self.policy.clone());
+        let (f, policy, pauses) = (self.f.clone(), self.policy.clone(), wiring.pauses());
         stage::<A, B>(input, wiring, move |value, _| {
             let value = value?;
-            policy.judge(|| f(value), std::thread::sleep)
+            policy.judge(|| f(value), |time| pauses.wait(time))
         })
     }
 }
@@ -241,8 +241,10 @@ where
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::In> {
         let (aside, on) = copied(input, wiring);
-        let unread = self.body.deploy(aside, wiring);
-        drained(unread, wiring);
+        wiring.stands_aside(|wiring| {
+            let unread = self.body.deploy(aside, wiring);
+            drained(unread, wiring);
+        });
         on
     }
 }

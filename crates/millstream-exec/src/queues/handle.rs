@@ -3,13 +3,15 @@ use super::wiring::Thread;
 use crate::bottleneck::Loads;
 use crate::handle::{EndSource, Stops};
 use crate::machine::usable_cores;
+use crate::pause::GivenUp;
 use crate::report::StageReport;
+use crate::shared::FailedAt;
 use crate::sink::Outcome;
 use crate::{Ended, Report, RunError, Stopper, Unfinished};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use millstream_core::failure::{caught, discard};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, current};
 use std::time::{Duration, Instant};
 
 /// A pipeline that is running on [`Queues`](crate::Queues). Dropping it stops the run.
@@ -24,30 +26,20 @@ pub struct QueuesHandle<S> {
 /// How a run is ended from outside.
 pub(crate) struct Ends {
     pub(crate) control: Arc<Control>,
-    /// A source that waits.
+    /// A source that waits: the control ends it, and this keeps it.
     pub(crate) source: Option<EndSource>,
-}
-
-impl Ends {
-    fn close(&self) {
-        if let Some(source) = &self.source {
-            source.end();
-        }
-    }
 }
 
 impl Stops for Ends {
     fn drain(&self) {
         if !self.control.finished() {
             self.control.drain();
-            self.close();
         }
     }
 
     fn stop(&self) {
         if !self.control.finished() {
             self.control.stop();
-            self.close();
         }
     }
 
@@ -66,13 +58,13 @@ impl<S> QueuesHandle<S> {
     ) -> Result<Self, RunError> {
         let since = Instant::now();
         let mut handle = QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, since, outcome };
-        for work in works {
+        for (index, work) in works.into_iter().enumerate() {
             let control = handle.ends.control.clone();
             let name = work.name.clone();
             control.started(&name);
             let started = Builder::new().name(format!("millstream-{}", work.name)).spawn({
                 let control = control.clone();
-                move || run(work, &control)
+                move || run(work, index, &control)
             });
             match started {
                 Ok(thread) => handle.threads.push(thread),
@@ -132,6 +124,10 @@ impl<S> QueuesHandle<S> {
     /// there.
     #[must_use]
     pub fn join(mut self) -> Ended<S> {
+        assert!(
+            self.ends.control.stopped() || !self.threads.iter().any(is_this),
+            "a closure of a run waits for the end of that run, which waits for the closure"
+        );
         let mut stages = self.join_threads();
         let threads = stages.len();
         if let Some(accepted) = self.ends.source.as_ref().and_then(|source| source.accepted()) {
@@ -162,9 +158,15 @@ impl<S> QueuesHandle<S> {
         Ended { state, report, failure: control.failure() }
     }
 
+    /// Waits for all threads, but for the calling one if a closure of the run calls this.
     fn join_threads(&mut self) -> Vec<StageReport> {
-        self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect()
+        let others = self.threads.drain(..).filter(|thread| !is_this(thread));
+        others.filter_map(|thread| thread.join().map_err(discard).ok()).collect()
     }
+}
+
+fn is_this(thread: &JoinHandle<StageReport>) -> bool {
+    thread.thread().id() == current().id()
 }
 
 impl<S> Drop for QueuesHandle<S> {
@@ -181,15 +183,19 @@ impl<S> std::fmt::Debug for QueuesHandle<S> {
 }
 
 /// All that one thread does.
-fn run(Thread { name, mut work, keys }: Thread, control: &Arc<Control>) -> StageReport {
-    let desk = Desk::new(control.clone());
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work.run(&desk))) {
-        control.fail(&name, desk.number(), payload.as_ref());
+fn run(Thread { name, mut work, keys, aside, clock }: Thread, index: usize, control: &Arc<Control>) -> StageReport {
+    let desk = Desk::new(control.clone(), (!aside).then_some(index));
+    match caught(|| work.run(&desk)) {
+        Ok(()) => {}
+        // Nobody wants what it does any more: what it unwinds with is no failure.
+        Err(payload) if payload.is::<GivenUp>() => {}
+        Err(payload) if desk.cancelled() => discard(payload),
+        Err(payload) => control.fail(FailedAt::new(clock, desk.number(), index), &name, desk.number(), payload),
     }
     let left = work.left() as u64;
     // What lies in its queues is the user's, and so is how that is dropped.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
-        control.fail(&name, None, payload.as_ref());
+    if let Err(payload) = caught(|| drop(work)) {
+        control.fail(FailedAt::new(clock, None, index), &name, None, payload);
     }
     control.finished_one(&name);
     StageReport {

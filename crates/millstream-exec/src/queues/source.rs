@@ -4,8 +4,9 @@ use super::control::{Control, Desk};
 use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::handle::Outside;
+use crate::shared::FailedAt;
 use millstream_core::Event;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -36,8 +37,8 @@ impl<T: Event, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
     }
 }
 
-/// The first queue of a source that may wait for its next value, for ever perhaps: whoever drains or stops the run closes
-/// it, and nobody waits for the source.
+/// The first queue of a source that may wait for its next value, for ever perhaps: whoever drains or stops the run, or wants no
+/// more of it, closes it, and nobody waits for the source.
 pub(crate) struct Tap<T> {
     outlet: Mutex<Option<Outlet<T>>>,
     accepted: AtomicU64,
@@ -71,7 +72,7 @@ impl<T: Event> Tap<T> {
         }
         drop(outlet);
         fence(Ordering::SeqCst);
-        put && !at.end && !self.control.draining() && !self.control.stopped()
+        put && !at.end && self.control.takes()
     }
 
     /// Starts the thread of the source. It is not joined: it may sit in an iterator that never comes back.
@@ -82,18 +83,24 @@ impl<T: Event> Tap<T> {
 
     fn feed_all(&self, mut values: impl Iterator<Item = T>) {
         let mut number = 0;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = caught(|| {
             while self.put(number, values.next()) {
                 number += 1;
             }
-        }));
+        });
         let mut outlet = self.lock();
-        if let (Err(payload), true) = (outcome, outlet.is_some()) {
-            // What comes after the end is not part of the run.
-            self.control.fail("source", Some(number), payload.as_ref());
-            *outlet = None;
+        let ended = outlet.is_none();
+        self.accepted.fetch_add(u64::from(!ended), Ordering::Relaxed);
+        // Whoever reads it must not take a failure for the end of the stream.
+        let until_told = outlet.take();
+        drop(outlet);
+        match outcome {
+            // What comes after the end, or after the run was stopped, is not part of the run.
+            Err(payload) if ended || self.control.stopped() => discard(payload),
+            Err(payload) => self.control.fail(FailedAt::source(Some(number)), "source", Some(number), payload),
+            Ok(()) => {}
         }
-        self.cut(&mut outlet);
+        drop(until_told);
     }
 }
 

@@ -91,8 +91,8 @@ pub(crate) fn renumber_stage<E: Expand<In: Queued>>(
     output
 }
 
-/// Adds a stage that keeps what a sieve keeps, and ends the stream where it is over: then nobody reads what stands before
-/// it, which so ends as well.
+/// Adds a stage that keeps what a sieve keeps, and ends the stream where it is over: then nobody wants what stands before it,
+/// which so ends as well.
 pub(crate) fn cut_stage<K: Sieve<In: Queued>>(
     input: Queue<<K::In as Own>::Owned>,
     wiring: &mut QueuesWiring,
@@ -115,6 +115,7 @@ pub(crate) fn cut_stage<K: Sieve<In: Queued>>(
             }
         }
         let _ = outlet.put(At { number: next, end: true }, None);
+        desk.cancel_before();
     });
     output
 }

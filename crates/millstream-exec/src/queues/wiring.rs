@@ -1,19 +1,24 @@
-use super::control::Desk;
+use super::control::{Control, Desk, Pauses};
 use super::keyed::SeatTellers;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
-use millstream_core::{Plan, plan};
+use millstream_core::Plan;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// What threads are added to while a pipeline is deployed on queues, in pipeline order.
 pub struct QueuesWiring {
     slots: usize,
-    names: Vec<plan::Stage>,
+    plan: Plan,
+    /// Whose numbers what is deployed now reads.
+    clock: usize,
     /// How many stages of the plan have their threads.
     named: usize,
     pub(crate) bytes: usize,
     pub(crate) threads: Vec<Thread>,
+    control: Arc<Control>,
+    /// Whether what is deployed now stands aside: in a `tee`.
+    pub(crate) aside: bool,
     reactor: Option<Arc<Reactor>>,
     /// Where the stages of a `shard_by`'s body are told of seats.
     pub(crate) seats: Option<Arc<SeatTellers>>,
@@ -25,6 +30,10 @@ pub(crate) struct Thread {
     pub(crate) work: Box<dyn Work>,
     /// How many keys it has.
     pub(crate) keys: Option<Arc<AtomicU64>>,
+    /// Whether nobody waits for what it does.
+    pub(crate) aside: bool,
+    /// Whose numbers it reads.
+    pub(crate) clock: usize,
 }
 
 /// The work of one thread, from its first slot to its last. It has its queues by itself, so that they outlive a panic:
@@ -53,8 +62,32 @@ impl<T: Send, F: FnMut(&mut Queue<T>, &Desk) + Send> Work for Worked<T, F> {
 }
 
 impl QueuesWiring {
-    pub(crate) fn new(slots: usize, plan: Plan) -> Self {
-        QueuesWiring { slots, names: plan.stages, named: 0, bytes: 0, threads: Vec::new(), reactor: None, seats: None }
+    pub(crate) fn new(slots: usize, plan: Plan, control: Arc<Control>) -> Self {
+        QueuesWiring {
+            slots,
+            plan,
+            clock: 0,
+            named: 0,
+            bytes: 0,
+            threads: Vec::new(),
+            control,
+            aside: false,
+            reactor: None,
+            seats: None,
+        }
+    }
+
+    /// How the thread that is added next pauses.
+    pub(crate) fn pauses(&self) -> Pauses {
+        Pauses { control: self.control.clone(), thread: self.threads.len(), aside: self.aside }
+    }
+
+    /// Deploys what stands aside.
+    pub(crate) fn stands_aside<R>(&mut self, deploy: impl FnOnce(&mut Self) -> R) -> R {
+        let outside = std::mem::replace(&mut self.aside, true);
+        let deployed = deploy(self);
+        self.aside = outside;
+        deployed
     }
 
     /// What the futures of this run find around them.
@@ -74,9 +107,13 @@ impl QueuesWiring {
         input: Queue<T>,
         work: impl FnMut(&mut Queue<T>, &Desk) + Send + 'static,
     ) {
-        let name = self.names.get(self.named).map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
+        let stage = self.plan.stages.get(self.named);
+        let name = stage.map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
+        // It reads one clock, and may start the next.
+        let next = stage.and_then(|stage| self.plan.rings.get(stage.writes)).map_or(self.clock, |ring| ring.clock);
         self.named += 1;
         self.helper(&name, input, work);
+        self.clock = next;
     }
 
     /// Adds a thread that is not a stage of the plan.
@@ -90,7 +127,8 @@ impl QueuesWiring {
     }
 
     pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
-        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None });
+        let (aside, clock) = (self.aside, self.clock);
+        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, aside, clock });
     }
 
     /// Says where the last thread that was added counts its keys.

@@ -47,13 +47,16 @@ where
         }
     });
     let deliver = letters.clone();
-    wiring.helper(&format!("{}.dead-letters", letters.name), failures, move |failures: &mut Queue<_>, desk| {
-        while let Some(message) = failures.take(desk) {
-            let number = message.at().number.into();
-            if let Some(failure) = message.into_value() {
-                deliver.deliver(number, &failure);
+    let name = format!("{}.dead-letters", letters.name);
+    wiring.stands_aside(|wiring| {
+        wiring.helper(&name, failures, move |failures: &mut Queue<_>, desk| {
+            while let Some(message) = failures.take(desk) {
+                let number = message.at().number.into();
+                if let Some(failure) = message.into_value() {
+                    deliver.deliver(number, &failure);
+                }
             }
-        }
+        });
     });
     output
 }

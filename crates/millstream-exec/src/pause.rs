@@ -1,0 +1,47 @@
+//! Pauses inside of a step: they end with the time, or as soon as nobody wants what the step gives.
+
+use crate::Signal;
+use crate::shared::Shared;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a step unwinds with that nobody wants any more. It is no failure.
+pub(crate) struct GivenUp;
+
+/// Waits so long, unless `unwanted` holds, or comes to hold meanwhile: whoever makes it so notifies. Then it unwinds with
+/// [`GivenUp`].
+pub(crate) fn pause(signal: &Signal, time: Duration, unwanted: impl Fn() -> bool) {
+    let deadline = Instant::now().checked_add(time);
+    loop {
+        let left = deadline.map_or(time, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let ticket = signal.announce();
+        if unwanted() || left.is_zero() {
+            signal.withdraw(ticket);
+            break;
+        }
+        signal.park_timeout(ticket, left);
+    }
+    if unwanted() {
+        resume_unwind(Box::new(GivenUp));
+    }
+}
+
+/// How a stage on rings pauses.
+#[derive(Clone)]
+pub(crate) struct Pauses {
+    pub(crate) shared: Arc<Shared>,
+    /// The stage's first seat.
+    pub(crate) seat: usize,
+    /// Whether it stands in a `tee`: then it is not cancelled before it has done what there is to do.
+    pub(crate) aside: bool,
+}
+
+impl Pauses {
+    /// Waits so long, or unwinds once the run is stopped or the stage is cancelled.
+    pub(crate) fn wait(&self, time: Duration) {
+        let cancelled = || !self.aside && self.seat < self.shared.cancelled();
+        // Other than `signal`, nothing that moves wakes those who wait for this one.
+        pause(&self.shared.surplus, time, || self.shared.stopped() || cancelled());
+    }
+}

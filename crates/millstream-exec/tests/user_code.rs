@@ -1,0 +1,445 @@
+//! User code that runs where nobody expects it: drops of what was panicked with, wakers, handles in closures.
+#![cfg(not(loom))]
+
+use millstream_core::{Arrow, ArrowLoop, AsyncExt, ClockExt, Retry, StreamsExt, pipeline};
+use millstream_exec::{Ending, Handle, Rings, Run, RunError, ThroughExt, source};
+use millstream_testkit::within;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Panics when it is dropped, so many times deep.
+struct Evil(u32);
+
+impl Drop for Evil {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            resume_unwind(Box::new(Evil(self.0 - 1)));
+        }
+    }
+}
+
+fn evil_at_3(x: &u64) -> u64 {
+    if *x == 3 { resume_unwind(Box::new(Evil(10))) } else { *x }
+}
+
+#[test]
+fn what_a_panic_leaves_may_panic_when_it_is_dropped() {
+    let values = || (0..10_u64).map(|x| evil_at_3(&x));
+    let failed = |outcome: Result<_, RunError>, stage: &str| {
+        let outcome: Result<Vec<u64>, RunError> = outcome;
+        assert_eq!(outcome.unwrap_err().to_string(), format!(r#"stage "{stage}", number 3: panicked"#));
+    };
+    within(LONG, move || {
+        let rings = Rings::new();
+        failed(pipeline::<u64>().collect(&rings, values()), "source");
+        failed(pipeline::<u64>().collect(&rings, source::ready(values())), "source");
+        failed(pipeline::<u64>().map(evil_at_3).collect(&rings, source::ready(0..10)), "map-1");
+        failed(pipeline::<u64>().map_blocking(evil_at_3).collect(&rings, 0..10), "map_blocking-1");
+        let later = |x: &u64| {
+            let x = *x;
+            async move { evil_at_3(&x) }
+        };
+        failed(pipeline::<u64>().map_async(2, later).collect(&rings, 0..10), "map_async-1");
+        let or_empty = pipeline::<u64>().try_map_or_empty(|x| Ok::<_, &str>(evil_at_3(x)));
+        assert_eq!(or_empty.collect(&rings, 0..5).unwrap(), [0, 1, 2, 4]);
+        // Behind the end of the stream a panic is no failure, and what it leaves is no matter either.
+        for _ in 0..50 {
+            let cut = pipeline::<u64>().map(evil_at_3).take(3);
+            assert_eq!(cut.collect(&rings.clone().batch(1), source::ready(0..)).unwrap(), [0, 1, 2]);
+        }
+    })
+    .unwrap();
+}
+
+struct Bad;
+
+impl Wake for Bad {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new(Evil(10)));
+    }
+}
+
+/// Says that it was woken.
+struct Tells(Mutex<std::sync::mpsc::Sender<()>>);
+
+impl Wake for Tells {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().unwrap().send(());
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_asleep_and_fails_no_run() {
+    within(LONG, || {
+        let (open, gate) = channel::<()>();
+        let (gate, open) = (Mutex::new(gate), Mutex::new(open));
+        let sink = move |n: &mut u64, _, _: &u64| {
+            let _ = gate.lock().unwrap().recv();
+            *n += 1;
+        };
+        let (sender, run) = pipeline::<u64>().start_fed(&Rings::new().ring(1).workers(1), 0, sink).unwrap();
+        let mut sent = 0;
+        while sender.try_send(1).is_ok() {
+            sent += 1;
+        }
+        let (woken, wakes) = channel();
+        let (bad, good) = (Waker::from(Arc::new(Bad)), Waker::from(Arc::new(Tells(Mutex::new(woken)))));
+        let (mut first, mut second) = (sender.send_async(2), sender.send_async(3));
+        assert!(Pin::new(&mut first).poll(&mut Context::from_waker(&bad)).is_pending());
+        assert!(Pin::new(&mut second).poll(&mut Context::from_waker(&good)).is_pending());
+        drop(open);
+        // The task that comes behind the bad one.
+        wakes.recv().unwrap();
+        drop((first, second));
+        drop(sender);
+        let (n, report) = run.wait().unwrap();
+        assert_eq!((n, report.ending), (sent, Ending::End));
+    })
+    .unwrap();
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A task that runs at once on whichever thread wakes it.
+struct AtOnce(Mutex<Option<Task>>, AtomicBool);
+
+impl Wake for AtOnce {
+    fn wake(self: Arc<Self>) {
+        self.1.store(true, Ordering::SeqCst);
+        while self.1.load(Ordering::SeqCst) {
+            let Ok(mut task) = self.0.try_lock() else { return };
+            self.1.store(false, Ordering::SeqCst);
+            let waker = Waker::from(self.clone());
+            if task.as_mut().is_some_and(|task| task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()) {
+                *task = None;
+            }
+        }
+    }
+}
+
+#[cfg(feature = "stream")]
+#[test]
+fn a_stream_can_be_polled_by_its_waker() {
+    use futures_util::{StreamExt, TryStreamExt};
+    within(LONG, || {
+        for values in [0..5_u64, 0..300] {
+            for fails in [false, true] {
+                let last = values.end - 1;
+                let p = pipeline::<u64>().map(move |x| if fails && *x == last { panic!("at the last") } else { *x });
+                let (told, tells) = channel();
+                let mut stream = values.clone().through(p).stream();
+                let task = async move {
+                    let all: Result<Vec<u64>, RunError> = stream.by_ref().try_collect().await;
+                    let _ = told.send((all, stream.next().await.is_none()));
+                };
+                Arc::new(AtOnce(Mutex::new(Some(Box::pin(task))), AtomicBool::new(false))).wake();
+                let (all, ended) = tells.recv().unwrap();
+                assert!(ended);
+                match fails {
+                    false => assert_eq!(all.unwrap(), values.clone().collect::<Vec<_>>()),
+                    true => assert!(all.unwrap_err().to_string().ends_with("panicked: at the last")),
+                }
+            }
+        }
+    })
+    .unwrap();
+}
+
+/// Runs a pipeline with a closure that ends the run by `with`; what `with` said, and how the run ended.
+fn ended_by_closure<R: Send + 'static>(
+    workers: usize,
+    with: impl Fn(Handle<()>) -> R + Send + Sync + 'static,
+) -> Result<R, String> {
+    let kept: Arc<Mutex<Option<Handle<()>>>> = Arc::default();
+    let (said, says) = channel();
+    let inside = kept.clone();
+    let alive = Arc::new(());
+    let held = alive.clone();
+    let p = pipeline::<u64>()
+        .map(move |x| {
+            let _held = &held;
+            if *x == 5 {
+                let handle = loop {
+                    match inside.lock().unwrap().take() {
+                        Some(handle) => break handle,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                let ended = catch_unwind(AssertUnwindSafe(|| with(handle)));
+                said.send(ended.map_err(|payload| millstream_core::failure::into_message(payload))).unwrap();
+            }
+            *x
+        })
+        .map(|x| x + 1);
+    let run = p.start(&Rings::new().workers(workers), 0.., (), |(), _, _| ()).unwrap();
+    drop(p);
+    *kept.lock().unwrap() = Some(run);
+    let ended = says.recv().unwrap();
+    // The worker gives up what the run holds, once it has left the closure.
+    while Arc::strong_count(&alive) > 1 {
+        std::thread::yield_now();
+    }
+    ended
+}
+
+#[test]
+fn a_handle_may_be_dropped_in_a_closure_of_its_run() {
+    within(LONG, || {
+        for workers in 1..3 {
+            ended_by_closure(workers, drop).unwrap();
+            let stopped = ended_by_closure(workers, |handle| handle.stop_now().unwrap().1.ending).unwrap();
+            assert_eq!(stopped, Ending::Stopped);
+            let waited = ended_by_closure(workers, |handle| drop(handle.wait())).unwrap_err();
+            assert!(waited.contains("a closure of a run waits for the end of that run"), "{waited}");
+        }
+    })
+    .unwrap();
+}
+
+static ALIVE: AtomicI64 = AtomicI64::new(0);
+
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_stopper_that_outlives_its_run_keeps_no_value() {
+    within(LONG, || {
+        for stops in [false, true] {
+            let values = (0..10_000).map(|_| Counted::new());
+            let run = pipeline::<Counted>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
+            let stopper = run.stopper();
+            if stops {
+                run.stop_now().unwrap()
+            } else {
+                run.wait().unwrap()
+            };
+            // The source's thread may still be at one.
+            while ALIVE.load(Ordering::SeqCst) > 0 {
+                std::thread::yield_now();
+            }
+            stopper.drain();
+        }
+    })
+    .unwrap();
+}
+
+/// Panics once when the third is cloned.
+struct Third(u64, Arc<AtomicBool>);
+
+impl Clone for Third {
+    fn clone(&self) -> Self {
+        if self.0 == 3 && self.1.swap(false, Ordering::SeqCst) {
+            resume_unwind(Box::new("out of something"));
+        }
+        Third(self.0, self.1.clone())
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_cloned_is_a_failure_behind_the_values_before_it() {
+    within(LONG, || {
+        let once = Arc::new(AtomicBool::new(true));
+        let mut values = (0..100).map(move |n| Third(n, once.clone())).through(pipeline::<Third>());
+        let all: Vec<u64> = (0..3).map(|_| values.try_next().unwrap().unwrap().0).collect();
+        assert_eq!(all, [0, 1, 2]);
+        let Err(error) = values.try_next() else { panic!("no error") };
+        assert_eq!(error.to_string(), r#"stage "sink", number 3: panicked: out of something"#);
+        assert!(values.try_next().unwrap().is_none());
+    })
+    .unwrap();
+}
+
+/// The tries of a stage that waits a day between two.
+fn waits_a_day(tries: &Arc<AtomicUsize>) -> impl Fn(&u64) -> Result<u64, &'static str> + use<> {
+    let tries = tries.clone();
+    move |x| {
+        tries.fetch_add(1, Ordering::SeqCst);
+        if *x < 3 { Ok(*x) } else { Err("not yet") }
+    }
+}
+
+const DAILY: fn() -> Retry = || Retry::times(4).backoff(Duration::from_secs(86_400));
+
+#[test]
+fn nobody_waits_for_the_pause_between_two_tries() {
+    within(LONG, || {
+        for how in 0..6 {
+            let tries = Arc::new(AtomicUsize::new(0));
+            let daily = waits_a_day(&tries);
+            let p = pipeline::<u64>().try_map_retry(DAILY(), daily);
+            let rings = Rings::new().workers(2);
+            let paused = || {
+                while tries.load(Ordering::SeqCst) < 4 {
+                    std::thread::yield_now();
+                }
+            };
+            match how {
+                0 | 1 => {
+                    let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    paused();
+                    let ended = if how == 0 { run.stop_now() } else { run.drain(Duration::from_millis(1)) };
+                    assert_eq!(ended.unwrap().1.ending, Ending::Stopped);
+                }
+                2 => {
+                    let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    paused();
+                    drop(run);
+                }
+                3 => {
+                    // Another stage fails meanwhile.
+                    let gate = tries.clone();
+                    let q = p.fanout(|p| p, |p| p).map(move |(x, _)| {
+                        while *x == 2 && gate.load(Ordering::SeqCst) < 4 {
+                            std::thread::yield_now();
+                        }
+                        1 / (2 - x)
+                    });
+                    let error = q.collect(&rings, 0..10).unwrap_err();
+                    assert!(error.to_string().contains("divide by zero"), "{error}");
+                }
+                4 => {
+                    // Nobody wants the rest.
+                    let q = p.take(3);
+                    assert_eq!(q.collect(&rings, 0..10).unwrap(), [0, 1, 2]);
+                }
+                _ => {
+                    let q = p.feedback(0, |p| p.map(|(x, n)| (x + n, *n)));
+                    let run = q.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    paused();
+                    assert_eq!(run.stop_now().unwrap().1.ending, Ending::Stopped);
+                }
+            }
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
+    within(LONG, || {
+        for _ in 0..20 {
+            let (go, went) = channel::<()>();
+            let (entered, enters) = channel();
+            let went = Mutex::new(went);
+            let values = (0..).map(move |x: u64| {
+                if x == 3 {
+                    entered.send(()).unwrap();
+                    let _ = went.lock().unwrap().recv();
+                    resume_unwind(Box::new("behind the stop"));
+                }
+                x
+            });
+            let run = pipeline::<u64>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
+            enters.recv().unwrap();
+            let stopper = run.stopper();
+            stopper.stop_now();
+            drop(go);
+            // The source's thread is behind its panic when it lets go of the run's counters.
+            let observer = run.observer();
+            while !observer.is_finished() {
+                std::thread::yield_now();
+            }
+            std::thread::yield_now();
+            assert_eq!(run.wait().unwrap().1.ending, Ending::Stopped);
+        }
+    })
+    .unwrap();
+}
+
+#[cfg(feature = "stream")]
+#[test]
+fn a_stream_that_is_dropped_waits_for_no_closure_and_one_that_is_closed_does() {
+    use futures_util::StreamExt;
+    within(LONG, || {
+        for closes in [false, true] {
+            let ((go, went), (entered, enters), (ended, ends)) = (channel::<()>(), channel(), channel());
+            let went = Mutex::new(went);
+            let p = pipeline::<u64>().map_blocking(move |x| {
+                if *x == 1 {
+                    entered.send(()).unwrap();
+                    let _ = went.lock().unwrap().recv();
+                    ended.send(()).unwrap();
+                }
+                *x
+            });
+            let mut stream = (0..).through(p).stream();
+            assert_eq!(futures_executor::block_on(stream.next()), Some(Ok(0)));
+            enters.recv().unwrap();
+            if closes {
+                let mut close = Box::pin(stream.close());
+                assert!(close.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                drop(go);
+                futures_executor::block_on(close).unwrap();
+                // It has waited.
+                ends.try_recv().unwrap();
+            } else {
+                // Would wait for the closure, which waits for what comes after.
+                drop(stream);
+                drop(go);
+                ends.recv().unwrap();
+            }
+            // Whichever thread leaves last gives up the pipeline's closures.
+            assert!(ends.recv().is_err());
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn of_several_failures_that_is_told_which_one_thread_would_have_come_to() {
+    within(LONG, || {
+        // The one in front fails at its number 7, the one behind at its number 50, which came of number 5 in front.
+        for front_first in [false, true] {
+            let ((front, front_is), (behind, behind_is)) = (channel::<()>(), channel::<()>());
+            let (front_is, behind_is) = (Mutex::new(front_is), Mutex::new(behind_is));
+            let (front, behind) = (Mutex::new(Some(front)), Mutex::new(Some(behind)));
+            let p = pipeline::<u64>()
+                .map_blocking(move |x| {
+                    if *x == 7 {
+                        drop(front.lock().unwrap().take());
+                        let _ = behind_is.lock().unwrap().recv();
+                        if !front_first {
+                            std::thread::sleep(Duration::from_millis(20));
+                        }
+                        resume_unwind(Box::new("in front"));
+                    }
+                    *x
+                })
+                .flat_map(|x| (0..10).map(|i| x * 10 + i).collect::<Vec<_>>())
+                .map_blocking(move |x| {
+                    if *x == 50 {
+                        drop(behind.lock().unwrap().take());
+                        let _ = front_is.lock().unwrap().recv();
+                        if front_first {
+                            std::thread::sleep(Duration::from_millis(20));
+                        }
+                        resume_unwind(Box::new("behind"));
+                    }
+                    *x
+                });
+            let error = p.collect(&Rings::new().workers(1), 0..100).unwrap_err();
+            assert_eq!(error.to_string(), r#"stage "map_blocking-2", number 50: panicked: behind"#);
+        }
+    })
+    .unwrap();
+}
