@@ -144,3 +144,18 @@ fn elements_are_kept_where_they_are_asked_for() {
     assert_eq!(svg.matches("]]>").count(), 1, "the script ends where it should");
     assert!(svg.contains("49,\"\\u0022\\u003c49\\u003e \\u005c\\u0022]]\\u003eé"), "{svg}");
 }
+
+#[test]
+fn elements_are_kept_only_while_they_are_wanted() {
+    let elements = Elements::new(100);
+    let (switch, at) = (elements.clone(), |x: &u64| (10..20).contains(x));
+    // On the calling thread of each number, so that the switch is between two elements.
+    let p = pipeline::<u64>().inspect(move |x| switch.keep(at(x))).tee(|p| p.enumerate().map(elements.of("source")));
+    let rings = Rings::new().ring(1).batch(1).workers(1);
+    let run = p.start(&rings, source::ready(0..30), (), |(), _, _| ()).unwrap();
+    let recorder = Recorder::attach(run.observer()).unwrap();
+    run.wait().unwrap();
+    let recording = recorder.finish().with(&elements);
+    let kept: Vec<u64> = recording.elements["source"].iter().map(|(number, _)| *number).collect();
+    assert_eq!(kept, (10..20).collect::<Vec<_>>());
+}

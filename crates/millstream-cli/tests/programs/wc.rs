@@ -121,3 +121,22 @@ fn a_missing_file_does_not_stop_the_others() {
     assert_eq!(seen.stderr, "millstream wc: nosuch: No such file or directory\n");
     assert_eq!(seen.code, Some(1));
 }
+
+/// Three folds that read one ring, and what they say at END is the one line: also of nothing.
+#[test]
+fn three_folds_beside_each_other_make_one_line() {
+    let scene = Scene::new().file("text", "two words\nand three more\n").file("empty", "");
+    let plan = scene.millstream("plan wc --json", Input::Nothing).text();
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    let stages: Vec<_> = plan["stages"].as_array().expect("stages").iter().collect();
+    let of = |stage: &serde_json::Value| (stage["kind"].clone(), stage["reads"].clone());
+    for fold in &stages[..3] {
+        assert_eq!(of(fold), ("fold".into(), serde_json::json!([0])), "{fold}");
+    }
+    assert_eq!(stages.len(), 4);
+    assert_eq!(of(stages[3]), ("map".into(), serde_json::json!([1, 2, 3])));
+    for (file, line) in [("text", " 2  5 25 text\n"), ("empty", "0 0 0 empty\n")] {
+        assert_eq!(scene.millstream(&format!("wc {file}"), Input::Nothing).text(), line);
+    }
+    assert_eq!(scene.millstream("wc", Input::Pipe(b"", 1)).text(), "      0       0       0\n");
+}

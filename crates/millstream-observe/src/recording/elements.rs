@@ -3,14 +3,16 @@
 use millstream_core::SequenceNumber;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Keeps elements as text while a run goes on, at the places that are asked for: a [`Recording`](super::Recording) shows them
 /// with their numbers. For debugging.
 ///
 /// **What it costs**: every element that flows by such a place is formatted, under a lock, on a worker: some hundred nanoseconds
-/// to a microsecond each, which is a hundred times what a cheap stage takes, and it holds the run back. It is off where
-/// nobody asks for it: then the pipeline has no such place. Memory: the newest elements of every place, at most so many, each of
+/// to a microsecond each, which is a hundred times what a cheap stage takes, and it holds the run back. While
+/// [`keep`](Elements::keep) has switched it off, an element costs a look at a flag; a pipeline without such a place costs
+/// nothing. Memory: the newest elements of every place, at most so many, each of
 /// at most 40 characters.
 ///
 /// ```
@@ -30,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug)]
 pub struct Elements {
     kept: Arc<Mutex<Kept>>,
+    wanted: Arc<AtomicBool>,
     most: usize,
 }
 
@@ -43,13 +46,21 @@ impl Elements {
     /// At most so many at each place.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Elements { kept: Arc::default(), most: most.max(1) }
+        Elements { kept: Arc::default(), wanted: Arc::new(AtomicBool::new(true)), most: most.max(1) }
+    }
+
+    /// Whether elements are kept from now on, at every place; at first they are. What was kept before stays.
+    pub fn keep(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Relaxed);
     }
 
     /// What stands behind a stage, in a `tee` and behind `enumerate`, and keeps what the stage gives.
     pub fn of<T: Debug>(&self, stage: &str) -> impl for<'a> Fn((&'a SequenceNumber, &'a T)) + Send + Sync + use<T> {
-        let (kept, most, stage) = (self.kept.clone(), self.most, stage.to_owned());
+        let (kept, wanted, most, stage) = (self.kept.clone(), self.wanted.clone(), self.most, stage.to_owned());
         move |(number, element)| {
+            if !wanted.load(Ordering::Relaxed) {
+                return;
+            }
             let mut text = Shortened(String::new());
             // It ends where there is no room for more.
             let _ = write!(text, "{element:?}");
