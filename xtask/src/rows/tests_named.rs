@@ -3,13 +3,31 @@
 use std::path::Path;
 
 /// `FILE::NAME`: FILE has a `#[test]` of that name that is not ignored (modules may stand between);
-/// `FILE::doctest`: FILE has an example that runs, or that must not compile.
+/// `FILE::doctest`: FILE has an example that runs, or that must not compile; a page of Markdown is documentation of what
+/// includes it.
 pub(super) fn test_runs(root: &Path, path: &str) -> Result<(), String> {
     let (file, name) = path.split_once("::").ok_or(format!("`{path}` is not FILE::NAME"))?;
     let text = std::fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
     let name = name.rsplit("::").next().unwrap_or(name);
-    let judged = if name == "doctest" { example_runs(&text) } else { function_runs(&text, name) };
+    let judged = match name {
+        "doctest" if file.ends_with(".md") => included(root, file).and_then(|()| example_runs(&text, page_line)),
+        "doctest" => example_runs(&text, doc_comment),
+        _ => function_runs(&text, name),
+    };
     judged.map_err(|why| format!("{file}: {why}"))
+}
+
+/// Where pages become documentation: the book's examples, and the README's.
+const INCLUDING: [&str; 2] = ["crates/millstream/src/book.rs", "crates/millstream/src/lib.rs"];
+
+/// Is this page part of some documentation?
+fn included(root: &Path, page: &str) -> Result<(), String> {
+    let name = page.rsplit('/').next().unwrap_or(page);
+    let includes = |file: &&str| std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(name));
+    if INCLUDING.iter().any(includes) {
+        return Ok(());
+    }
+    Err(format!("neither {} includes it, so its examples do not run", INCLUDING.join(" nor ")))
 }
 
 /// Attributes that make a function a test.
@@ -61,13 +79,22 @@ fn judge(attributes: &[String], name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Does rustdoc run an example of this file?
-fn example_runs(text: &str) -> Result<(), String> {
+/// The documentation in a line of Rust.
+fn doc_comment(line: &str) -> Option<&str> {
+    line.strip_prefix("///").or(line.strip_prefix("//!"))
+}
+
+/// A page is documentation as a whole.
+fn page_line(line: &str) -> Option<&str> {
+    Some(line)
+}
+
+/// Does rustdoc run an example of this file? `doc` is what a line says in its documentation.
+fn example_runs(text: &str, doc: fn(&str) -> Option<&str>) -> Result<(), String> {
     let mut fenced = false;
     let mut runs = false;
     for line in text.lines().map(str::trim_start) {
-        let doc = line.strip_prefix("///").or(line.strip_prefix("//!"));
-        let Some(info) = doc.and_then(|doc| doc.trim_start().strip_prefix("```")) else {
+        let Some(info) = doc(line).and_then(|doc| doc.trim_start().strip_prefix("```")) else {
             continue;
         };
         fenced = !fenced;
@@ -148,15 +175,16 @@ mod tests {
 
     #[test]
     fn examples_count_that_rustdoc_runs() {
-        let doc = |info: &str| example_runs(&format!("/// A.\n/// ```{info}\n/// x();\n/// ```\nfn x() {{}}\n"));
+        let text = |info: &str| format!("/// A.\n/// ```{info}\n/// x();\n/// ```\nfn x() {{}}\n");
+        let doc = |info: &str| example_runs(&text(info), doc_comment);
         for info in ["", "rust", "should_panic", "compile_fail", "rust,edition2024"] {
             assert_eq!(doc(info), Ok(()), "{info}");
         }
         for info in ["no_run", "ignore", "text", "console", "rust,no_run"] {
             doc(info).unwrap_err();
         }
-        example_runs("```\nx();\n```\n").unwrap_err();
-        example_runs("fn x() {}\n").unwrap_err();
+        example_runs("```\nx();\n```\n", doc_comment).unwrap_err();
+        example_runs("fn x() {}\n", doc_comment).unwrap_err();
     }
 
     #[test]
@@ -168,6 +196,13 @@ mod tests {
         assert_eq!(judged("a.rs::inner::of_a_name"), Ok(()));
         assert_eq!(judged("a.rs::missing"), Err("a.rs: there is no `fn missing`".to_owned()));
         judged("b.rs::plain").unwrap_err();
+        for page in ["in.md", "out.md"] {
+            std::fs::write(dir.path().join(page), "A page.\n\n```rust\nx();\n```\n").unwrap();
+        }
+        std::fs::create_dir_all(dir.path().join("crates/millstream/src")).unwrap();
+        std::fs::write(dir.path().join(INCLUDING[0]), "pages!(In: \"in.md\");").unwrap();
+        assert_eq!(judged("in.md::doctest"), Ok(()));
+        judged("out.md::doctest").unwrap_err();
         judged("a.rs").unwrap_err();
     }
 }
