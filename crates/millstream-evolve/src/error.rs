@@ -8,7 +8,8 @@ pub enum EvolveError {
     /// A token that names no state of the population.
     #[error("no state of the population has the token {0}; a round's children are the next round's states")]
     Unknown(Token),
-    /// The evolution of a state panicked. It would panic again on any other worker.
+    /// A state cannot evolve: its evolution panicked, or it, its input or its children cannot be read or written. That would be so
+    /// on any other worker.
     #[error("the state {token} cannot evolve: {message}")]
     Panicked {
         /// The state.
@@ -47,6 +48,16 @@ pub enum EvolveError {
     /// A value could not be written as bytes, or bytes were no value.
     #[error("a state, input or output does not survive encoding: {0}")]
     Encoding(#[from] postcard::Error),
+    /// More bytes than can be sent.
+    #[error("{what} takes {bytes} bytes, where {most} are the most")]
+    TooLong {
+        /// What it is.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// And may be.
+        most: usize,
+    },
     /// A socket, or a checkpoint's file.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),

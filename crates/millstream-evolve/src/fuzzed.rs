@@ -66,7 +66,7 @@ fn orders(mut bytes: &[u8]) {
 
 fn work(worker: &mut Worker<Texts>, now: Duration, out: &mut Vec<u8>) {
     if let Some(job) = worker.start(now, out) {
-        worker.finish(&job, job.run(&Texts), now, out).expect("texts have an encoding");
+        worker.finish(&job, job.run(&Texts), now, out);
     }
 }
 
@@ -253,6 +253,28 @@ mod tests {
         let files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
         assert!(!files.is_empty());
         files.iter().for_each(|file| throw(&std::fs::read(file).unwrap()));
+    }
+
+    /// Two states that took longer than there are nanoseconds.
+    #[test]
+    fn a_worker_may_say_that_anything_took_for_ever() {
+        let mut population = Population::begin();
+        for _ in 0..2 {
+            let (sent, mut out) = (std::mem::take(&mut population.posts.0[0]), Vec::new());
+            let mut rest = sent.as_slice();
+            while let Some((message, length)) = first_frame(rest, usize::MAX).unwrap() {
+                assert!(population.workers[0].receive(message, &mut out).unwrap());
+                rest = &rest[length..];
+            }
+            let job = population.workers[0].start(Duration::ZERO, &mut out).unwrap();
+            population.workers[0].finish(&job, job.run(&Texts), Duration::MAX, &mut out);
+            population.workers[0].start(Duration::MAX, &mut out);
+            let mut rest = out.as_slice();
+            while let Some((message, length)) = first_frame(rest, usize::MAX).unwrap() {
+                assert!(population.hear(0, message));
+                rest = &rest[length..];
+            }
+        }
     }
 
     #[test]

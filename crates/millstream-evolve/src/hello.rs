@@ -11,7 +11,7 @@ use std::fmt;
 const MAGIC: &str = "millstream evolve";
 
 /// Changes whenever a message does.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// A stranger's message is no longer than this.
 pub(crate) const LONGEST: usize = 256;

@@ -10,8 +10,8 @@ mod tests;
 
 use crate::address::Socket;
 use crate::hello::{self, Secret};
-use crate::master::{Master, Tuning};
-use crate::serve::LONGEST_MESSAGE;
+use crate::master::{Master, Outbox, Tuning};
+use crate::message::{LONGEST_ANSWER, Request, frame};
 use crate::{EvolveError, Token, Violation};
 use clock::Clock;
 use connection::{Connection, Stream, Who};
@@ -143,7 +143,7 @@ impl Hub {
         self.seats[worker] = Some(key);
         if let Some(connection) = &mut self.connections[key] {
             connection.who = Who::Worker(worker);
-            connection.received.allow(LONGEST_MESSAGE);
+            connection.received.allow(LONGEST_ANSWER);
         }
         self.master.join(worker, &mut self.outs);
     }
@@ -241,7 +241,7 @@ impl Hub {
                 Err(error) => return self.close(key, &error.to_string()),
             }
             if let Err(Violation(what)) = self.take(key, now) {
-                return self.close(key, &what);
+                return self.give_up(key, &what);
             }
             self.flush();
             // A read that left room has taken all there was, and `epoll` tells of what comes behind it.
@@ -298,6 +298,16 @@ impl Hub {
         }
     }
 
+    /// Closes a worker's connection, and tells it why if there is room for that.
+    fn give_up(&mut self, key: usize, why: &str) {
+        if let Some(Connection { who: Who::Worker(worker), stream, .. }) = &mut self.connections[key] {
+            frame(self.outs.to(*worker), &Request::GivenUp).put(why).end();
+            // Whether it hears that or not, it is given up.
+            let _ = self.outs.write(*worker, stream);
+        }
+        self.close(key, why);
+    }
+
     fn close(&mut self, key: usize, why: &str) {
         let Some(mut connection) = self.connections[key].take() else { return };
         connection.stream.deregister(self.poll.registry());
@@ -313,7 +323,7 @@ impl Hub {
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.seats[worker] else { return };
-            self.close(key, "it said nothing for too long");
+            self.give_up(key, "it said nothing for too long");
         }
         for key in 0..self.connections.len() {
             if let Some(Connection { who: Who::Stranger(_, since), .. }) = self.connections[key]

@@ -7,8 +7,8 @@
 use crate::evolve::Children;
 use crate::hello::{self, Secret};
 use crate::master::{Counts, Master, Outbox, Tuning};
+use crate::message::LONGEST_ANSWER;
 use crate::received::Received;
-use crate::serve::LONGEST_MESSAGE;
 use crate::wire::put;
 use crate::{Evolve, EvolveError, EvolveMany, Histogram, Token};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl Shared {
 
     /// What comes from a worker, until nothing comes any more.
     fn serve(&self, worker: usize, stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
-        let (mut received, mut posts, mut from) = (Received::new(LONGEST_MESSAGE), Vec::new(), stream);
+        let (mut received, mut posts, mut from) = (Received::new(LONGEST_ANSWER), Vec::new(), stream);
         loop {
             match received.read(&mut from) {
                 Ok(1..) => (),

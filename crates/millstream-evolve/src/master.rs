@@ -19,6 +19,7 @@ use crate::{EvolveError, Token};
 use cells::Cells;
 use reserve::Reserve;
 use roster::Roster;
+pub(crate) use round::check_length;
 use std::time::Duration;
 
 /// A worker that gives its master up after some time of silence hears of it so often.

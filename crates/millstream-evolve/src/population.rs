@@ -2,16 +2,18 @@ use crate::address::Address;
 use crate::evolve::Children;
 use crate::hello::Secret;
 use crate::hub::Hub;
-use crate::master::{Counts, Tuning};
+use crate::master::{Counts, Tuning, check_length};
+use crate::message::LONGEST_REQUEST;
 use crate::received::Received;
-use crate::serve::{LONGEST_MESSAGE, serve};
+use crate::serve::serve;
+use crate::threads::Threads;
 use crate::wire::put;
 use crate::{Checkpoint, Evolve, EvolveError, EvolveMany, Glance, Histogram, Token};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 /// How a population is computed.
@@ -46,8 +48,16 @@ impl Options {
 /// A population on many workers: threads of this process, and whoever joins over a socket. What it tells is what
 /// [`Model`](crate::Model) tells.
 ///
-/// The calling thread is the master: all others wait while it is elsewhere. A state, an input or an output takes less than
-/// 256 MiB as bytes; all that one round tells is in memory.
+/// The calling thread is the master: all others wait while it is elsewhere. A state, an input or an output takes at most 256 MiB
+/// as bytes, and all children of one state with their outputs less than 4 GiB; what is sent of several states is sent in
+/// messages of some 4 MiB. All that one round tells is in memory, and so is the population where it begins.
+///
+/// Values are read and written, and dropped, by the master on the calling thread and by workers on theirs. What panics there
+/// with the master unwinds out of the call, and the population is of no use any more; what panics with a worker is an error
+/// that names the state.
+///
+/// Dropping it ends the workers. Its own threads end when the state is done that they evolve; a thread that takes longer than
+/// [`Tuning::patience`] for that is left behind, to end by itself then.
 ///
 /// ```
 /// # use millstream_evolve::{Evolve, Random};
@@ -76,7 +86,7 @@ pub struct Population<E: Evolve> {
     broken: bool,
     keep_all: bool,
     watch: Option<Watch>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     evolve: PhantomData<fn() -> E>,
 }
 
@@ -108,7 +118,7 @@ impl<E: Evolve> Population<E> {
             broken: false,
             keep_all: false,
             watch: None,
-            threads: Vec::new(),
+            threads: Threads::default(),
             evolve: PhantomData,
         })
     }
@@ -117,22 +127,26 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread, or no sockets.
+    /// Where the system gives no thread, or no sockets. Those that were begun before are there.
     pub fn add_threads(&mut self, evolve: &Arc<E>, workers: usize) -> Result<(), EvolveError> {
         for _ in 0..workers {
             let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));
             let (pin, index) = (self.options.pin, self.threads.len());
+            // A worker has two threads, and is there when both are.
+            let (tell, begun) = sync_channel(1);
             let run = move || {
                 if pin {
                     // A worker that cannot be pinned works all the same.
                     let _ = millstream_exec::pin_to_physical_core(index);
                 }
                 let here = Address::Tcp("this process".to_owned());
-                // It ends when the population does, which is no error; an encoding that fails is the master's to tell.
-                let _ = serve(socket, Received::new(LONGEST_MESSAGE), &here, &*evolve);
+                let begins = |begun| drop(tell.send(begun));
+                // It ends when the population does, which is no error; what else it ends by is the master's to tell.
+                let _ = serve(socket, Received::new(LONGEST_REQUEST), &here, &*evolve, begins);
             };
-            let thread = std::thread::Builder::new().name(format!("evolve {index}")).spawn(run);
-            self.threads.push(thread.map_err(EvolveError::io("a worker's thread"))?);
+            let failed = || EvolveError::io("a worker's thread");
+            self.threads.spawn(format!("evolve {index}"), run).map_err(failed())?;
+            begun.recv().unwrap_or(Ok(())).map_err(failed())?;
         }
         Ok(())
     }
@@ -245,15 +259,35 @@ impl<E: Evolve> Population<E> {
         if self.broken {
             return Err(EvolveError::Broken);
         }
+        for (_, state) in states {
+            check_length("a state", state.len())?;
+        }
         self.wait_for(1).map_err(|error| match error {
             EvolveError::TooFew { .. } => self.nobody(),
             error => error,
         })?;
         self.hub.reset(states)?;
-        while !self.hub.master.has_settled() {
-            self.hub.turn(Duration::from_millis(100))?;
+        let mut alone = None;
+        while !self.hub.master.has_settled() || self.workers() == 0 {
+            self.turn(&mut alone)?;
         }
         Ok(())
+    }
+
+    /// Where nobody has been there since a time, and nobody comes, that is the end.
+    fn turn(&mut self, alone: &mut Option<Duration>) -> Result<(), EvolveError> {
+        if let Some(failure) = self.hub.master.failure() {
+            self.broken = true;
+            return Err(failure);
+        }
+        let now = self.hub.now();
+        match (self.workers(), &alone) {
+            (0, None) => *alone = Some(now),
+            (0, Some(since)) if now.saturating_sub(*since) > self.options.join_within => return Err(self.nobody()),
+            (0, _) => (),
+            _ => *alone = None,
+        }
+        self.hub.turn(Duration::from_millis(100))
     }
 
     fn nobody(&self) -> EvolveError {
@@ -265,17 +299,7 @@ impl<E: Evolve> Population<E> {
         let mut alone = None;
         self.hub.go();
         while !self.hub.master.is_done() {
-            if let Some(failure) = self.hub.master.failure() {
-                return Err(failure);
-            }
-            let now = self.hub.now();
-            match (self.workers(), alone) {
-                (0, None) => alone = Some(now),
-                (0, Some(since)) if now - since > self.options.join_within => return Err(self.nobody()),
-                (0, _) => (),
-                _ => alone = None,
-            }
-            self.hub.turn(Duration::from_millis(100))?;
+            self.turn(&mut alone)?;
             if let Some(watch) = &mut self.watch {
                 watch(&Glance::new(&self.hub, states));
             }
@@ -326,10 +350,7 @@ impl<E: Evolve> EvolveMany<E> for Population<E> {
 impl<E: Evolve> Drop for Population<E> {
     fn drop(&mut self) {
         self.hub.end();
-        for thread in self.threads.drain(..) {
-            // Its panics were caught where states are evolved.
-            let _ = thread.join();
-        }
+        self.threads.join_within(self.options.tuning.patience);
     }
 }
 

@@ -5,6 +5,10 @@ use std::io::{self, Read};
 const USUAL: usize = 16 << 10;
 const LEAST: usize = 4 << 10;
 
+/// A longer buffer is given back once it is empty, and what is announced beyond it gets room as it comes: an announcement alone
+/// takes no memory.
+const LARGE: usize = 16 << 20;
+
 /// What was received and not yet taken. Messages are lent where they were received.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -55,10 +59,14 @@ impl Received {
     fn make_room(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
+            if self.bytes.len() > LARGE {
+                self.bytes = vec![0; USUAL];
+            }
         }
         let pending = &self.bytes[self.start..self.end];
         let announced = pending.first_chunk::<LENGTH>().map_or(0, |length| u32::from_le_bytes(*length) as usize);
-        let whole = (LENGTH + announced.min(self.most)).max(pending.len() + LEAST);
+        let come = LARGE.max(2 * pending.len());
+        let whole = (LENGTH + announced.min(self.most)).min(come).max(pending.len() + LEAST);
         if self.start + whole > self.bytes.len() {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);

@@ -3,15 +3,15 @@
 
 use crate::address::{Address, SILENCE, Socket};
 use crate::hello::{self, Secret};
+use crate::message::{Answer, LONGEST_REQUEST, frame};
+use crate::panics::attempt;
 use crate::received::Received;
 use crate::{Evolve, Violation, Worker};
+use std::convert::Infallible;
 use std::io::{self, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
-
-/// The master may send as much at once.
-pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
 
 /// Why a worker has ended before its master said so.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +33,12 @@ pub enum ServeError {
         /// How many states were here.
         states: usize,
     },
-    /// A state, or an output, could not be written as bytes.
-    #[error("a state, input or output does not survive encoding: {0}")]
-    Encoding(#[from] postcard::Error),
+    /// A value's `Drop` panicked, outside of any evolution. The master was told.
+    #[error("a value of this program's panicked: {0}")]
+    Panicked(String),
+    /// The system gives no second thread, by which a worker listens while it works. The master was told.
+    #[error("this worker has no thread to listen with: {0}")]
+    Thread(#[source] io::Error),
 }
 
 /// A master that has accepted this worker.
@@ -91,7 +94,7 @@ impl Accepted {
     pub fn serve<E: Evolve>(self, evolve: &E) -> Result<(), ServeError> {
         let impatient = |error| ServeError::Unreachable(self.at.clone(), error);
         self.socket.read_within(self.patience).map_err(impatient)?;
-        serve(self.socket, self.received, &self.at, evolve)
+        serve(self.socket, self.received, &self.at, evolve, |_| ())
     }
 }
 
@@ -106,14 +109,25 @@ impl Accepted {
 /// Where nobody is there, or does not answer for 60 s, or either of the two does not know the secret, or speaks another
 /// version.
 pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
-    greeted_within(SILENCE, address, secret)
+    connect_within(SILENCE, address, secret)
 }
 
-fn greeted_within(time: Duration, address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
+/// As [`connect`], and gives up if nothing comes for so long before the master has accepted this worker. A master accepts
+/// nobody between two rounds.
+///
+/// # Errors
+///
+/// As [`connect`].
+///
+/// # Panics
+///
+/// If the time is zero.
+pub fn connect_within(time: Duration, address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
+    assert!(!time.is_zero(), "nobody says anything in no time");
     let unreachable = |error| ServeError::Unreachable(address.clone(), error);
     let refused = |violation| ServeError::Refused(address.clone(), violation);
     let mut socket = Socket::connect(address).map_err(unreachable)?;
-    let mut received = Received::new(LONGEST_MESSAGE);
+    let mut received = Received::new(LONGEST_REQUEST);
     socket.read_within(Some(time)).map_err(unreachable)?;
     let unreachable = |error: io::Error| match error.kind() {
         // What the system calls it when a read takes too long.
@@ -155,6 +169,8 @@ struct Shared<E: Evolve> {
 enum End {
     Gone(String),
     Violation(Violation),
+    Panicked(String),
+    Alone(io::Error),
 }
 
 impl<E: Evolve> Shared<E> {
@@ -168,13 +184,32 @@ impl<E: Evolve> Shared<E> {
         }
         self.out.clear();
     }
+
+    /// There is nothing more to do; the first reason counts. If it is this worker's, the master hears of it.
+    fn end(&mut self, end: Result<(), End>) {
+        if self.ended.is_some() {
+            return;
+        }
+        let why = match &end {
+            Ok(()) | Err(End::Gone(_)) => None,
+            Err(End::Violation(Violation(why)) | End::Panicked(why)) => Some(why.clone()),
+            Err(End::Alone(error)) => Some(format!("it has no thread to listen with: {error}")),
+        };
+        if let Some(why) = why {
+            frame(&mut self.out, &Answer::Ends).put(&why).end();
+            self.send();
+        }
+        self.ended = Some(end);
+    }
 }
 
+/// Works for a master; `begun` is called once it does, or cannot.
 pub(crate) fn serve<E: Evolve>(
     socket: Socket,
     mut received: Received,
     at: &Address,
     evolve: &E,
+    begun: impl FnOnce(io::Result<()>),
 ) -> Result<(), ServeError> {
     let began = Instant::now();
     let mut reading = socket.another().map_err(|error| ServeError::Unreachable(at.clone(), error))?;
@@ -182,23 +217,32 @@ pub(crate) fn serve<E: Evolve>(
     let worker = Worker::new(Duration::ZERO);
     let shared = Mutex::new(Shared { worker, out: Vec::new(), socket, ended: None });
     let changed = Condvar::new();
+    // Both threads run code of the program's; whatever becomes of it, the other one ends as well.
+    let ended = |end: Result<Result<(), End>, String>| {
+        lock(&shared).end(end.unwrap_or_else(|why| Err(End::Panicked(why))));
+        changed.notify_one();
+    };
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let end = listen(&mut reading, &mut received, &shared, &changed);
-            lock(&shared).ended.get_or_insert(end);
-            changed.notify_one();
-        });
-        let worked = work(evolve, &shared, &changed, began);
+        let listens = || ended(attempt(|| Ok::<_, Infallible>(listen(&mut reading, &mut received, &shared, &changed))));
+        match Builder::new().name("evolve listens".to_owned()).spawn_scoped(scope, listens) {
+            Ok(_) => begun(Ok(())),
+            Err(error) => {
+                begun(Err(io::Error::new(error.kind(), error.to_string())));
+                ended(Ok(Err(End::Alone(error))));
+            }
+        }
+        ended(attempt(|| Ok::<_, Infallible>(Ok(work(evolve, &shared, &changed, began)))));
         // The other thread sits in a read.
         closing.close();
-        worked
-    })?;
+    });
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     match shared.ended {
         Some(Err(End::Gone(why))) => {
             Err(ServeError::MasterGone { at: at.clone(), why, states: shared.worker.states() })
         }
         Some(Err(End::Violation(violation))) => Err(ServeError::Refused(at.clone(), violation)),
+        Some(Err(End::Panicked(why))) => Err(ServeError::Panicked(why)),
+        Some(Err(End::Alone(error))) => Err(ServeError::Thread(error)),
         Some(Ok(())) | None => Ok(()),
     }
 }
@@ -235,12 +279,7 @@ fn listen<E: Evolve>(
 }
 
 /// Evolves states until there is nothing more to do.
-fn work<E: Evolve>(
-    evolve: &E,
-    shared: &Mutex<Shared<E>>,
-    changed: &Condvar,
-    began: Instant,
-) -> Result<(), postcard::Error> {
+fn work<E: Evolve>(evolve: &E, shared: &Mutex<Shared<E>>, changed: &Condvar, began: Instant) {
     let mut guard = lock(shared);
     while guard.ended.is_none() {
         let Shared { worker, out, .. } = &mut *guard;
@@ -253,16 +292,15 @@ fn work<E: Evolve>(
             continue;
         };
         drop(guard);
-        let children = catch_unwind(AssertUnwindSafe(|| job.run(evolve)));
+        let children = attempt(|| Ok::<_, Infallible>(job.run(evolve)));
         guard = lock(shared);
         let Shared { worker, out, .. } = &mut *guard;
         match children {
-            Ok(children) => worker.finish(&job, children, began.elapsed(), out)?,
-            Err(panic) => worker.fail(&job, &said(panic.as_ref()), out),
+            Ok(children) => worker.finish(&job, children, began.elapsed(), out),
+            Err(why) => worker.fail(&job, &why, out),
         }
         guard.send();
     }
-    Ok(())
 }
 
 fn why_gone(error: &io::Error) -> String {
@@ -274,11 +312,6 @@ fn why_gone(error: &io::Error) -> String {
     }
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +321,7 @@ mod tests {
     fn who_is_no_master_is_not_waited_for() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = Address::Tcp(listener.local_addr().unwrap().to_string());
-        let said = greeted_within(Duration::from_millis(50), &at, &Secret::new("s")).unwrap_err().to_string();
+        let said = connect_within(Duration::from_millis(50), &at, &Secret::new("s")).unwrap_err().to_string();
         assert_eq!(
             said,
             format!("cannot reach the master at {at}: it said nothing within 0 s; is it busy, or something else?")

@@ -152,11 +152,6 @@ impl Simulation {
         self.now
     }
 
-    /// For how long, at most, each worker heard nothing of the master.
-    pub(crate) fn silences(&self) -> Vec<Duration> {
-        self.workers.iter().flatten().map(|one| one.silence.max(self.now - one.heard)).collect()
-    }
-
     /// How many states each worker has.
     pub(crate) fn states(&self) -> Vec<usize> {
         self.workers.iter().flatten().map(|one| one.worker.states()).collect()
@@ -238,7 +233,7 @@ impl Simulation {
                 let one = self.workers[worker].as_mut().expect("it lives");
                 let mut out = Vec::new();
                 let job = one.job.take().expect("a job is under way");
-                one.worker.finish(&job, job.run(&Uneven), now, &mut out).unwrap();
+                one.worker.finish(&job, job.run(&Uneven), now, &mut out);
                 self.travel(worker, &out, false);
                 self.begins(worker);
             }
@@ -344,25 +339,6 @@ impl Simulation {
         if self.replaced {
             self.join();
         }
-    }
-
-    /// From now on this worker says nothing, and hears nothing.
-    pub(crate) fn hang(&mut self, worker: usize) {
-        self.workers[worker].as_mut().expect("it lives").hangs = true;
-    }
-
-    /// Who is lost stays lost.
-    pub(crate) fn replace_nobody(&mut self) {
-        self.replaced = false;
-    }
-
-    /// For so long nothing happens.
-    pub(crate) fn rest(&mut self, time: Duration) {
-        let until = self.now + time;
-        while self.events.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
-            self.step();
-        }
-        self.now = until;
     }
 }
 

@@ -1,10 +1,12 @@
 //! The worker, without sockets, threads or clocks: messages and the time go in, messages come out, and somebody else
 //! calls `evolve` in between.
 
-use crate::message::{Answer, Request, Spent, frame, nanos};
+use crate::message::{Answer, LONGEST_FAMILY, LONGEST_VALUE, Request, Spent, USUAL_MESSAGE, frame, nanos};
+use crate::panics::attempt;
 use crate::token::ByToken;
 use crate::wire::{Body, Frame, put, put_as_bytes};
 use crate::{Evolve, Token, Violation};
+use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -96,14 +98,14 @@ impl<E: Evolve> Worker<E> {
             Request::EvolveStates { items, backup } => {
                 for left in (0..items).rev() {
                     let token = body.get()?;
-                    let input = Body::new(body.bytes()?).get()?;
+                    let input = read(token, "its input", body.bytes()?, out)?;
                     self.asked.push_back(Asked { token, input, backup, last_of_batch: left == 0 });
                 }
             }
             Request::AddStates { items } => {
                 for _ in 0..items {
                     let token = body.get()?;
-                    let state = Body::new(body.bytes()?).get()?;
+                    let state = read(token, "it", body.bytes()?, out)?;
                     self.states.insert(token, state);
                 }
                 frame(out, &Answer::StatesAdded { items }).end();
@@ -111,24 +113,33 @@ impl<E: Evolve> Worker<E> {
             Request::RemoveStates { items, give_back } => self.remove(items, give_back, &mut body, out)?,
             Request::End => return Ok(false),
             Request::Lives => (),
+            Request::GivenUp => {
+                return Err(Violation::new(format!("the master gives this worker up: {}", body.get::<&str>()?)));
+            }
         }
         body.end()?;
         Ok(true)
     }
 
-    /// What has begun is not here any more, so it stays.
+    /// What has begun is not here any more, so it stays; so does what comes behind a usual message.
     fn remove(&mut self, items: u32, give_back: bool, body: &mut Body<'_>, out: &mut Vec<u8>) -> Result<(), Violation> {
-        let (mut given, mut count) = (Vec::new(), 0);
+        let (mut given, mut count, mut looked_at) = (Vec::new(), 0, 0);
         for _ in 0..items {
-            let Some((token, state)) = self.states.remove_entry(&body.get()?) else { continue };
+            let token = body.get()?;
+            if given.len() >= USUAL_MESSAGE {
+                continue;
+            }
+            looked_at += 1;
+            let Some(state) = self.states.remove(&token) else { continue };
             if give_back {
                 put(&mut given, &token)?;
-                put_as_bytes(&mut given, &mut self.scratch, &state)?;
+                let written = attempt(|| put_as_bytes(&mut given, &mut self.scratch, &state));
+                written.map_err(|why| failed(token, &format!("it cannot be written: {why}"), out))?;
                 count += 1;
             }
         }
         if give_back {
-            frame(out, &Answer::StatesRemoved { items: count }).put_raw(&given).end();
+            frame(out, &Answer::StatesRemoved { items: count, looked_at }).put_raw(&given).end();
         }
         Ok(())
     }
@@ -152,41 +163,56 @@ impl<E: Evolve> Worker<E> {
         None
     }
 
-    /// The children of a job's state.
-    ///
-    /// # Errors
-    ///
-    /// Where a state or an output has no encoding.
-    pub fn finish(
-        &mut self,
-        job: &Job<E>,
-        children: Vec<(E::State, E::Output)>,
-        now: Duration,
-        out: &mut Vec<u8>,
-    ) -> Result<(), postcard::Error> {
+    /// The children of a job's state. Where a state or an output has no encoding, panics in it, or takes more bytes than are
+    /// sent, the state [fails](Worker::fail).
+    pub fn finish(&mut self, job: &Job<E>, children: Vec<(E::State, E::Output)>, now: Duration, out: &mut Vec<u8>) {
         let took = nanos(now.saturating_sub(job.began));
-        self.spent.working += took;
+        self.spent.working = self.spent.working.saturating_add(took);
         self.since = now;
-        let number = u32::try_from(children.len()).unwrap_or(u32::MAX);
-        put(&mut self.items, &(job.token, took, job.backup, number))?;
-        for ((state, output), index) in children.into_iter().zip(0..number) {
-            put_as_bytes(&mut self.items, &mut self.scratch, &output)?;
-            if job.backup {
-                put_as_bytes(&mut self.items, &mut self.scratch, &state)?;
-            }
+        let before = self.items.len();
+        if let Err(why) = attempt(|| self.write(job, took, &children)) {
+            self.items.truncate(before);
+            return self.fail(job, &format!("its children cannot be written: {why}"), out);
+        }
+        for ((state, _), index) in children.into_iter().zip(0..) {
             self.states.insert(job.token.child(index), state);
         }
         self.count += 1;
         let long = self.batch_began.is_some_and(|began| now.saturating_sub(began) >= LONG);
-        if job.last_of_batch || long || self.asked.is_empty() {
+        if job.last_of_batch || long || self.asked.is_empty() || self.items.len() >= USUAL_MESSAGE {
             self.answer(out);
         }
-        Ok(())
+    }
+
+    /// An item of an answer.
+    fn write(&mut self, job: &Job<E>, took: u64, children: &[(E::State, E::Output)]) -> Result<(), String> {
+        let before = self.items.len();
+        let said = |error: postcard::Error| error.to_string();
+        let number = u32::try_from(children.len()).map_err(|_| format!("there are {}", children.len()))?;
+        put(&mut self.items, &(job.token, took, job.backup, number)).map_err(said)?;
+        for (state, output) in children {
+            put_as_bytes(&mut self.items, &mut self.scratch, output).map_err(said)?;
+            let output = self.scratch.len();
+            if job.backup {
+                put_as_bytes(&mut self.items, &mut self.scratch, state).map_err(said)?;
+            }
+            for bytes in [output, self.scratch.len()] {
+                if bytes > LONGEST_VALUE {
+                    return Err(format!("a state or output takes {bytes} bytes, where {LONGEST_VALUE} are the most"));
+                }
+            }
+        }
+        match self.items.len() - before {
+            bytes if bytes > LONGEST_FAMILY => {
+                Err(format!("together they take {bytes} bytes, where {LONGEST_FAMILY} are the most"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The evolution of a job's state panicked.
     pub fn fail(&mut self, job: &Job<E>, message: &str, out: &mut Vec<u8>) {
-        frame(out, &Answer::Failed).put(&job.token).put(message).end();
+        failed(job.token, message, out);
     }
 
     /// How many states are here, those under way not counted.
@@ -206,4 +232,16 @@ impl<E: Evolve> Worker<E> {
         self.items.clear();
         self.count = 0;
     }
+}
+
+/// A value of the program that evolves. The master is told which state it is that cannot be read.
+fn read<T: DeserializeOwned>(token: Token, what: &str, bytes: &[u8], out: &mut Vec<u8>) -> Result<T, Violation> {
+    let value = attempt(|| Body::new(bytes).get());
+    value.map_err(|why| failed(token, &format!("{what} cannot be read: {why}"), out))
+}
+
+/// Tells the master that this state ends the round.
+fn failed(token: Token, why: &str, out: &mut Vec<u8>) -> Violation {
+    frame(out, &Answer::Failed).put(&token).put(why).end();
+    Violation::new(format!("the state {token} fails: {why}"))
 }

@@ -263,6 +263,66 @@ fn states_stay_where_they_are() {
     assert!(sent - begun < 50_000 && heard < 50_000, "{} and {heard} bytes", sent - begun);
 }
 
+/// Two of these are longer than a usual message.
+const LONG: usize = 3 << 20;
+
+/// States of megabytes, encoded at once.
+#[derive(Clone, Debug)]
+struct Long;
+
+#[derive(Clone, Debug)]
+struct Bytes(Vec<u8>);
+
+impl serde::Serialize for Bytes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::Deserialize::deserialize(deserializer).map(|bytes: &[u8]| Bytes(bytes.to_vec()))
+    }
+}
+
+impl Evolve for Long {
+    type State = Bytes;
+    type Input = u8;
+    type Output = u8;
+
+    fn evolve(&self, state: &Bytes, children: &u8, _: &mut Random) -> Vec<(Bytes, u8)> {
+        vec![(state.clone(), state.0[0]); usize::from(*children)]
+    }
+}
+
+/// To begin with, where all states are kept, and where half of them are stolen: each would be one message.
+#[test]
+fn what_is_long_is_sent_in_pieces() {
+    let tuning = Tuning { backup_every: 2, ..Tuning::default() };
+    let mut population = Population::new(7, Options { tuning, ..options() }).unwrap();
+    population.add_threads(&Arc::new(Long), 1).unwrap();
+    let mut tokens = population.reset_states((0..20).map(|state| Bytes(vec![state; LONG])).collect()).unwrap();
+    for (round, children) in [2, 1, 1].into_iter().enumerate() {
+        let told = population.evolve_many(tokens.iter().map(|token| (*token, children)).collect()).unwrap();
+        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+        assert_eq!(tokens.len(), 40);
+        if round == 0 {
+            population.add_threads(&Arc::new(Long), 2).unwrap();
+        }
+    }
+    assert_eq!((population.counts().lost, population.counts().again), (0, 0));
+    assert!(population.counts().stolen > 0);
+}
+
+#[test]
+fn what_is_too_long_is_refused_before_it_is_sent() {
+    let mut population = Population::new(7, options()).unwrap();
+    population.add_threads(&Arc::new(Long), 1).unwrap();
+    let said = population.reset_states(vec![Bytes(vec![1; (256 << 20) + 1])]).unwrap_err().to_string();
+    assert_eq!(said, "a state takes 268435462 bytes, where 268435456 are the most");
+    assert_eq!(population.reset_states(vec![Bytes(vec![1; 3])]).unwrap().len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

@@ -35,12 +35,18 @@ impl Master {
                 let adding = &mut self.roster.workers[worker].adding;
                 *adding = adding.checked_sub(1).ok_or_else(|| Violation::new("states added that nobody sent"))?;
             }
-            Answer::StatesRemoved { items } => self.removed(worker, items, &mut body, fits, out)?,
+            Answer::StatesRemoved { items, looked_at } => {
+                self.removed(worker, [items, looked_at], &mut body, fits, out)?;
+            }
             Answer::Failed => {
                 let (token, text) = (body.get()?, body.get::<&str>()?);
-                self.listed(worker, token)?;
+                self.cells
+                    .find(token)
+                    .filter(|cell| self.cells.get(*cell).home == Some(worker))
+                    .ok_or_else(|| Violation::new(format!("the state {token} fails, and is not there")))?;
                 self.failed = Some(EvolveError::Panicked { token, message: text.to_owned() });
             }
+            Answer::Ends => return Err(Violation::new(format!("it ended: {}", body.get::<&str>()?))),
         }
         body.end()?;
         self.hand_out(worker, out);
@@ -58,7 +64,7 @@ impl Master {
     fn listed(&self, worker: usize, token: Token) -> Result<u32, Violation> {
         let asked = |cell: &u32| {
             let cell = self.cells.get(*cell);
-            cell.home == Some(worker) && matches!(cell.stage, Stage::Handed | Stage::Leaving)
+            cell.home == Some(worker) && matches!(cell.stage, Stage::Handed | Stage::Leaving { .. })
         };
         let found = self.cells.find(token).filter(asked);
         found.ok_or_else(|| Violation::new(format!("an answer for the state {token}, which was not asked for")))
@@ -166,11 +172,11 @@ impl Master {
         Ok(())
     }
 
-    /// States that were stolen go on to the thief; what was not given back is under way.
+    /// States that were stolen go on to the thief; what was looked at and not given back is under way.
     fn removed(
         &mut self,
         worker: usize,
-        items: u32,
+        [items, looked_at]: [u32; 2],
         body: &mut Body<'_>,
         fits: &dyn Fn(&[u8], bool) -> bool,
         out: &mut impl Outbox,
@@ -180,7 +186,11 @@ impl Master {
         let mut asked = std::mem::take(&mut self.scratch);
         asked.clear();
         asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut seat.leaving)));
-        let given = self.given(worker, items, body, fits, &asked);
+        let looked_at = usize::try_from(looked_at).unwrap_or(usize::MAX).min(asked.len());
+        let given = match looked_at {
+            0 if removal.cells > 0 => Err(Violation::new("nothing was looked at of what was asked back")),
+            _ => self.given(worker, items, body, fits, &asked[..looked_at]),
+        };
         match (&given, removal.thief) {
             (Ok(given), Some(thief)) => {
                 self.roster.workers[thief].incoming = false;
@@ -194,14 +204,22 @@ impl Master {
             (Err(_), Some(_)) => (),
             (Err(_), None) => self.forget_promise(removal.cells),
         }
-        let before = self.roster.workers[worker].listed;
-        for cell in asked.drain(..) {
+        let mut begun = false;
+        for (at, cell) in asked.drain(..).enumerate() {
             let entry = self.cells.get(cell);
-            if entry.stage == Stage::Leaving && entry.home == Some(worker) {
-                self.roster.put_back(&mut self.cells, worker, cell);
+            match entry.stage {
+                Stage::Leaving { handed } if entry.home == Some(worker) => {
+                    begun |= at < looked_at;
+                    if handed || at < looked_at {
+                        self.roster.put_back(&mut self.cells, worker, cell);
+                    } else {
+                        self.roster.append(&mut self.cells, worker, cell);
+                    }
+                }
+                _ => (),
             }
         }
-        if self.roster.workers[worker].listed > before {
+        if begun {
             self.roster.has_begun(worker);
         }
         self.scratch = asked;
@@ -230,7 +248,8 @@ impl Master {
             expected
                 .find(|cell| {
                     let cell = self.cells.get(**cell);
-                    cell.token == token && cell.stage == Stage::Leaving && cell.home == Some(worker)
+                    let leaves = matches!(cell.stage, Stage::Leaving { .. });
+                    cell.token == token && leaves && cell.home == Some(worker)
                 })
                 .ok_or_else(|| Violation::new(format!("the state {token}, which was not asked back")))?;
             if !fits(body.bytes()?, true) {

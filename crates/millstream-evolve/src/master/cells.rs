@@ -35,8 +35,8 @@ pub(super) enum Stage {
     Queued,
     /// In its worker's list, and handed out.
     Handed,
-    /// It was handed out or not; its worker is asked to give it back.
-    Leaving,
+    /// Its worker is asked to give it back, and it is not in its list.
+    Leaving { handed: bool },
     /// With the master, for whoever has nothing to do next.
     Reserved,
     /// It is to evolve, and nobody has it: its parent evolves again, or its backup waits for a worker.

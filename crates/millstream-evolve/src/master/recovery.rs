@@ -32,7 +32,7 @@ impl Master {
         for (at, cell) in (0..).zip(&mut self.cells.cells) {
             if cell.home == Some(worker) {
                 (cell.home, cell.before, cell.after) = (None, None, None);
-                if matches!(cell.stage, Stage::Queued | Stage::Handed | Stage::Leaving) {
+                if matches!(cell.stage, Stage::Queued | Stage::Handed | Stage::Leaving { .. }) {
                     cell.stage = Stage::Rest;
                     lost.push(at);
                 }

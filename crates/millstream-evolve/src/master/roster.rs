@@ -131,6 +131,11 @@ impl Roster {
         self.weigh(worker);
     }
 
+    /// What is in its list and not handed out, in its order.
+    pub(super) fn unhanded(&self, cells: &Cells, worker: usize) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.workers[worker].first_unhanded, |cell| cells.get(*cell).after)
+    }
+
     /// The first one that is not handed out, is from now on.
     pub(super) fn hand_next(&mut self, cells: &mut Cells, worker: usize) -> Option<u32> {
         let seat = &mut self.workers[worker];

@@ -3,8 +3,9 @@
 use super::cells::Stage;
 use super::roster::Seat;
 use super::{Batch, Master, Outbox};
-use crate::message::{Request, frame};
+use crate::message::{LONGEST_VALUE, Request, USUAL_MESSAGE, frame};
 use crate::{EvolveError, Token};
+use std::ops::Range;
 use std::time::Duration;
 
 /// A state of the round, and its children with their outputs as bytes.
@@ -39,9 +40,20 @@ impl Master {
             self.alive.push(cell);
         }
         for (worker, share) in self.shares() {
-            let items = u32::try_from(share.len()).unwrap_or(u32::MAX);
+            self.add_states(worker, share, out);
+        }
+        Ok(())
+    }
+
+    /// Sends a worker its part of the population, in as many messages as that takes.
+    fn add_states(&mut self, worker: usize, mut share: Range<usize>, out: &mut impl Outbox) {
+        while !share.is_empty() {
+            let states = self.alive[share.clone()].iter().map(|cell| self.cells.get(*cell).backup.clone());
+            let states = in_one_message(states.map(|state| state.map_or(0, |bytes| bytes.len())));
+            let (these, rest) = (share.start..share.start + states, share.start + states..share.end);
+            let items = u32::try_from(states).unwrap_or(u32::MAX);
             let mut message = frame(out.to(worker), &Request::AddStates { items });
-            for cell in &self.alive[share] {
+            for cell in &self.alive[these] {
                 let cell = self.cells.at(*cell);
                 cell.home = Some(worker);
                 let state = cell.backup.clone().unwrap_or_default();
@@ -49,12 +61,12 @@ impl Master {
             }
             message.end();
             self.sends_to(worker).adding += 1;
+            share = rest;
         }
-        Ok(())
     }
 
     /// Which part of the population each worker is to have.
-    fn shares(&self) -> Vec<(usize, std::ops::Range<usize>)> {
+    fn shares(&self) -> Vec<(usize, Range<usize>)> {
         let here: Vec<_> = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here).collect();
         let (states, workers) = (self.alive.len(), here.len());
         let cut = |i: usize| (i * states).checked_div(workers).unwrap_or(0);
@@ -90,6 +102,7 @@ impl Master {
         let cell = self.cells.find(token).filter(alive).ok_or(EvolveError::Unknown(token))?;
         let start = self.cells.inputs.len();
         input(&mut self.cells.inputs)?;
+        check_length("an input", self.cells.inputs.len() - start)?;
         self.cells.at(cell).input = Some(start..self.cells.inputs.len());
         self.tasks.push(cell);
         Ok(())
@@ -214,8 +227,7 @@ impl Master {
         let batch = self.batch();
         loop {
             let seat = &mut self.roster.workers[worker];
-            let items = batch.min(seat.listed - seat.handed);
-            if !seat.here || seat.handed > batch || items == 0 {
+            if !seat.here || seat.handed > batch || seat.handed == seat.listed {
                 return;
             }
             if seat.handed == 0 {
@@ -223,6 +235,8 @@ impl Master {
             }
             seat.handed_for = seat.answered.take().or(seat.handed_for);
             self.counts.batches += 1;
+            let inputs = self.roster.unhanded(&self.cells, worker).map(|cell| self.cells.get(cell).input.clone());
+            let items = in_one_message(inputs.take(batch).map(|input| input.map_or(0, |bytes| bytes.len())));
             let items = u32::try_from(items).unwrap_or(u32::MAX);
             let mut message = frame(out.to(worker), &Request::EvolveStates { items, backup: self.backup });
             for _ in 0..items {
@@ -243,4 +257,19 @@ impl Master {
             }
         }
     }
+}
+
+/// How many of these bytes begin within a usual message: the first of them, at least.
+fn in_one_message(lengths: impl Iterator<Item = usize>) -> usize {
+    let begins = |begin: &mut usize, length| {
+        let here = *begin;
+        *begin += length;
+        (here < USUAL_MESSAGE).then_some(())
+    };
+    lengths.scan(0, begins).count()
+}
+
+/// Whether so many bytes can be sent as one value.
+pub(crate) fn check_length(what: &'static str, bytes: usize) -> Result<(), EvolveError> {
+    if bytes > LONGEST_VALUE { Err(EvolveError::TooLong { what, bytes, most: LONGEST_VALUE }) } else { Ok(()) }
 }

@@ -153,7 +153,8 @@ impl Master {
         for _ in 0..cells {
             let last = self.roster.workers[victim].last().expect("a worker has what it can spare");
             self.roster.unlist(&mut self.cells, victim, last);
-            self.cells.at(last).stage = Stage::Leaving;
+            let entry = self.cells.at(last);
+            entry.stage = Stage::Leaving { handed: entry.stage == Stage::Handed };
             self.roster.leaving.push(&mut self.roster.workers[victim].leaving, last);
             message.put(&self.cells.get(last).token);
         }

@@ -3,12 +3,39 @@
 use super::{Simulation, Trouble, go_on, modelled, rounds};
 use crate::{EvolveMany, Tuning};
 use proptest::prelude::*;
+use std::cmp::Reverse;
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_micros(100);
 
 fn impatient(steal: bool) -> Tuning {
     Tuning { patience: Duration::from_secs(5), steal, ..Tuning::default() }
+}
+
+impl Simulation {
+    /// For how long, at most, each worker heard nothing of the master.
+    pub(crate) fn silences(&self) -> Vec<Duration> {
+        self.workers.iter().flatten().map(|one| one.silence.max(self.now - one.heard)).collect()
+    }
+
+    /// From now on this worker says nothing, and hears nothing.
+    fn hang(&mut self, worker: usize) {
+        self.workers[worker].as_mut().expect("it lives").hangs = true;
+    }
+
+    /// Who is lost stays lost.
+    fn replace_nobody(&mut self) {
+        self.replaced = false;
+    }
+
+    /// For so long nothing happens.
+    fn rest(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.events.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
+            self.step();
+        }
+        self.now = until;
+    }
 }
 
 proptest! {
