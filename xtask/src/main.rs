@@ -50,7 +50,7 @@ enum Chore {
     Chaos(chaos::Args),
     /// Throw bytes at whatever listens
     Fuzz(fuzz::Args),
-    /// Record a bench with perf
+    /// Record a bench with perf, and draw its flame graph
     Profile(profile::Args),
     /// Make the pictures of docs/book from real runs, with chromium
     Screenshots(screenshots::Args),

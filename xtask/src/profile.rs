@@ -1,4 +1,6 @@
-//! `cargo xtask profile NAME`: one bench under `perf record`.
+//! `cargo xtask profile NAME`: one bench under `perf record`, and its flame graph.
+
+use std::path::Path;
 
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::tools;
@@ -13,8 +15,10 @@ pub(crate) struct Args {
     more: Vec<String>,
 }
 
+/// Prints how to look at the recording, and where its flame graph is.
 pub(crate) fn run(args: &Args) -> Result {
     tools::perf().map_err(failure)?;
+    tools::flame_graph(true).map_err(failure)?;
     let target = target_dir().join("profile");
     Cmd::cargo("build --release -p millstream-bench")
         .own_target("profile")
@@ -22,12 +26,23 @@ pub(crate) fn run(args: &Args) -> Result {
         .env("RUSTFLAGS", "-C force-frame-pointers=yes")
         .run()?;
     let data = target.join(format!("{}.perf", args.name));
-    let data = data.to_string_lossy();
+    let graph = target.join(format!("{}.svg", args.name));
     let program = target.join("release/millstream-bench");
-    let program = program.to_string_lossy();
-    let record = ["record", "--call-graph", "fp", "--output", &data, "--", &program, &args.name];
+    let runs = target.join("runs"); // what is measured under a profiler is no result
+    let [recorded, program, runs] = [&data, &program, &runs].map(|path| path.to_string_lossy());
+    let record = ["record", "--call-graph", "fp", "--output", &recorded, "--", &program, &args.name, "--runs", &runs];
     let more = args.more.iter().map(String::as_str);
     Cmd::new("perf", record.into_iter().chain(more)).run_passing_code()?;
-    println!("perf report --input {data}");
+    draw(&data, &graph)?;
+    println!("perf report --input {recorded}");
+    println!("{}", graph.display());
     Ok(())
+}
+
+/// The flame graph of a recording: how long each function was on a processor, by who called it.
+fn draw(data: &Path, graph: &Path) -> Result {
+    let line = r#"perf script --input "$1" | inferno-collapse-perf | inferno-flamegraph > "$2""#;
+    let paths = [data, graph].map(|path| path.to_string_lossy().into_owned());
+    let args = ["-euo", "pipefail", "-c", line, "bash"].map(str::to_owned);
+    Cmd::new("bash", args.into_iter().chain(paths)).run()
 }

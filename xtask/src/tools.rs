@@ -42,6 +42,12 @@ const FUZZ: Built = Built { package: "cargo-fuzz", version: "0.13.2", flags: "",
 // Without its server, which takes most of the time.
 const MDBOOK: Built =
     Built { package: "mdbook", version: "0.5.4", flags: "--no-default-features", chore: "cargo xtask docs --book" };
+const INFERNO: Built = Built {
+    package: "inferno",
+    version: "0.12.8",
+    flags: "--no-default-features --features cli",
+    chore: "cargo xtask profile",
+};
 
 impl Built {
     /// Installed unless `here` succeeds; or why it is not there.
@@ -77,6 +83,12 @@ pub(crate) fn fuzz(install: bool) -> Result<(), String> {
 
 pub(crate) fn mdbook(install: bool) -> Result<(), String> {
     MDBOOK.get(Cmd::new("mdbook", ["--version"]), install)
+}
+
+/// What draws flame graphs of what perf has recorded.
+pub(crate) fn flame_graph(install: bool) -> Result<(), String> {
+    // It has no `--version`.
+    INFERNO.get(Cmd::new("inferno-flamegraph", ["--help"]), install)
 }
 
 /// perf, which no package manager of Rust can install.
