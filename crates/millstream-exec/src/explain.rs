@@ -1,6 +1,7 @@
 //! What a run on rings would decide, and why, before there is one.
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
+use crate::source::most_slots;
 use crate::wait::{BackOff, Wait, refused};
 use crate::{Rings, Source};
 use millstream_core::{Event, Plan};
@@ -38,15 +39,16 @@ impl Feed {
     /// From a source of this type.
     #[must_use]
     pub fn source<T: Event, X: Source<T>>() -> Self {
+        let slots = most_slots::<T, X>();
         let words = match (X::WAITS, Feed::sweeps::<T>()) {
             (false, _) => {
                 let words = "never waits, so a worker runs it";
-                return Feed { threads: 0, tasklet: true, slots: X::SLOTS, fed: None, words };
+                return Feed { threads: 0, tasklet: true, slots, fed: None, words };
             }
             (true, false) => "may wait, so it has a thread",
             (true, true) => "may wait, so it has a thread; a tasklet drops the values that were released",
         };
-        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: X::SLOTS, fed: None, words }
+        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, fed: None, words }
     }
 
     /// From a [`Sender`](crate::Sender) of such values.

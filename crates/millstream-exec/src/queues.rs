@@ -22,6 +22,7 @@ pub use wiring::QueuesWiring;
 
 use crate::handle::EndSource;
 use crate::rings::DEFAULT_SLOTS;
+use crate::source::most_slots;
 use crate::{OptionsError, RunError, Source};
 use control::Control;
 use handle::Ends;
@@ -34,8 +35,9 @@ use std::sync::{Arc, Mutex};
 ///
 /// Every stage has a thread, and a bounded queue before it. A fan-out has a thread that copies every value and one that
 /// joins what comes back; `both` one that splits and one that joins; a choice a router, a queue of tags by which the
-/// order is known again, and a collector; `shard(k, body)` deploys its body k times, with a thread that deals the numbers
-/// in turn and one that gathers them in turn. A lens, such as `fst`, has one that clones the part. So values must be
+/// order is known again, and a collector; `shard(k, body)` deploys its body k times, with a thread that deals the
+/// numbers in turn and one that gathers them in turn. A lens, such as `fst`, has one that clones the part. So values
+/// must be
 /// `Clone`; only here, and the pipeline itself does not say so ([`Queued`]).
 ///
 /// The output is the model's, number by number, as on [`Rings`](crate::Rings).
@@ -48,8 +50,9 @@ use std::sync::{Arc, Mutex};
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 ///
-/// Memory: every queue has its slots from the start. The idea is the first parallel deployment of S. A. Nielsen's
-/// "Parallel stream processing with zero-copy fan-out and sharding"; its queues are `TBQueue`s of 65536 slots.
+/// Memory: every queue has its slots from the start; the source's has no more than [its ring](crate::source::few) would
+/// have. The idea is the first parallel deployment of S. A. Nielsen's "Parallel stream processing with zero-copy
+/// fan-out and sharding"; its queues are `TBQueue`s of 65536 slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
     slots: usize,
@@ -84,8 +87,8 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// If a queue would have no slots, or a thread could not be started. What else goes wrong, the handle tells: a panic
-    /// in user code ends the run with the stage's name, the number and the message.
+    /// If a queue would have no slots, or a thread could not be started. What else goes wrong, the handle tells: a
+    /// panic in user code ends the run with the stage's name, the number and the message.
     pub fn start<T, P, S>(
         &self,
         pipeline: &P,
@@ -103,7 +106,7 @@ impl Queues {
         }
         let control = Arc::new(Control::default());
         let mut wiring = QueuesWiring::new(self.slots, pipeline.plan(), control.clone());
-        let (outlet, input) = wiring.queue::<T>();
+        let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
         let outcome = Arc::new(Mutex::new(None));
@@ -146,6 +149,11 @@ fn feed<T: Event, X: Source<T>>(
     let source: EndSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })
+}
+
+/// The most slots of this source's queue.
+fn most_of<T: Event, X: Source<T>>(_: &X) -> usize {
+    most_slots::<T, X>()
 }
 
 /// The edge of a source.

@@ -15,11 +15,17 @@ pub use zip::{Zip, zip};
 use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
+use millstream_core::text::Block;
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::Producer;
+use std::any::TypeId;
 use std::sync::Arc;
 
 /// Where a run's values come from. Any iterator is a source; [`ready`] says of one that it never waits.
+///
+/// **Memory**: a source's ring, or queue, keeps as many values as it has slots. Of [`Block`]s of text these are 16 at
+/// most, whatever the run's rings have, so that a file that is read takes a megabyte and not hundreds. Of other values
+/// that own much, [`few`] says so.
 pub trait Source<T: Event> {
     /// The iterator that gives the values.
     type Values: Iterator<Item = T> + Send + 'static;
@@ -42,6 +48,15 @@ impl<T: Event, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> fo
     fn values(self) -> I::IntoIter {
         self.into_iter()
     }
+}
+
+/// The most slots of a ring of blocks of text that a source fills, unless it says less. A block owns many kilobytes, so
+/// that a ring of the usual size would keep a quarter of a gigabyte; and so few are in a core's cache.
+const BLOCKS: usize = 16;
+
+/// The most slots that the ring of such a source should have.
+pub(crate) fn most_slots<T: Event, X: Source<T>>() -> usize {
+    if TypeId::of::<T>() == TypeId::of::<Block>() { X::SLOTS.min(BLOCKS) } else { X::SLOTS }
 }
 
 /// An iterator that never waits. See [`ready`].
@@ -67,8 +82,9 @@ impl<T: Event, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 #[derive(Clone, Debug)]
 pub struct Few<X, const SLOTS: usize>(X);
 
-/// A source with `SLOTS` slots in its ring, or as many as the run's rings have if those are fewer: for values that are large
-/// by themselves, of which only a few should be alive at a time, as blocks of bytes. The rings behind it are as elsewhere.
+/// A source with `SLOTS` slots in its ring or queue, or as many as the run's have if those are fewer: for values that
+/// are large by themselves, of which only a few should be alive at a time, as blocks of bytes. The rings behind it are
+/// as elsewhere.
 ///
 /// ```
 /// use millstream_core::pipeline;

@@ -12,7 +12,7 @@ use crate::placement::Controller;
 use crate::pool::{Pool, shared_seats};
 use crate::shared::Shared;
 use crate::sink::{Pause, Sink};
-use crate::source::SourceTasklet;
+use crate::source::{SourceTasklet, most_slots};
 use crate::wait::Patience;
 use crate::watched::Role;
 use crate::worker::work;
@@ -56,7 +56,8 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
 {
     let values = source.values();
-    let feeding = if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(X::SLOTS) };
+    let feeding =
+        if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
     let outside = feeding.threads() > 0;
     let mut feed = None;
     let wired = wire_behind(pipeline, rings, threads, feeding, |producer, wiring| {

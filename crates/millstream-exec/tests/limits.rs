@@ -1,9 +1,12 @@
 //! What a run may take of the machine, and what it says of that: cores, threads, memory.
 
 use millstream_core::plan::Stage;
+use millstream_core::text::Block;
 use millstream_core::{Arrow, Modelled, Retry, pipeline};
-use millstream_exec::{Ending, Feed, LimitedBy, OptionsError, Report, Rings, Run, RunError, Wait, source};
+use millstream_exec::{Ending, Feed, LimitedBy, OptionsError, Queues, Report, Rings, Run, RunError, Wait, source};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn cores() -> usize {
@@ -150,4 +153,78 @@ fn plans_know_which_stages_have_threads() {
     let planned: Vec<_> = p.plan().stages.into_iter().map(|Stage { name, blocking, .. }| (name, blocking)).collect();
     let ran = &report.stages[1..report.stages.len() - 1];
     assert_eq!(planned, ran.iter().map(|stage| (stage.name.clone(), stage.blocking)).collect::<Vec<_>>());
+}
+
+/// The most values that a run with rings or queues of the usual size takes from a source of `n` values while its first
+/// stage holds the first one for as long as more of them come.
+fn taken<T>(start: impl FnOnce(Counted<T>, Arc<AtomicUsize>) -> usize, values: Vec<T>) -> usize {
+    let taken = Arc::new(AtomicUsize::new(0));
+    start(Counted { values: values.into_iter(), taken: taken.clone() }, taken)
+}
+
+/// Counts what is taken from it.
+struct Counted<T> {
+    values: std::vec::IntoIter<T>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl<T> Iterator for Counted<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.values.next()
+    }
+}
+
+/// How many have been taken once no more are for a while.
+fn settled(taken: &AtomicUsize) -> usize {
+    let mut last = usize::MAX;
+    loop {
+        let now = taken.load(Ordering::Relaxed);
+        if now == last {
+            return now;
+        }
+        last = now;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Blocks own many kilobytes: a source of them has few slots by itself, and `few` is heard by queues as well.
+#[test]
+fn large_values_are_few() {
+    let blocks: Vec<Block> = (0..1000).map(|_| Block::from(vec![b'x'; 10])).collect();
+    let hold = |taken: Arc<AtomicUsize>| {
+        let most = Arc::new(AtomicUsize::new(0));
+        let seen = most.clone();
+        let stage = move |_: &Block| {
+            if seen.load(Ordering::Relaxed) == 0 {
+                seen.store(settled(&taken), Ordering::Relaxed);
+            }
+        };
+        (pipeline::<Block>().map(stage), most)
+    };
+    let by_rings = |values: Counted<Block>, taken| {
+        let (p, most) = hold(taken);
+        p.run(&Rings::new(), values, |_, _: &()| ()).unwrap();
+        most.load(Ordering::Relaxed)
+    };
+    let by_queues = |values: Counted<Block>, taken| {
+        let (p, most) = hold(taken);
+        Queues::new().start(&p, values, (), |(), _, _: &()| ()).unwrap().wait().unwrap();
+        most.load(Ordering::Relaxed)
+    };
+    let by_few_queues = |values: Counted<Block>, taken| {
+        let (p, most) = hold(taken);
+        Queues::new().start(&p, source::few::<4, _>(values), (), |(), _, _: &()| ()).unwrap().wait().unwrap();
+        most.load(Ordering::Relaxed)
+    };
+    // The slots, one in the source's hand, and one in the stage's.
+    for (taken, slots) in [
+        (taken(by_rings, blocks.clone()), 16),
+        (taken(by_queues, blocks.clone()), 16),
+        (taken(by_few_queues, blocks), 4),
+    ] {
+        assert!((1..=slots + 2).contains(&taken), "{taken} of {slots}");
+    }
 }

@@ -2,7 +2,8 @@ use crate::{Block, Failure};
 use millstream_core::text::BlockPool;
 use std::io::{ErrorKind, Read};
 
-/// The bytes of a reader, as owned blocks, whose memory is used again once nobody has them any more.
+/// The bytes of a reader, as owned blocks, whose memory is used again once nobody has them any more. As a source, at
+/// most 16 of them wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// One read makes one block: what a read brings is passed on at once, however little, so that a line typed at a
 /// terminal is not held back until a block is full. An interrupted read is repeated. An error ends the iterator and is

@@ -5,13 +5,15 @@ use std::io::{Error, ErrorKind, Read};
 ///
 /// A block ends behind the last line end among its first `size` bytes; a longer line is a block of its own. So blocks
 /// of one byte are lines. Only the last block may end without a line end. Where blocks are cut depends on the bytes
-/// alone and not on how they come, so a block waits until it is full or the input ends; one of a byte waits for its line.
+/// alone and not on how they come, so a block waits until it is full or the input ends; one of a byte waits for its
+/// line.
 ///
 /// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader, or a line longer than
 /// [`longest`](LineBlocks::longest), told with its number, from 1, and the number of bytes in front of it. All whole
 /// lines before it have been passed on. An interrupted read is repeated.
 ///
-/// **Memory**: a block, or the longest line, and what one read brings more; blocks have memory of their own.
+/// **Memory**: a block, or the longest line, and what one read brings more; blocks have memory of their own. As a
+/// source, at most 16 of them wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
 /// use millstream_io::LineBlocks;

@@ -8,8 +8,8 @@ pub trait Framing: Send + 'static {
     const RECORD: &'static str;
     /// Whether what is left at the end of the stream, behind the last whole record, is one as well.
     const REST_IS_ONE: bool;
-    /// Where the last whole record ends in `bytes`, which begin with a record; none if there is none. Up to `searched` none
-    /// ended when it was asked before.
+    /// Where the last whole record ends in `bytes`, which begin with a record; none if there is none. Up to `searched`
+    /// none ended when it was asked before.
     fn end(&self, bytes: &[u8], searched: usize) -> Option<usize>;
     /// How many records there are in these bytes, which are whole ones.
     fn count(&self, bytes: &[u8]) -> u64;
@@ -76,20 +76,23 @@ impl Framing for Prefixed {
     }
 }
 
-/// The bytes of a reader, as blocks of whole lines or records: what `lines`, `records` and `prefixed` cut without a copy.
+/// The bytes of a reader, as blocks of whole lines or records: what `lines`, `records` and `prefixed` cut without a
+/// copy.
 ///
-/// What a read brings is passed on as far as it holds whole records, however little that is: a line typed at a terminal is
-/// not held back. What is left of it is copied to the front of the next block. Where blocks are cut so depends on how the
-/// bytes come; what they are cut into does not. The last line may end without a line end.
+/// What a read brings is passed on as far as it holds whole records, however little that is: a line typed at a terminal
+/// is not held back. What is left of it is copied to the front of the next block. Where blocks are cut so depends on
+/// how the bytes come; what they are cut into does not. The last line may end without a line end.
 ///
-/// **Long records**: a block grows until the record it begins with is in it. One longer than [`longest`](WholeBlocks::longest)
-/// ends the stream with an error, or is [split](WholeBlocks::splitting).
+/// **Long records**: a block grows until the record it begins with is in it. One longer than
+/// [`longest`](WholeBlocks::longest) ends the stream with an error, or is [split](WholeBlocks::splitting).
 ///
-/// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader; a record that is too long; a stream that
-/// ends in the middle of a record. The latter two tell the record's number, from 1, and the number of bytes in front of it. All
-/// whole records before it have been passed on. An interrupted read is repeated.
+/// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader; a record that is too long; a stream
+/// that ends in the middle of a record. The latter two tell the record's number, from 1, and the number of bytes in
+/// front of it. All whole records before it have been passed on. An interrupted read is repeated.
 ///
-/// **Memory**: blocks are used again once nobody has them any more.
+/// **Memory**: blocks are used again once nobody has them any more. As a source, at most 16 of them wait in its ring or
+/// queue;
+/// `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
 /// use millstream_core::{Modelled, TextExt, pipeline};
@@ -192,7 +195,8 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         self.fail(Error::new(ErrorKind::InvalidData, format!("{record} {number}, which begins at byte {at}, {why}")));
     }
 
-    /// The first part of a record that is too long by its last byte, at least; with its end, where that is all that is left.
+    /// The first part of a record that is too long by its last byte, at least; with its end, where that is all that is
+    /// left.
     fn too_long(&mut self, draft: Draft, filled: usize, end: Option<usize>) -> Option<Block> {
         if self.split {
             let part = end.unwrap_or(self.longest);
@@ -238,7 +242,8 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
         // What is left of the last block has no end of a record.
         let mut searched = filled;
         loop {
-            // The more there is of a long record, the more is read at once; but never more than it may have, and one byte.
+            // The more there is of a long record, the more is read at once; but never more than it may have, and one
+            // byte.
             let most = if filled < self.longest { self.size.max(filled).min(self.longest - filled) } else { 1 };
             draft.bytes.resize(draft.bytes.len().max(filled + most), 0);
             let reader = self.reader.as_mut()?;

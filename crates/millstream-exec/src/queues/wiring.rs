@@ -97,8 +97,14 @@ impl QueuesWiring {
 
     /// A new queue.
     pub(crate) fn queue<T>(&mut self) -> (Outlet<T>, Queue<T>) {
-        self.bytes += queue_bytes::<T>(self.slots);
-        queue(self.slots)
+        self.queue_of(self.slots)
+    }
+
+    /// One with `slots` slots, or as many as the others have if those are fewer.
+    pub(super) fn queue_of<T>(&mut self, slots: usize) -> (Outlet<T>, Queue<T>) {
+        let slots = slots.min(self.slots);
+        self.bytes += queue_bytes::<T>(slots);
+        queue(slots)
     }
 
     /// Adds the thread of the next stage of the plan.
