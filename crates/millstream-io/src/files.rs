@@ -1,13 +1,14 @@
-mod decoder;
+mod decompressed;
 #[cfg(feature = "glob")]
 mod matching;
 
 use crate::named::named;
-use decoder::Decoder;
+pub use decompressed::Decompressed;
 #[cfg(feature = "glob")]
 pub use matching::matching;
+use std::fs::File;
 use std::io::{ErrorKind, Read, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::vec;
 
 /// Several files, one behind the other, as one reader. [`Blocks`](crate::Blocks) of it are a source.
@@ -40,7 +41,7 @@ use std::vec;
 #[derive(Debug)]
 pub struct Files {
     paths: vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, Decoder)>,
+    open: Option<(PathBuf, Reader)>,
     decompress: bool,
 }
 
@@ -51,11 +52,13 @@ impl Files {
         Files { paths: paths.into_iter(), open: None, decompress: false }
     }
 
-    /// Decompresses files whose names end in `.gz` (feature `gzip`) or `.zst` (feature `zstd`); without the feature
-    /// they are refused. All others are given as they are.
+    /// Decompresses files that begin as gzip (feature `gzip`) or zstd (feature `zstd`) does, whatever their names, as
+    /// [`Decompressed`] does; all others are given as they are. A file whose name ends in `.gz` or `.zst` and that is
+    /// neither is damaged.
     ///
-    /// A file may have several members, or frames, one behind the other: they give their bytes in turn. One that ends in
-    /// the middle of a member gives what can be had and then an error; so does one with anything else behind a member.
+    /// A file may have several members, or frames, one behind the other: they give their bytes in turn. One that ends
+    /// in the middle of a member gives what can be had and then an error; so does one with anything else behind a
+    /// member.
     ///
     /// ```
     /// # #[cfg(feature = "gzip")] {
@@ -85,17 +88,48 @@ impl Read for Files {
             return Ok(0);
         }
         loop {
-            if let Some((path, decoder)) = &mut self.open {
-                match decoder.read(buffer) {
+            if let Some((path, reader)) = &mut self.open {
+                match reader.read(buffer) {
                     Ok(0) => self.open = None,
                     Ok(read) => return Ok(read),
                     Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-                    Err(error) => return Err(named(path, decoder.doing(), error)),
+                    Err(error) => return Err(named(path, reader.doing(), error)),
                 }
             }
             let Some(path) = self.paths.next() else { return Ok(0) };
-            let decoder = Decoder::open(&path, self.decompress).map_err(|error| named(&path, "open", error))?;
-            self.open = Some((path, decoder));
+            let reader = Reader::open(&path, self.decompress).map_err(|error| named(&path, "open", error))?;
+            self.open = Some((path, reader));
+        }
+    }
+}
+
+/// An open file, and how its bytes are made of what is in it.
+#[derive(Debug)]
+enum Reader {
+    Plain(File),
+    Decompressed(Decompressed<File>),
+}
+
+impl Reader {
+    fn open(path: &Path, decompress: bool) -> Result<Self> {
+        let file = File::open(path)?;
+        Ok(if decompress { Reader::Decompressed(Decompressed::named(file, path)) } else { Reader::Plain(file) })
+    }
+
+    /// What cannot be done when a read fails.
+    fn doing(&self) -> &'static str {
+        match self {
+            Reader::Plain(_) => "read",
+            Reader::Decompressed(decompressed) => decompressed.doing(),
+        }
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Reader::Plain(file) => file.read(buffer),
+            Reader::Decompressed(decompressed) => decompressed.read(buffer),
         }
     }
 }

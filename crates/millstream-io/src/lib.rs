@@ -2,13 +2,14 @@
 //! write to.
 //!
 //! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`],
-//! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow) or
-//! [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] to try a pipeline under. They may wait, so none of them is to be called `ready`. An iterator can only end, so the
-//! error that ended either is kept in its [`Failure`], whatever the reader.
+//! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow)
+//! or [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] to try a pipeline under. They may wait,
+//! so none of them is to be called `ready`. An iterator can only end, so the error that ended either is kept in its
+//! [`Failure`], whatever the reader.
 //!
-//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes back
-//! at the end: a [`FileSink`], a `File`, a vector, or whatever a closure can change. `collect` gathers what comes out in a
-//! vector.
+//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes
+//! back at the end: a [`FileSink`], a `File`, a vector, or whatever a closure can change. `collect` gathers what comes
+//! out in a vector.
 //!
 //! ```
 //! use millstream_io::{Blocks, text::Words};
@@ -36,9 +37,9 @@ mod whole_blocks;
 pub use blocks::Blocks;
 pub use failure::Failure;
 pub use file_sink::{FileSink, FileSinkOptions, Position, SyncPolicy};
-pub use files::Files;
 #[cfg(feature = "glob")]
 pub use files::matching;
+pub use files::{Decompressed, Files};
 pub use follow::{Follow, FollowStopper};
 pub use line_blocks::LineBlocks;
 pub use millstream_core::text::Block;
