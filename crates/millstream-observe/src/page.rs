@@ -10,18 +10,25 @@ use crate::frame::Frame;
 use crate::graph::Layout;
 use crate::watch::Watch;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Json, Response};
 use axum::{Router, routing::get};
 use futures_util::stream::{Stream, unfold};
+use metrics::format;
 use serde_json::{Value, json};
 use served::Served;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So long readers may take to get what was told last.
+const LAST_WHILE: Duration = Duration::from_secs(1);
+
+/// Who asked since is still there.
+const LATELY: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether there is a new frame.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -31,13 +38,18 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// | path | what |
 /// |---|---|
 /// | `/` | a page that shows the run as it goes on |
-/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, and the newest `frame` |
+/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, the newest `frame`, the `program`, and how it `ended` |
 /// | `/frames.json` | all frames that are kept, the oldest first |
-/// | `/events` | each new frame, with the number of its run, as server-sent events |
-/// | `/metrics` | the newest frame for Prometheus, as OpenMetrics text |
+/// | `/events` | each new frame, with the number of its run, and how the program ended, as server-sent events |
+/// | `/metrics` | the newest frame and the process, for Prometheus: OpenMetrics for who accepts it, else its own text |
 /// | `/health` | `running`, and 200; 503 before there is a run |
 ///
-/// Whoever can reach the address can read all of it: names of stages and numbers, and none of the values.
+/// When it is dropped, readers of events get what is left to be told, and those that asked for `/plan.json` lately may
+/// ask once more, if that takes no longer than a second. So who watches sees how the program [ended](Page::end).
+///
+/// All who can reach the address can read all of it: names of stages and numbers, and none of the values. At a loopback
+/// address only requests for `localhost` or for a number are answered, so that no page from elsewhere reads it under a
+/// name of its own.
 ///
 /// ```no_run
 /// use millstream_core::{Arrow, pipeline};
@@ -58,7 +70,26 @@ pub struct Page {
 
 /// What is shown.
 #[derive(Debug, Default)]
-struct Stage(Mutex<(u64, Option<Arc<Shown>>)>);
+struct Stage {
+    state: Mutex<Told>,
+    /// Somebody has asked who knows now how it ended.
+    asked: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    runs: u64,
+    shown: Option<Arc<Shown>>,
+    program: Option<String>,
+    /// How many bytes of input the program has read.
+    bytes: Option<fn() -> u64>,
+    /// How the program ended, as JSON.
+    ended: Option<Value>,
+    /// When somebody asked for the newest frame, and whether it was told then how the program ended.
+    asked: Option<(Instant, bool)>,
+    /// Nothing more will be told.
+    over: bool,
+}
 
 /// A run that is shown.
 #[derive(Debug)]
@@ -76,7 +107,7 @@ impl Page {
     /// If nobody can listen there, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
         let stage = Arc::<Stage>::default();
-        Ok(Page { served: Served::begin(address, router(stage.clone()), Duration::ZERO)?, stage })
+        Ok(Page { served: Served::begin(address, router(stage.clone()), LAST_WHILE)?, stage })
     }
 
     /// Where it listens.
@@ -87,15 +118,50 @@ impl Page {
 
     /// Shows this run from now on, also when it has ended.
     pub fn show(&self, watch: Arc<Watch>) {
-        let mut stage = self.stage.0.lock().unwrap_or_else(PoisonError::into_inner);
-        stage.0 += 1;
-        stage.1 = Some(Arc::new(Shown { run: stage.0, watch, layout: OnceLock::new() }));
+        let mut told = self.stage.lock();
+        told.runs += 1;
+        told.shown = Some(Arc::new(Shown { run: told.runs, watch, layout: OnceLock::new() }));
+    }
+
+    /// Says from now on which program it is that runs.
+    pub fn name(&self, program: impl Into<String>) {
+        self.stage.lock().program = Some(program.into());
+    }
+
+    /// Tells from now on how many bytes of input the program has read, by this function.
+    pub fn bytes(&self, read: fn() -> u64) {
+        self.stage.lock().bytes = Some(read);
+    }
+
+    /// Tells how the program ended: its exit code, and a sentence. A page that never tells is one of a program that was
+    /// killed.
+    pub fn end(&self, code: u8, sentence: &str) {
+        self.stage.lock().ended = Some(json!({ "code": code, "sentence": sentence }));
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let mut told = self.stage.lock();
+        let until = Instant::now() + LAST_WHILE;
+        while told.ended.is_some() && told.asked.is_some_and(|(at, knows)| !knows && at.elapsed() < LATELY) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            told = self.stage.asked.wait_timeout(told, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        told.over = true;
     }
 }
 
 impl Stage {
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn shown(&self) -> Option<Arc<Shown>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+        self.lock().shown.clone()
     }
 }
 
@@ -137,7 +203,12 @@ async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
 }
 
 async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    Json(told_of(&stage).await)
+    let seen = told_of(&stage).await;
+    let mut told = stage.lock();
+    told.asked = Some((Instant::now(), !seen["ended"].is_null()));
+    drop(told);
+    stage.asked.notify_all();
+    Json(seen)
 }
 
 /// What the run is, and the newest frame.
@@ -151,7 +222,14 @@ async fn told_of(stage: &Stage) -> Value {
     });
     let layout = laid_out.await.unwrap_or_default();
     let (graph, plan) = (&**shown.watch.graph(), shown.watch.plan());
-    json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": shown.frame().as_deref() })
+    let (program, ended) = {
+        let told = stage.lock();
+        (told.program.clone(), told.ended.clone())
+    };
+    // Looked at last: with the end comes the last frame.
+    let frame = shown.frame();
+    json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": frame.as_deref(),
+        "program": program, "ended": ended })
 }
 
 async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {
@@ -159,15 +237,29 @@ async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {
     Json(json!(frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
 }
 
+/// What a reader of events was told: a frame of a run, and the end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Read {
+    frame: Option<(u64, u64)>,
+    end: bool,
+}
+
 async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let stream = unfold((stage, None), |(stage, mut last)| async move {
+    let stream = unfold((stage, Read { frame: None, end: false }), |(stage, read)| async move {
         loop {
-            if let Some((run, frame)) = stage.shown().and_then(|shown| Some((shown.run, shown.frame()?)))
-                && last != Some((run, frame.number))
-            {
-                last = Some((run, frame.number));
-                let event = Event::default().data(json!({ "run": run, "frame": &*frame }).to_string());
-                return Some((Ok(event), (stage, last)));
+            let (shown, ended, over) = {
+                let told = stage.lock();
+                (told.shown.clone(), told.ended.clone(), told.over)
+            };
+            let frame = shown.as_ref().and_then(|shown| Some((shown.run, shown.frame()?)));
+            let now = Read { frame: frame.as_ref().map(|(run, frame)| (*run, frame.number)), end: ended.is_some() };
+            if now != read {
+                let (run, frame) = frame.unzip();
+                let event = json!({ "run": run, "frame": frame.as_deref(), "ended": ended });
+                return Some((Ok(Event::default().data(event.to_string())), (stage, now)));
+            }
+            if over {
+                return None;
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -175,11 +267,18 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
     Sse::new(stream).keep_alive(KeepAlive::default())
 }
 
-async fn told(State(stage): State<Arc<Stage>>) -> Response {
-    let shown = stage.shown();
+async fn told(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Response {
+    let (shown, program, bytes) = {
+        let told = stage.lock();
+        (told.shown.clone(), told.program.clone(), told.bytes)
+    };
     let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
-    let text = metrics::text(seen.as_ref().map(|(graph, frame)| (*graph, &**frame)));
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
+    let seen = seen.as_ref().map(|(graph, frame)| (*graph, &**frame));
+    let open = metrics::text(&program.unwrap_or_default(), bytes.map(|bytes| bytes()), seen);
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let (format, text) =
+        if format::is_open(accept) { (format::OPEN, open) } else { (format::PLAIN, format::plain(&open)) };
+    ([(header::CONTENT_TYPE, format)], text).into_response()
 }
 
 async fn health(State(stage): State<Arc<Stage>>) -> Response {

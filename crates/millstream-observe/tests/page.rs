@@ -12,9 +12,14 @@ use std::time::Duration;
 
 /// Asks, and gives what is told from the headers on.
 fn asked(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
+    asked_with(address, path, "Host: localhost\r\nAccept: application/openmetrics-text")
+}
+
+/// As [`asked`], with these headers.
+fn asked_with(address: SocketAddr, path: &str, headers: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n").unwrap();
     BufReader::new(stream)
 }
 
@@ -46,12 +51,46 @@ fn a_board_tells_its_last_word_before_it_is_gone() {
     }
 }
 
+/// Readers are told how the program ended, with all that it has done; so are those that ask now and then.
+#[test]
+fn the_last_event_says_how_it_ended() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    let address = page.address();
+    let run = pipeline::<u64>().map(|x| x + 1).start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+    page.name("millstream test");
+    page.show(watch.clone());
+    let mut events = asked(address, "/events");
+    let mut line = String::new();
+    while !line.contains("data: ") {
+        line.clear();
+        assert!(events.read_line(&mut line).unwrap() > 0, "it ends before it has begun");
+    }
+    run.wait().unwrap();
+    watch.finish();
+    let plan: Value = serde_json::from_str(&got(&page, "/plan.json").1).unwrap();
+    assert_eq!((&plan["program"], &plan["ended"]), (&"millstream test".into(), &Value::Null));
+    page.end(3, "it failed");
+    let dropped = std::thread::spawn(move || drop(page));
+    let mut rest = String::new();
+    events.read_to_string(&mut rest).unwrap();
+    let last = rest.lines().rev().find_map(|line| line.strip_prefix("data: ")).expect("an event");
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["ended"], serde_json::json!({ "code": 3, "sentence": "it failed" }));
+    assert_eq!((&last["frame"]["running"], &last["frame"]["rings"][1]["produced"]), (&false.into(), &1001.into()));
+    // Who asked a moment ago may ask once more, for a second.
+    dropped.join().unwrap();
+    assert!(TcpStream::connect(address).is_err(), "it listens no more");
+}
+
 #[test]
 fn all_that_is_served_agrees() {
     let page = Page::open("127.0.0.1:0").unwrap();
     assert!(got(&page, "/health").0.starts_with("HTTP/1.1 503"), "there is no run");
     assert_eq!(got(&page, "/plan.json").1, "null");
     assert!(got(&page, "/metrics").1.ends_with("# EOF\n"));
+    page.name("a \"test\"");
+    page.bytes(|| 12);
 
     let p = pipeline::<u64>().map(|x| x + 1).named("more \"or\" less").filter(|x| x % 2 == 0).named("even");
     let (sender, run) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
@@ -91,10 +130,57 @@ fn all_that_is_served_agrees() {
         "millstream_running 0",
         "millstream_stage_empties_ratio{stage=\"more \\\"or\\\" less\"} 0.0",
         "# UNIT millstream_ring_occupancy_ratio ratio",
+        "millstream_read_bytes_total 12",
+        concat!("millstream_build_info{program=\"a \\\"test\\\"\",version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         "# EOF",
     ] {
         assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
     }
+    assert!(!metrics.contains("quantile="), "that label is for summaries: {metrics}");
+    if std::path::Path::new("/proc/self/stat").exists() {
+        for name in ["process_cpu_seconds_total ", "process_resident_memory_bytes ", "process_open_fds "] {
+            assert!(metrics.lines().any(|line| line.starts_with(name)), "no {name} in\n{metrics}");
+        }
+    }
+    // In the same order each time.
+    let names = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.rsplit_once(' ').map_or(line, |(name, _)| name).to_owned()).collect()
+    };
+    assert_eq!(names(&got(&page, "/metrics").1), names(&metrics));
+
+    // Who does not name OpenMetrics gets the text that every Prometheus reads.
+    let mut all = String::new();
+    asked_with(page.address(), "/metrics", "Host: localhost\r\nAccept: */*").read_to_string(&mut all).unwrap();
+    let (head, plain) = all.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(plain.contains("# TYPE millstream_stage_numbers_total counter\n"), "{plain}");
+    assert!(!plain.contains("# EOF") && !plain.contains("# UNIT"), "{plain}");
+}
+
+/// A connection that asks for nothing is closed; it would keep a descriptor for as long as the program runs.
+#[test]
+fn idle_connections_are_closed() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    let mut idle = TcpStream::connect(page.address()).unwrap();
+    // Longer than any should be.
+    idle.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    let mut rest = Vec::new();
+    let _ = idle.read_to_end(&mut rest).expect("it is closed");
+    assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
+}
+
+/// A page from elsewhere that has a name for this machine reads nothing.
+#[test]
+fn other_names_are_refused() {
+    let page = Page::open("127.0.0.1:0").unwrap();
+    let status = |host: &str| {
+        let mut all = String::new();
+        asked_with(page.address(), "/health", &format!("Host: {host}")).read_to_string(&mut all).unwrap();
+        all[.."HTTP/1.1 000".len()].to_owned()
+    };
+    assert_eq!(status("evil.example.org"), "HTTP/1.1 421");
+    assert_eq!(status(&page.address().to_string()), "HTTP/1.1 503");
+    assert_eq!(status("localhost:1"), "HTTP/1.1 503");
 }
 
 #[test]
@@ -140,7 +226,7 @@ fn a_page_that_is_dropped_waits_for_nobody() {
     let address = page.address();
     let _reads = asked(page.address(), "/events");
     drop(page);
-    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).is_err(), "it listens no more");
 }
 
 #[test]

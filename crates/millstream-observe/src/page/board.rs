@@ -1,7 +1,7 @@
 //! A page about what is no run of a pipeline.
 
-use super::GLANCE;
 use super::served::Served;
+use super::{GLANCE, LAST_WHILE};
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, Json};
@@ -13,10 +13,6 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// So long a page may take to get what was told last.
-const LAST_WHILE: Duration = Duration::from_secs(1);
 
 /// Serves a page of somebody's own, and what it is told, from a thread of its own, until it is dropped.
 ///

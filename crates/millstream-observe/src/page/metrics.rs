@@ -1,5 +1,8 @@
 //! A frame for Prometheus.
 
+pub(super) mod format;
+mod process;
+
 use crate::frame::{Frame, Latency};
 use crate::graph::Graph;
 use prometheus_client::encoding::text::encode;
@@ -16,15 +19,26 @@ type Labels = Vec<(&'static str, String)>;
 type Counts = Family<Labels, Counter>;
 type Levels = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// OpenMetrics text; of no run but the end.
-pub(super) fn text(seen: Option<(&Graph, &Frame)>) -> String {
-    let mut registry = Registry::with_prefix("millstream");
+/// OpenMetrics text about the program, and about a run if there is one.
+pub(super) fn text(program: &str, bytes: Option<u64>, seen: Option<(&Graph, &Frame)>) -> String {
+    let mut registry = Registry::default();
+    process::register(&mut registry);
+    let ours = registry.sub_registry_with_prefix("millstream");
+    let build = Family::<Labels, Gauge>::default();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    build.get_or_create(&vec![("program", program.to_owned()), ("version", version)]).set(1);
+    ours.register("build_info", "The program, and the version of Millstream in it", build);
+    if let Some(bytes) = bytes {
+        let read = Counter::<u64>::default();
+        read.inc_by(bytes);
+        ours.register_with_unit("read", "Input that the program has read", Unit::Bytes, read);
+    }
     if let Some((graph, frame)) = seen {
-        register(&mut registry, graph, frame);
+        register(ours, graph, frame);
     }
     let mut text = String::new();
     encode(&mut text, &registry).expect("a string takes everything");
-    text
+    format::sorted(&text)
 }
 
 fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
@@ -39,8 +53,8 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
             set(&workers, vec![("worker", index.to_string()), ("state", state.to_owned())], share);
         }
     }
-    let latency = levels(registry, "latency", "From the source to the sink, by quantile", Some(Unit::Seconds));
-    quantiles(&latency, &[], frame.latency.as_ref());
+    let latency = levels(registry, "latency", "From the source to the sink, by percentile", Some(Unit::Seconds));
+    percentiles(&latency, &[], frame.latency.as_ref());
 }
 
 fn stages(registry: &mut Registry, frame: &Frame) {
@@ -53,7 +67,7 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let empties = levels(registry, "stage_empties", help, Some(ratio()));
     let states = levels(registry, "stage_state", "Share of the time in each state", Some(ratio()));
     let service = levels(registry, "stage_service", "What a number cost lately", Some(Unit::Seconds));
-    let help = "From when a number was there until the stage had published it, by quantile";
+    let help = "From when a number was there until the stage had published it, by percentile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
     for stage in frame.stages.iter().chain(&frame.asides).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
@@ -71,7 +85,7 @@ fn stages(registry: &mut Registry, frame: &Frame) {
         if let Some(ns) = stage.service_ns {
             set(&service, labels(), ns / 1e9);
         }
-        quantiles(&latency, &labels(), stage.latency.as_ref());
+        percentiles(&latency, &labels(), stage.latency.as_ref());
     }
 }
 
@@ -115,16 +129,11 @@ fn set(family: &Levels, labels: Labels, value: f64) {
     family.get_or_create(&labels).set(value);
 }
 
-fn quantiles(family: &Levels, labels: &[(&'static str, String)], latency: Option<&Latency>) {
+fn percentiles(family: &Levels, labels: &[(&'static str, String)], latency: Option<&Latency>) {
     let Some(latency) = latency else { return };
-    let of = [
-        ("0.5", latency.p50),
-        ("0.9", latency.p90),
-        ("0.99", latency.p99),
-        ("0.999", latency.p999),
-        ("1", latency.max),
-    ];
-    for (quantile, seconds) in of {
-        set(family, [labels, &[("quantile", quantile.to_owned())]].concat(), seconds);
+    let of =
+        [("50", latency.p50), ("90", latency.p90), ("99", latency.p99), ("99.9", latency.p999), ("100", latency.max)];
+    for (percentile, seconds) in of {
+        set(family, [labels, &[("percentile", percentile.to_owned())]].concat(), seconds);
     }
 }

@@ -1,8 +1,18 @@
 use axum::Router;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 /// Something that is served by a thread of its own until this is dropped.
@@ -17,21 +27,23 @@ pub(super) struct Served {
 impl Served {
     /// In the end, requests that are being answered have so much time until they are cut off.
     pub(super) fn begin(address: impl ToSocketAddrs, app: Router, last_while: Duration) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        let app = if address.ip().is_loopback() { app.layer(from_fn(only_from_here)) } else { app };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ((closing, closed), (ending, ended)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
         let stop = Some([closing, ending]);
         let serve = async move {
-            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            let closed = async move { drop(closed.await) };
+            let Ok(listener) = TcpListener::from_std(listener) else { return };
+            let open = accept(&listener, app, closed).await;
+            drop(listener);
             let cut_off = async move {
                 drop(ended.await);
                 tokio::time::sleep(last_while).await;
             };
             tokio::select! {
-                _ = axum::serve(listener, app).with_graceful_shutdown(closed) => {}
+                () = open.shutdown() => {}
                 () = cut_off => {}
             }
         };
@@ -50,6 +62,63 @@ impl Drop for Served {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+/// How long a connection may send nothing that is asked for.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Serves everybody who comes until `closed`; then gives those who are still here.
+async fn accept(listener: &TcpListener, app: Router, closed: oneshot::Receiver<()>) -> GracefulShutdown {
+    let (open, mut http) = (GracefulShutdown::new(), http1::Builder::new());
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    let mut closed = std::pin::pin!(closed);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = &mut closed => return open,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let service = TowerToHyperService::new(app.clone());
+                // What goes wrong with one of them is of no interest to the others.
+                tokio::spawn(open.watch(http.serve_connection(TokioIo::new(stream), service)).map(drop));
+            }
+            // There are no descriptors left, say: some of those who are here leave sooner or later.
+            Err(_) => tokio::time::sleep(super::GLANCE).await,
+        }
+    }
+}
+
+/// A page from elsewhere can have a name of its own for this machine, and would read what is served here. Browsers say
+/// which name they have asked for.
+async fn only_from_here(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    if host.is_none_or(is_here) {
+        return next.run(request).await;
+    }
+    (StatusCode::MISDIRECTED_REQUEST, "only `localhost` and numbers name this machine here\n").into_response()
+}
+
+/// Whether a host, with or without a port, is this machine by its own name, or a number.
+fn is_here(host: &str) -> bool {
+    let number = host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    number || name.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_names_are_not_here() {
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:8080", "10.0.0.1:1"] {
+            assert!(is_here(host), "{host}");
+        }
+        for host in ["", "example.org", "example.org:8080", "localhost.example.org", "127.0.0.1.example.org:80"] {
+            assert!(!is_here(host), "{host}");
         }
     }
 }

@@ -31,7 +31,7 @@ fn chromium(flags: &[&str], address: SocketAddr) -> Vec<u8> {
 
 fn got(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
     let mut all = String::new();
     stream.read_to_string(&mut all).unwrap();
     all.split_once("\r\n\r\n").expect("headers").1.to_owned()
