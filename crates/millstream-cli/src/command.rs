@@ -31,7 +31,7 @@ pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
 
-use crate::progress;
+use crate::{progress, watching};
 use std::process::{self, ExitCode};
 
 /// A command with everything that it needs.
@@ -97,10 +97,25 @@ impl Outcome {
     /// Ends the process here and now, whatever its other threads do.
     pub(crate) fn exit(self) -> ! {
         progress::end();
+        watching::ended(self);
         process::exit(self.code().into())
     }
 
-    fn code(self) -> u8 {
+    /// What it means, for those who look on, with how much was read.
+    pub(crate) fn sentence(self) -> String {
+        let how = match self {
+            Outcome::Done => "done".to_owned(),
+            Outcome::InputOrOutputFailed => "an input or an output failed".to_owned(),
+            Outcome::WrongUse => "refused".to_owned(),
+            Outcome::PipelineFailed => "the pipeline failed".to_owned(),
+            Outcome::CheckFailed => "the check failed".to_owned(),
+            Outcome::Interrupted(signal) => format!("ended by signal {signal}"),
+        };
+        let read = progress::bytes();
+        if read == 0 { how } else { format!("{how}, {read} bytes read") }
+    }
+
+    pub(crate) fn code(self) -> u8 {
         match self {
             Outcome::Done => 0,
             Outcome::InputOrOutputFailed => 1,

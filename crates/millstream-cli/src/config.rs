@@ -45,6 +45,8 @@ const MOST_ANSWER: usize = 1 << 16;
 pub(crate) struct RunConfig {
     pub(crate) place: Place,
     pub(crate) rings: Rings,
+    /// What threads are to do without work, if that was said.
+    pub(crate) wait: Option<Wait>,
     pub(crate) queues: Queues,
     pub(crate) stats: Option<StatsTo>,
     pub(crate) stats_format: StatsFormat,
@@ -52,7 +54,10 @@ pub(crate) struct RunConfig {
     /// Where a picture of the run goes.
     pub(crate) picture: Option<PathBuf>,
     #[cfg(feature = "page")]
-    pub(crate) page: Option<std::net::SocketAddr>,
+    pub(crate) page: Option<String>,
+    /// How long it stays when all is done.
+    #[cfg(feature = "page")]
+    pub(crate) page_linger: Duration,
     pub(crate) hash: bool,
     pub(crate) quiet: bool,
 }
@@ -70,6 +75,16 @@ pub(crate) enum Place {
 pub(crate) enum StatsTo {
     StandardError,
     File(PathBuf),
+}
+
+impl StatsTo {
+    /// The file, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            StatsTo::StandardError => None,
+            StatsTo::File(path) => Some(path),
+        }
+    }
 }
 
 /// What the flags ask for, or why it cannot be done: a sentence for the user.
@@ -142,14 +157,14 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
         (ShardBy::Block, size, _) => (How::Block(size.unwrap_or(1 << 20)), (4 * jobs).next_power_of_two()),
         (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
     };
-    let filter = Filter::new(flags.command);
+    let filter = Filter::new(flags.command).accepting(&flags.accept).keeping_going(flags.keep_going);
     let filter = match how {
         // What the ring of answers holds is then a multiple of what that of blocks does.
         How::Block(size) => filter.most_in_memory(MOST_ANSWER.max(4 * size)),
         How::Line(_) => filter,
     };
-    let max_line = flags.max_line;
-    Ok(Pipe { filter, jobs, how, max_line, run: run_with_slots(slots, flags.run)? })
+    let (max_line, grace) = (flags.max_line, Duration::from_secs(flags.grace));
+    Ok(Pipe { filter, jobs, how, max_line, grace, run: run_with_slots(slots, flags.run)? })
 }
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
@@ -157,7 +172,7 @@ fn verify(flags: flags::Verify) -> Result<Verify, String> {
         return Err("this program reads no files: it is verified on numbers of its own".into());
     }
     let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
-    Ok(Verify { program: flags.program, files })
+    Ok(Verify { program: flags.program, files, longest: flags.max_line, quiet: flags.quiet })
 }
 
 /// What `plan` is asked to tell.
@@ -185,7 +200,9 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         Deploy::Queues => Place::Queues,
     };
     #[cfg(feature = "page")]
-    let (page, watched) = (flags.page, flags.page.is_some());
+    let (page, watched) = (flags.page.clone(), flags.page.is_some());
+    #[cfg(feature = "page")]
+    let page_linger = Duration::from_secs(flags.page_linger.unwrap_or(0));
     #[cfg(not(feature = "page"))]
     let watched = false;
     let observe = flags.observe || watched;
@@ -196,10 +213,12 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         return Err("only runs on rings are looked at, and make pictures: `--deploy rings`".into());
     }
     let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
+    let asked = flags.tuning.wait.map(|asked| wait(Some(asked)));
     let flags::Run { stats_format, hash, quiet, .. } = flags;
     Ok(RunConfig {
         place,
         rings,
+        wait: asked,
         queues,
         stats,
         stats_format,
@@ -207,6 +226,8 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
         picture,
         #[cfg(feature = "page")]
         page,
+        #[cfg(feature = "page")]
+        page_linger,
         hash,
         quiet,
     })

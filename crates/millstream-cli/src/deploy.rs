@@ -1,20 +1,23 @@
 //! Running a pipeline where the user wants it, and telling what the user wants to know about it.
 
+mod before;
+
 use crate::command::Outcome;
 use crate::config::{Place, RunConfig, StatsTo};
 use crate::flags::StatsFormat;
 use crate::hash::Hash;
-use crate::input::Joined;
+use crate::input::{Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, say};
 use crate::output::Output;
 use crate::watching::{Shown, Watching};
-use crate::{panics, progress, stats};
+use crate::{panics, progress, stats, watching};
+use before::{Most, can_write, feed_of, say_other_wait};
 use millstream_core::model::Listed;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
 use millstream_exec::{
-    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source,
+    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source, Wait,
     source::{few, ready},
 };
 use serde_json::Value;
@@ -43,6 +46,11 @@ impl fmt::Display for Failed {
 /// What a hash sees of an output.
 pub(crate) trait Hashed {
     fn bytes(&self) -> Cow<'_, [u8]>;
+
+    /// Whether it is output at all.
+    fn is_output(&self) -> bool {
+        true
+    }
 }
 
 impl Hashed for Vec<u8> {
@@ -83,13 +91,23 @@ impl Runs {
             complaints.complain(&format!("signals: {}", cause(&error)));
         }
         let hash = config.hash.then(Hash::default);
+        // What cannot be told is known before the work.
+        let told = [config.stats.as_ref().and_then(StatsTo::path), config.picture.as_deref()];
+        let writable = told.into_iter().flatten().all(|path| can_write(path, &complaints));
         let shown = Shown::open(&config, &complaints);
+        let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
         Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown }
     }
 
     /// Whether a signal has come that ends this command.
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupts.first().is_some()
+    }
+
+    /// How inputs are opened. Where the run is on this thread, a read that waits sees the first signal itself.
+    pub(crate) fn opening(&self, decompress: bool) -> Opening {
+        let watched = matches!(self.config.place, Place::Inline | Place::Model);
+        Opening { decompress, interrupts: Some(self.interrupts.clone()), watched }
     }
 
     pub(crate) fn interrupts(&self) -> Interrupts {
@@ -111,16 +129,16 @@ impl Runs {
         B: Event + Hashed,
         S: Send + 'static,
     {
-        self.run_hashing(pipeline, input, state, B::bytes, sink)
+        self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink)
     }
 
-    /// As [`run`](Runs::run); `bytes` is what a hash sees of an output.
+    /// As [`run`](Runs::run); `bytes` is what a hash sees of an output; none of what is no output.
     pub(crate) fn run_hashing<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
         input: impl Source<T>,
         state: S,
-        bytes: impl Fn(&B) -> Cow<'_, [u8]> + Send + 'static,
+        bytes: impl Fn(&B) -> Option<Cow<'_, [u8]>> + Send + 'static,
         sink: impl Fn(&mut S, &B) + Send + 'static,
     ) -> Result<S, Failed>
     where
@@ -131,8 +149,10 @@ impl Runs {
         S: Send + 'static,
     {
         let sink = move |(state, hash): &mut Sunk<S>, number: SequenceNumber, output: &B| {
-            if let Some(hash) = hash {
-                hash.slot(number, &bytes(output));
+            if let Some(hash) = hash
+                && let Some(bytes) = bytes(output)
+            {
+                hash.slot(number, &bytes);
             }
             sink(state, output);
         };
@@ -187,6 +207,7 @@ impl Runs {
         S: Send + 'static,
     {
         let state = (state, self.hash.take());
+        let feed = feed_of(&input);
         let (state, failure) = match self.config.place {
             Place::Model => self.on_lists(pipeline, input, state, sink),
             Place::Inline => {
@@ -207,6 +228,10 @@ impl Runs {
             }
             Place::Rings => {
                 let rings = &self.config.rings;
+                // Once, however many runs there are.
+                if let (Some(asked @ Wait::BusySpin), false) = (self.config.wait.take(), self.config.quiet) {
+                    say_other_wait(rings, asked, &pipeline.plan(), feed);
+                }
                 let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
                 let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
                 self.interrupts.attend(handle.stopper());
@@ -257,7 +282,11 @@ impl Runs {
         T: Event,
         O: Listed + Own,
     {
-        let input = Until(input, self.interrupts.clone()).values();
+        let most = Most::of(&pipeline.plan(), &self.config.rings);
+        let input = Until(input, self.interrupts.clone()).values().enumerate().map(move |(number, value)| {
+            most.check(number);
+            value
+        });
         // What prints a value is the user's code as well.
         let ran = panics::of_pipeline(|| pipeline.model_each(input, |number, value| sink(&mut state, number, value)));
         match ran {
@@ -277,21 +306,35 @@ impl Runs {
     pub(crate) fn finish(self) -> Outcome {
         progress::end();
         self.tell();
-        if let Some(signal) = self.interrupts.first() {
-            return Outcome::Interrupted(signal);
-        }
-        if self.complaints.any() { Outcome::InputOrOutputFailed } else { Outcome::Done }
+        let outcome = match self.interrupts.first() {
+            Some(signal) => Outcome::Interrupted(signal),
+            None if self.complaints.any() => Outcome::InputOrOutputFailed,
+            None => Outcome::Done,
+        };
+        self.shown.linger(outcome, &self.interrupts, self.config.quiet);
+        watching::ended(outcome);
+        outcome
     }
 
     /// Says why a run failed; then what was asked for, up to there.
-    pub(crate) fn fail(self, failed: &Failed) -> Outcome {
+    pub(crate) fn fail(mut self, failed: &Failed) -> Outcome {
         progress::end();
+        // A failure that only what comes out has shown.
+        if let Some(report) = self.reports.last_mut()
+            && report["failure"].is_null()
+        {
+            report["failure"] = failed.to_string().into();
+            report["ending"] = "failed".into();
+        }
         say(&format!("millstream: {}", one_line(&failed.to_string())));
         self.tell();
-        match failed {
+        let outcome = match failed {
             Failed::Run(RunError::Options(_)) => Outcome::WrongUse,
             _ => Outcome::PipelineFailed,
-        }
+        };
+        self.shown.linger(outcome, &self.interrupts, self.config.quiet);
+        watching::ended(outcome);
+        outcome
     }
 
     fn tell(&self) {

@@ -1,17 +1,24 @@
 //! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
 
 mod evolve;
+mod pipe;
+mod refusal;
+mod values;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
+pub(crate) use pipe::{Pipe, ShardBy};
+pub(crate) use refusal::{parse, refuse};
 
 use crate::command::Fanout;
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
+#[cfg(any(feature = "page", feature = "top"))]
+use values::address;
+use values::{at_least_one, bytes, size, slots, tasklets, whole};
 
 /// Typed determinate stream pipelines: the same output, number by number, wherever they run.
 #[derive(Debug, Parser)]
-#[command(name = "millstream", version, arg_required_else_help = true)]
+#[command(name = "millstream", version, arg_required_else_help = true, args_override_self = true)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -23,7 +30,8 @@ pub(crate) enum Command {
     Wc(OverFiles),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     Uppercase(OverFiles),
-    /// Put in front of every line how many spaces it has, up to 6, as `[spaces: N]`
+    /// Put in front of every line how many spaces it has, as `[spaces: N]`, or `[spaces: >6]`; a last line without end
+    /// gets one
     Spaces(OverLines),
     /// Five items through stages that sleep, two of them side by side: what overlaps, and what does not
     Sleep(Sleep),
@@ -55,7 +63,8 @@ pub(crate) struct OverFiles {
     /// Files to read, one after the other; `-` and no file at all mean standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<OsString>,
-    /// Read files whose names end in .gz or .zst decompressed
+    /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
+    /// name
     #[arg(long)]
     pub(crate) decompress: bool,
     #[command(flatten)]
@@ -83,7 +92,7 @@ pub(crate) struct Sleep {
 #[derive(Debug, Args)]
 pub(crate) struct Panic {
     /// At which number
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     pub(crate) at: u64,
     #[command(flatten)]
     pub(crate) run: Run,
@@ -101,48 +110,15 @@ pub(crate) struct Copying {
     #[arg(long, value_name = "N", default_value = "5")]
     pub(crate) fanout: Fanout,
     /// How many numbers
-    #[arg(long, value_name = "N", default_value_t = 5_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = whole)]
     pub(crate) items: u64,
     #[command(flatten)]
     pub(crate) run: Run,
 }
 
-/// Every process must end with status 0; standard error is passed through. A line that is longer than a block is a block.
-/// What a process writes beyond four times a block waits in a temporary file (in TMPDIR) for its turn.
-/// With `--shard line` a process must answer every line with one line before it is given the next, and treat every line
-/// alike, since any of the processes may get it
-#[derive(Debug, Args)]
-pub(crate) struct Pipe {
-    /// So many processes at once, as `--shards N` [default: one for each usable core]
-    #[arg(short, long, value_name = "N", value_parser = tasklets, conflicts_with = "shards")]
-    pub(crate) jobs: Option<usize>,
-    /// A new process for each block of whole lines, or processes that stay and get one line after the other
-    #[arg(long, value_name = "WHAT", default_value = "block")]
-    pub(crate) shard: ShardBy,
-    /// Bytes in a block; K, M and G are powers of 1024 [default: 1M]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) block: Option<usize>,
-    /// The longest line, with its end
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
-    pub(crate) max_line: usize,
-    /// Milliseconds after which a process that has not answered its line is told that no more lines come [default: 5000]
-    #[arg(long, value_name = "MS")]
-    pub(crate) patience: Option<u64>,
-    #[command(flatten)]
-    pub(crate) run: Run,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShardBy {
-    Line,
-    Block,
-}
-
-/// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the stage
-/// and the number, and exits with 4
+/// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the
+/// stage and the number, and exits with 4. Each edge is run some forty times over an input in memory, also with rings
+/// and queues of one slot, which cost microseconds a line: of a large input, some megabytes tell as much
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Whose pipeline
@@ -150,6 +126,12 @@ pub(crate) struct Verify {
     /// What it reads, if it reads files; `-` and no file at all mean standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<OsString>,
+    /// The longest line of `spaces`, with its end, as when it is run
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
+    pub(crate) max_line: usize,
+    /// Show no progress on a terminal
+    #[arg(long)]
+    pub(crate) quiet: bool,
 }
 
 /// How a pipeline is run. None of these changes what comes out.
@@ -170,20 +152,24 @@ pub(crate) struct Run {
     /// Look at the run while it goes on: `--stats` then tells latencies and what every stage waited for. On rings only
     #[arg(long)]
     pub(crate) observe: bool,
-    /// Record the run as one picture to play and to step through: an SVG for any browser. Of a second run, as of `wc` with
-    /// two files, the name gets `-2`. On rings only
+    /// Record the run as one picture to play and to step through: an SVG for any browser. Of a second run, as of `wc`
+    /// with two files, the name gets `-2`. On rings only
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) record_picture: Option<OsString>,
-    /// Show the run in the browser while it goes on, and tell it to Prometheus at `/metrics`; port 0 is any that is free.
-    /// On rings only
+    /// Show the run in the browser while it goes on, and tell it to Prometheus at `/metrics`: HOST:PORT, or a port of
+    /// this machine alone; port 0 is any that is free. On rings only
     #[cfg(feature = "page")]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) page: Option<std::net::SocketAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) page: Option<String>,
+    /// Keep the page for this many seconds after the run has ended, or until a signal comes
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "SECONDS", requires = "page", value_parser = whole)]
+    pub(crate) page_linger: Option<u64>,
     /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always cut
-    /// into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
+    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always
+    /// cut into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
     #[arg(long)]
     pub(crate) hash: bool,
 }
@@ -218,10 +204,12 @@ pub(crate) struct Tuning {
     #[arg(long)]
     pub(crate) pin: bool,
     /// Milliseconds that a stage's step may take; `--stats` names the stages that took longer [default: 100]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) step_budget: Option<u64>,
-    /// Refuse to run if the rings take more [default: what the control group allows, or the machine's memory]
-    #[arg(long, value_name = "BYTES")]
+    /// Refuse to run if the rings take more; K, M and G are powers of 1024 [default: what the control group allows, or
+    /// the machine's memory]. What values own, as blocks of text do, is no part of it. `--deploy model` ends when its
+    /// lists, with all that was read, take more
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_limit: Option<u64>,
 }
 
@@ -238,7 +226,7 @@ pub(crate) enum Deploy {
 pub(crate) enum Wait {
     /// Spins a little, yields a little, then parks until something happens
     Phased,
-    /// Never gives its core away; refused where threads outnumber cores
+    /// Never gives its core away; where threads outnumber cores, phased instead, which is said
     BusySpin,
     /// Spins a little, then yields for ever
     Yielding,
@@ -259,7 +247,8 @@ pub(crate) struct Plan {
 #[cfg(feature = "top")]
 #[derive(Debug, Args)]
 pub(crate) struct Top {
-    /// Where its page is, as HOST:PORT
+    /// Where its page is: HOST:PORT, or a port of this machine
+    #[arg(value_parser = address)]
     pub(crate) address: String,
     /// Print what there is to be seen, and end: what happens anyway if the output is no terminal
     #[arg(long)]
@@ -323,61 +312,5 @@ impl Program {
     /// Whether it reads files.
     pub(crate) fn reads(self) -> bool {
         matches!(self, Program::Wc | Program::Uppercase | Program::Spaces | Program::Pipe)
-    }
-}
-
-/// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0.
-pub(crate) fn parse() -> Flags {
-    Flags::parse()
-}
-
-/// Ends the process as a wrong flag does.
-pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
-    F::command().error(ErrorKind::ValueValidation, reason).exit()
-}
-
-/// More threads or tasklets than this are a slip of the finger.
-const MOST_TASKLETS: usize = 1024;
-
-/// A larger ring is one too: its slots are there from the start.
-const MOST_SLOTS: usize = 1 << 20;
-
-/// A block or a line is in memory, several times.
-const MOST_BYTES: usize = 1 << 30;
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".into()),
-        Ok(n) => Ok(n),
-        Err(_) => Err("must be a whole number".into()),
-    }
-}
-
-/// A number of bytes.
-fn size(text: &str) -> Result<usize, String> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    match at_least_one(digits)?.checked_shl(shift) {
-        Some(size) if size <= MOST_BYTES && size >> shift == at_least_one(digits)? => Ok(size),
-        _ => Err("must be at most 1G".into()),
-    }
-}
-
-fn tasklets(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        n if n <= MOST_TASKLETS => Ok(n),
-        _ => Err(format!("must be at most {MOST_TASKLETS}")),
-    }
-}
-
-fn slots(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        n if !n.is_power_of_two() => Err("must be a power of two".into()),
-        n if n <= MOST_SLOTS => Ok(n),
-        _ => Err(format!("must be at most {MOST_SLOTS}")),
     }
 }

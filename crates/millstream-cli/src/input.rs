@@ -1,9 +1,9 @@
 //! Inputs by the names that the user gave them.
 
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, Watched, is_end};
 use crate::message::{Complaints, cause, quoted};
 use crate::progress;
-use millstream_io::{Block, Blocks, Failure, Files, WholeBlocks, stdio};
+use millstream_io::{Block, Blocks, Decompressed, Failure, WholeBlocks, stdio};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,7 +16,7 @@ use std::{fmt, io, vec};
 pub(crate) struct Names {
     /// In this order; `-` is standard input.
     pub(crate) files: Vec<OsString>,
-    /// Whether those whose names end in `.gz` or `.zst` hold what is meant only once they are decompressed.
+    /// Whether those that are compressed hold what is meant only once they are decompressed.
     pub(crate) decompress: bool,
 }
 
@@ -24,59 +24,71 @@ pub(crate) struct Names {
 #[derive(Debug)]
 pub(crate) enum Input {
     Plain(File),
-    Compressed(Files),
+    Watched(Watched),
+    Decompressed(Decompressed<Box<Input>>),
 }
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match self {
             Input::Plain(file) => file.read(buffer)?,
-            Input::Compressed(files) => files.read(buffer).map_err(without_name)?,
+            Input::Watched(file) => file.read(buffer)?,
+            // What it reads is told already.
+            Input::Decompressed(input) => return input.read(buffer),
         };
-        progress::advance(read);
+        progress::read(read);
         Ok(read)
     }
 }
 
-/// An error of [`Files`] without the file's name, which is told by whoever has told all others.
-fn without_name(error: io::Error) -> io::Error {
-    match error.get_ref().and_then(|named| named.source()) {
-        Some(cause) => io::Error::new(error.kind(), cause.to_string()),
-        None => error,
-    }
+/// How inputs are opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opening {
+    pub(crate) decompress: bool,
+    /// What ends the wait for somebody to open the other end.
+    pub(crate) interrupts: Option<Interrupts>,
+    /// Whether it ends a wait for input as well.
+    pub(crate) watched: bool,
 }
 
-/// Opens a file by its name; `-` is standard input.
-pub(crate) fn open(name: &OsStr, decompress: bool) -> io::Result<Input> {
-    let compressed =
-        ["gz", "zst"].iter().any(|end| Path::new(name).extension().is_some_and(|extension| extension == *end));
-    if name == "-" {
-        return stdio::input().map(Input::Plain);
+impl Opening {
+    /// Opens a file by its name; `-` is standard input. None if a signal comes while that waits.
+    pub(crate) fn open(&self, name: &OsStr) -> io::Result<Option<Input>> {
+        let is_fifo = || name != "-" && fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo());
+        let file = match &self.interrupts {
+            Some(interrupts) if is_fifo() => {
+                let name = name.to_owned();
+                match interrupts.unless_interrupted(move || File::open(name))? {
+                    Some(file) => file?,
+                    None => return Ok(None),
+                }
+            }
+            _ if name == "-" => stdio::input()?,
+            _ => File::open(name)?,
+        };
+        let input = match &self.interrupts {
+            Some(interrupts) if self.watched && !never_waits(name) => Input::Watched(interrupts.watch(file)?),
+            _ => Input::Plain(file),
+        };
+        Ok(Some(if self.decompress {
+            Input::Decompressed(Decompressed::named(Box::new(input), Path::new(name)))
+        } else {
+            input
+        }))
     }
-    if decompress && compressed {
-        return Ok(Input::Compressed(Files::new([name]).decompressed()));
-    }
-    File::open(name).map(Input::Plain)
-}
-
-/// As [`open`]; none if a signal comes while it waits for somebody to open the other end.
-pub(crate) fn open_unless_interrupted(
-    name: &OsStr,
-    decompress: bool,
-    interrupts: &Interrupts,
-) -> io::Result<Option<Input>> {
-    let waits = name != "-" && fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo());
-    if !waits {
-        return open(name, decompress).map(Some);
-    }
-    let name = name.to_owned();
-    interrupts.unless_interrupted(move || open(&name, decompress))?.transpose()
 }
 
 /// Whether reading never waits for somebody else: of a regular file.
 pub(crate) fn never_waits(name: &OsStr) -> bool {
     let metadata = if name == "-" { stdio::input().and_then(|file| file.metadata()) } else { fs::metadata(name) };
     metadata.is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Says that an input failed, unless it was a signal that has ended it.
+pub(crate) fn tell(complaints: &Complaints, name: &OsStr, error: &io::Error) {
+    if !is_end(error) {
+        complaints.complain(&message(name, error));
+    }
 }
 
 /// How a message speaks of an input that failed.
@@ -87,7 +99,7 @@ pub(crate) fn message(name: &OsStr, error: &io::Error) -> String {
 /// The blocks of several inputs as one stream. An input that fails is told of and left out from there on.
 pub(crate) struct Joined {
     names: vec::IntoIter<OsString>,
-    decompress: bool,
+    opening: Opening,
     /// Of at most so many bytes each, if blocks are of whole lines.
     longest_line: Option<usize>,
     current: Option<(OsString, Box<dyn Iterator<Item = Block> + Send>, Failure)>,
@@ -95,13 +107,13 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    pub(crate) fn new(Names { files, decompress }: Names, complaints: Complaints) -> Self {
-        Joined { names: files.into_iter(), decompress, longest_line: None, current: None, complaints }
+    pub(crate) fn new(files: Vec<OsString>, opening: Opening, complaints: Complaints) -> Self {
+        Joined { names: files.into_iter(), opening, longest_line: None, current: None, complaints }
     }
 
     /// Blocks of whole lines; a line that is longer than so many bytes, its end counted, fails its input.
-    pub(crate) fn lines(names: Names, longest: usize, complaints: Complaints) -> Self {
-        Joined { longest_line: Some(longest), ..Joined::new(names, complaints) }
+    pub(crate) fn lines(files: Vec<OsString>, longest: usize, opening: Opening, complaints: Complaints) -> Self {
+        Joined { longest_line: Some(longest), ..Joined::new(files, opening, complaints) }
     }
 
     /// Whether reading the next block never waits for somebody else.
@@ -123,11 +135,13 @@ impl Joined {
     /// Opens the next input that can be opened.
     fn advance(&mut self) -> Option<()> {
         let name = self.names.next()?;
-        match open(&name, self.decompress) {
-            Ok(input) => {
+        match self.opening.open(&name) {
+            Ok(Some(input)) => {
                 let (blocks, failure) = self.blocks(input);
                 self.current = Some((name, blocks, failure));
             }
+            // A signal ends all of it.
+            Ok(None) => return None,
             Err(error) => self.complaints.complain(&message(&name, &error)),
         }
         Some(())
@@ -144,7 +158,7 @@ impl Iterator for Joined {
                     return Some(block);
                 }
                 if let Some(error) = failure.take() {
-                    self.complaints.complain(&message(name, &error));
+                    tell(&self.complaints, name, &error);
                 }
                 self.current = None;
             }

@@ -1,14 +1,22 @@
 //! SIGINT and SIGTERM: the first drains what runs, the second stops it now.
 
+mod hang_up;
+mod watched;
+
+pub(crate) use hang_up::when_hung_up;
+pub(crate) use watched::{Watched, is_end};
+
 use crate::command::Outcome;
 use crate::message::say;
 use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+use watched::Wake;
 
 /// How long a run that was told to stop may take: its sink can sit in a write that nobody reads.
 const GRACE: Duration = Duration::from_millis(500);
@@ -31,6 +39,25 @@ struct State {
     stopped: bool,
     running: Option<Stopper>,
     when_stopped: Vec<Box<WhenStopped>>,
+    /// Called at the first signal. Then the run is not told to drain: its source ends by what it reads.
+    when_drained: Option<Box<dyn Fn() + Send>>,
+    /// Wakes those who wait for input, once there is one.
+    wake: Option<Arc<Wake>>,
+    /// Whether nothing more is to be read.
+    input_ended: bool,
+}
+
+impl State {
+    fn end_input(&mut self) {
+        self.input_ended = true;
+        self.wake.iter().for_each(|wake| wake.wake());
+    }
+
+    fn drain(&self) {
+        if let (Some(running), None) = (&self.running, &self.when_drained) {
+            running.drain();
+        }
+    }
 }
 
 /// Stops what the run would wait for; told `true`, it takes no time.
@@ -53,13 +80,21 @@ impl Interrupts {
         let mut state = self.lock();
         let Some(first) = state.first else {
             state.first = u8::try_from(signal).ok();
-            if let Some(running) = &state.running {
-                running.drain();
-            }
+            state.drain();
+            // Before the input ends: its reader is to know why.
+            state.when_drained.iter().for_each(|drained| drained());
+            state.end_input();
             drop(state);
             self.0.came.notify_all();
             return;
         };
+        drop(state);
+        self.stop(first)
+    }
+
+    /// Stops now what runs, and ends the process if that does not end it.
+    fn stop(&self, first: u8) -> ! {
+        let mut state = self.lock();
         state.stopped = true;
         if let Some(running) = &state.running {
             running.stop_now();
@@ -93,11 +128,61 @@ impl Interrupts {
         self.lock().when_stopped.push(Box::new(stop));
     }
 
+    /// As if a second signal came, if what runs has not ended after so long. What is said then, if anything, `say`
+    /// says.
+    pub(crate) fn stop_after(&self, time: Duration, say: impl FnOnce() + Send + 'static) {
+        let interrupts = self.clone();
+        let later = move || {
+            thread::sleep(time);
+            let state = interrupts.lock();
+            if let (Some(first), false) = (state.first, state.stopped) {
+                drop(state);
+                say();
+                interrupts.stop(first);
+            }
+        };
+        // Where no thread can be started, a second signal still stops it.
+        let _ = thread::Builder::new().name("signals-late".to_owned()).spawn(later);
+    }
+
+    /// Instead of draining the run, the first signal calls this: with what is read [watched](Interrupts::watch), its
+    /// source ends by itself. It must not wait, nor ask this for anything.
+    pub(crate) fn when_drained(&self, drain: impl Fn() + Send + 'static) {
+        self.lock().when_drained = Some(Box::new(drain));
+    }
+
+    /// An input whose reads end with an error that [`is_end`] knows when a signal comes, or when
+    /// [nothing more is to be read](Interrupts::end_input).
+    pub(crate) fn watch(&self, file: File) -> io::Result<Watched> {
+        let mut state = self.lock();
+        let wake = match &state.wake {
+            Some(wake) => wake.clone(),
+            None => Arc::new(Wake::new()?),
+        };
+        state.wake = Some(wake.clone());
+        if state.input_ended {
+            wake.wake();
+        }
+        Ok(Watched::new(file, wake))
+    }
+
+    /// Nothing more is to be read, as if a signal had come.
+    pub(crate) fn end_input(&self) {
+        self.lock().end_input();
+    }
+
     /// Waits for the first signal.
     pub(crate) fn wait(&self) {
         let state = self.lock();
         let came = self.0.came.wait_while(state, |state| state.first.is_none());
         drop(came);
+    }
+
+    /// Waits for the first signal, but no longer than this.
+    #[cfg(feature = "page")]
+    pub(crate) fn wait_at_most(&self, time: Duration) {
+        let state = self.lock();
+        drop(self.0.came.wait_timeout_while(state, time, |state| state.first.is_none()));
     }
 
     /// What `f` gives, on a thread of its own; none if a signal comes before. Then nobody waits for `f` any more.
@@ -128,10 +213,10 @@ impl Interrupts {
     /// From now on signals end this run; one that has come already does so at once.
     pub(crate) fn attend(&self, run: Stopper) {
         let mut state = self.lock();
-        if state.first.is_some() {
-            run.drain();
-        }
         state.running = Some(run);
+        if state.first.is_some() {
+            state.drain();
+        }
     }
 
     /// Nothing runs any more.

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 /// What the `millstream` command does with this process's arguments.
 #[must_use]
 pub fn command() -> ExitCode {
-    let flags = flags::parse();
+    let flags = flags::parse::<flags::Flags>();
     match config::resolve(flags) {
         Ok(command) => command.run().into(),
         Err(wrong_use) => flags::refuse::<flags::Flags>(&wrong_use),

@@ -26,6 +26,12 @@ impl Complaints {
         say(&format!("millstream {}: {what}", self.program));
     }
 
+    /// The program in whose name it speaks.
+    #[cfg(feature = "page")]
+    pub(crate) fn program(&self) -> &'static str {
+        self.program
+    }
+
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }

@@ -7,12 +7,11 @@ use crate::command::Outcome;
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::{self, NUMBERS};
 use crate::deploy::Runs;
-use crate::flags::refuse;
-use crate::input::Names;
+use crate::flags::{parse, refuse};
+use crate::input::{Names, Opening};
 use crate::message::{Complaints, say_no_shards};
 use crate::output::Output;
 use crate::progress::{self, Writes};
-use clap::Parser;
 use flags::{Command, Flags, OverLines};
 use lines::Lines;
 use millstream_core::model::Listed;
@@ -48,23 +47,23 @@ impl<B: Event + Display, O> Printed<B> for O where
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
-/// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an input
-/// or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME", number N:
-/// CAUSE`), 4 `verify` found a difference, 130 and 143 drained after a signal.
+/// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
+/// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
+/// number N: CAUSE`), 4 `verify` found a difference, 130 and 143 drained after a signal.
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]; the n-th line that can be
-/// parsed has number n. A line that cannot be, or is no UTF-8, is told of on standard error with its file and place, and
-/// left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`. `--decompress` reads
-/// files whose names end in `.gz` (feature `gzip`) or `.zst` (feature `zstd`) decompressed.
+/// parsed has number n. A line that cannot be, or is no UTF-8, is told of on standard error with its file and place,
+/// and left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`.
+/// `--decompress` reads what begins as gzip (feature `gzip`) or zstd (feature `zstd`) does decompressed.
 ///
-/// **Output.** Every value on a line of its own, by [`Display`], as soon as it is there and in order. `--hash` sees that
-/// text, without the line end. Values are `Clone` and no more: `--deploy queues` copies them.
+/// **Output.** Every value on a line of its own, by [`Display`], as soon as it is there and in order. `--hash` sees
+/// that text, without the line end. Values are `Clone` and no more: `--deploy queues` copies them.
 ///
-/// **Verify.** Reads all input into memory first. Only what comes out is known of a pipeline, so what differs is blamed on
-/// all of its stages; [`Program::edge`] tells them apart.
+/// **Verify.** Reads all input into memory first. Only what comes out is known of a pipeline, so what differs is blamed
+/// on all of its stages; [`Program::edge`] tells them apart.
 ///
-/// **Shards.** A pipeline's shards are part of it, so `run` and `plan` say that `--shards` has no effect; [`Program::sharded`] makes it
-/// have one.
+/// **Shards.** A pipeline's shards are part of it, so `run` and `plan` say that `--shards` has no effect;
+/// [`Program::sharded`] makes it have one.
 ///
 /// # Examples
 ///
@@ -158,8 +157,8 @@ where
         Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new() }
     }
 
-    /// The pipeline up to one of its stages, in pipeline order: `verify` then prints a line for that edge as well, and the
-    /// first one that differs names the stage. It is given the shards, and has to be what the whole begins with.
+    /// The pipeline up to one of its stages, in pipeline order: `verify` then prints a line for that edge as well, and
+    /// the first one that differs names the stage. It is given the shards, and has to be what the whole begins with.
     #[must_use]
     pub fn edge<Q, E, B>(mut self, up_to: impl Fn(usize) -> Q + 'static) -> Self
     where
@@ -178,7 +177,7 @@ where
         O: Printed<B>,
         B: Event + Display,
     {
-        let outcome = match Flags::parse().command {
+        let outcome = match parse::<Flags>().command {
             Command::Run(flags) => self.run(flags),
             Command::Plan(flags) => {
                 let shards = flags.tuning.shards.unwrap_or(1);
@@ -214,10 +213,10 @@ where
         let complaints = Complaints::of("run");
         let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));
         Output::opened(&complaints, |output| {
-            let input = Lines::<T>::new(files, complaints.clone());
             let mut runs = Runs::new(config, complaints.clone());
+            let input = Lines::<T>::new(files.files, runs.opening(files.decompress), complaints.clone());
             let print = |output: &mut Output, value: &B| output.write(format!("{value}\n").as_bytes());
-            match runs.run_hashing(&pipeline, input, output, text, print) {
+            match runs.run_hashing(&pipeline, input, output, |value: &B| Some(text(value)), print) {
                 Ok(_) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
             }
@@ -231,8 +230,9 @@ where
     {
         let complaints = Complaints::of("verify");
         let Program { pipeline: whole, edges } = self;
-        verified(&complaints, || {
-            let input: Vec<T> = read(Lines::new(files, complaints.clone()))?;
+        verified(&complaints, false, || {
+            let opening = Opening { decompress: files.decompress, ..Opening::default() };
+            let input: Vec<T> = read(Lines::new(files.files, opening, complaints.clone()))?;
             let all = |shards: usize, whole: P| {
                 let parts = edges.iter().map(|edge| edge(shards, input.clone()));
                 parts.chain([Edge::new(whole, input.clone(), text)]).collect()

@@ -1,5 +1,5 @@
-//! How far the inputs have been read, for somebody who waits at a terminal: one line of standard error, which is taken away
-//! before anything else is written there.
+//! How far the inputs have been read, for somebody who waits at a terminal: one line of standard error, which is taken
+//! away before anything else is written there.
 //!
 //! There is one terminal and one command a process, so there is one line.
 
@@ -8,7 +8,7 @@ use millstream_io::stdio;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IsTerminal, Seek, stderr, stdin, stdout};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,33 +37,55 @@ pub(crate) enum Writes {
     Lines,
 }
 
-/// From now on tells how much of these files has been read, if there is a terminal and nobody wants it quiet. Who types the
-/// input at a terminal knows how far it is.
+/// From now on tells how much of these files has been read, if there is a terminal and nobody wants it quiet. Who types
+/// the input at a terminal knows how far it is.
 pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writes) {
     let reads_terminal = files.iter().any(|name| name == "-") && stdin().is_terminal();
     let full = writes == Writes::AllTheTime && stdout().is_terminal();
     if quiet || reads_terminal || full || !stderr().is_terminal() {
         return;
     }
-    let (line, template) = match total(files) {
-        Some(bytes) => (
+    match total(files) {
+        Some(bytes) => show(
+            program,
             ProgressBar::new(bytes),
             "{prefix} [{wide_bar}] {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left",
+            "{percent}%, {eta}",
         ),
-        None => (ProgressBar::no_length(), "{prefix} {spinner} {decimal_bytes}, {decimal_bytes_per_sec}, {elapsed}"),
-    };
-    show(program, line, template);
+        None => show(
+            program,
+            ProgressBar::no_length(),
+            "{prefix} {spinner} {decimal_bytes}, {decimal_bytes_per_sec}, {elapsed}",
+            "{decimal_bytes}, {elapsed}",
+        ),
+    }
 }
 
-/// From now on tells how many of so many particles there have been, if there is a terminal and nobody wants it quiet.
-pub(crate) fn begin_particles(program: &str, particles: u64, quiet: bool) {
+/// From now on tells how many of `count` things there have been, if there is a terminal and it is not to be quiet.
+pub(crate) fn begin_count(program: &str, things: &str, count: u64, quiet: bool) {
     if quiet || !stderr().is_terminal() {
         return;
     }
-    show(program, ProgressBar::new(particles), "{prefix} [{wide_bar}] {pos} of {len} particles, {per_sec}, {eta} left");
+    let template = format!("{{prefix}} [{{wide_bar}}] {{pos}} of {{len}} {things}, {{per_sec}}, {{eta}} left");
+    show(program, ProgressBar::new(count), &template, "{percent}%, {eta}");
 }
 
-fn show(program: &str, line: ProgressBar, template: &str) {
+/// As [`begin_count`], of particles.
+pub(crate) fn begin_particles(program: &str, particles: u64, quiet: bool) {
+    begin_count(program, "particles", particles, quiet);
+}
+
+/// Fewer columns have no room for the line, and would leave its end behind.
+const NARROW: u16 = 76;
+
+/// How many columns the terminal has, if that is known.
+fn columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(stderr()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
+fn show(program: &str, line: ProgressBar, wide: &str, narrow: &str) {
+    let template = if columns().is_some_and(|columns| columns < NARROW) { narrow } else { wide };
     line.set_draw_target(ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
     line.set_style(style.tick_chars("-\\|/ "));
@@ -71,6 +93,20 @@ fn show(program: &str, line: ProgressBar, template: &str) {
     let bar = Bar { line, began: Instant::now(), shown: AtomicBool::new(false), aside: Mutex::default() };
     // A second command would be one too many.
     let _ = BAR.set(bar);
+}
+
+/// How many bytes of input this process has read.
+static READ: AtomicU64 = AtomicU64::new(0);
+
+/// This many bytes have been read.
+pub(crate) fn read(bytes: usize) {
+    READ.fetch_add(bytes as u64, Ordering::Relaxed);
+    advance(bytes);
+}
+
+/// How many bytes of input have been read.
+pub(crate) fn bytes() -> u64 {
+    READ.load(Ordering::Relaxed)
 }
 
 /// So much more has been done: bytes read, or particles.

@@ -1,9 +1,13 @@
 //! Whoever looks at a run while it goes on.
 
+use crate::command::Outcome;
 use crate::config::RunConfig;
+use crate::interrupts::Interrupts;
 #[cfg(feature = "page")]
 use crate::message::say;
 use crate::message::{Complaints, cause, quoted};
+#[cfg(feature = "page")]
+use crate::progress;
 use millstream_exec::Observer;
 #[cfg(feature = "page")]
 use millstream_observe::Page;
@@ -13,6 +17,10 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "page")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "page")]
+use std::time::Duration;
 
 /// What a picture begins with.
 pub(crate) const PICTURE_BEGIN: &str = "<svg ";
@@ -48,38 +56,78 @@ impl Watching {
 }
 
 /// Where the runs of a command are shown while they go on, if that is wanted.
+///
+/// There is one command a process, so there is one page; that way whatever ends the process can tell it how.
 #[derive(Debug)]
 pub(crate) struct Shown {
     #[cfg(feature = "page")]
-    page: Option<Page>,
+    linger: Duration,
+}
+
+#[cfg(feature = "page")]
+static PAGE: Mutex<Option<Page>> = Mutex::new(None);
+
+#[cfg(feature = "page")]
+fn page() -> MutexGuard<'static, Option<Page>> {
+    PAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The process is about to end so: readers of its page are told.
+pub(crate) fn ended(outcome: Outcome) {
+    #[cfg(feature = "page")]
+    if let Some(page) = page().take() {
+        page.end(outcome.code(), &outcome.sentence());
+    }
+    #[cfg(not(feature = "page"))]
+    let _ = outcome;
 }
 
 #[cfg(feature = "page")]
 impl Shown {
-    /// Says where; if nobody can listen there, the runs go on without.
-    pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Self {
-        let open = |address| started(Page::open(address), format_args!("--page {address}"), complaints);
-        let page = config.page.and_then(open);
-        if let (Some(page), false) = (&page, config.quiet) {
-            say(&format!("millstream: the run is shown at http://{}/", page.address()));
+    /// Says where; none if it cannot listen there, which is said as well.
+    pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Option<Self> {
+        if let Some(address) = &config.page {
+            let opened = started(Page::open(address.as_str()), format_args!("--page {address}"), complaints)?;
+            opened.name(format!("millstream {}", complaints.program()));
+            opened.bytes(progress::bytes);
+            if !config.quiet {
+                say(&format!("millstream: the run is shown at http://{}/", opened.address()));
+            }
+            *page() = Some(opened);
         }
-        Shown { page }
+        Some(Shown { linger: config.page_linger })
     }
 
     fn show(&self, watch: &Arc<Watch>) {
-        if let Some(page) = &self.page {
+        if let Some(page) = &*page() {
             page.show(watch.clone());
         }
+    }
+
+    /// All runs have ended, and so: the page stays for as long as it was asked to, or until a signal comes.
+    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, quiet: bool) {
+        if self.linger.is_zero() || interrupts.first().is_some() {
+            return;
+        }
+        if let Some(page) = &*page() {
+            page.end(outcome.code(), &outcome.sentence());
+        }
+        if !quiet {
+            say(&format!("millstream: the page stays for {} s, or until a signal comes", self.linger.as_secs()));
+        }
+        interrupts.wait_at_most(self.linger);
     }
 }
 
 #[cfg(not(feature = "page"))]
 impl Shown {
-    pub(crate) fn open(_: &RunConfig, _: &Complaints) -> Self {
-        Shown {}
+    pub(crate) fn open(_: &RunConfig, _: &Complaints) -> Option<Self> {
+        Some(Shown {})
     }
 
     fn show(&self, _: &Arc<Watch>) {}
+
+    pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: bool) {}
 }
 
 fn started<T>(attached: io::Result<T>, what: impl Display, complaints: &Complaints) -> Option<T> {

@@ -1,24 +1,31 @@
 //! `pipe`: standard input through a command, several of it at once, and the output in the order of the input.
 
+mod admission;
 mod answer;
 mod filter;
 mod lines;
+mod printed;
 mod processes;
+mod source;
 
 pub(crate) use filter::Filter;
+pub(crate) use source::{Numbered, Numbers};
 
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message};
-use crate::message::Complaints;
+use crate::interrupts::{Interrupts, when_hung_up};
+use crate::message::{Complaints, say};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;
 use lines::Talks;
-use millstream_core::{Arrow, Retry, SequenceNumber, Val, pipeline};
+use millstream_core::{Arrow, SequenceNumber, Val, pipeline};
 use millstream_exec::{Everywhere, RunError};
-use millstream_io::{Block, LineBlocks};
+use millstream_io::{LineBlocks, stdio};
+use printed::{Printed, Verdict};
+use std::fs::File;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +38,8 @@ pub(crate) struct Pipe {
     pub(crate) how: How,
     /// The longest line, in bytes.
     pub(crate) max_line: usize,
+    /// How long commands may take to end what they have begun when a signal has come.
+    pub(crate) grace: Duration,
     pub(crate) run: RunConfig,
 }
 
@@ -39,8 +48,8 @@ pub(crate) struct Pipe {
 pub(crate) enum How {
     /// A block of whole lines of about so many bytes, and its end.
     Block(usize),
-    /// One line after the other, each when the one before was answered; an answer may take so long before the process is
-    /// told that no more lines come.
+    /// One line after the other, each when the one before was answered; an answer may take so long before the process
+    /// is told that no more lines come.
     Line(Duration),
 }
 
@@ -50,72 +59,112 @@ const STDIN: &str = "-";
 /// The stage's name.
 const STAGE: &str = "pipe";
 
-/// What a line is to the pipeline: its number, from 1, and its bytes.
-type Line = (u64, Block);
-
-/// Each block as a new process of the command answers it. Such a function waits, and it is not asked again.
-pub(crate) fn blocks(jobs: usize, filter: Filter) -> impl Everywhere<In = Val<Block>, Out = Val<Answer>> {
-    pipeline::<Block>()
-        .shard(jobs, move |p| p.try_map_retry(Retry::times(0), move |block: &Block| filter.answer(block)).named(STAGE))
+/// Each block as a new process of the command answers it.
+pub(crate) fn blocks(jobs: usize, filter: Filter) -> impl Everywhere<In = Val<Numbered>, Out = Val<Answer>> {
+    pipeline::<Numbered>().shard(jobs, move |p| {
+        p.map_blocking(move |(number, block): &Numbered| filter.answer(*number, block)).named(STAGE)
+    })
 }
 
 /// Each line as one of the processes answers it that are kept for this.
-fn lines(jobs: usize, talks: Arc<Talks>) -> impl Everywhere<In = Val<Line>, Out = Val<Vec<u8>>> {
-    pipeline::<Line>().shard(jobs, move |p| {
-        p.try_map_retry(Retry::times(0), move |(number, line): &Line| talks.answer(*number, line)).named(STAGE)
-    })
+fn lines(jobs: usize, talks: Arc<Talks>) -> impl Everywhere<In = Val<Numbered>, Out = Val<Answer>> {
+    pipeline::<Numbered>()
+        .shard(jobs, move |p| p.map_blocking(move |(number, line): &Numbered| talks.answer(*number, line)).named(STAGE))
 }
 
 impl Pipe {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("pipe");
         progress::begin("pipe", &[STDIN.into()], self.run.quiet, Writes::AllTheTime);
-        Output::opened(&complaints, |output| match input::open(STDIN.as_ref(), false) {
+        Output::opened(&complaints, |output| match stdio::input() {
             Ok(input) => self.run_over(input, output, &complaints),
-            Err(error) => {
-                complaints.complain(&message(STDIN.as_ref(), &error));
-                Outcome::InputOrOutputFailed
-            }
+            Err(error) => failed_input(&error, &complaints),
         })
     }
 
-    fn run_over(self, input: Input, output: Output, complaints: &Complaints) -> Outcome {
-        let size = match self.how {
-            How::Block(size) => size,
-            How::Line(_) => 1,
+    fn run_over(self, input: File, output: Output, complaints: &Complaints) -> Outcome {
+        let (size, units) = match self.how {
+            How::Block(size) => (size, "blocks"),
+            How::Line(_) => (1, "lines"),
         };
-        let quiet = self.run.quiet;
-        let input = LineBlocks::with_size(input, size).longest(self.max_line);
-        let failure = input.failure();
+        let (quiet, keeps_going) = (self.run.quiet, self.filter.keeps_going());
         let mut runs = Runs::new(self.run, complaints.clone());
-        let processes = self.filter.processes().clone();
-        runs.interrupts().when_stopped(move |now| processes.stop(now));
+        let interrupts = runs.interrupts();
+        let input = match interrupts.watch(input) {
+            Ok(watched) => LineBlocks::with_size(Input::Watched(watched), size).longest(self.max_line),
+            Err(error) => return failed_input(&error, complaints),
+        };
+        let failure = input.failure();
+        listen(&interrupts, &self.filter, self.grace, quiet);
+        let (admission, processes) = (self.filter.admission().clone(), self.filter.processes().clone());
+        let input = Numbers::of(input, admission);
+        let printed = Printed::into(output, keeps_going);
         let ran = match self.how {
-            How::Block(_) => {
-                let print = |output: &mut Output, answer: &Answer| answer.write_to(output);
-                runs.run(&blocks(self.jobs, self.filter), input, output, print).map(drop)
-            }
+            How::Block(_) => runs.run(&blocks(self.jobs, self.filter), input, printed, Printed::print),
             How::Line(patience) => {
-                let print = |output: &mut Output, bytes: &Vec<u8>| output.write(bytes);
                 let talks = Arc::new(Talks::new(self.filter, patience, self.max_line, quiet));
-                let ran = runs.run(&lines(self.jobs, talks.clone()), (1..).zip(input), output, print);
-                ran.and_then(|_| talks.end().map_err(|(line, cause)| failed(line, cause)))
+                let ran = runs.run(&lines(self.jobs, talks.clone()), input, printed, Printed::print);
+                ran.map(|mut printed| {
+                    if printed.is_over() {
+                        // What they would still do is not needed.
+                        processes.stop_from(0);
+                    }
+                    let ends = talks.end();
+                    if !printed.is_over() {
+                        ends.iter().for_each(|(line, cause)| printed.failed(*line, cause));
+                    }
+                    printed
+                })
             }
         };
         if let Some(error) = failure.take() {
-            complaints.complain(&message(STDIN.as_ref(), &advised(error)));
+            input::tell(complaints, STDIN.as_ref(), &advised(error));
         }
-        match ran {
+        match ran.map(|printed| printed.verdict(units)) {
             // What a process did that was stopped is not its fault.
-            Err(error) if !runs.interrupts().stopped() => runs.fail(&error),
-            Ok(()) | Err(_) => runs.finish(),
+            _ if interrupts.stopped() => runs.finish(),
+            Err(error) => runs.fail(&error),
+            Ok(Verdict::Failed(number, cause)) => runs.fail(&failed(number, cause)),
+            Ok(Verdict::WentOn(what)) => {
+                complaints.complain(&what);
+                runs.finish()
+            }
+            Ok(Verdict::Well) => runs.finish(),
         }
     }
 }
 
-/// What came out only when a process was told that no more lines come. Line 1 is number 0.
-fn failed(line: u64, cause: String) -> Failed {
-    Failed::Run(RunError::Stage { stage: STAGE.to_owned(), number: Some(SequenceNumber(line - 1)), cause })
+/// The first signal ends the input; what the command has begun it ends, for so long as it may; the second one stops it.
+fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool) {
+    let (processes, hung_up) = (filter.processes().clone(), filter.processes().clone());
+    interrupts.when_stopped(move |now| processes.stop(now));
+    // They have groups of their own, which a terminal that is closed does not reach. Without a thread for that, they
+    // notice when they read or write.
+    let _ = when_hung_up(move || hung_up.hang_up());
+    let ending = interrupts.clone();
+    filter.admission().when_ended(move || ending.end_input());
+    let (admission, late, name) = (filter.admission().clone(), interrupts.clone(), filter.name());
+    interrupts.when_drained(move || {
+        if admission.drain() && !quiet {
+            say("millstream pipe: draining; again to stop at once");
+        }
+        let what = format!("millstream pipe: {name} has not ended within {} s, and is stopped", grace.as_secs());
+        late.stop_after(grace, move || {
+            if !quiet {
+                say(&what);
+            }
+        });
+    });
+}
+
+fn failed_input(error: &Error, complaints: &Complaints) -> Outcome {
+    complaints.complain(&message(STDIN.as_ref(), error));
+    Outcome::InputOrOutputFailed
+}
+
+/// A failure at a number that only what comes out has shown.
+fn failed(number: u64, cause: String) -> Failed {
+    Failed::Run(RunError::Stage { stage: STAGE.to_owned(), number: Some(SequenceNumber(number)), cause })
 }
 
 /// With what can be done about it.

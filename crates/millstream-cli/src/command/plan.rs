@@ -48,7 +48,7 @@ pub(crate) fn feed_of(program: Program) -> Feed {
         Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
         Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
         Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
-        Program::Pipe => Feed::source::<Block, LineBlocks<File>>(),
+        Program::Pipe => Feed::source::<pipe::Numbered, pipe::Numbers<LineBlocks<File>>>(),
         Program::Idle => Feed::source::<u64, IntoIter<u64>>(),
     }
 }

@@ -90,8 +90,8 @@ fn last_of(line: &[u8], rest: &[u8]) -> u64 {
     rest.iter().rev().fold(0, |eight, byte| eight << 8 | u64::from(*byte))
 }
 
-/// The spaces among eight bytes, all at once: a byte that is one becomes 0 first, and then the only one whose highest bit
-/// stays 0. Their number is the highest byte of the sum of those bits, each in its own byte.
+/// The spaces among eight bytes, all at once: a byte that is one becomes 0 first, and then the only one whose highest
+/// bit stays 0. Their number is the highest byte of the sum of those bits, each in its own byte.
 #[inline(always)]
 fn in_eight(bytes: u64) -> u32 {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -105,8 +105,9 @@ impl Spaces {
         let complaints = Complaints::of("spaces");
         progress::begin("spaces", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
-            let input = Joined::lines(self.files, self.longest, complaints.clone());
             let mut runs = Runs::new(self.run, complaints.clone());
+            let opening = runs.opening(self.files.decompress);
+            let input = Joined::lines(self.files.files, self.longest, opening, complaints.clone());
             match runs.write(&spaces(self.shards), input, output) {
                 Ok(_) => runs.finish(),
                 Err(error) => runs.fail(&error),

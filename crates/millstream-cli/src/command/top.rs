@@ -29,6 +29,15 @@ struct Seen {
     graph: Graph,
     layout: Layout,
     frame: Option<Frame>,
+    /// How the program has ended, once it has.
+    ended: Option<Ended>,
+}
+
+/// How a program has ended.
+#[derive(Debug, Deserialize)]
+struct Ended {
+    code: u8,
+    sentence: String,
 }
 
 /// How often it asks.
@@ -107,6 +116,8 @@ fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<S
             next = Instant::now() + EVERY;
             // The last that was seen stays when the process has ended.
             match page.seen() {
+                // It has said its last word.
+                _ if seen.as_ref().is_some_and(|seen| seen.ended.is_some()) => {}
                 Ok(now) => (seen, lost) = (now.or(seen), false),
                 Err(_) => lost = true,
             }

@@ -29,8 +29,9 @@ impl Uppercase {
         let complaints = Complaints::of("uppercase");
         progress::begin("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
-            let input = Joined::new(self.files, complaints.clone());
             let mut runs = Runs::new(self.run, complaints.clone());
+            let opening = runs.opening(self.files.decompress);
+            let input = Joined::new(self.files.files, opening, complaints.clone());
             match runs.write(&uppercase(self.shards), input, output) {
                 Ok(_) => runs.finish(),
                 Err(error) => runs.fail(&error),

@@ -9,10 +9,10 @@ pub(crate) use edge::Edge;
 
 use super::Outcome;
 use crate::flags::Program;
-use crate::input::{Joined, Names};
+use crate::input::{Joined, Opening};
 use crate::message::{Complaints, one_line, say};
 use crate::output::Output;
-use crate::panics;
+use crate::{panics, progress};
 use edges::edges;
 use millstream_core::failure;
 use millstream_exec::RunError;
@@ -32,6 +32,9 @@ use ways::{Way, ways};
 pub(crate) struct Verify {
     pub(crate) program: Program,
     pub(crate) files: Vec<OsString>,
+    /// The longest line, for programs that have one.
+    pub(crate) longest: usize,
+    pub(crate) quiet: bool,
 }
 
 /// Two ways to run a pipeline that do not give the same.
@@ -70,11 +73,11 @@ pub(crate) enum NotVerified {
 impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
-        verified(&complaints, || {
-            let names = Names { files: self.files, decompress: false };
+        verified(&complaints, self.quiet, || {
+            let opening = Opening::default();
             let input: Vec<Block> = match self.program {
-                Program::Spaces => Joined::lines(names, Block::MOST - 1, complaints.clone()).collect(),
-                program if program.reads() => Joined::new(names, complaints.clone()).collect(),
+                Program::Spaces => Joined::lines(self.files, self.longest, opening, complaints.clone()).collect(),
+                program if program.reads() => Joined::new(self.files, opening, complaints.clone()).collect(),
                 _ => Vec::new(),
             };
             Ok((1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect())
@@ -86,6 +89,7 @@ impl Verify {
 /// k + 1 shards; there is none if the input fails as a pipeline does.
 pub(crate) fn verified(
     complaints: &Complaints,
+    quiet: bool,
     pipelines: impl FnOnce() -> Result<Vec<Vec<Edge>>, RunError>,
 ) -> Outcome {
     Output::opened(complaints, |mut output| {
@@ -95,7 +99,9 @@ pub(crate) fn verified(
             Ok(Err(error)) => return NotVerified::Failed(None, error).tell(),
             Err(panic) => return NotVerified::NotBuilt(failure::message(panic.as_ref())).tell(),
         };
-        match all(&pipelines, |line| output.write(line.as_bytes())) {
+        let all = all(&pipelines, quiet, |line| output.write(line.as_bytes()));
+        progress::end();
+        match all {
             Ok(()) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(()) => Outcome::Done,
             Err(not) => not.tell(),
@@ -125,7 +131,7 @@ impl NotVerified {
 }
 
 /// Runs every edge every way, and gives a line for each that is the same everywhere, in pipeline order.
-fn all(pipelines: &[Vec<Edge>], mut line: impl FnMut(String)) -> Result<(), NotVerified> {
+fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Result<(), NotVerified> {
     let ways: Vec<Way> = ways().into_iter().filter(|way| way.shards <= pipelines.len()).collect();
     let mut names: Vec<&str> = Vec::new();
     // A pipeline with shards can have an edge more than one without.
@@ -134,14 +140,18 @@ fn all(pipelines: &[Vec<Edge>], mut line: impl FnMut(String)) -> Result<(), NotV
             names.push(&edge.name);
         }
     }
+    let edges = |way: &Way| pipelines[way.shards - 1].len() as u64;
+    progress::begin_count("verify", "runs", ways.iter().map(edges).sum(), quiet);
     let mut verified: Vec<&str> = Vec::new();
     for name in names {
         let mut first: Option<(Way, Trace)> = None;
         for way in &ways {
             let Some(edge) = pipelines[way.shards - 1].iter().find(|edge| edge.name == name) else { continue };
-            let trace = panics::of_pipeline(|| edge.trace(way))
+            let into = if first.is_none() { Trace::hashed() } else { Trace::default() };
+            let trace = panics::of_pipeline(|| edge.trace(way, into))
                 .unwrap_or_else(|panic| resume_unwind(panic))
                 .map_err(|error| NotVerified::Failed(Some(*way), error))?;
+            progress::advance(1);
             let Some((there, before)) = &first else {
                 first = Some((*way, trace));
                 continue;

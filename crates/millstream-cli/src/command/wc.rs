@@ -4,8 +4,8 @@ pub(crate) mod pipelines;
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{BLOCKS, Failed, Runs};
-use crate::input::{Names, message, never_waits, open_unless_interrupted};
-use crate::message::Complaints;
+use crate::input::{Names, never_waits, tell};
+use crate::message::{Complaints, say};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use columns::Columns;
@@ -71,6 +71,9 @@ impl Wc {
         if names.len() > 1 {
             output.write(&columns.line(total, Some("total".as_ref())));
         }
+        if runs.interrupted() {
+            say("millstream wc: interrupted: the counts are of what was read up to then");
+        }
         runs.finish()
     }
 }
@@ -83,8 +86,8 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
     name: Option<&OsStr>,
     decompress: bool,
 ) -> Result<Option<Counts>, Failed> {
-    let complain = |error| complaints.complain(&message(name.unwrap_or("standard input".as_ref()), &error));
-    let input = match open_unless_interrupted(name.unwrap_or("-".as_ref()), decompress, &runs.interrupts()) {
+    let complain = |error| tell(complaints, name.unwrap_or("standard input".as_ref()), &error);
+    let input = match runs.opening(decompress).open(name.unwrap_or("-".as_ref())) {
         Ok(Some(input)) => input,
         Ok(None) => return Ok(None),
         Err(error) => {

@@ -38,7 +38,8 @@ pub(super) struct Files {
     /// Files to read, one after the other; `-` and no file at all mean standard input
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
-    /// Read files whose names end in .gz or .zst decompressed
+    /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
+    /// name
     #[arg(long)]
     decompress: bool,
 }

@@ -1,4 +1,4 @@
-use crate::input::{self, Names, message};
+use crate::input::{self, Opening, tell};
 use crate::message::Complaints;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use std::vec;
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     names: vec::IntoIter<OsString>,
-    decompress: bool,
+    opening: Opening,
     current: Option<Input>,
     complaints: Complaints,
     parsed: PhantomData<fn() -> T>,
@@ -26,12 +26,12 @@ struct Input {
 }
 
 impl<T> Lines<T> {
-    pub(super) fn new(Names { files, decompress }: Names, complaints: Complaints) -> Self {
-        Lines { names: files.into_iter(), decompress, current: None, complaints, parsed: PhantomData }
+    pub(super) fn new(files: Vec<OsString>, opening: Opening, complaints: Complaints) -> Self {
+        Lines { names: files.into_iter(), opening, current: None, complaints, parsed: PhantomData }
     }
 
     fn complain(&self, name: &OsString, error: &io::Error) {
-        self.complaints.complain(&message(name, error));
+        tell(&self.complaints, name, error);
     }
 }
 
@@ -62,8 +62,9 @@ impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
         loop {
             let Some(mut input) = self.current.take() else {
                 let name = self.names.next()?;
-                match input::open(&name, self.decompress) {
-                    Ok(file) => self.current = Some(Input { name, file: BufReader::new(file), lines: 0 }),
+                match self.opening.open(&name) {
+                    Ok(None) => return None,
+                    Ok(Some(file)) => self.current = Some(Input { name, file: BufReader::new(file), lines: 0 }),
                     Err(error) => self.complain(&name, &error),
                 }
                 continue;

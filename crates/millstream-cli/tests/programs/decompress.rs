@@ -40,7 +40,15 @@ fn and_decompressed_where_that_is_asked_for() {
     let counts: Vec<_> =
         seen.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(counts, ["1 2 6 b.zst", "1 2 7 c", "2 4 13 total"]);
-    // Standard input has no name that could say so.
+    // What comes through a pipe, too, and whatever its name.
+    for text in [gzipped(&text), zstd(&text)] {
+        let scene = Scene::new().file("UP.GZ", &text).file("no name", &text);
+        for (args, input) in [("-", Input::Pipe(&text, 1)), ("UP.GZ", Input::Nothing), ("-", Input::File("no name"))] {
+            let seen = scene.millstream(&format!("wc --decompress {args}"), input);
+            assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "{args}");
+            assert!(seen.text().contains(&prose(300_000).len().to_string()), "{args}: {}", seen.text());
+        }
+    }
     let seen = scene.millstream("uppercase --decompress -", Input::Pipe(b"plain\n", 6));
     assert_eq!((seen.text().as_str(), seen.code), ("PLAIN\n", Some(0)));
 }
@@ -61,4 +69,18 @@ fn what_cannot_be_decompressed_is_told_and_left_out() {
         ]
     );
     assert!(lines[2].starts_with("millstream uppercase: no.zst: ") && lines.len() == 3, "{lines:?}");
+}
+
+#[test]
+fn other_formats_are_refused() {
+    let scene = Scene::new().file("a.bz2", b"BZh91AY&SY rest").file("b", b"\xfd7zXZ\0\0 rest").file("c", "to be\n");
+    let seen = scene.millstream("uppercase --decompress a.bz2 b c", Input::Nothing);
+    assert_eq!((seen.text().as_str(), seen.code), ("TO BE\n", Some(1)));
+    let of = |name, format, program| {
+        format!(
+            "millstream uppercase: {name}: it is compressed by {format}, and only gzip and zstd are decompressed here: \
+             `{program} FILE |`\n"
+        )
+    };
+    assert_eq!(seen.stderr, of("a.bz2", "bzip2", "bzcat") + &of("b", "xz", "xzcat"));
 }

@@ -5,8 +5,8 @@ fn ways() -> Vec<String> {
     let mut ways: Vec<String> =
         ["--deploy model", "--deploy inline", "--deploy inline --ring 1 --batch 1", "--quiet"].map(Into::into).into();
     for wait in ["phased", "busy-spin", "yielding", "sleeping", "blocking"] {
-        ways.push(format!("--wait {wait}"));
-        ways.push(format!("--wait {wait} --workers 3 --shards 2"));
+        ways.push(format!("--quiet --wait {wait}"));
+        ways.push(format!("--quiet --wait {wait} --workers 3 --shards 2"));
     }
     for shards in 1..=4 {
         ways.push(format!("--deploy model --shards {shards}"));

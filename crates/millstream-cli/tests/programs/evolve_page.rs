@@ -38,7 +38,7 @@ impl Population {
     fn got(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut all = String::new();
         stream.read_to_string(&mut all).unwrap();
         let (head, body) = all.split_once("\r\n\r\n").expect("headers");

@@ -4,6 +4,7 @@ use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak};
 use millstream_testkit::programs::skipped;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -58,6 +59,37 @@ fn the_second_signal_ends_the_commands() {
             wait_until("the command does not end", || is_gone(pid.trim()));
         }
     }
+}
+
+/// A terminal that is closed ends the commands as well, but not those behind `nohup`.
+#[test]
+fn a_closed_terminal_ends_the_commands() {
+    if !Path::new("/proc/self/stat").exists() {
+        return skipped("a_closed_terminal_ends_the_commands", "the system does not tell which processes there are");
+    }
+    for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line"] {
+        let scene = Scene::new();
+        let mut child = start(&scene, args, "echo $$ > new; mv new pid; exec sleep 1000");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"1\n2\n").unwrap();
+        wait_until("the command does not start", || scene.path("pid").exists());
+        send("HUP", &child);
+        assert_eq!(ended(&mut child).signal(), Some(1), "{args}");
+        let pid = fs::read_to_string(scene.path("pid")).unwrap();
+        wait_until("the command does not end", || is_gone(pid.trim()));
+    }
+    let scene = Scene::new();
+    let mut command = scene.command("sh", "");
+    let script = format!("trap '' HUP; exec '{}' pipe -- cat", env!("CARGO_BIN_EXE_millstream"));
+    command.arg("-c").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let status = format!("/proc/{}/comm", child.id());
+    wait_until("it does not start", || fs::read_to_string(&status).is_ok_and(|name| name.trim() == "millstream"));
+    send("HUP", &child);
+    child.stdin.take().unwrap().write_all(b"1\n").unwrap();
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!((out.as_str(), ended(&mut child).code()), ("1\n", Some(0)));
 }
 
 const LARGE: usize = 100_000;

@@ -6,10 +6,17 @@ use std::process::Command;
 
 /// What comes to a terminal from `program`, a script in which `millstream` is ours.
 fn on_a_terminal(scene: &Scene, program: &str) -> String {
-    let mut command = scene.command("script", "-q -e -c");
     // Wide enough for the whole line.
+    on_columns(scene, 100, program)
+}
+
+/// The same with another number of columns.
+fn on_columns(scene: &Scene, columns: usize, program: &str) -> String {
+    let mut command = scene.command("script", "-q -e -c");
     let millstream = env!("CARGO_BIN_EXE_millstream");
-    command.arg(format!("stty cols 100; millstream() {{ '{millstream}' \"$@\"; }}; {program}")).arg("/dev/null");
+    command
+        .arg(format!("stty cols {columns} rows 24; millstream() {{ '{millstream}' \"$@\"; }}; {program}"))
+        .arg("/dev/null");
     command.env("SHELL", "/bin/sh");
     let seen = scene.run(command, Input::Nothing);
     assert_eq!(seen.code, Some(0), "{program}: {}", seen.text());
@@ -45,6 +52,34 @@ fn a_long_run_says_how_far_it_is() {
     assert!(text.contains("millstream wc ") && text.contains("kB/s, 1s") && !text.contains("left"), "{text:?}");
     // The result stands where the line was.
     assert!(text.contains("\r\u{1b}[2K  "), "{text:?}");
+}
+
+/// Nothing of the line is left where it would not fit.
+#[test]
+fn a_narrow_terminal_gets_a_short_line() {
+    if !can_run("a_narrow_terminal_gets_a_short_line") {
+        return;
+    }
+    let scene = Scene::new().file("text", prose(300_000));
+    let text = on_columns(&scene, 24, &format!("millstream {SLOW} < text > out"));
+    assert!(text.contains("%, "), "{text:?}");
+    let lines = text.split("\u{1b}[2K").flat_map(|line| line.split('\r'));
+    assert!(lines.clone().all(|line| line.chars().count() <= 24), "{text:?}");
+    assert!(!text.contains('\n') && !text.contains("\u{1b}[1A"), "{text:?}");
+}
+
+#[test]
+fn verify_says_how_far_it_is() {
+    if !can_run("verify_says_how_far_it_is") {
+        return;
+    }
+    // Each of twenty items is slept over several times, in every way.
+    let text = on_a_terminal(&Scene::new(), "millstream verify sleep");
+    for word in ["millstream verify [", " of ", " runs, "] {
+        assert!(text.contains(word), "{word}: {text:?}");
+    }
+    let quiet = on_a_terminal(&Scene::new(), "millstream verify --quiet sleep");
+    assert!(!quiet.contains("runs"), "{quiet:?}");
 }
 
 #[test]

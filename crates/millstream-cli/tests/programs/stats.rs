@@ -36,7 +36,11 @@ fn stats_tell_what_the_run_did() {
 #[test]
 fn busy_spinning_threads_do_not_outnumber_the_cores() {
     let scene = Scene::new().file("text", "a b\n");
-    let seen = scene.millstream("wc text --stats --workers 1000 --wait busy-spin", Input::Nothing);
+    let args = "wc text --stats --workers 1000 --wait busy-spin";
+    let seen = scene.millstream(args, Input::Nothing);
+    let said = seen.stderr.lines().next().unwrap_or_default();
+    assert!(said.starts_with("millstream: --wait: busy-spin refused"), "{}", seen.stderr);
+    let seen = scene.millstream(&format!("{args} --quiet"), Input::Nothing);
     let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
     let decisions = stats["runs"][0]["decisions"].to_string();
     assert!(decisions.contains("busy-spin refused"), "{decisions}");
@@ -85,10 +89,10 @@ fn stats_overwrite_nothing_else() {
 }
 
 #[test]
-fn stats_that_cannot_be_written_are_a_failed_output() {
+fn stats_that_cannot_be_written_are_known_before_the_work() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc --stats nosuch/stats.json text", Input::Nothing);
-    assert_eq!(seen.text(), "1 2 4 text\n");
+    assert_eq!(seen.text(), "");
     assert_eq!(seen.stderr, "millstream wc: nosuch/stats.json: No such file or directory\n");
     assert_eq!(seen.code, Some(1));
 }
@@ -134,20 +138,31 @@ fn a_run_is_recorded_as_a_picture() {
     assert!(over.stderr.contains("would overwrite notes.txt, which is no picture"), "{}", over.stderr);
     let nowhere = scene.millstream("wc --record-picture nosuch/run.svg text", Input::Nothing);
     assert_eq!(nowhere.stderr, "millstream wc: nosuch/run.svg: No such file or directory\n");
-    assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), false));
+    assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), true));
     assert_eq!(scene.millstream("wc --deploy queues --record-picture x.svg text", Input::Nothing).code, Some(2));
 }
 
 #[cfg(feature = "page")]
 #[test]
-fn a_page_says_where_it_is_and_none_that_cannot_be_is_no_reason_to_stop() {
+fn a_page_says_where_it_is_and_one_that_cannot_be_is_known_before_the_work() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc text --page 127.0.0.1:0", Input::Nothing);
     assert!(seen.stderr.starts_with("millstream: the run is shown at http://127.0.0.1:"), "{}", seen.stderr);
     assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let seen = scene.millstream(&format!("wc text --page {address}"), Input::Nothing);
-    assert!(seen.stderr.contains(&format!("--page {address}: ")), "{}", seen.stderr);
-    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(1)));
+    for named in [address.to_string(), format!(":{}", address.port()), address.port().to_string()] {
+        let seen = scene.millstream(&format!("wc text --page {named}"), Input::Nothing);
+        assert_eq!(seen.stderr, format!("millstream wc: --page {address}: Address already in use\n"), "{named}");
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(1)), "{named}");
+    }
+    for named in ["localhost:0", ":0", "0"] {
+        let seen = scene.millstream(&format!("wc text --page {named}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)), "{named}: {}", seen.stderr);
+    }
+    for named in ["127.0.0.1:99999", "nowhere", "127.0.0.1"] {
+        let seen = scene.millstream(&format!("wc text --page {named}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)), "{named}: {}", seen.stderr);
+        assert!(seen.stderr.contains("HOST:PORT"), "{named}: {}", seen.stderr);
+    }
 }

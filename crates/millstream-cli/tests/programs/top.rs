@@ -1,35 +1,45 @@
 //! `millstream top`, beside a program with a page.
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// A program with a page, and where that is.
+fn shown(scene: &Scene, args: &str) -> (Child, BufReader<ChildStderr>, String) {
+    let mut command = scene.command("millstream", args);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (mut stderr, mut line) = (BufReader::new(child.stderr.take().unwrap()), String::new());
+    stderr.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("millstream: the run is shown at http://").unwrap().trim_end_matches('/');
+    (child, stderr, address.to_owned())
+}
+
+/// What `top` prints, once that is in it.
+fn top(scene: &Scene, address: &str, part: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        let seen = scene.millstream(&format!("top {address}"), Input::Nothing);
+        assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
+        // The first frame takes a quarter of a second.
+        if seen.text().contains(part) {
+            return seen.text();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{}", seen.text());
+        sleep(Duration::from_millis(50));
+    }
+}
 
 #[test]
 fn a_run_of_another_process_is_shown() {
     let scene = Scene::new();
-    let mut command = scene.command("millstream", "wc --page 127.0.0.1:0");
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (mut child, _stderr, address) = shown(&scene, "wc --page 127.0.0.1:0");
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"to be\n").unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("millstream: the run is shown at http://").unwrap().trim_end_matches('/');
-
-    let begun = Instant::now();
-    let shown = loop {
-        let seen = scene.millstream(&format!("top {address}"), Input::Nothing);
-        assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
-        // The first frame takes a quarter of a second.
-        if seen.text().contains("  running") {
-            break seen.text();
-        }
-        assert!(begun.elapsed() < PATIENCE, "{}", seen.text());
-        sleep(Duration::from_millis(50));
-    };
-    for part in [address, "│source", "│counts", "│sink", "▕······▏", "numbers/s", "words"] {
+    let shown = top(&scene, &address, "  running");
+    for part in [&*address, "│source", "│counts", "│sink", "▕······▏", "numbers/s", "words"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     drop(stdin);
@@ -39,4 +49,26 @@ fn a_run_of_another_process_is_shown() {
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.starts_with(&format!("millstream top: {address}: ")), "{}", gone.stderr);
     assert!(gone.stderr.contains("--page"), "{}", gone.stderr);
+}
+
+/// How a run has ended can be seen for as long as the page stays, and a signal ends that.
+#[test]
+fn the_page_stays_and_says_how_it_ended() {
+    for (args, ends, code) in [
+        ("wc", "ended, exit code 0: done, 6 bytes read", 0),
+        ("pipe -- false", "ended, exit code 3: the pipeline failed, 6 bytes read", 3),
+    ] {
+        let scene = Scene::new();
+        let (program, command) = args.split_once(" --").map_or((args, String::new()), |(p, c)| (p, format!("--{c}")));
+        let args = format!("{program} --page 0 --page-linger 1000 {command}");
+        let (mut child, mut stderr, address) = shown(&scene, &args);
+        child.stdin.take().unwrap().write_all(b"to be\n").unwrap();
+        top(&scene, &address, ends);
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", child.id())).status();
+        assert!(sent.unwrap().success());
+        assert_eq!(ended(&mut child).code(), Some(code), "{args}");
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).unwrap();
+        assert!(said.contains("millstream: the page stays for 1000 s, or until a signal comes\n"), "{said}");
+    }
 }

@@ -69,3 +69,13 @@ fn an_input_that_fails_is_told() {
     let seen = Scene::new().millstream("verify sleep nosuch", Input::Nothing);
     assert_eq!(seen.code, Some(2));
 }
+
+/// What the program refuses is not verified either.
+#[test]
+fn the_longest_line_is_the_program_s() {
+    let scene = Scene::new().file("text", "a\na line that is long\n");
+    let run = scene.millstream("spaces --max-line 9 text", Input::Nothing);
+    let seen = scene.millstream("verify spaces --max-line 9 text", Input::Nothing);
+    assert_eq!((seen.code, run.code), (Some(1), Some(1)), "{}", seen.stderr);
+    assert_eq!(seen.stderr.split_once(": ").unwrap().1, run.stderr.split_once(": ").unwrap().1);
+}

@@ -17,6 +17,9 @@ fn wrong_use_is_refused_with_a_reason() {
         ("uppercase --shards 0", "at least 1"),
         ("uppercase --deploy nowhere", "nowhere"),
         ("wc --wait nosuch", "nosuch"),
+        ("wc --step-budget abc", "whole number"),
+        ("pipe --patience x --shard line -- cat", "whole number"),
+        ("wc --memory-limit 99999999999G", "more than"),
         ("panic", "--at"),
         ("panic --at -1", "-1"),
         ("sleep --sharded --shards 3", "cannot be used with"),
@@ -42,8 +45,38 @@ fn rings_that_do_not_fit_are_refused() {
                         at most 32 slots fit\n";
         assert_eq!(seen.stderr, expected);
     }
-    let seen = scene.millstream("wc text --ring 64 --memory-limit 5152", Input::Nothing);
-    assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+    for limit in ["5152", "6K"] {
+        let seen = scene.millstream(&format!("wc text --ring 64 --memory-limit {limit}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+    }
+}
+
+/// The model keeps everything, as much as it is allowed to.
+#[test]
+fn a_model_that_does_not_fit_fails() {
+    let seen =
+        Scene::new().millstream("panic --at 18446744073709551615 --deploy model --memory-limit 1M", Input::Nothing);
+    let expected = "millstream: model, which knows neither stage nor number: panicked: it keeps all values in memory, and \
+                    they are more than 1048576 bytes (--memory-limit)\n";
+    assert_eq!((seen.stderr.as_str(), seen.code), (expected, Some(3)));
+    // What is read counts, though a slot of it is small.
+    let text = "a line of text\n".repeat(10_000);
+    let seen = Scene::new().millstream("wc --deploy model --memory-limit 100K", Input::Pipe(text.as_bytes(), 1000));
+    assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)), "{}", seen.stderr);
+    let seen = Scene::new().millstream("wc --deploy model --memory-limit 1M", Input::Pipe(text.as_bytes(), 1000));
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+}
+
+/// So an alias with flags can be overridden.
+#[test]
+fn of_a_flag_given_twice_the_last_counts() {
+    let scene = Scene::new().file("text", "a b\n");
+    let args =
+        "wc --quiet --ring 8 --quiet --wait blocking --ring 16 --wait phased text --deploy inline --deploy model";
+    let seen = scene.millstream(args, Input::Nothing);
+    assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1 2 4 text\n", "", Some(0)));
+    let seen = scene.millstream("wc --ring 16 --ring 3 text", Input::Nothing);
+    assert_eq!(seen.code, Some(2), "{}", seen.stderr);
 }
 
 #[test]
@@ -52,5 +85,40 @@ fn help_and_version_are_results() {
         let seen = Scene::new().millstream(args, Input::Nothing);
         assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "millstream {args}");
         assert!(seen.text().contains("millstream") || seen.text().contains("Usage"), "millstream {args}");
+    }
+}
+
+/// A program refuses in its own name, with its own usage.
+#[test]
+fn wrong_use_is_refused_in_one_style() {
+    for (args, begin, usage) in [
+        ("nosuch", "millstream: unrecognized subcommand 'nosuch'\n", "Usage: millstream <COMMAND>"),
+        ("wc --nosuch", "millstream wc: unexpected argument '--nosuch' found\n", "Usage: millstream wc "),
+        ("wc --ring 3", "millstream wc: invalid value '3' for '--ring <N>': must be a power of two\n", ""),
+        ("wc --observe --deploy inline", "millstream wc: only runs on rings are looked at", "Usage: millstream wc "),
+        ("pipe --patience 10 -- cat", "millstream pipe: --patience is for `--shard line`\n", "Usage: millstream pipe "),
+        ("verify sleep x", "millstream verify: this program reads no files", "Usage: millstream verify "),
+    ] {
+        let seen = Scene::new().millstream(args, Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)), "{args}");
+        assert!(seen.stderr.starts_with(begin) && seen.stderr.contains(usage), "{args}: {}", seen.stderr);
+    }
+}
+
+/// Help is a result: where it cannot be written, that is a failed output.
+#[test]
+fn help_that_cannot_be_written_is_a_failed_output() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return millstream_testkit::programs::skipped("help_that_cannot_be_written_is_a_failed_output", "no /dev/full");
+    };
+    for args in ["--help", "wc --help", "--version"] {
+        let mut command = Scene::new().command("millstream", args);
+        let output = command.current_dir("/").stdout(full.try_clone().unwrap()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (&*stderr, output.status.code()),
+            ("millstream: write error: No space left on device\n", Some(1)),
+            "{args}"
+        );
     }
 }

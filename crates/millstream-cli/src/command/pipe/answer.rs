@@ -5,35 +5,63 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
 
+/// What a block, or a line, came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// Of the block, or of the line, from 0.
+    pub(super) number: u64,
+    pub(super) written: Written,
+    pub(super) ending: Ending,
+}
+
+/// How the command ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    Well,
+    /// With a status that is none of those accepted. What was written before that is there.
+    Failed(Arc<str>),
+    /// So that no other block can do better: it cannot be started, say.
+    Broken(Arc<str>),
+    /// It was not asked, or stopped: what it would write is not needed.
+    Skipped,
+}
+
 /// What a process has written: in memory, or in a file without a name if it is too much for that.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(super) enum Written {
     Held(Vec<u8>),
     Kept(Arc<File>),
 }
 
 impl Answer {
+    /// Of a command that wrote nothing.
+    pub(super) fn empty(number: u64, ending: Ending) -> Self {
+        Answer { number, written: Written::Held(Vec::new()), ending }
+    }
+}
+
+impl Written {
     /// All that comes out of `output`, about `expected` bytes, in memory if there are fewer than `most`.
     pub(super) fn read(mut output: impl Read, expected: usize, most: usize) -> Result<Self, Wrong> {
         let mut held = Vec::with_capacity(expected.min(most));
         output.by_ref().take(most as u64).read_to_end(&mut held).map_err(Wrong::Reading)?;
         if held.len() < most {
-            return Ok(Answer::Held(held));
+            return Ok(Written::Held(held));
         }
         let keep = || {
             let mut file = tempfile::tempfile()?;
             file.write_all(&held)?;
             drop(held);
             io::copy(&mut output, &mut file)?;
-            Ok(Answer::Kept(file.into()))
+            Ok(Written::Kept(file.into()))
         };
         keep().map_err(Wrong::Keeping)
     }
 
     pub(super) fn write_to(&self, output: &mut Output) {
         match self {
-            Answer::Held(bytes) => output.write(bytes),
-            Answer::Kept(file) => output.copy(file),
+            Written::Held(bytes) => output.write(bytes),
+            Written::Kept(file) => output.copy(file),
         }
     }
 }
@@ -48,14 +76,18 @@ pub(super) enum Wrong {
 impl Hashed for Answer {
     /// A hash has to see it in memory.
     fn bytes(&self) -> Cow<'_, [u8]> {
-        match self {
-            Answer::Held(bytes) => bytes.into(),
-            Answer::Kept(file) => {
+        match &self.written {
+            Written::Held(bytes) => bytes.into(),
+            Written::Kept(file) => {
                 let mut bytes = Vec::new();
                 let mut file: &File = file;
                 file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a file that was written can be read");
                 bytes.into()
             }
         }
+    }
+
+    fn is_output(&self) -> bool {
+        !matches!(self.ending, Ending::Skipped)
     }
 }

@@ -1,4 +1,5 @@
-use super::answer::{Answer, Wrong};
+use super::admission::Admission;
+use super::answer::{Answer, Ending, Written, Wrong};
 use super::processes::Processes;
 use crate::message::{cause, quoted};
 use std::ffi::OsString;
@@ -14,7 +15,12 @@ pub(crate) struct Filter {
     words: Arc<[OsString]>,
     /// The bytes of an answer that are kept in memory.
     most: usize,
+    /// The exit statuses that are no failure.
+    accepted: Arc<[u8]>,
+    /// Whether a failure is not the end.
+    keeps_going: bool,
     processes: Arc<Processes>,
+    admission: Arc<Admission>,
 }
 
 impl Filter {
@@ -26,7 +32,9 @@ impl Filter {
     pub(crate) fn new(words: impl Into<Arc<[OsString]>>) -> Self {
         let words = words.into();
         assert!(!words.is_empty(), "a command has a name");
-        Filter { words, most: usize::MAX, processes: Arc::default() }
+        let processes = Arc::<Processes>::default();
+        let admission = Admission::of(processes.clone()).into();
+        Filter { words, most: usize::MAX, accepted: [0].into(), keeps_going: false, processes, admission }
     }
 
     /// With answers of at least so many bytes in temporary files and not in memory.
@@ -35,9 +43,34 @@ impl Filter {
         Filter { most: bytes, ..self }
     }
 
+    /// With these exit statuses as no failure, besides 0.
+    #[must_use]
+    pub(crate) fn accepting(self, statuses: &[u8]) -> Self {
+        let mut accepted = [&[0], statuses].concat();
+        accepted.sort_unstable();
+        accepted.dedup();
+        Filter { accepted: accepted.into(), ..self }
+    }
+
+    /// Asked on behind a failure, if `keeps_going`.
+    #[must_use]
+    pub(crate) fn keeping_going(self, keeps_going: bool) -> Self {
+        Filter { keeps_going, ..self }
+    }
+
+    /// Whether a failure is not the end.
+    pub(super) fn keeps_going(&self) -> bool {
+        self.keeps_going
+    }
+
     /// Its processes.
     pub(super) fn processes(&self) -> &Arc<Processes> {
         &self.processes
+    }
+
+    /// What it is asked for.
+    pub(super) fn admission(&self) -> &Arc<Admission> {
+        &self.admission
     }
 
     /// For those to whom it makes no difference which.
@@ -50,35 +83,77 @@ impl Filter {
         quoted(&self.words[0])
     }
 
-    /// A process of it, both of whose ends are ours.
+    /// A process of it, both of whose ends are ours, for a block or a line of this number.
     ///
-    /// It has a process group of its own: an interrupt from the keyboard is for us, who let it finish what was accepted.
-    pub(super) fn start(&self) -> Result<Child, String> {
+    /// It has a process group of its own: an interrupt from the keyboard is for us, who let it finish what it has
+    /// begun.
+    pub(super) fn start(&self, number: u64) -> Result<Child, String> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         self.processes
-            .start(&mut command)
+            .start(&mut command, number)
             .map_err(|error| format!("{} cannot be started: {}", self.name(), cause(&error)))
     }
 
-    /// What a new process makes of these bytes and their end. It need not read them all, but must end with status 0.
-    pub(super) fn answer(&self, bytes: &[u8]) -> Result<Answer, String> {
-        let mut child = self.start()?;
+    /// Whether a process that has ended so has not failed.
+    pub(super) fn accepts(&self, status: ExitStatus) -> bool {
+        status.code().and_then(|code| u8::try_from(code).ok()).is_some_and(|code| self.accepted.contains(&code))
+    }
+
+    /// With what can be done about it.
+    pub(super) fn advised(&self, status: ExitStatus, what: &str) -> String {
+        let accept = status.code().filter(|code| (1..=255).contains(code)).map(|code| {
+            let codes: Vec<String> = self.accepted.iter().map(u8::to_string).collect();
+            format!("--accept {},{code} takes that for success", codes.join(","))
+        });
+        let go_on = (!self.keeps_going).then(|| "--keep-going goes on behind it".to_owned());
+        let advice: Vec<String> = accept.into_iter().chain(go_on).collect();
+        if advice.is_empty() { what.to_owned() } else { format!("{what} ({})", advice.join(", ")) }
+    }
+
+    /// What a new process makes of these bytes and their end. It need not read them all. If nothing is to be asked any
+    /// more, none is started.
+    pub(super) fn answer(&self, number: u64, bytes: &[u8]) -> Answer {
+        if !self.admission.asks(number) {
+            return Answer::empty(number, Ending::Skipped);
+        }
+        let answer = self.run(number, bytes).unwrap_or_else(|why| Answer::empty(number, Ending::Broken(why.into())));
+        self.answered(answer)
+    }
+
+    /// The answer to a number that was asked, as it counts: what was stopped is no answer. A failure is the end, unless
+    /// it is one behind which it goes on.
+    pub(super) fn answered(&self, answer: Answer) -> Answer {
+        self.admission.answered();
+        let number = answer.number;
+        if self.admission.is_over(number) {
+            return Answer::empty(number, Ending::Skipped);
+        }
+        match &answer.ending {
+            Ending::Failed(_) if self.keeps_going => {}
+            Ending::Failed(_) | Ending::Broken(_) => self.admission.end_at(number + 1),
+            Ending::Well | Ending::Skipped => {}
+        }
+        answer
+    }
+
+    fn run(&self, number: u64, bytes: &[u8]) -> Result<Answer, String> {
+        let mut child = self.start(number)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (input, output) = (input.expect("it is piped"), output.expect("it is piped"));
         // Both at once: it may write before it has read all, and neither pipe holds a block.
-        let answer = thread::scope(|scope| {
+        let written = thread::scope(|scope| {
             let feeder = thread::Builder::new().name("millstream-feeder".to_owned());
             let feeder = feeder.spawn_scoped(scope, move || feed(input, bytes)).map_err(Wrong::Reading)?;
             // Where this fails, the output is closed, so that the process does not wait for somebody who reads it.
-            let answer = Answer::read(output, bytes.len(), self.most);
+            let written = Written::read(output, bytes.len(), self.most);
             // A process may close its output before it has read its input, so this is waited for in any case.
             let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            answer.and_then(|answer| fed.map(|()| answer).map_err(Wrong::Reading))
+            written.and_then(|written| fed.map(|()| written).map_err(Wrong::Reading))
         });
         let ended = self.processes.end(&mut child);
         let in_its_name = |error: io::Error| format!("{}: {}", self.name(), cause(&error));
-        let answer = answer.map_err(|wrong| match wrong {
+        let written = written.map_err(|wrong| match wrong {
             Wrong::Reading(error) => in_its_name(error),
             Wrong::Keeping(error) => {
                 let (name, most) = (self.name(), self.most);
@@ -86,7 +161,13 @@ impl Filter {
             }
         })?;
         let status = ended.map_err(in_its_name)?;
-        if status.success() { Ok(answer) } else { Err(format!("{} {}", self.name(), how_it_ended(status))) }
+        let ending = if self.accepts(status) {
+            Ending::Well
+        } else {
+            let what = format!("{} {}", self.name(), how_it_ended(status));
+            Ending::Failed(self.advised(status, &what).into())
+        };
+        Ok(Answer { number, written, ending })
     }
 }
 

@@ -1,9 +1,9 @@
+use super::answer::{Answer, Ending, Written};
 use super::filter::{Filter, feed, how_it_ended};
-use super::processes::Processes;
 use crate::message::{cause, say};
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Child, ChildStdin, ChildStdout};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -11,11 +11,13 @@ use std::time::Duration;
 
 /// Processes of one command, each of which answers a line with a line.
 ///
-/// A process is given its next line once it has answered the one before: output has no numbers, so only this tells whose
-/// answer a line is. There are as many as are asked at once.
+/// A process is given its next line once it has answered the one before: output has no numbers, so only this tells
+/// whose answer a line is. There are as many as are asked at once.
 ///
-/// No silence says whether an answer will still come. So after a while the process is told that no more lines come: then it
-/// answers if it only was slow, or held its output back, and otherwise it ends and has shown which line it left out.
+/// No silence says whether an answer will still come. So after a while the process is told that no more lines come:
+/// then it answers if it only was slow, or held its output back, and otherwise it ends and has shown which line it left
+/// out. Of a command that never answers sooner this is learned: after [some](LEARNED) such lines in a row it is told at
+/// once.
 #[derive(Debug)]
 pub(super) struct Talks {
     filter: Filter,
@@ -23,6 +25,8 @@ pub(super) struct Talks {
     longest: usize,
     /// Those that nobody asks at the moment.
     idle: Mutex<Vec<Talk>>,
+    /// How many lines in a row were answered only when the input ended.
+    late: AtomicU32,
     /// Whether somebody was told of late answers, or wants to hear nothing.
     told: AtomicBool,
 }
@@ -33,13 +37,13 @@ struct Talk {
     child: Child,
     /// None once it was told that no more lines come.
     input: Option<ChildStdin>,
-    answers: Receiver<io::Result<Answer>>,
+    answers: Receiver<io::Result<Said>>,
     /// The line that was answered last, or 0.
     last: u64,
 }
 
 #[derive(Debug)]
-struct Answer {
+struct Said {
     line: Vec<u8>,
     /// Whether more came with it.
     more: bool,
@@ -48,44 +52,82 @@ struct Answer {
 /// Room for one answer, and for one that nobody has asked for.
 const ANSWERS: usize = 2;
 
+/// This many late answers in a row say that the command holds its output back. One may be a line that took its time.
+const LEARNED: u32 = 2;
+
 impl Talks {
     pub(super) fn new(filter: Filter, patience: Duration, longest: usize, quiet: bool) -> Self {
-        Talks { filter, patience, longest, idle: Mutex::default(), told: AtomicBool::new(quiet) }
+        Talks {
+            filter,
+            patience,
+            longest,
+            idle: Mutex::default(),
+            late: AtomicU32::new(0),
+            told: AtomicBool::new(quiet),
+        }
     }
 
-    /// The answer to a line, with a line end if the line has one.
-    pub(super) fn answer(&self, number: u64, line: &[u8]) -> Result<Vec<u8>, String> {
+    /// The answer to the line of this number, from 0, with a line end if the line has one.
+    pub(super) fn answer(&self, number: u64, line: &[u8]) -> Answer {
+        if !self.filter.admission().asks(number) {
+            return Answer::empty(number, Ending::Skipped);
+        }
+        let answer = match self.ask(number, line) {
+            Ok(line) => Answer { number, written: Written::Held(line), ending: Ending::Well },
+            Err(Why { cause, written, fatal }) => {
+                let ending = if fatal { Ending::Broken(cause.into()) } else { Ending::Failed(cause.into()) };
+                Answer { number, written: Written::Held(written), ending }
+            }
+        };
+        self.filter.answered(answer)
+    }
+
+    fn ask(&self, number: u64, line: &[u8]) -> Result<Vec<u8>, Why> {
         let used = self.idle().pop();
-        let mut talk = used.map_or_else(|| self.start(), Ok).map_err(|why| format!("line {number}: {why}"))?;
-        let answer = talk.ask(line, self.patience).map_err(|why| self.blame(number, &mut talk, why))?;
-        talk.last = number;
+        let blame = |talk: &mut Talk, why| self.blame(number + 1, talk, why);
+        let mut talk = match used {
+            Some(talk) => {
+                self.filter.processes().goes_on(&talk.child, number);
+                talk
+            }
+            None => self.start(number).map_err(|why| Why::fatal(format!("line {}: {why}", number + 1)))?,
+        };
+        let patience = if self.late.load(Ordering::Relaxed) < LEARNED { self.patience } else { Duration::ZERO };
+        let answer = talk.ask(line, patience).map_err(|why| blame(&mut talk, why))?;
+        talk.last = number + 1;
         if talk.input.is_some() {
+            self.late.store(0, Ordering::Relaxed);
             self.idle().push(talk);
         } else {
+            self.late.fetch_add(1, Ordering::Relaxed);
             self.tell_of_late_answers();
-            talk.end(self.filter.processes()).map_err(|why| self.blame(number, &mut talk, why))?;
+            talk.end(&self.filter).map_err(|why| {
+                let why = blame(&mut talk, why);
+                Why { written: ended_as(answer.clone(), line), ..why }
+            })?;
         }
         Ok(ended_as(answer, line))
     }
 
-    /// Tells all processes that no more lines come. What they then do wrong is told with the line that they answered last.
-    pub(super) fn end(&self) -> Result<(), (u64, String)> {
+    /// Tells all processes that no more lines come. What they then do wrong is told with the number of the line that
+    /// they answered last.
+    pub(super) fn end(&self) -> Vec<(u64, String)> {
         let mut talks = std::mem::take(&mut *self.idle());
         talks.sort_by_key(|talk| talk.last);
         talks.iter_mut().for_each(|talk| drop(talk.input.take()));
-        for mut talk in talks {
+        let ends = talks.iter_mut().filter_map(|talk| {
             let line = talk.last;
-            talk.end(self.filter.processes()).map_err(|why| (line, self.blame(line, &mut talk, why)))?;
-        }
-        Ok(())
+            talk.end(&self.filter).err().map(|why| (line - 1, self.blame(line, talk, why).cause))
+        });
+        ends.collect()
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Talk>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self) -> Result<Talk, String> {
-        let mut child = self.filter.start()?;
+    fn start(&self, number: u64) -> Result<Talk, String> {
+        let mut child = self.filter.start(number)?;
         let output = child.stdout.take().expect("it is piped");
         let (tell, answers) = sync_channel(ANSWERS);
         let longest = self.longest;
@@ -95,33 +137,58 @@ impl Talks {
         Ok(Talk { input: child.stdin.take(), child, answers, last: 0 })
     }
 
-    fn blame(&self, number: u64, talk: &mut Talk, why: Wrong) -> String {
+    /// What is wrong with the answer to a line, which is number `line` from 1.
+    fn blame(&self, line: u64, talk: &mut Talk, why: Wrong) -> Why {
         let name = self.filter.name();
-        let what = match why {
+        let (what, fatal) = match why {
             Wrong::None => {
                 // It has closed its output; its end follows from that of its input.
                 talk.input = None;
-                let how = self.filter.processes().end(&mut talk.child).map_or_else(|error| cause(&error), how_it_ended);
-                format!("{name} gave no line for it and {how}")
+                let status = self.filter.processes().end(&mut talk.child);
+                let how = status.map_or_else(|error| cause(&error), how_it_ended);
+                let what = format!("{name} gave no line for it and {how}");
+                let go_on = if self.filter.keeps_going() { "" } else { " (--keep-going goes on behind it)" };
+                (what + go_on, false)
             }
-            Wrong::More => format!("{name} gave more than one line for it"),
+            Wrong::More => (format!("{name} gave more than one line for it"), true),
             Wrong::Earlier => {
-                return format!("line {}: {name} gave more than one line for it, or for one before it", talk.last);
+                let cause = format!("line {}: {name} gave more than one line for it, or for one before it", talk.last);
+                return Why::fatal(cause);
             }
-            Wrong::Failed(how) => format!("{name} {how} behind it"),
-            Wrong::Broken(error) => format!("{name}: {}", cause(&error)),
+            Wrong::Failed(status) => {
+                let what = format!("{name} {} behind it", how_it_ended(status));
+                (self.filter.advised(status, &what), false)
+            }
+            Wrong::Broken(error) => (format!("{name}: {}", cause(&error)), true),
         };
-        format!("line {number}: {what}")
+        Why { cause: format!("line {line}: {what}"), written: Vec::new(), fatal }
     }
 
     fn tell_of_late_answers(&self) {
         if !self.told.swap(true, Ordering::Relaxed) {
             let name = self.filter.name();
             say(&format!(
-                "millstream pipe: {name} answered only when its input ended, so it is started anew after each such line; \
-                 it should write each line at once (`sed -u`, `grep --line-buffered`, `stdbuf -oL`), or --patience be longer"
+                "millstream pipe: {name} answered only when its input ended, so it is started again after each such line, \
+                 and if the next is like this, its input ends at once from then on; \
+                 it should write each line at once (`sed -u`, `grep --line-buffered`, `mawk -W interactive`, \
+                 `stdbuf -oL`), or --patience be longer"
             ));
         }
+    }
+}
+
+/// Why a line has no answer, or none that counts.
+struct Why {
+    cause: String,
+    /// The answer, if there is one.
+    written: Vec<u8>,
+    /// Whose answers the next lines are would not be known.
+    fatal: bool,
+}
+
+impl Why {
+    fn fatal(cause: String) -> Self {
+        Why { cause, written: Vec::new(), fatal: true }
     }
 }
 
@@ -132,7 +199,7 @@ enum Wrong {
     /// It was already there before this line was asked.
     Earlier,
     /// The process has answered, and then failed.
-    Failed(String),
+    Failed(ExitStatus),
     Broken(io::Error),
 }
 
@@ -148,6 +215,9 @@ impl Talk {
         let fed =
             if line.ends_with(b"\n") { feed(&mut input, line) } else { feed(&mut input, &[line, b"\n"].concat()) };
         fed.map_err(Wrong::Broken)?;
+        if patience.is_zero() {
+            self.input = None;
+        }
         let answer = match self.answers.recv_timeout(patience) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Disconnected) => return Err(Wrong::None),
@@ -161,20 +231,20 @@ impl Talk {
     }
 
     /// Waits until it has ended, once its input has.
-    fn end(&mut self, processes: &Processes) -> Result<(), Wrong> {
+    fn end(&mut self, filter: &Filter) -> Result<(), Wrong> {
         match self.answers.recv() {
             Ok(Ok(_)) => return Err(Wrong::More),
             Ok(Err(error)) => return Err(Wrong::Broken(error)),
             Err(_) => {}
         }
-        let status = processes.end(&mut self.child).map_err(Wrong::Broken)?;
-        if status.success() { Ok(()) } else { Err(Wrong::Failed(how_it_ended(status))) }
+        let status = filter.processes().end(&mut self.child).map_err(Wrong::Broken)?;
+        if filter.accepts(status) { Ok(()) } else { Err(Wrong::Failed(status)) }
     }
 }
 
-/// Passes on lines until there are none, or none are wanted. Never leaves the process with a full pipe: it could not read
-/// its input then, and who writes that would wait for ever.
-fn read_answers(output: ChildStdout, longest: usize, tell: &SyncSender<io::Result<Answer>>) {
+/// Passes on lines until there are none, or none are wanted. Never leaves the process with a full pipe: it could not
+/// read its input then, and who writes that would wait for ever.
+fn read_answers(output: ChildStdout, longest: usize, tell: &SyncSender<io::Result<Said>>) {
     let mut output = BufReader::with_capacity(64 * 1024, output);
     loop {
         let mut line = Vec::new();
@@ -185,7 +255,7 @@ fn read_answers(output: ChildStdout, longest: usize, tell: &SyncSender<io::Resul
             Ok(read) if read > longest + 1 => {
                 Err(io::Error::other(format!("its answer is longer than {longest} bytes")))
             }
-            Ok(_) => Ok(Answer { line, more: !output.buffer().is_empty() }),
+            Ok(_) => Ok(Said { line, more: !output.buffer().is_empty() }),
             Err(error) => Err(error),
         };
         if tell.try_send(answer).is_err() {

@@ -1,7 +1,9 @@
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// The processes of a run that have not been waited for, each with a process group of its own.
 #[derive(Debug, Default)]
@@ -9,25 +11,52 @@ pub(super) struct Processes(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    running: Vec<Pid>,
-    /// What whoever starts now is sent at once.
-    stopped: Option<Signal>,
+    /// Each with the number of what it was given last.
+    running: Vec<(Pid, u64)>,
+    /// What a process is sent, at once, that is given this number or a later one.
+    stopped: Option<(u64, Signal)>,
 }
+
+impl State {
+    fn stop_from(&mut self, number: u64, signal: Signal) {
+        let from = self.stopped.map_or(number, |(before, _)| before.min(number));
+        self.stopped = Some((from, signal));
+        self.running.iter().filter(|(_, at)| *at >= number).for_each(|(pid, _)| send(*pid, signal));
+    }
+
+    fn check(&self, pid: Pid, number: u64) {
+        if let Some((from, signal)) = self.stopped
+            && number >= from
+        {
+            send(pid, signal);
+        }
+    }
+}
+
+/// How long a process may take to end that is no longer needed.
+const GRACE: Duration = Duration::from_millis(500);
 
 impl Processes {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn start(&self, command: &mut Command) -> io::Result<Child> {
+    /// Starts a process that is given this number.
+    pub(super) fn start(&self, command: &mut Command, number: u64) -> io::Result<Child> {
         let child = command.spawn()?;
         let pid = Pid::from_child(&child);
         let mut state = self.lock();
-        state.running.push(pid);
-        if let Some(signal) = state.stopped {
-            send(pid, signal);
-        }
+        state.running.push((pid, number));
+        state.check(pid, number);
         Ok(child)
+    }
+
+    /// A process is given another number.
+    pub(super) fn goes_on(&self, child: &Child, number: u64) {
+        let pid = Pid::from_child(child);
+        let mut state = self.lock();
+        state.running.iter_mut().filter(|(running, _)| *running == pid).for_each(|(_, at)| *at = number);
+        state.check(pid, number);
     }
 
     /// Waits until it has ended.
@@ -39,16 +68,38 @@ impl Processes {
                 return Err(error.into());
             }
         }
-        self.lock().running.retain(|running| *running != pid);
+        self.lock().running.retain(|(running, _)| *running != pid);
         child.wait()
     }
 
-    /// Ends all that run, and what they have started in their groups: those that do not listen if there is no time left.
+    /// Ends all that run, and what they have started in their groups: those that do not listen if there is no time
+    /// left.
     pub(super) fn stop(&self, now: bool) {
-        let signal = if now { Signal::KILL } else { Signal::TERM };
-        let mut state = self.lock();
-        state.stopped = Some(signal);
-        state.running.iter().for_each(|pid| send(*pid, signal));
+        self.lock().stop_from(0, if now { Signal::KILL } else { Signal::TERM });
+    }
+
+    /// The terminal is gone: all that run are told as the shell tells its jobs.
+    pub(super) fn hang_up(&self) {
+        self.lock().stop_from(0, Signal::HUP);
+    }
+
+    /// Ends those that were given this number or a later one, and their groups: by SIGTERM, and by SIGKILL what does
+    /// not listen.
+    pub(super) fn stop_from(self: &Arc<Self>, number: u64) {
+        self.lock().stop_from(number, Signal::TERM);
+        let processes = self.clone();
+        let later = move || {
+            thread::sleep(GRACE);
+            processes.lock().stop_from(number, Signal::KILL);
+        };
+        if thread::Builder::new().name("millstream-killer".to_owned()).spawn(later).is_err() {
+            self.lock().stop_from(number, Signal::KILL);
+        }
+    }
+
+    /// Whether the process that was given this number was sent a signal.
+    pub(super) fn stopped(&self, number: u64) -> bool {
+        self.lock().stopped.is_some_and(|(from, _)| number >= from)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `top` shows of a moment.
 
-use super::Seen;
 use super::canvas::{self, COLOUR};
+use super::{Ended, Seen};
 use millstream_observe::{Frame, Latency, StageFrame};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Rect};
@@ -48,10 +48,11 @@ impl View<'_> {
     }
 
     fn title(&self, seen: &Seen, frame: &Frame) -> Line<'static> {
-        let state = match (self.lost, frame.running) {
-            (true, _) => "its process is gone",
-            (false, true) => "running",
-            (false, false) => "ended",
+        let state = match (&seen.ended, self.lost, frame.running) {
+            (Some(Ended { code, sentence }), _, _) => format!("ended, exit code {code}: {sentence}"),
+            (None, true, _) => "its process is gone, without a word".to_owned(),
+            (None, false, true) => "running".to_owned(),
+            (None, false, false) => "this run has ended".to_owned(),
         };
         let latency = frame.latency.as_ref().map_or(String::new(), |latency| {
             let Latency { p50, p99, max, .. } = latency;
@@ -161,7 +162,7 @@ mod tests {
             (ring.capacity, ring.occupied) = (4096, if index == 0 { 2048 } else { 0 });
             frame.rings.push(ring);
         }
-        Seen { run: 1, layout: graph.layout(), graph, frame: Some(frame) }
+        Seen { run: 1, layout: graph.layout(), graph, frame: Some(frame), ended: None }
     }
 
     fn lines(view: &View<'_>, width: u16, height: u16) -> Vec<String> {

@@ -15,7 +15,7 @@ pub(crate) struct Edge {
     trace: Box<Run>,
 }
 
-type Run = dyn Fn(&Way) -> Result<Trace, RunError>;
+type Run = dyn Fn(&Way, Trace) -> Result<Trace, RunError>;
 
 impl Edge {
     /// The output of a pipeline on this input; `bytes` is what a hash sees of a value.
@@ -53,22 +53,24 @@ impl Edge {
         O: Carried + Listed + Queued,
     {
         let plan = pipeline.plan();
-        let trace = move |way: &Way| {
+        let trace = move |way: &Way, into: Trace| {
             let (p, input, note) = (&pipeline, input.clone(), note.clone());
             match way.place {
-                Place::Model => traced(&Model, p, input, note),
-                Place::Inline { ring, batch } => traced(&Place::inline(ring, batch), p, input, note),
-                Place::Queues { ring } => traced(&Place::queues(ring), p, input, note),
-                Place::Rings { workers, ring, batch } => traced(&Place::rings(workers, ring, batch), p, input, note),
+                Place::Model => traced(&Model, p, input, into, note),
+                Place::Inline { ring, batch } => traced(&Place::inline(ring, batch), p, input, into, note),
+                Place::Queues { ring } => traced(&Place::queues(ring), p, input, into, note),
+                Place::Rings { workers, ring, batch } => {
+                    traced(&Place::rings(workers, ring, batch), p, input, into, note)
+                }
             }
         };
         let name = writer(&plan).to_owned();
         Edge { name, stages: plan.stages.into_iter().map(|stage| stage.name).collect(), trace: Box::new(trace) }
     }
 
-    /// What it holds, run this way.
-    pub(crate) fn trace(&self, way: &Way) -> Result<Trace, RunError> {
-        (self.trace)(way)
+    /// What it holds, run this way, noted in a trace that is empty.
+    pub(crate) fn trace(&self, way: &Way, into: Trace) -> Result<Trace, RunError> {
+        (self.trace)(way, into)
     }
 }
 
@@ -82,8 +84,9 @@ fn traced<T: Event, P: Arrow<In = Val<T>>, R: Runner<T, P>>(
     on: &R,
     pipeline: &P,
     input: Vec<T>,
+    into: Trace,
     note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
 ) -> Result<Trace, RunError> {
-    let (trace, end) = on.run(pipeline, ready(input), Trace::default(), note)?;
+    let (trace, end) = on.run(pipeline, ready(input), into, note)?;
     Ok(trace.ended_at(end))
 }

@@ -44,7 +44,10 @@ pub(super) fn edges(program: Program, shards: usize, input: &[Block]) -> Vec<Edg
         ],
         Program::Idle => vec![edge(idle(shards), &numbers(1000))],
         Program::Copying => vec![edge(five(), &numbers(1000)), edge(summed(five()), &numbers(1000))],
-        Program::Pipe => vec![edge(pipe::blocks(shards, pipe::Filter::cat()), input)],
+        Program::Pipe => {
+            let numbered: Vec<pipe::Numbered> = (0..).zip(input.iter().cloned()).collect();
+            vec![edge(pipe::blocks(shards, pipe::Filter::cat()), &numbered)]
+        }
         Program::HiddenClock => vec![edge(squared(shards), &numbers(100)), edge(stamped(shards), &numbers(100))],
     }
 }

@@ -1,0 +1,113 @@
+//! `pipe` and signals: the input ends, what commands have begun they end, for so long as they may.
+
+use crate::scene::{PATIENCE, Scene, ended};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn start(scene: &Scene, args: &str, script: &str) -> Child {
+    let mut command = scene.command("millstream", args);
+    command.args(["--", "sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+fn terminate(child: &Child) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", child.id())).status();
+    assert!(sent.expect("a shell").success());
+}
+
+fn wait_for(scene: &Scene, file: &str) {
+    let start = Instant::now();
+    while !scene.path(file).exists() {
+        assert!(start.elapsed() < PATIENCE, "no {file}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn result(mut child: Child) -> (String, String, Option<i32>) {
+    let code = ended(&mut child).code();
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (stdout, stderr, code)
+}
+
+const DRAINING: &str = "millstream pipe: draining; again to stop at once\n";
+
+/// One signal is enough: what waits is not begun, what is begun comes out.
+#[test]
+fn a_signal_begins_nothing_that_waits() {
+    for (args, expected) in [
+        ("pipe -j 1 --block 2", "1\n"),
+        ("pipe -j 1 --block 2 --deploy inline", "1\n"),
+        ("pipe -j 1 --block 2 --deploy queues", "1\n"),
+        ("pipe -j 1 --shard line", "1\n"),
+    ] {
+        let scene = Scene::new();
+        // The first line is answered once the test says so; all others would take for ever.
+        let script = "while read x; do test $x = 1 || exec sleep 1000; : > began; \
+                      while ! test -e go; do sleep 0.01; done; echo $x; done";
+        let mut child = start(&scene, &format!("{args} --grace 1000"), script);
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"1\n2\n3\n4\n5\n6\n7\n8\n").unwrap();
+        wait_for(&scene, "began");
+        terminate(&child);
+        let mut said = vec![0; DRAINING.len()];
+        child.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(String::from_utf8_lossy(&said), DRAINING, "{args}");
+        std::fs::write(scene.path("go"), "").unwrap();
+        assert_eq!(result(child), (expected.to_owned(), String::new(), Some(143)), "{args}");
+        drop(stdin);
+    }
+}
+
+/// A command that does not end is ended.
+#[test]
+fn the_time_to_drain_is_bounded() {
+    for args in ["pipe --grace 0", "pipe --grace 0 --shard line", "pipe --grace 0 --quiet"] {
+        let scene = Scene::new();
+        let mut child = start(&scene, args, ": > began; exec sleep 1000");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"1\n").unwrap();
+        // A block is whole when it ends.
+        if args.contains("line") {
+            stdin.flush().unwrap()
+        } else {
+            drop(stdin)
+        }
+        wait_for(&scene, "began");
+        terminate(&child);
+        let (stdout, stderr, code) = result(child);
+        assert_eq!((stdout.as_str(), code), ("", Some(143)), "{args}: {stderr}");
+        let late = "millstream pipe: sh has not ended within 0 s, and is stopped\n";
+        let said = if args.contains("quiet") { String::new() } else { format!("{DRAINING}{late}") };
+        assert_eq!(stderr, said, "{args}");
+    }
+}
+
+/// Whole lines that were read and are no block yet go through the command as well.
+#[test]
+fn a_block_that_the_signal_cuts_short_comes_out() {
+    for deploy in ["rings", "inline", "queues", "model"] {
+        let scene = Scene::new();
+        let mut child = start(&scene, &format!("pipe --deploy {deploy}"), "cat");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"first\nsecond\ncut off").unwrap();
+        // It has read when the pipe is empty.
+        wait_until_read(&stdin);
+        terminate(&child);
+        let (stdout, stderr, code) = result(child);
+        assert_eq!((stdout.as_str(), code), ("first\nsecond\n", Some(143)), "{deploy}: {stderr}");
+        drop(stdin);
+    }
+}
+
+/// Waits until nothing is left in a pipe that was written.
+fn wait_until_read(pipe: &impl std::os::fd::AsFd) {
+    let start = Instant::now();
+    while rustix::io::ioctl_fionread(pipe).unwrap() > 0 {
+        assert!(start.elapsed() < PATIENCE, "nothing is read");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
