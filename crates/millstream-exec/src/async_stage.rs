@@ -3,7 +3,7 @@
 use crate::flights::{Flights, InFlight};
 use crate::gauges::Gauges;
 use crate::reactor::Reactor;
-use crate::stage::EndSlot;
+use crate::stage::{EndSlot, Shows};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::watched::Calls;
@@ -45,6 +45,7 @@ where
         calls: wiring.counts_calls(),
         marks: 0,
         end: None,
+        busy: false,
         at_end: None,
     };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
@@ -75,6 +76,8 @@ struct AsyncStage<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> {
     marks: u64,
     /// END's number, once its future, if it has one, is started.
     end: Option<u64>,
+    /// Whether it is at the number behind those that are published.
+    busy: bool,
     at_end: Option<u64>,
 }
 
@@ -113,14 +116,17 @@ where
             return 0;
         }
         let max = max.min(usize::try_from(started - next).unwrap_or(usize::MAX));
-        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
+        let Ok(Some(claim)) = self.output.try_claim(max) else { return 0 };
         let (flights, policy, calls) = (&mut self.flights, &self.map.policy, &self.calls);
-        let published = claim.fill_while(|| {
+        self.busy = true;
+        let mut shows = Shows::new(claim);
+        let published = shows.claim().fill_while(|| {
             let landed = flights.land(next)?;
             next += 1;
             Some(Out::<A, Fut, P>::pack(landed.and_then(|result| settled(policy, result, calls))))
         });
-        claim.publish();
+        shows.publish();
+        self.busy = false;
         published
     }
 
@@ -198,7 +204,7 @@ where
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+        self.at_end.or_else(|| self.busy.then(|| self.output.next().0))
     }
 
     /// What is in flight is not worked on, either.

@@ -3,7 +3,7 @@
 use crate::gauges::Gauges;
 use crate::handle::EndSource;
 use crate::shared::Shared;
-use crate::stage::{EndSlot, claimed, moved, take_end};
+use crate::stage::{EndSlot, Shows, claimed, moved, take_end};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::Sieve;
@@ -22,7 +22,8 @@ pub(crate) fn cut_stage<K: Sieve<In: Wire>>(
     let (state, end) = (sieve.start(), EndSlot::of::<<K::In as Flow>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
-    let stage = CutStage { input, output, sieve, state, cancel, batch: wiring.batch, end, marks: 0, at_end: None };
+    let stage =
+        CutStage { input, output, sieve, state, cancel, batch: wiring.batch, end, marks: 0, busy: false, at_end: None };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -52,6 +53,8 @@ struct CutStage<K: Sieve<In: Wire>> {
     batch: usize,
     end: EndSlot,
     marks: u64,
+    /// Whether the sieve is at the number behind those that are published.
+    busy: bool,
     at_end: Option<u64>,
 }
 
@@ -60,10 +63,11 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
         let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
-        let Some((mut batch, mut claim)) = claimed else { return 0 };
+        let Some((mut batch, claim)) = claimed else { return 0 };
         let (sieve, state) = (&*self.sieve, &mut self.state);
-        let mut slots = batch.iter();
-        let written = claim.fill_while(|| {
+        self.busy = true;
+        let (mut slots, mut shows) = (batch.iter(), Shows::new(claim));
+        let written = shows.claim().fill_while(|| {
             if sieve.over(state) {
                 return None;
             }
@@ -71,7 +75,8 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
             // A value that is not wanted and ends it all stands where END will be.
             (kept || !sieve.over(state)).then_some(kept)
         });
-        claim.publish();
+        shows.publish();
+        self.busy = false;
         batch.truncate(written);
         written
     }
@@ -102,7 +107,7 @@ impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+        self.at_end.or_else(|| self.busy.then(|| self.output.next().0))
     }
 
     fn backlog(&self) -> u64 {

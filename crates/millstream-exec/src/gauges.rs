@@ -75,6 +75,21 @@ impl Gauges {
         }
     }
 
+    /// Whether it waits for others to go on: for room, or for futures that it has started.
+    pub(crate) fn waits(&self) -> bool {
+        let next = self.input.as_ref().and_then(InputProbe::next);
+        next.is_some_and(|next| self.holds(next)) || self.state() == State::Blocked
+    }
+
+    /// Whether it has come to this number, of its output, or of its input if it has no output.
+    pub(crate) fn is_at(&self, number: u64) -> bool {
+        match (&self.output, &self.input) {
+            (Some(output), _) => output.published() >= number,
+            (None, Some(input)) => input.released().is_none_or(|released| released >= number),
+            (None, None) => true,
+        }
+    }
+
     /// How far it has read; none without an input, or once it is gone.
     pub(crate) fn consumed(&self) -> Option<u64> {
         self.input.as_ref()?.released()

@@ -216,6 +216,7 @@ impl Started {
 impl Started {
     /// Stops the run and waits for nobody: its threads give up what is left when they leave.
     pub(crate) fn abandon(&self) {
+        self.pool.shared.deliver_rest(false);
         self.pool.shared.stop();
         self.pool.abandon();
     }
@@ -223,6 +224,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
+        self.pool.shared.deliver_rest(false);
         self.pool.shared.stop();
         // A closure of the run itself, which no worker of it can wait for.
         if self.pool.worker_calls() {

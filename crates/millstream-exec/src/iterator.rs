@@ -89,6 +89,7 @@ where
 impl<A: Carried + Own> Started<A> {
     fn begin(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
         let batch = wired.batch();
+        wired.deliver_rest();
         let (output, running) = wired.start(rings)?;
         Ok(Started { running, output, batch, ready: VecDeque::new(), broken: false })
     }
@@ -125,14 +126,19 @@ impl<A: Carried + Own> Started<A> {
             if let Some(value) = self.ready.pop_front() {
                 return Poll::Ready(Ok(Some(value)));
             }
-            if self.output.ended() || shared.stopped() {
+            // Looked at before the output is: what was given by then is taken.
+            let over = shared.rest_is_over();
+            if self.output.ended() || self.broken || over && self.take().is_none() {
                 let pool = &self.running.pool;
                 if wait(&shared, &mut || pool.has_left().then_some(())).is_pending() {
                     return Poll::Pending;
                 }
                 return Poll::Ready(self.running.join().1.map_or(Ok(None), Err));
             }
-            if wait(&shared, &mut || self.take().or_else(|| shared.stopped().then_some(()))).is_pending() {
+            if over {
+                continue;
+            }
+            if wait(&shared, &mut || self.take().or_else(|| shared.rest_is_over().then_some(()))).is_pending() {
                 return Poll::Pending;
             }
             shared.signal.notify();
@@ -140,18 +146,34 @@ impl<A: Carried + Own> Started<A> {
     }
 }
 
-/// Waits until the function gives something, or says that a future must wait. A thread need not wait in a run that is stopped.
+/// Waits until the function gives something, or says that a future must wait.
 type Waiting<'a> = dyn FnMut(&Shared, &mut dyn FnMut() -> Option<()>) -> Poll<()> + 'a;
 
 impl<A: Carried + Own> Through<A> {
     /// The next value, or why there is none.
     ///
+    /// What the stages had been given for the numbers before a failure comes first, and then the failure: no stage takes
+    /// anything of the failing number or behind it any more, and those behind the failing stage do what is left, on one of the
+    /// run's threads. What only the end of the stream would bring, as the answer of a fold, does not come. Inside a `shard`
+    /// the values that are missing are those of the run of numbers in which the function failed, a batch at most; and a
+    /// stage that has to wait between two tries gives up.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::ThroughExt;
+    /// let mut shares = (0..9).through(pipeline::<u64>().map(|x| 12 / (3 - x)).map(|x| x + 1));
+    /// assert_eq!((shares.try_next()?, shares.try_next()?, shares.try_next()?), (Some(5), Some(7), Some(13)));
+    /// assert!(shares.try_next().unwrap_err().to_string().starts_with("stage \"map-1\", number 3: panicked"));
+    /// assert_eq!(shares.try_next()?, None);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// If a stage failed: once, and then the iterator is at its end.
+    /// If a stage failed, or the source; or if a value could not be cloned: once, and then the iterator is at its end.
     pub fn try_next(&mut self) -> Result<Option<A::Owned>, RunError> {
         let next = self.next_by(&mut |shared, ready| {
-            shared.wait_for(ready);
+            shared.wait_until(ready);
             Poll::Ready(())
         });
         match next {
@@ -180,6 +202,7 @@ impl<A: Carried + Own> Through<A> {
     pub(crate) fn close_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Option<RunError>> {
         let State::Started(started) = &mut self.0 else { return Poll::Ready(None) };
         let shared = started.running.pool.shared.clone();
+        shared.deliver_rest(false);
         shared.stop();
         let pool = &started.running.pool;
         if wait(&shared, &mut || pool.has_left().then_some(())).is_pending() {

@@ -3,6 +3,7 @@
 //! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
 //! cut can be moved at any time, and the tasklet goes over between two steps.
 
+mod rest;
 mod round;
 
 use crate::budget::Budgets;
@@ -38,7 +39,8 @@ pub(crate) struct Pool {
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     started_threads: AtomicUsize,
-    /// Threads that have not left.
+    /// Threads that are at work, and those that have not left.
+    working: AtomicUsize,
     alive: AtomicUsize,
     /// Nobody waits for the threads: whichever leaves gives up what is left.
     abandoned: AtomicBool,
@@ -112,6 +114,7 @@ impl Pool {
             left: AtomicUsize::new(count),
             threads: Mutex::new(Vec::new()),
             started_threads: AtomicUsize::new(0),
+            working: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
             controller: Mutex::new(controller),
@@ -256,6 +259,7 @@ impl Pool {
 
     fn spawn(self: &Arc<Self>, name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
         let pool = self.clone();
+        self.working.fetch_add(1, Ordering::SeqCst);
         self.alive.fetch_add(1, Ordering::SeqCst);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             pool.guarded(work);
@@ -276,6 +280,10 @@ impl Pool {
 
     /// A thread has done its work.
     fn leave(&self) {
+        if self.working.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.deliver_rest();
+            self.shared.end_rest();
+        }
         self.alive.fetch_sub(1, Ordering::SeqCst);
         // Either this thread sees that nobody waits for it, or whoever says so that it has left.
         if self.abandoned.load(Ordering::SeqCst) {

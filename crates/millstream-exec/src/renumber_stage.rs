@@ -1,6 +1,7 @@
 //! A stage that numbers its outputs afresh.
 
 use crate::gauges::Gauges;
+use crate::stage::Shows;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::Expand;
@@ -104,15 +105,16 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
     /// Writes at most `max` of the outputs that are left of an earlier value.
     fn go_on(&mut self, max: usize) -> Part {
         let Some(values) = &mut self.values else { return Part::Nothing };
-        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return Part::Full };
+        let Ok(Some(claim)) = self.output.try_claim(max) else { return Part::Full };
         self.at.busy = true;
-        let written = claim.extend(values);
-        let all = written < claim.len();
+        let mut shows = Shows::new(claim);
+        let written = shows.claim().extend(values);
+        let all = written < shows.claim().len();
         if all {
             self.values = None;
         }
         self.at.busy = false;
-        claim.publish();
+        shows.publish();
         // To find out that nothing is left is also something.
         Part::Moved(written.max(usize::from(all)))
     }
@@ -125,18 +127,18 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
         // Only the marks at the batch's first slot: all outputs of the slots before it are published.
         batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
         let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let (Ok(Some(mut claim)), Some(state)) = (claim, &mut self.state) else {
+        let (Ok(Some(claim)), Some(state)) = (claim, &mut self.state) else {
             batch.truncate(0);
             return Part::Full;
         };
         let (expand, values) = (&*self.expand, &mut self.values);
         self.at.busy = true;
-        let slots = batch.iter();
+        let (slots, mut shows) = (batch.iter(), Shows::new(claim));
         let mut outputs = Outputs { expand, state, values, slots, taken: 0, first, at: &mut self.at };
-        let written = claim.fill_while(|| outputs.next());
+        let written = shows.claim().fill_while(|| outputs.next());
         let taken = outputs.taken;
         self.at.busy = false;
-        claim.publish();
+        shows.publish();
         batch.truncate(taken);
         Part::Moved(taken.max(written))
     }

@@ -3,7 +3,7 @@ use crate::budget::Budgets;
 use crate::pause::GivenUp;
 use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
-use crate::watched::Watched;
+use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::{Plan, SequenceNumber};
@@ -24,6 +24,10 @@ pub(crate) struct Seat {
     pub(crate) index: usize,
     /// Whose numbers it reads.
     clock: usize,
+    /// Whether it writes another clock's.
+    renumbers: bool,
+    /// It has panicked.
+    broken: AtomicBool,
     /// The seats of the feedback loop that it is in, or itself.
     pub(crate) around: Range<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
@@ -63,6 +67,8 @@ impl Seat {
             aside,
             index,
             clock,
+            renumbers: role.renumbers(plan),
+            broken: AtomicBool::new(false),
             around,
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
@@ -143,9 +149,24 @@ impl Seat {
     /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
     /// then when it has ended.
     pub(crate) fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
+        self.step_unless(|| shared.stopped(), shared, clock)
+    }
+
+    /// As [`step`](Seat::step), in a run that was stopped by a failure.
+    pub(crate) fn step_again(&self, shared: &Shared) -> Option<Progress> {
+        self.step_unless(|| self.is_broken(), shared, &mut None)
+    }
+
+    #[inline]
+    fn step_unless(
+        &self,
+        stopped: impl FnOnce() -> bool,
+        shared: &Shared,
+        clock: &mut Option<Instant>,
+    ) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
         // Looked at under the lock: a tasklet that has panicked must not go on.
-        if shared.stopped() {
+        if stopped() {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
@@ -196,8 +217,24 @@ impl Seat {
         Some(left)
     }
 
+    /// Whether it has panicked.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may have something to do for numbers before this failure.
+    pub(crate) fn has_rest(&self, failed: FailedAt) -> bool {
+        let left = match self.clock.cmp(&failed.clock()) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Equal => self.renumbers || !self.watched.gauges.is_at(failed.number()),
+            std::cmp::Ordering::Greater => true,
+        };
+        left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed)
+    }
+
     /// Notes that the user's code panicked here.
     fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
+        self.broken.store(true, Ordering::Relaxed);
         let at = FailedAt::new(self.clock, number, self.index);
         let (stage, number, cause) = (self.name.clone(), number.map(SequenceNumber), message(payload.as_ref()));
         let failure = RunError::Stage { stage, number, cause };

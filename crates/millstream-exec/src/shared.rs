@@ -25,6 +25,10 @@ pub(crate) struct Shared {
     /// Nobody wants what the tasklets before this seat do.
     cancelled: AtomicUsize,
     failure: FirstFailure,
+    /// Somebody takes the output one by one, and behind a failure what comes before it.
+    delivers: AtomicBool,
+    /// Nothing of that comes any more.
+    rest_is_over: AtomicBool,
     pub(crate) notes: Notes,
     pub(crate) trace: Trace,
     /// The source has published END.
@@ -53,6 +57,14 @@ impl FailedAt {
         FailedAt::new(0, number, 0)
     }
 
+    pub(crate) fn clock(self) -> usize {
+        self.clock.0
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
     /// Behind all stages.
     pub(crate) fn sink(number: Option<u64>) -> Self {
         FailedAt::new(usize::MAX, number, usize::MAX)
@@ -72,6 +84,12 @@ impl FirstFailure {
         }
     }
 
+    /// Where it failed, if that has a number.
+    fn at(&self) -> Option<FailedAt> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|(at, _)| *at).filter(|at| !at.unnumbered)
+    }
+
     pub(crate) fn get(&self) -> Option<RunError> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().map(|(_, failure)| failure.clone())
@@ -88,6 +106,8 @@ impl Shared {
             draining: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
             failure: FirstFailure::default(),
+            delivers: AtomicBool::new(false),
+            rest_is_over: AtomicBool::new(false),
             notes,
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
@@ -169,26 +189,52 @@ impl Shared {
         self.stop();
     }
 
+    /// Behind a failure, what comes before it is wanted, or not any more.
+    pub(crate) fn deliver_rest(&self, wanted: bool) {
+        self.delivers.store(wanted, Ordering::Relaxed);
+        self.signal.notify();
+    }
+
+    pub(crate) fn wants_rest(&self) -> bool {
+        self.delivers.load(Ordering::Relaxed)
+    }
+
+    /// Where the run has failed, if that has a number.
+    pub(crate) fn failed_at(&self) -> Option<FailedAt> {
+        self.failure.at()
+    }
+
+    /// No thread does anything any more. Whoever says so notifies.
+    pub(crate) fn end_rest(&self) {
+        self.rest_is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether the run was stopped, and nothing comes out any more. (One without tasklets has no threads from the start.)
+    pub(crate) fn rest_is_over(&self) -> bool {
+        self.stopped() && self.rest_is_over.load(Ordering::Acquire)
+    }
+
     pub(crate) fn failure(&self) -> Option<RunError> {
         self.failure.get()
     }
 
     /// Waits until `ready` gives something, or the run is stopped: then none.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Option<R> {
+        self.wait_until(|| ready().map(Some).or_else(|| self.stopped().then_some(None)))
+    }
+
+    /// Waits until `ready` gives something.
+    pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut() -> Option<R>) -> R {
         let mut round = 0_u32;
         loop {
             if let Some(found) = ready() {
-                return Some(found);
-            }
-            if self.stopped() {
-                return None;
+                return found;
             }
             round = round.saturating_add(1);
             if self.patience.wait(round) {
                 continue;
             }
-            let look = || ready().map(Some).or_else(|| self.stopped().then_some(None));
-            if let Some(found) = self.signal.park_unless(look) {
+            if let Some(found) = self.signal.park_unless(&mut ready) {
                 return found;
             }
             round = 0;

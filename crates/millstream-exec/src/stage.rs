@@ -18,7 +18,7 @@ pub(crate) fn stage<A: Wire, B: Event, D: Density>(
 ) -> Reader<Val<B, D>> {
     let (output, reader) = ring::<B, D>(wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
-    let stage = Stage { input, output, f, batch, end, marks: 0, at_end: None, density };
+    let stage = Stage { input, output, f, batch, end, marks: 0, busy: false, at_end: None, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -102,6 +102,34 @@ pub(crate) fn take_end<A: Wire, S: Event>(
     }
 }
 
+/// A claim that shows what was written of it, also where user code panics: what stands before a failure comes out.
+pub(crate) struct Shows<'p, S: Event>(Option<Claim<'p, S>>);
+
+impl<'p, S: Event> Shows<'p, S> {
+    pub(crate) fn new(claim: Claim<'p, S>) -> Self {
+        Shows(Some(claim))
+    }
+
+    #[inline(always)]
+    pub(crate) fn claim(&mut self) -> &mut Claim<'p, S> {
+        self.0.as_mut().expect("it goes with this")
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish(self) {
+        drop(self);
+    }
+}
+
+impl<S: Event> Drop for Shows<'_, S> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(claim) = self.0.take() {
+            claim.publish();
+        }
+    }
+}
+
 struct Stage<A: Wire, B: Event, D: Density, F> {
     input: Reader<A>,
     output: Producer<D::Slot<B>>,
@@ -109,6 +137,8 @@ struct Stage<A: Wire, B: Event, D: Density, F> {
     batch: usize,
     end: EndSlot,
     marks: u64,
+    /// Whether the function is at the number behind those that are published.
+    busy: bool,
     at_end: Option<u64>,
     density: PhantomData<fn() -> (B, D)>,
 }
@@ -121,9 +151,12 @@ where
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
         let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
-        let Some((batch, mut claim)) = claimed else { return 0 };
-        batch.map_into(&mut claim, &mut self.f, |f, value| D::pack(f(value, false)));
-        claim.publish();
+        let Some((batch, claim)) = claimed else { return 0 };
+        self.busy = true;
+        let mut shows = Shows::new(claim);
+        batch.map_into(shows.claim(), &mut self.f, |f, value| D::pack(f(value, false)));
+        shows.publish();
+        self.busy = false;
         batch.len()
     }
 }
@@ -145,7 +178,7 @@ where
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.at_end.or_else(|| self.output.abandoned_at().map(|number| number.0))
+        self.at_end.or_else(|| self.busy.then(|| self.output.next().0))
     }
 
     fn backlog(&self) -> u64 {

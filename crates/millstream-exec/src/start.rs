@@ -170,6 +170,11 @@ impl<R> Wired<R> {
         self.wiring.batch
     }
 
+    /// Whoever reads the output gets what comes before a failure, and then the failure.
+    pub(crate) fn deliver_rest(&self) {
+        self.wiring.shared.deliver_rest(true);
+    }
+
     /// Starts the workers; the output is read by whoever calls.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;

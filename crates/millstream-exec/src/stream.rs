@@ -20,8 +20,8 @@ pub struct ThroughStream<A: Carried + Own> {
 }
 
 impl<A: Carried + Own> Through<A> {
-    /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the
-    /// last, and does not wait for the values before it.
+    /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the last, behind
+    /// the values before it: see [`try_next`](Through::try_next).
     ///
     /// Nothing runs before the first poll, unless the run has started already. Dropping the stream stops the run. It waits for
     /// nobody: a closure that is running then ends behind the drop, on its own thread, and what the run holds is dropped there.

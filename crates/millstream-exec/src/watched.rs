@@ -33,6 +33,13 @@ impl Role {
         };
         plan.rings.get(ring).map(|ring| ring.clock)
     }
+
+    /// Whether it starts a clock of its own.
+    pub(crate) fn renumbers(self, plan: &Plan) -> bool {
+        let Role::Stage(stage) = self else { return false };
+        let writes = plan.stages.get(stage).and_then(|stage| plan.rings.get(stage.writes));
+        writes.is_some_and(|ring| self.clock(plan).is_some_and(|clock| clock != ring.clock))
+    }
 }
 
 /// Calls of a user's function that failed, counted where they fail.

@@ -243,32 +243,6 @@ fn a_stopper_that_outlives_its_run_keeps_no_value() {
     .unwrap();
 }
 
-/// Panics once when the third is cloned.
-struct Third(u64, Arc<AtomicBool>);
-
-impl Clone for Third {
-    fn clone(&self) -> Self {
-        if self.0 == 3 && self.1.swap(false, Ordering::SeqCst) {
-            resume_unwind(Box::new("out of something"));
-        }
-        Third(self.0, self.1.clone())
-    }
-}
-
-#[test]
-fn a_value_that_cannot_be_cloned_is_a_failure_behind_the_values_before_it() {
-    within(LONG, || {
-        let once = Arc::new(AtomicBool::new(true));
-        let mut values = (0..100).map(move |n| Third(n, once.clone())).through(pipeline::<Third>());
-        let all: Vec<u64> = (0..3).map(|_| values.try_next().unwrap().unwrap().0).collect();
-        assert_eq!(all, [0, 1, 2]);
-        let Err(error) = values.try_next() else { panic!("no error") };
-        assert_eq!(error.to_string(), r#"stage "sink", number 3: panicked: out of something"#);
-        assert!(values.try_next().unwrap().is_none());
-    })
-    .unwrap();
-}
-
 /// The tries of a stage that waits a day between two.
 fn waits_a_day(tries: &Arc<AtomicUsize>) -> impl Fn(&u64) -> Result<u64, &'static str> + use<> {
     let tries = tries.clone();
@@ -361,45 +335,6 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
             }
             std::thread::yield_now();
             assert_eq!(run.wait().unwrap().1.ending, Ending::Stopped);
-        }
-    })
-    .unwrap();
-}
-
-#[cfg(feature = "stream")]
-#[test]
-fn a_stream_that_is_dropped_waits_for_no_closure_and_one_that_is_closed_does() {
-    use futures_util::StreamExt;
-    within(LONG, || {
-        for closes in [false, true] {
-            let ((go, went), (entered, enters), (ended, ends)) = (channel::<()>(), channel(), channel());
-            let went = Mutex::new(went);
-            let p = pipeline::<u64>().map_blocking(move |x| {
-                if *x == 1 {
-                    entered.send(()).unwrap();
-                    let _ = went.lock().unwrap().recv();
-                    ended.send(()).unwrap();
-                }
-                *x
-            });
-            let mut stream = (0..).through(p).stream();
-            assert_eq!(futures_executor::block_on(stream.next()), Some(Ok(0)));
-            enters.recv().unwrap();
-            if closes {
-                let mut close = Box::pin(stream.close());
-                assert!(close.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-                drop(go);
-                futures_executor::block_on(close).unwrap();
-                // It has waited.
-                ends.try_recv().unwrap();
-            } else {
-                // Would wait for the closure, which waits for what comes after.
-                drop(stream);
-                drop(go);
-                ends.recv().unwrap();
-            }
-            // Whichever thread leaves last gives up the pipeline's closures.
-            assert!(ends.recv().is_err());
         }
     })
     .unwrap();

@@ -1,0 +1,52 @@
+//! What is left to do behind a failure, where somebody takes the output one by one: what the stages were given for the numbers
+//! before it comes out first.
+
+use super::Pool;
+use crate::seat::Seat;
+use crate::shared::FailedAt;
+use crate::watched::Role;
+use std::sync::atomic::Ordering;
+
+impl Pool {
+    /// Does what is left, step by step, in the last thread of a run that has failed. It waits for whoever takes the output,
+    /// and for futures, and ends when nothing is left or nobody wants it.
+    pub(super) fn deliver_rest(&self) {
+        let signal = &self.shared.signal;
+        while let Some(failed) = self.shared.failed_at()
+            && self.shared.wants_rest()
+        {
+            let ticket = signal.announce();
+            // Looked at before the round: who has to wait then, and not any more, has something to do in the next one.
+            let waits = self.rest_of(failed).any(|seat| seat.watched.gauges.waits());
+            let moved = self.rest_round(failed);
+            if waits && !moved && self.shared.wants_rest() {
+                signal.park(ticket);
+                continue;
+            }
+            signal.withdraw(ticket);
+            if !moved {
+                break;
+            }
+            signal.notify();
+        }
+    }
+
+    /// A step of everybody who may have something left to do; whether anything was done.
+    fn rest_round(&self, failed: FailedAt) -> bool {
+        let mut moved = false;
+        for seat in self.rest_of(failed) {
+            let Some(progress) = seat.step_again(&self.shared) else { continue };
+            seat.done.fetch_or(progress.done, Ordering::Release);
+            moved |= progress.moved > 0 || progress.worked || progress.done;
+        }
+        moved
+    }
+
+    /// Who may have something left to do: not the stage that has failed, nor what it reads.
+    fn rest_of(&self, failed: FailedAt) -> impl Iterator<Item = &Seat> {
+        let broken: Vec<Role> =
+            self.seats.iter().filter(|seat| seat.is_broken()).map(|seat| seat.watched.role).collect();
+        let left = move |seat: &&Seat| seat.has_rest(failed) && !broken.contains(&seat.watched.role);
+        self.seats.iter().filter(left)
+    }
+}
