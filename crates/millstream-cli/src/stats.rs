@@ -49,6 +49,7 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
         "seconds": report.elapsed.as_secs_f64(),
         "overruns": report.overruns().map(|overrun| overruns(&overrun)).collect::<Vec<Value>>(),
         "rates": report.rates,
+        "too_many_workers": report.too_many_workers().map(|found| found.to_string()),
         "decisions": report.decisions,
         "stages": report.stages.iter().map(stage).collect::<Vec<Value>>(),
         "rings": report.rings,

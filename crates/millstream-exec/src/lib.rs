@@ -13,6 +13,7 @@
 //! # Ok::<(), millstream_exec::RunError>(())
 //! ```
 
+mod advice;
 mod arrivals;
 mod async_stage;
 mod bottleneck;
@@ -78,6 +79,7 @@ mod watched;
 mod wiring;
 mod worker;
 
+pub use advice::TooMany;
 pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
 #[cfg(feature = "queues")]

@@ -1,3 +1,4 @@
+use crate::advice::TooMany;
 use crate::observer::share;
 use crate::watched::BATCHES;
 use crate::{Bottleneck, Cores, Loads, RingCounters};
@@ -55,7 +56,8 @@ pub enum Ending {
     Failed,
 }
 
-/// How fast a run was with so many workers: what placement compares.
+/// How fast some work was with so many workers, or so many consumers that share it: what placement compares, and
+/// [`TooMany`] judges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -64,6 +66,14 @@ pub struct Rate {
     pub workers: usize,
     /// Numbers that all stages together moved in a second.
     pub numbers_per_second: f64,
+}
+
+impl Rate {
+    /// What somebody has measured.
+    #[must_use]
+    pub fn new(workers: usize, numbers_per_second: f64) -> Self {
+        Rate { workers, numbers_per_second }
+    }
 }
 
 /// What one tasklet did.
@@ -185,6 +195,13 @@ impl Report {
     #[must_use]
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         self.loads.bottleneck()
+    }
+
+    /// Whether more workers moved less, by the rates that were measured while it ran. None where they moved more, and where
+    /// only one number of workers was tried.
+    #[must_use]
+    pub fn too_many_workers(&self) -> Option<TooMany> {
+        TooMany::of(&self.rates)
     }
 
     /// The tasklets that took longer for a step than their stage's [budget](crate::Rings::step_budget), in pipeline order.

@@ -40,6 +40,9 @@ fn of_run(run: &Value) -> String {
     if let Some(found) = run["bottleneck"]["sentence"].as_str() {
         let _ = writeln!(table, "{found}");
     }
+    if let Some(advice) = run["too_many_workers"].as_str() {
+        let _ = writeln!(table, "workers: {advice}");
+    }
     if let Some(failure) = run["failure"].as_str() {
         let _ = writeln!(table, "failed: {failure}");
     }
@@ -82,5 +85,19 @@ fn time(ns: f64) -> String {
         ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
         ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
         ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn advice_stands_below_the_stages() {
+        let run = |advice: Option<&str>| json!({ "deploy": "rings", "numbers": 5, "seconds": 1.0, "too_many_workers": advice });
+        assert!(!table(&[run(None)]).contains("workers"));
+        let found = table(&[run(Some("2 move 80% of what 1 moves"))]);
+        assert_eq!(found, "rings: 5 numbers in 1.000 s\nworkers: 2 move 80% of what 1 moves\n");
     }
 }

@@ -1,0 +1,86 @@
+//! How many workers or consumers to have, by what was measured.
+
+use crate::report::Rate;
+use std::fmt;
+
+/// Rates that differ by less than this part are the same: machines that others use as well are noisy.
+const NOISE: f64 = 0.05;
+
+/// More of them moved less: so it was measured, and fewer are better. In words by [`Display`](fmt::Display).
+///
+/// ```
+/// use millstream_exec::{Rate, TooMany};
+/// // A queue behind a lock, by its consumers: each of them makes the others wait.
+/// let rates = [(1, 5.0e6), (3, 3.3e6), (5, 2.4e6)].map(|(consumers, rate)| Rate::new(consumers, rate));
+/// let too_many = TooMany::of(&rates).unwrap();
+/// assert_eq!((too_many.more.workers, too_many.best.workers), (5, 1));
+/// assert_eq!(too_many.to_string(), "5 move 48% of what 1 moves: fewer than 5 make this work faster, 1 moves most");
+///
+/// assert_eq!(TooMany::of(&[Rate::new(1, 1.0e6), Rate::new(2, 1.9e6)]), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TooMany {
+    /// Who moved most.
+    pub best: Rate,
+    /// Of those who were more, who moved least.
+    pub more: Rate,
+}
+
+impl TooMany {
+    /// What these rates of the same work say, one for each number of workers, or of consumers that share the work. None if no
+    /// larger number moved less than the best one by more than 5%.
+    #[must_use]
+    pub fn of(rates: &[Rate]) -> Option<Self> {
+        let by_rate = |a: &&Rate, b: &&Rate| a.numbers_per_second.total_cmp(&b.numbers_per_second);
+        let best = rates.iter().max_by(by_rate)?;
+        let more = rates.iter().filter(|rate| rate.workers > best.workers).min_by(by_rate)?;
+        let found = TooMany { best: *best, more: *more };
+        (found.share() < 1.0 - NOISE).then_some(found)
+    }
+
+    /// What `more` moved, as a part of what `best` did: less than 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.more.numbers_per_second / self.best.numbers_per_second
+    }
+}
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (more, best, percent) = (self.more.workers, self.best.workers, self.share() * 100.0);
+        let moves = if best == 1 { "moves" } else { "move" };
+        write!(
+            f,
+            "{more} move {percent:.0}% of what {best} {moves}: fewer than {more} make this work faster, {best} {moves} most"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rates: &[(usize, f64)]) -> Option<(usize, usize)> {
+        let rates: Vec<_> = rates.iter().map(|(workers, rate)| Rate::new(*workers, *rate)).collect();
+        TooMany::of(&rates).map(|found| (found.best.workers, found.more.workers))
+    }
+
+    #[test]
+    fn a_larger_number_that_moves_less_is_too_many() {
+        assert_eq!(of(&[(1, 100.0), (3, 66.0), (5, 48.0)]), Some((1, 5)));
+        assert_eq!(of(&[(5, 48.0), (1, 100.0), (3, 40.0)]), Some((1, 3)));
+        assert_eq!(of(&[(1, 100.0), (2, 180.0), (4, 150.0)]), Some((2, 4)));
+    }
+
+    #[test]
+    fn more_that_pay_and_noise_are_no_reason() {
+        assert_eq!(of(&[(1, 100.0), (2, 180.0)]), None);
+        assert_eq!(of(&[(1, 100.0), (2, 60.0), (3, 110.0)]), None);
+        assert_eq!(of(&[(1, 100.0), (2, 95.5)]), None);
+        assert_eq!(of(&[(1, 100.0)]), None);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[(1, 0.0), (2, 0.0)]), None);
+    }
+}
