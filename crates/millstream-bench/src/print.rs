@@ -1,9 +1,9 @@
 //! The result lines, on standard output, and the table, on standard error.
 
 use crate::benches::Bench;
-use crate::counters::Counters;
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, shown};
+use crate::machine::Machine;
 use std::io::{ErrorKind, Write, stdout};
 
 /// One line a figure, one a ratio.
@@ -59,10 +59,13 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
     for note in &results.notes {
         eprintln!("  {note}");
     }
-    for Counters { who, events, .. } in &results.counters {
-        let events: Vec<_> = events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
-        eprintln!("  {who:14} {}", events.join(", "));
+    for counters in &results.counters {
+        let events: Vec<_> =
+            counters.events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
+        let per_cycle = counters.instructions_per_cycle().map(|n| format!(", {} instructions a cycle", shown(n)));
+        eprintln!("  {:14} {}{}", counters.who, events.join(", "), per_cycle.unwrap_or_default());
     }
+    eprintln!("  on {}", Machine::here());
     if let Some(others) = results.others {
         eprintln!("  others used {:.0}% of the machine meanwhile", others * 100.0);
     }

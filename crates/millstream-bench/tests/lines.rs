@@ -79,14 +79,34 @@ fn standard_output_has_result_lines_only_and_json_says_the_same() {
         assert!(line.ends_with(bound), "{line}");
     }
 
+    // Every table names the machine.
+    let tables = text(&output.stderr);
+    assert_eq!(tables.lines().filter(|line| line.starts_with("  on ") && line.contains(" cores")).count(), names.len());
+
     let dir = std::fs::read_dir(runs.path()).unwrap().next().unwrap().unwrap().path();
     for name in &names {
         let json = std::fs::read_to_string(dir.join(format!("{name}.json"))).unwrap();
         let run: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(run["bench"], *name);
+        assert_machine(&run["machine"]);
         let lines = run["figures"].as_array().unwrap().len() + run["ratios"].as_array().unwrap().len();
         let prefix = format!("{name}.");
         assert_eq!(lines, out.lines().filter(|line| line.starts_with(&prefix)).count());
+    }
+}
+
+/// Whoever reads a figure can see what it was measured on.
+fn assert_machine(machine: &serde_json::Value) {
+    assert!(!machine["cpu"].as_str().unwrap().is_empty(), "{machine}");
+    assert!(machine["cores"].as_u64().unwrap() > 0, "{machine}");
+    assert!(machine["kernel"].as_str().unwrap().starts_with(std::env::consts::OS), "{machine}");
+    if cfg!(target_os = "linux") {
+        assert!(machine["memory"].as_u64().unwrap() > 1 << 20, "{machine}");
+        assert!(!machine["clock_source"].as_str().unwrap().is_empty(), "{machine}");
+        assert!(machine["virtual"].is_boolean(), "{machine}");
+    }
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        assert!(machine["family"].as_u64().is_some() && machine["model"].as_u64().is_some(), "{machine}");
     }
 }
 
