@@ -1,6 +1,7 @@
-//! What a program costs beside time: processor time, switches, faults, instructions. By `perf stat`, in a run of its own.
+//! What a program costs beside time: processor time, switches, faults, instructions. By `perf stat`, in runs of their own.
 
 use crate::failure::Failure;
+use crate::figure::median;
 use crate::programs::{Chain, is_here};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,7 +17,11 @@ const EVENTS: [&str; 8] = [
     "branch-misses",
 ];
 
-/// What was counted of one program; of what the machine does not count, nothing.
+/// So often a program is counted, as in the experiment.
+const RUNS: usize = 5;
+
+/// What was counted of one program, medians of its runs; of what the machine does not count, nothing: a virtual machine often
+/// has no counters of the processor.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Counters {
     pub(crate) case: &'static str,
@@ -26,7 +31,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Runs each of these chains of one program once; none where there is no `perf`.
+    /// Runs each of these chains of one program five times; none where there is no `perf`.
     pub(crate) fn of(case: &'static str, chains: &[(&'static str, Chain)]) -> Result<Vec<Self>, Failure> {
         if !is_here("perf", "counters")? {
             return Ok(Vec::new());
@@ -34,14 +39,37 @@ impl Counters {
         let path = std::env::temp_dir().join(format!("millstream-counters-{}.txt", std::process::id()));
         let counted = chains.iter().map(|(who, chain)| {
             let counting = ["stat", "-x", ";", "-e", &EVENTS.join(","), "-o"].map(Into::into);
-            chain.behind("perf", counting.into_iter().chain([path.clone().into(), "--".into()])).timed()?;
-            let text = std::fs::read_to_string(&path).map_err(Failure::io(path.display().to_string()))?;
-            Ok(Counters { case, who, events: parsed(&text) })
+            let chain = chain.behind("perf", counting.into_iter().chain([path.clone().into(), "--".into()]));
+            let run = || {
+                chain.timed()?;
+                std::fs::read_to_string(&path).map_err(Failure::io(path.display().to_string()))
+            };
+            let runs: Result<Vec<_>, Failure> = (0..RUNS).map(|_| Ok(parsed(&run()?))).collect();
+            Ok(Counters { case, who, events: medians(&runs?) })
         });
         let counted = counted.collect();
         let _ = std::fs::remove_file(&path);
         counted
     }
+
+    /// Instructions a cycle, where the machine counts both.
+    pub(crate) fn instructions_per_cycle(&self) -> Option<f64> {
+        let of = |event| self.events.get(event).copied();
+        Some(of("instructions")? / of("cycles").filter(|cycles| *cycles > 0.0)?)
+    }
+}
+
+/// How many times as much of an event somebody has as the first one.
+pub(crate) fn over_first(counters: &[Counters], event: &str, who: &str) -> Option<f64> {
+    let of = |counters: &Counters| counters.events.get(event).copied();
+    let theirs = of(counters.iter().find(|counters| counters.who == who)?)?;
+    Some(theirs / of(counters.first()?).filter(|ours| *ours > 0.0)?)
+}
+
+/// The events that every run has.
+fn medians(runs: &[BTreeMap<&'static str, f64>]) -> BTreeMap<&'static str, f64> {
+    let all = |event: &str| runs.iter().map(|run| run.get(event).copied()).collect::<Option<Vec<_>>>();
+    EVENTS.into_iter().filter_map(|event| Some((event, median(&all(event).filter(|all| !all.is_empty())?)))).collect()
 }
 
 /// From lines `VALUE;UNIT;EVENT[:u];...`, and `<not supported>` for a value that there is not.
@@ -58,6 +86,30 @@ fn parsed(text: &str) -> BTreeMap<&'static str, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn counters(who: &'static str, events: &[(&'static str, f64)]) -> Counters {
+        Counters { case: "speed", who, events: events.iter().copied().collect() }
+    }
+
+    #[test]
+    fn of_several_runs_the_middle_counts() {
+        let runs = [3.0, 9.0, 1.0].map(|switches| BTreeMap::from([("context-switches", switches)]));
+        assert_eq!(medians(&runs), BTreeMap::from([("context-switches", 3.0)]));
+        let [first, second, _] = runs;
+        assert_eq!(medians(&[first, second, BTreeMap::new()]), BTreeMap::new());
+        assert_eq!(medians(&[]), BTreeMap::new());
+    }
+
+    #[test]
+    fn what_is_not_counted_has_no_ratio() {
+        let all = [
+            counters("ours", &[("task-clock", 2.0), ("cycles", 4.0), ("instructions", 10.0)]),
+            counters("a", &[("task-clock", 5.0), ("instructions", 10.0)]),
+        ];
+        assert_eq!(over_first(&all, "task-clock", "a"), Some(2.5));
+        assert_eq!((over_first(&all, "cycles", "a"), over_first(&all, "task-clock", "b")), (None, None));
+        assert_eq!(all.map(|counters| counters.instructions_per_cycle()), [Some(2.5), None]);
+    }
 
     #[test]
     fn what_is_not_counted_is_left_out() {

@@ -2,21 +2,30 @@
 //! write for it, each on the same text.
 
 use crate::byte_loop::headed;
-use crate::counters::Counters;
+use crate::counters::{Counters, over_first};
 use crate::failure::Failure;
-use crate::figure::{Results, Unit};
+use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::peers;
 use crate::programs::{Chain, yes_pv};
 use crate::setting::{Effort, Setting};
 use crate::text::Text;
 use crate::turns::{Contestant, Work, take_turns};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The other programs of the experiment; the first one is the yardstick.
-const RIVALS: [&str; 4] = ["std-baseline", "tokio-baseline", "tokio-pipeline", "futures-streams"];
+/// The other programs of the experiment.
+const RIVALS: [&str; 6] =
+    ["std-baseline", "std-64k", "tokio-baseline", "tokio-pipeline", "tokio-threads", "futures-streams"];
 
-/// How many times as fast as `std-baseline` one worker must be.
-const BOUND: f64 = 2.5;
+/// How many times as fast as these one worker must be, with files. `tokio-threads` has three.
+fn bound(rival: &str) -> Option<f64> {
+    match rival {
+        "std-baseline" => Some(2.5),
+        "tokio-baseline" => Some(1.5),
+        "tokio-pipeline" => Some(1.2),
+        _ => None,
+    }
+}
 
 /// The programs.
 struct Programs {
@@ -65,8 +74,19 @@ pub(crate) fn long(setting: &Setting) -> Result<Results, Failure> {
     let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
     let text = Text::sentences(setting.items(lines, lines));
     let speed = from_file(setting, &programs, &text, "speed", &RIVALS)?;
-    let counters = Results { counters: programs.counters(&text)?, ..Results::default() };
-    Ok(Results::joined([speed, by_workers(setting, &programs, &text)?, counters]))
+    let counters = costs(programs.counters(&text)?);
+    let queue = source_queue(setting, &programs, &text, None)?;
+    Ok(Results::joined([speed, by_workers(setting, &programs, &text)?, queue, counters]))
+}
+
+/// What was counted, and how much processor time others take for ours.
+fn costs(counters: Vec<Counters>) -> Results {
+    let ratio = |who: &'static str| {
+        let times = over_first(&counters, "task-clock", who)?;
+        let bound = (who == RIVALS[0]).then_some(1.5);
+        Some(Ratio::new("processor", who, vec![times], bound))
+    };
+    Results { ratios: RIVALS.into_iter().filter_map(ratio).collect(), counters, ..Results::default() }
 }
 
 /// Files of short lines to nowhere.
@@ -74,9 +94,10 @@ pub(crate) fn short(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
     // The slower rivals would take minutes for so much.
     let letters = Text::letters(setting.items(400_000_000, 100_000_000));
+    let queue = source_queue(setting, &programs, &letters, Some(0.85))?;
     let letters = from_file(setting, &programs, &letters, "letters", &RIVALS[..1])?;
     let numbered = Text::numbered(setting.items(3_000_000, 3_000_000));
-    Ok(Results::joined([letters, from_file(setting, &programs, &numbered, "numbered", &RIVALS)?]))
+    Ok(Results::joined([letters, from_file(setting, &programs, &numbered, "numbered", &RIVALS)?, queue]))
 }
 
 /// The same between two pipes, and behind `yes`.
@@ -101,6 +122,36 @@ pub(crate) fn pipe(setting: &Setting) -> Result<Results, Failure> {
     Ok(speeds.results(ratios))
 }
 
+const SOURCE_QUEUE: &str = "source-queue";
+
+/// The share of the source's ring that is in use, on average, while standard input is read: near 1 where the stages behind it
+/// take longer than the reading, and less where they wait for it.
+fn source_queue(setting: &Setting, programs: &Programs, text: &Text, bound: Option<f64>) -> Result<Results, Failure> {
+    setting.progress.say("the source's ring");
+    let file = text.file()?;
+    let stats = std::env::temp_dir().join(format!("millstream-occupancy-{}.json", std::process::id()));
+    let occupancy = |workers: &str| {
+        let arguments = ["spaces", "--workers", workers, "--observe", "--stats"].map(OsString::from);
+        let arguments = arguments.into_iter().chain([stats.clone().into()]);
+        Chain::reading(&file).then(&programs.millstream, arguments).timed()?;
+        let text = std::fs::read_to_string(&stats).map_err(Failure::io(stats.display().to_string()))?;
+        first_occupancy(&text).ok_or_else(|| Failure::Program("millstream --stats".to_owned(), "no ring".to_owned()))
+    };
+    let of = |workers| (0..setting.turns()).map(|_| occupancy(workers)).collect::<Result<Vec<_>, Failure>>();
+    let (one, two) = (of("1")?, of("2")?);
+    let _ = std::fs::remove_file(&stats);
+    let ratio = Ratio::new(SOURCE_QUEUE, "full", one.clone(), bound);
+    let figures =
+        [("ours", one), ("ours-two-workers", two)].map(|(who, all)| Figure::new(SOURCE_QUEUE, who, all, Unit::Times));
+    Ok(Results { figures: figures.into(), ratios: vec![ratio], ..Results::default() })
+}
+
+/// Of the ring behind the source, in what `--observe --stats` tell.
+fn first_occupancy(stats: &str) -> Option<f64> {
+    let stats: serde_json::Value = serde_json::from_str(stats).ok()?;
+    stats["runs"][0]["seen"]["rings"][0]["occupancy"].as_f64()
+}
+
 /// One worker, and others.
 fn from_file(
     setting: &Setting,
@@ -119,7 +170,7 @@ fn from_file(
     }
     let work = Work { case, unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let against = rivals.iter().map(|rival| speeds.ratio(rival, (*rival == RIVALS[0]).then_some(BOUND)));
+    let against = rivals.iter().map(|rival| speeds.ratio(rival, bound(rival)));
     let ratios: Vec<_> = against.chain([speeds.ratio("cat", None), speeds.ratio("yes-pv", None)]).collect();
     Ok(speeds.results(ratios))
 }
@@ -138,4 +189,16 @@ fn by_workers(setting: &Setting, programs: &Programs, text: &Text) -> Result<Res
     let speeds = take_turns(setting, work, contestants)?;
     let ratios = [speeds.ratio("one-worker", Some(1.1)), speeds.ratio("as-many-as-pay", None)];
     Ok(speeds.results(ratios))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_ring_is_the_sources() {
+        let stats = r#"{"runs": [{"seen": {"rings": [{"occupancy": 0.75}, {"occupancy": 0.5}]}}]}"#;
+        assert_eq!(first_occupancy(stats), Some(0.75));
+        assert_eq!(first_occupancy(r#"{"runs": [{"seen": null}]}"#), None);
+    }
 }

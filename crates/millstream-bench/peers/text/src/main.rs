@@ -1,9 +1,11 @@
 //! The experiment "standard input, transform, standard output" as others write it, and the counts of `wc`: `WHO < IN > OUT`.
 //!
 //! In the experiment every line gets a header that says how many spaces it has, up to 6, and all its bytes as they are: a carriage return
-//! stays, a missing last line end is added. Each program keeps to the algorithm that it stands for, and to the sizes of
-//! buffers and queues that its library or the experiment has.
+//! stays, a missing last line end is added. Each program keeps to the algorithm that it stands for, with the sizes
+//! of buffers, queues and batches that were found best for it; `std-baseline` and the queues of `tokio-pipeline` are as in the
+//! experiment, and `std-64k` and `tokio-threads` are the best of these two.
 
+mod buffers;
 mod futures_streams;
 mod header;
 mod std_baseline;
@@ -16,10 +18,12 @@ use std::process::ExitCode;
 
 type Program = fn() -> io::Result<()>;
 
-const PROGRAMS: [(&str, Program); 5] = [
+const PROGRAMS: [(&str, Program); 7] = [
     ("std-baseline", std_baseline::run),
+    ("std-64k", std_baseline::run_with_large_buffers),
     ("tokio-baseline", tokio_baseline::run),
     ("tokio-pipeline", tokio_pipeline::run),
+    ("tokio-threads", tokio_pipeline::run_on_threads),
     ("futures-streams", futures_streams::run),
     ("wc-pass", wc_pass::run),
 ];

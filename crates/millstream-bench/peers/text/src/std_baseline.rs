@@ -1,13 +1,22 @@
-//! One loop: a `String` for every line, and three writes: header, line, line end. Both ends have the standard library's
-//! buffers. A line that is not UTF-8 is an error, as it is with `BufRead::lines`, which could not be used as it is: it takes
-//! a carriage return for a part of the line's end.
+//! One loop: a `String` for every line, and three writes: header, line, line end. A line that is not UTF-8 is an error, as it
+//! is with `BufRead::lines`, which could not be used as it is: it takes a carriage return for a part of the line's end.
 
+use crate::buffers::{self, OF_BLOCKING};
 use crate::header::header;
-use std::io::{self, BufRead, BufWriter, Write, stdin, stdout};
+use std::io::{self, BufRead, BufReader, BufWriter, Write, stdin, stdout};
 
+/// Both ends have the standard library's buffers, as in the experiment.
 pub(crate) fn run() -> io::Result<()> {
-    let mut input = stdin().lock();
-    let mut output = BufWriter::new(stdout().lock());
+    copy(stdin().lock(), BufWriter::new(stdout().lock()))
+}
+
+/// Both ends have larger ones.
+pub(crate) fn run_with_large_buffers() -> io::Result<()> {
+    let input = BufReader::with_capacity(OF_BLOCKING, buffers::input()?);
+    copy(input, BufWriter::with_capacity(OF_BLOCKING, buffers::output()?))
+}
+
+fn copy(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     while let Some(line) = next_line(&mut input)? {
         output.write_all(header(line.as_bytes()))?;
         output.write_all(line.as_bytes())?;

@@ -1,5 +1,9 @@
 //! tokio, one task that reads, transforms and writes.
+//!
+//! With the 8 KiB that tokio gives a buffer that says nothing, it switched threads 134,799 times in 286 MB, and took four to six
+//! times as much processor time. With one thread for the runtime instead of several it was no faster, nor as a task of its own.
 
+use crate::buffers::OF_TOKIO;
 use crate::header::header;
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, BufWriter, stdin, stdout};
@@ -10,8 +14,8 @@ pub(crate) fn run() -> io::Result<()> {
 }
 
 async fn copy() -> io::Result<()> {
-    let mut input = BufReader::new(stdin());
-    let mut output = BufWriter::new(stdout());
+    let mut input = BufReader::with_capacity(OF_TOKIO, stdin());
+    let mut output = BufWriter::with_capacity(OF_TOKIO, stdout());
     loop {
         let mut line = Vec::new();
         if input.read_until(b'\n', &mut line).await? == 0 {

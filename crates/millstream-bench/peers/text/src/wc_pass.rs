@@ -2,14 +2,14 @@
 //! the reads. Its loops are those that a compiler makes the most of. A word is a run
 //! without white space: in a text without other odd runs that is what GNU `wc` counts.
 
-use std::io::{self, Read, Write, stdin, stdout};
-use std::os::fd::AsFd;
+use crate::buffers;
+use std::io::{self, Read, Write, stdout};
 
 const BLOCK: usize = 64 * 1024;
 
 pub(crate) fn run() -> io::Result<()> {
     // Not through the standard library's buffer, which would copy every byte once more.
-    let mut input = std::fs::File::from(stdin().as_fd().try_clone_to_owned()?);
+    let mut input = buffers::input()?;
     let mut block = vec![0; BLOCK];
     let (mut lines, mut words, mut bytes, mut inside) = (0, 0, 0, false);
     loop {
