@@ -4,9 +4,13 @@
 //! Whoever has one thread sleeps four times an item. On rings every sleep is a stage with a thread of its own, and in
 //! two shards with two, so that the items come out as fast as one sleep, or half of one, takes.
 //! Queues do the same with their threads, and in one stage, which has one, they sleep as the model does.
+//!
+//! `limit` of the five items is what arithmetic says: so many sleeps, one behind the other, and nothing else takes any time. A
+//! case ends in `-alloc` that has the bytes which one run allocates.
 
 use crate::failure::Failure;
-use crate::figure::{Results, Unit};
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::memory::taken;
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use crate::work;
@@ -18,52 +22,94 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 struct Set {
     case: &'static str,
+    alloc: &'static str,
     items: u64,
     nap: Duration,
-    /// How many times as fast as the model rings must be, and sharded rings.
-    bounds: [Option<f64>; 2],
+    /// How many times as fast as the model rings must be, sharded rings, queues and sharded queues.
+    bounds: [Option<f64>; 4],
 }
+
+const MANY: &str = "10000x25us";
+const FEW: &str = "5x250ms";
+
+/// A way to sleep over five items, its case, and how many sleeps long it is: a stage begins with an item when the stage in front
+/// of it has slept over it, and three stages are behind each other; two shards of a stage sleep over three items each.
+const WAYS: [(&str, &str, f64); 6] = [
+    ("ours", "5x250ms-rings", 7.0),
+    ("ours-sharded", "5x250ms-rings-sharded", 5.0),
+    ("queues", "5x250ms-queues", 7.0),
+    ("queues-sharded", "5x250ms-queues-sharded", 5.0),
+    ("queues-one-stage", "5x250ms-one-stage", 20.0),
+    ("model", "5x250ms-model", 20.0),
+];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let many = Set {
-        case: "10000x25us",
+        case: MANY,
+        alloc: "10000x25us-alloc",
         items: setting.items(10_000, 1000),
         nap: Duration::from_micros(25),
-        bounds: [None, None],
+        // A sleep of 25 microseconds lasts three to four times as long, and each way has as many of them.
+        bounds: [Some(3.0), Some(4.0), Some(2.0), Some(2.0)],
     };
     let few = Set {
-        case: "5x250ms",
+        case: FEW,
+        alloc: "5x250ms-alloc",
         items: 5,
         nap: Duration::from_millis(if setting.items.is_some() { 1 } else { 250 }),
-        // 5.0 s to 1.80 s, and to 1.30 s.
-        bounds: [Some(2.78), Some(3.85)],
+        // 5.0 s to 1.80 s, and to 1.30 s, on rings.
+        bounds: [Some(2.78), Some(3.85), Some(2.78), Some(3.85)],
     };
-    Ok(Results::joined([at(setting, many)?, at(setting, few)?]))
+    let five = at(setting, few)?;
+    let limits = within_limits(&five.figures, few.nap);
+    Ok(Results::joined([at(setting, many)?, five, limits]))
 }
 
-fn at(setting: &Setting, Set { case, items, nap, bounds }: Set) -> Result<Results, Failure> {
+/// How much of the time of each way is sleep that could not be saved: within 5% of all is what a bound of 1 asks for.
+fn within_limits(figures: &[Figure], nap: Duration) -> Results {
+    let of = |(who, case, naps): (&str, &'static str, f64)| {
+        let times = &figures.iter().find(|figure| figure.case == FEW && figure.who == who)?.samples;
+        let limit = nap.as_secs_f64() * naps;
+        Some(Ratio::new(case, "limit", times.iter().map(|time| limit / time).collect(), Some(1.0)))
+    };
+    Results { ratios: WAYS.into_iter().filter_map(of).collect(), ..Results::default() }
+}
+
+fn at(setting: &Setting, Set { case, alloc, items, nap, bounds }: Set) -> Result<Results, Failure> {
     let expected = (1..=items).map(|x| x + x * x).fold(0, work::joined);
     let rings = &setting.rings;
-    let mut contestants = vec![
-        Contestant::new("ours", expected, || on_rings(1, rings, items, nap)),
-        Contestant::new("ours-sharded", expected, || on_rings(2, rings, items, nap)),
-        Contestant::new("queues", expected, || on_queues(&slept(1, nap), items)),
-        Contestant::new("queues-sharded", expected, || on_queues(&slept(2, nap), items)),
-        Contestant::new("queues-one-stage", expected, || on_queues(&in_one_stage(nap), items)),
-        Contestant::new("model", expected, || Ok(slept(1, nap).model(1..=items).into_iter().fold(0, work::joined))),
+    let ways: [(&'static str, Box<dyn Fn() -> Result<u64, Failure>>); 6] = [
+        ("ours", Box::new(move || on_rings(1, rings, items, nap))),
+        ("ours-sharded", Box::new(move || on_rings(2, rings, items, nap))),
+        ("queues", Box::new(move || on_queues(&slept(1, nap), items))),
+        ("queues-sharded", Box::new(move || on_queues(&slept(2, nap), items))),
+        ("queues-one-stage", Box::new(move || on_queues(&in_one_stage(nap), items))),
+        ("model", Box::new(move || Ok(slept(1, nap).model(1..=items).into_iter().fold(0, work::joined)))),
     ];
-    if bounds[0].is_none() {
+    let mut allocated = Vec::new();
+    for (who, run) in &ways {
+        let (got, taken) = taken(run)?;
+        if got != expected {
+            return Err(Failure::Checksum { who, expected: expected.to_string(), got: got.to_string() });
+        }
+        allocated.push(Figure::new(alloc, who, vec![taken.allocated as f64], Unit::Bytes));
+    }
+    let mut contestants: Vec<_> = ways.iter().map(|(who, run)| Contestant::new(who, expected, run)).collect();
+    if case == MANY {
         contestants.push(Contestant::new("inline", expected, || inline(rings, items, nap)));
     }
-    let work = Work { case, unit: Unit::Seconds, size: 1, goes: 1 };
-    let speeds = take_turns(setting, work, contestants)?;
-    let [rings, sharded] = bounds;
+    let speeds = take_turns(setting, Work { case, unit: Unit::Seconds, size: 1, goes: 1 }, contestants)?;
+    let [rings, sharded, queues, queues_sharded] = bounds;
     let ratios = [
         speeds.ratio("model", rings),
         speeds.ratio_between(&["ours-sharded"], &["model"], "model-sharded", sharded),
+        speeds.ratio_between(&["queues"], &["model"], "model-queues", queues),
+        speeds.ratio_between(&["queues-sharded"], &["model"], "model-queues-sharded", queues_sharded),
+        speeds.ratio("queues", None),
         speeds.ratio("inline", None),
     ];
-    Ok(speeds.results(ratios))
+    let speeds = speeds.results(ratios);
+    Ok(Results::joined([speeds, Results { figures: allocated, ..Results::default() }]))
 }
 
 /// A sleep, two of them side by side, and one more: x + x * x.
