@@ -31,6 +31,8 @@ mod wc_fast;
 mod zip10;
 mod zip2;
 
+pub(crate) use copying_queues::alone;
+
 use crate::failure::Failure;
 use crate::figure::Results;
 use crate::setting::Setting;

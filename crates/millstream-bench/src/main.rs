@@ -3,6 +3,7 @@
 //!
 //! Standard output has the result lines, standard error a table for people, and `runs/` the same as JSON.
 
+mod alone;
 mod args;
 mod benches;
 #[path = "../../millstream-cli/tests/programs/spaces/byte_loop.rs"]
@@ -55,6 +56,15 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
                 eprintln!("millstream-bench: workers that wait: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if let Some(done) = alone::asked(|| Args::parse().setting("copying"), benches::alone) {
+        return match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("millstream-bench: alone: {failure}");
                 ExitCode::FAILURE
             }
         };

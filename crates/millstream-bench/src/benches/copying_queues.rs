@@ -1,90 +1,217 @@
 //! The article's copying workload, rings against our own queues: one stream that fans out two to twenty ways, and a map
-//! that reads all halves. Values own memory, so that a copy is one: a box of eight numbers.
+//! that reads all halves. Values own memory, so that a copy is one: a box of eight numbers. In the cases `5-u64` and `10-u64`
+//! they are numbers, of which a copy costs next to nothing, as those of the article are units. In `5-arc` and `10-arc` they are
+//! shared, so that a queue's copy is one more reference: that is the best that can be done for queues where values are large.
 //!
 //! With `plain` nothing fans out, and in `5-sharded` the map is in two shards. On rings all halves are the same slot; on
 //! queues a fan-out has a thread that copies and one that zips.
 //!
+//! The bytes, the peak and the processor time outside of the system (`-alloc`, `-peak`, `-user`) are of one run in a process
+//! of its own.
+//!
 //! With the article's 5,000,000 items the queues take more than a minute a turn, all fan-outs together: a full run has so
 //! many, and an ordinary one a fifth.
 
+use crate::alone;
 use crate::failure::Failure;
-use crate::figure::{Figure, Results, Unit};
-use crate::memory::taken;
+use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::{Effort, Setting};
 use crate::turns::{Contestant, Work, take_turns};
 use crate::work;
 use millstream::prelude::*;
 use millstream_cli::{fan_out, halves::Halves};
+use std::sync::Arc;
 
 /// As many as in the article.
 const FULL: u64 = 5_000_000;
 const MANY: u64 = 1_000_000;
 const MANY_IN_A_HURRY: u64 = 10_000;
 
-#[derive(Clone)]
-struct Item(Box<[u64; 8]>);
-
-fn item(x: u64) -> Item {
-    Item(Box::new([x; 8]))
+/// What flows.
+trait Item: Clone + Send + Sync + 'static {
+    fn of(x: u64) -> Self;
 }
 
-impl Halves for &Item {
+impl Item for u64 {
+    fn of(x: u64) -> Self {
+        x
+    }
+}
+
+/// A copy is 64 bytes more.
+#[derive(Clone)]
+struct Boxed(Box<[u64; 8]>);
+
+impl Item for Boxed {
+    fn of(x: u64) -> Self {
+        Boxed(Box::new([x; 8]))
+    }
+}
+
+impl Halves for &Boxed {
     fn total(self) -> u64 {
         self.0[0]
     }
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let items = pipeline::<Item>;
-    Ok(Results::joined([
-        at(setting, ["plain", "plain-alloc"], 1, &items().map(|x| x.total()))?,
-        at(setting, ["2", "2-alloc"], 2, &fan_out!(2, items()).map(|halves| halves.total()))?,
-        at(setting, ["5", "5-alloc"], 5, &fan_out!(5, items()).map(|halves| halves.total()))?,
-        at(
-            setting,
-            ["5-sharded", "5-sharded-alloc"],
-            5,
-            &fan_out!(5, items()).shard(2, |p| p.map(|halves| halves.total())),
-        )?,
-        at(setting, ["10", "10-alloc"], 10, &fan_out!(10, items()).map(|halves| halves.total()))?,
-        at(setting, ["20", "20-alloc"], 20, &fan_out!(20, items()).map(|halves| halves.total()))?,
-    ]))
-}
+/// A copy is one more reference.
+#[derive(Clone)]
+struct Shared(Arc<[u64; 8]>);
 
-/// One fan-out: the bytes that a run allocates, and how long it takes.
-fn at<P>(setting: &Setting, [case, alloc]: [&'static str; 2], ways: u64, pipeline: &P) -> Result<Results, Failure>
-where
-    P: Everywhere<In = Val<Item>, Out = Val<u64>>,
-{
-    let n = setting.items(if setting.effort == Effort::Full { FULL } else { MANY }, MANY_IN_A_HURRY);
-    let expected = (0..n).map(|x| ways * x).fold(0, work::joined);
-    let (rings, queues) = (&setting.rings, &Queues::new());
-    let mut figures = Vec::new();
-    for (who, taken) in
-        [("ours", taken(|| joined(rings, pipeline, n))?), ("queues", taken(|| joined(queues, pipeline, n))?)]
-    {
-        let (got, taken) = taken;
-        if got != expected {
-            return Err(Failure::Checksum { who, expected: expected.to_string(), got: got.to_string() });
-        }
-        figures.push(Figure::new(alloc, who, vec![taken.allocated as f64], Unit::Bytes));
+impl Item for Shared {
+    fn of(x: u64) -> Self {
+        Shared(Arc::new([x; 8]))
     }
-    let contestants = vec![
-        Contestant::new("ours", expected, || joined(rings, pipeline, n)),
-        Contestant::new("queues", expected, || joined(queues, pipeline, n)),
-    ];
-    let speeds = take_turns(setting, Work { case, unit: Unit::Seconds, size: 1, goes: 1 }, contestants)?;
-    let ratio = speeds.ratio("queues", None);
-    let mut results = speeds.results([ratio]);
-    figures.append(&mut results.figures);
-    Ok(Results { figures, ..results })
 }
 
-fn joined<P, R>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
+impl Halves for &Shared {
+    fn total(self) -> u64 {
+        self.0[0]
+    }
+}
+
+/// One fan-out: the names of its cases, how many ways it has, and how many times as fast as queues rings must be, and how many
+/// times as many bytes queues must allocate.
+struct Case {
+    time: &'static str,
+    alloc: &'static str,
+    peak: &'static str,
+    user: &'static str,
+    ways: u64,
+    bounds: [Option<f64>; 2],
+}
+
+macro_rules! case {
+    ($name:literal, $ways:literal, $faster:expr, $fewer:expr) => {
+        Case {
+            time: $name,
+            alloc: concat!($name, "-alloc"),
+            peak: concat!($name, "-peak"),
+            user: concat!($name, "-user"),
+            ways: $ways,
+            bounds: [$faster, $fewer],
+        }
+    };
+}
+
+/// Whoever does something with all pipelines.
+trait Visit {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+    where
+        P: Everywhere<In = Val<T>, Out = Val<u64>>;
+}
+
+fn all(v: &mut impl Visit) -> Result<(), Failure> {
+    let items = pipeline::<Boxed>;
+    v.visit(&case!("plain", 1, Some(1.0), None), items().map(|x| x.total()))?;
+    v.visit(&case!("2", 2, Some(2.0), None), fan_out!(2, items()).map(|halves| halves.total()))?;
+    v.visit(&case!("5", 5, Some(5.0), Some(4.0)), fan_out!(5, items()).map(|halves| halves.total()))?;
+    let sharded = fan_out!(5, items()).shard(2, |p| p.map(|halves| halves.total()));
+    v.visit(&case!("5-sharded", 5, Some(5.0), Some(4.0)), sharded)?;
+    v.visit(&case!("10", 10, Some(10.0), Some(8.0)), fan_out!(10, items()).map(|halves| halves.total()))?;
+    v.visit(&case!("20", 20, Some(10.0), Some(16.0)), fan_out!(20, items()).map(|halves| halves.total()))?;
+    let numbers = pipeline::<u64>;
+    v.visit(&case!("5-u64", 5, Some(5.0), None), fan_out!(5, numbers()).map(|halves| halves.total()))?;
+    v.visit(&case!("10-u64", 10, Some(10.0), None), fan_out!(10, numbers()).map(|halves| halves.total()))?;
+    let shared = pipeline::<Shared>;
+    v.visit(&case!("5-arc", 5, Some(2.0), None), fan_out!(5, shared()).map(|halves| halves.total()))?;
+    v.visit(&case!("10-arc", 10, Some(4.0), None), fan_out!(10, shared()).map(|halves| halves.total()))
+}
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let mut measured = Measured { setting, results: Vec::new() };
+    all(&mut measured)?;
+    Ok(Results::joined(measured.results))
+}
+
+/// One run, in a process of its own.
+pub(crate) fn alone(setting: &Setting, case: &str, who: &str, items: u64) -> Result<u64, Failure> {
+    let mut one = One { setting, case, who, items, checksum: None };
+    all(&mut one)?;
+    one.checksum.ok_or_else(|| Failure::Program(format!("{case} {who}"), "there is no such run".to_owned()))
+}
+
+/// Does one run.
+struct One<'a> {
+    setting: &'a Setting,
+    case: &'a str,
+    who: &'a str,
+    items: u64,
+    checksum: Option<u64>,
+}
+
+impl Visit for One<'_> {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+    where
+        P: Everywhere<In = Val<T>, Out = Val<u64>>,
+    {
+        if case.time == self.case {
+            self.checksum = Some(match self.who {
+                "ours" => joined(&self.setting.rings, &pipeline, self.items)?,
+                _ => joined(&Queues::new(), &pipeline, self.items)?,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Measures all.
+struct Measured<'a> {
+    setting: &'a Setting,
+    results: Vec<Results>,
+}
+
+impl Visit for Measured<'_> {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+    where
+        P: Everywhere<In = Val<T>, Out = Val<u64>>,
+    {
+        let n = self.setting.items(if self.setting.effort == Effort::Full { FULL } else { MANY }, MANY_IN_A_HURRY);
+        let expected = (0..n).map(|x| case.ways * x).fold(0, work::joined);
+        self.results.push(cost(self.setting, case, n, expected)?);
+        let (rings, queues) = (&self.setting.rings, &Queues::new());
+        let contestants = vec![
+            Contestant::new("ours", expected, || joined(rings, &pipeline, n)),
+            Contestant::new("queues", expected, || joined(queues, &pipeline, n)),
+        ];
+        let work = Work { case: case.time, unit: Unit::Seconds, size: 1, goes: 1 };
+        let speeds = take_turns(self.setting, work, contestants)?;
+        let ratio = speeds.ratio("queues", case.bounds[0]);
+        self.results.push(speeds.results([ratio]));
+        Ok(())
+    }
+}
+
+/// What a run costs beside time: ours, and on queues; and how many times as many bytes queues allocate.
+fn cost(setting: &Setting, case: &Case, n: u64, expected: u64) -> Result<Results, Failure> {
+    let mut results = Results::default();
+    for who in ["ours", "queues"] {
+        setting.progress.say(&format!("{}, {who} alone", case.time));
+        let alone = alone::run(case.time, who, n)?;
+        if alone.checksum != expected {
+            let (expected, got) = (expected.to_string(), alone.checksum.to_string());
+            return Err(Failure::Checksum { who, expected, got });
+        }
+        let bytes = |case, bytes: u64| Figure::new(case, who, vec![bytes as f64], Unit::Bytes);
+        results.figures.push(bytes(case.alloc, alone.allocated));
+        results.figures.extend(alone.peak.map(|peak| bytes(case.peak, peak)));
+        results.figures.extend(alone.user.map(|user| Figure::new(case.user, who, vec![user], Unit::Seconds)));
+    }
+    let of = |name, who| results.figures.iter().find(|figure| figure.case == name && figure.who == who);
+    let over_ours = |(name, bound)| {
+        let (ours, theirs) = (of(name, "ours")?.value, of(name, "queues")?.value);
+        Some(Ratio::new(name, "queues", vec![theirs / ours], bound))
+    };
+    let ratios = [(case.alloc, case.bounds[1]), (case.peak, None), (case.user, None)];
+    results.ratios = ratios.into_iter().filter_map(over_ours).collect();
+    Ok(results)
+}
+
+fn joined<T: Item, P, R>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
-    P: Arrow<In = Val<Item>, Out = Val<u64>>,
-    R: Runner<Item, P>,
+    P: Arrow<In = Val<T>, Out = Val<u64>>,
+    R: Runner<T, P>,
 {
     let join = |sum: &mut u64, _, x: &u64| *sum = work::joined(*sum, *x);
-    Ok(on.run(pipeline, source::ready((0..n).map(item)), 0, join)?.0)
+    Ok(on.run(pipeline, source::ready((0..n).map(T::of)), 0, join)?.0)
 }

@@ -1,0 +1,83 @@
+//! Work in a process of its own, which has nothing in memory that others have left behind: the bench starts itself for it.
+
+use crate::failure::Failure;
+use crate::memory::{peak_of, taken};
+use crate::setting::Setting;
+use std::process::{Command, Stdio};
+
+/// What such a process is to do: `CASE WHO ITEMS`.
+const TASK: &str = "MILLSTREAM_BENCH_ALONE";
+
+/// What such a process does: a case, who, how many items; the checksum.
+pub(crate) type Go = fn(&Setting, &str, &str, u64) -> Result<u64, Failure>;
+
+/// What some work took, from the start of its process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Alone {
+    pub(crate) checksum: u64,
+    /// Bytes allocated by the work, all of them, freed ones too.
+    pub(crate) allocated: u64,
+    /// The most that the process had in memory, its code and stacks among it; where the system tells.
+    pub(crate) peak: Option<u64>,
+    /// In seconds, of all threads, outside of the system; where the system counts that much.
+    pub(crate) user: Option<f64>,
+}
+
+/// Lets another process do the work.
+pub(crate) fn run(case: &str, who: &str, items: u64) -> Result<Alone, Failure> {
+    let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
+    let shown = format!("{case} {who} {items}");
+    let mut command = Command::new(exe);
+    // With the same options: they say how large rings are.
+    command.args(std::env::args_os().skip(1)).env(TASK, &shown).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().map_err(Failure::io(shown.clone()))?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(Failure::Program(shown, output.status.to_string()));
+    }
+    parsed(&answer).ok_or_else(|| Failure::Program(shown, format!("it answered `{answer}`")))
+}
+
+/// In such a process: does what it is for, and says what it took; none in any other process.
+pub(crate) fn asked(setting: impl FnOnce() -> Setting, go: Go) -> Option<Result<(), Failure>> {
+    let task = std::env::var(TASK).ok()?;
+    let work = || {
+        let words: Vec<_> = task.split(' ').collect();
+        let [case, who, items] = words[..] else { return Err(Failure::Program(task.clone(), "no task".to_owned())) };
+        let items = items.parse().map_err(|error| Failure::Program(task.clone(), format!("{error}")))?;
+        let (checksum, taken) = taken(|| go(&setting(), case, who, items))?;
+        let numbers = [checksum, taken.allocated, peak_of("self").unwrap_or(0), user_ticks().unwrap_or(0)];
+        println!("{}", numbers.map(|number| number.to_string()).join(" "));
+        Ok(())
+    };
+    Some(work())
+}
+
+fn parsed(answer: &str) -> Option<Alone> {
+    let numbers: Vec<u64> = answer.split_whitespace().map_while(|number| number.parse().ok()).collect();
+    let [checksum, allocated, peak, ticks] = numbers[..] else { return None };
+    let user = (ticks > 0).then(|| ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+    Some(Alone { checksum, allocated, peak: (peak > 0).then_some(peak), user })
+}
+
+/// Processor time of this process outside of the system so far: field 14, counted from behind the name.
+fn user_ticks() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_four_numbers() {
+        let ticks = rustix::param::clock_ticks_per_second();
+        let answer = parsed(&format!("7 100 2000 {}\n", 2 * ticks)).unwrap();
+        assert_eq!(answer, Alone { checksum: 7, allocated: 100, peak: Some(2000), user: Some(2.0) });
+        let untold = parsed("7 100 0 0").unwrap();
+        assert_eq!((untold.peak, untold.user), (None, None));
+        assert_eq!(parsed("7 100"), None);
+        assert_eq!(parsed("thread panicked"), None);
+    }
+}
