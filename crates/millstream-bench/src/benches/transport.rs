@@ -1,5 +1,6 @@
 //! One producer of random longs, and one, three or five consumers: a bounded queue behind a lock, as `ArrayBlockingQueue` is,
-//! and rings. Consumers share the work, or each of them sees all of it.
+//! and rings. Consumers share the work, or each of them sees all of it: on rings they read one ring, and of queues each has
+//! his own, into which the producer puts every batch.
 //!
 //! An item is an event that was sent and consumed by all who are to consume it. Everybody holds as many events, is offered them
 //! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats, an event at
@@ -17,8 +18,9 @@ use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::core::SplitMix64;
+use millstream::exec::{Rate, TooMany};
 use millstream::prelude::*;
-use queue::queued;
+use queue::{queued, queued_by_all};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,11 @@ const SMALL: usize = 1024;
 const STOP: Duration = Duration::from_millis(200);
 /// And a poll waits so long.
 const POLL: Duration = Duration::from_millis(100);
+/// Who shares the work, with one, three and five consumers.
+const SHARED: [(&str, [(usize, &str); 3]); 2] = [
+    ("rings, on as many workers as pay", [(1, "ours"), (3, "ours-share-3"), (5, "ours-share-5")]),
+    ("the queue", [(1, "queue"), (3, "queue-share-3"), (5, "queue-share-5")]),
+];
 /// Random longs.
 static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut random = SplitMix64::new(0);
@@ -54,6 +61,8 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
     let (rings, batch) = (setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY)), 64);
     let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 4 };
     let expected = sum_of(n);
+    let of_mixed = (Batches { n, batch }).each().flatten().fold(0_u64, |sum, x| sum.wrapping_add(mixed(x)));
+    let to_all = |consumers: u64| of_mixed.wrapping_mul(consumers);
     let ours = |who, consume: fn(&Rings, Batches) -> Result<u64, Failure>| {
         let rings = rings.clone();
         Contestant::new(who, expected, move || consume(&rings, Batches { n, batch }))
@@ -76,6 +85,9 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         Contestant::new("queue", expected, || queued(1, Batches { n, batch }, CAPACITY)),
         Contestant::new("queue-share-3", expected, || queued(3, Batches { n, batch }, CAPACITY)),
         Contestant::new("queue-share-5", expected, || queued(5, Batches { n, batch }, CAPACITY)),
+        Contestant::new("queue-all-1", to_all(1), || queued_by_all(1, Batches { n, batch }, CAPACITY)),
+        Contestant::new("queue-all-3", to_all(3), || queued_by_all(3, Batches { n, batch }, CAPACITY)),
+        Contestant::new("queue-all-5", to_all(5), || queued_by_all(5, Batches { n, batch }, CAPACITY)),
     ];
     let speeds = take_turns(setting, work, contestants)?;
     let pair = |ours, theirs, name, bound| speeds.ratio_between(&[ours], &[theirs], name, bound);
@@ -85,30 +97,33 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         pair("ours-share-5", "ours", "share-5", Some(0.5)),
         pair("ours-one-worker-3", "ours", "one-worker-3", None),
         pair("ours-spread-3", "ours", "spread-3", None),
+        pair("ours-all-1", "queue-all-1", "all-1-queue", Some(5.0)),
+        pair("ours-all-3", "queue-all-3", "all-3-queue", Some(5.0)),
+        pair("ours-all-5", "queue-all-5", "all-5-queue", Some(5.0)),
         pair("ours-all-3", "ours-all-1", "all-3", None),
         pair("ours-all-5", "ours-all-1", "all-5", None),
+        pair("queue", "queue-share-3", "queue-1-over-3", Some(1.0)),
+        pair("queue", "queue-share-5", "queue-1-over-5", Some(1.0)),
         pair("queue-share-3", "queue", "queue-share-3", None),
         pair("queue-share-5", "queue", "queue-share-5", None),
+        pair("queue-all-3", "queue-all-1", "queue-all-3", None),
+        pair("queue-all-5", "queue-all-1", "queue-all-5", None),
     ];
-    let notes = ratios.iter().flatten().filter_map(advice).collect();
-    Ok(Results { notes, ..speeds.results(ratios) })
+    let results = speeds.results(ratios);
+    Ok(Results { notes: advice(&results.figures), ..results })
 }
 
-/// In words, where more consumers move less.
-fn advice(more: &Ratio) -> Option<String> {
-    let (how, consumers) = more.who.rsplit_once('-')?;
-    let whom = match how {
-        "share" => "rings, on as many workers as pay,",
-        "one-worker" => "rings, on one worker,",
-        "spread" => "rings, spread over two workers,",
-        "all" => "rings, who see everything,",
-        "queue-share" => "the queue",
-        _ => return None,
+/// Contestants that differ in nothing but how many consumers share the work: what the library says of what they moved.
+fn advice(figures: &[Figure]) -> Vec<String> {
+    let of = |(what, contestants): &(&str, [(usize, &str); 3])| {
+        let rate = |(consumers, who): &(usize, &str)| {
+            let figure = figures.iter().find(|figure| figure.who == *who)?;
+            Some(Rate::new(*consumers, figure.value))
+        };
+        let rates: Vec<_> = contestants.iter().filter_map(rate).collect();
+        TooMany::of(&rates).map(|found| format!("consumers of {what}: {found}"))
     };
-    let part = 100.0 * more.median;
-    (more.median < 1.0).then(|| {
-        format!("{consumers} consumers of {whom} move {part:.0}% of what 1 moves: more of them make this work slower")
-    })
+    SHARED.iter().filter_map(of).collect()
 }
 
 /// One consumer, by rings and by the queue.

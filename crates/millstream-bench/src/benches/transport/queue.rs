@@ -1,6 +1,6 @@
 //! A bounded queue behind a lock and two conditions: what `ArrayBlockingQueue` is.
 
-use super::Batches;
+use super::{Batches, mixed};
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,29 @@ pub(super) fn queued(consumers: usize, what: Batches, capacity: usize) -> Result
     };
     let sums = queue.serve(consumers, consume, || what.each().for_each(|batch| queue.put(batch.iter().copied())))?;
     Ok(sums.into_iter().fold(0, u64::wrapping_add))
+}
+
+/// The sum of what so many consumers make of what they see, each of whom sees everything: a queue each, of this capacity, and the producer
+/// puts every batch into all of them.
+pub(super) fn queued_by_all(consumers: usize, what: Batches, capacity: usize) -> Result<u64, Failure> {
+    let queues: Vec<_> = (0..consumers).map(|_| Queue::new(capacity)).collect();
+    let consume = |queue: &Queue<u64>| {
+        let (mut sum, mut taken) = (0_u64, Vec::with_capacity(what.batch));
+        while queue.take(&mut taken, what.batch) {
+            sum = taken.iter().fold(sum, |sum, x| sum.wrapping_add(mixed(x)));
+        }
+        sum
+    };
+    std::thread::scope(|scope| {
+        let start = |queue| std::thread::Builder::new().spawn_scoped(scope, move || consume(queue));
+        let threads: Result<Vec<_>, _> = queues.iter().map(start).collect();
+        if threads.is_ok() {
+            what.each().for_each(|batch| queues.iter().for_each(|queue| queue.put(batch.iter().copied())));
+        }
+        queues.iter().for_each(Queue::end);
+        let threads = threads.map_err(Failure::io("a thread"))?;
+        Ok(threads.into_iter().filter_map(|thread| thread.join().ok()).fold(0, u64::wrapping_add))
+    })
 }
 
 impl<T: Send> Queue<T> {
