@@ -1,7 +1,9 @@
 //! Three producers, entries of three `u64`, one consumer: the test by which the LMAX article measures a ring for each producer;
 //! and the same with one to sixteen producers.
 //!
-//! An item is an entry. The article counts longs: case `longs` has three times the figures of case `speed`. Everybody with a
+//! An item is an entry. The article counts longs: case `longs` has three times the figures of case `speed`, and `published-longs`
+//! those of `published`. That one is the test as it was published: entries are sent one by one, into rings of 65,536, and
+//! with `--full` there are 180 million of them. In the others producers send in batches. Everybody with a
 //! ring or a channel takes part with two sizes, those with batches with several of them, and the best of ours meets the best of
 //! theirs. There are more threads than cores, so everybody yields where he waits. And everybody takes three goes a turn, in turn with the
 //! others: what a line takes from one core of a virtual machine to the other changes from one second to the next.
@@ -11,7 +13,7 @@ mod timeline;
 use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
 use crate::rivals::Task;
-use crate::setting::Setting;
+use crate::setting::{Effort, Setting};
 use crate::turns::{Against, Contestant, Work, take_turns};
 use crate::work::entry;
 use millstream::prelude::*;
@@ -25,6 +27,11 @@ const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
 const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
 const TRAIN: [&str; 4] = ["train-64", "train-256", "train-1024", "train-4096"];
 const DISRUPTOR: [&str; 4] = ["disruptor-1", "disruptor-64", "disruptor-256", "disruptor-1024"];
+
+/// As many entries as in the article.
+const PUBLISHED: u64 = 180_000_000;
+/// The slots of its ring.
+const PUBLISHED_RING: usize = 65_536;
 
 /// A number of producers, the case of it, and what the rivals call the work.
 const CURVE: [(u64, &str, &str); 6] = [
@@ -51,15 +58,17 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
             Against { who: "train", of: &TRAIN, bound: Some(1.0) },
         ],
     ));
-    let longs: Vec<_> = cases[0].figures.iter().map(in_longs).collect();
-    cases.push(Results { figures: longs, ..Results::default() });
+    cases.push(in_longs("longs", &cases[0]));
+    let published = published(setting)?;
+    cases.push(in_longs("published-longs", &published));
+    cases.push(published);
     cases.push(through_a_pipeline(setting, n)?);
     cases.push(speeds.without(&OURS));
     for (producers, case, workload) in CURVE {
         let speeds = turns(setting, producers, case, workload, n / 3)?;
         let against = [
             Against { who: "disruptor", of: &DISRUPTOR, bound: None },
-            Against { who: "shared", of: &SHARED, bound: None },
+            Against { who: "shared", of: &SHARED, bound: (producers < 10).then_some(3.0) },
         ];
         cases.push(speeds.best(case, &OURS, &against));
     }
@@ -69,8 +78,54 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined(cases))
 }
 
-fn in_longs(speed: &Figure) -> Figure {
-    Figure::new("longs", speed.who, speed.samples.iter().map(|entries| 3.0 * entries).collect(), speed.unit)
+/// The same speeds in longs.
+fn in_longs(case: &'static str, entries: &Results) -> Results {
+    let longs = |speed: &Figure| {
+        let samples = speed.samples.iter().map(|entries| 3.0 * entries).collect();
+        Figure::new(case, speed.who, samples, speed.unit)
+    };
+    Results { figures: entries.figures.iter().map(longs).collect(), ..Results::default() }
+}
+
+/// Entry by entry.
+fn published(setting: &Setting) -> Result<Results, Failure> {
+    let usual = if setting.effort == Effort::Full { PUBLISHED } else { 12_000_000 };
+    let n = setting.items(usual, 6_000_000).div_ceil(3) * 3;
+    let expected = sum_of(0..n);
+    let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(PUBLISHED_RING));
+    let ours = |shared: bool| {
+        let rings = &rings;
+        move || {
+            let fan_in = if shared { fan_in(3).shared() } else { fan_in(3) };
+            polled(rings, fan_in, 3, n, |sender, numbers| {
+                for x in numbers {
+                    if sender.send(entry(x)).is_err() {
+                        break;
+                    }
+                }
+            })
+        }
+    };
+    let rival = |(name, who, size)| {
+        setting.rivals.contestant(name, expected, Task { workload: "producers-3", who, items: n, size })
+    };
+    let rivals = [
+        ("disruptor", "disruptor", 1),
+        ("crossbeam", "crossbeam", PUBLISHED_RING),
+        ("array-queue", "array-queue", PUBLISHED_RING),
+    ];
+    let mut contestants =
+        vec![Contestant::new("ours", expected, ours(false)), Contestant::new("shared", expected, ours(true))];
+    contestants.extend(rivals.into_iter().filter_map(rival));
+    let work = Work { case: "published", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
+    let speeds = take_turns(setting, work, contestants)?;
+    let ratios = [
+        speeds.ratio("disruptor", Some(1.0)),
+        speeds.ratio("crossbeam", None),
+        speeds.ratio("array-queue", None),
+        speeds.ratio("shared", None),
+    ];
+    Ok(speeds.results(ratios))
 }
 
 fn turns(
@@ -95,7 +150,14 @@ fn turns(
             let slots = setting.ring.unwrap_or(slots);
             let turn = setting.batch.unwrap_or(slots / TURNS).max(1);
             let rings = setting.rings.clone().wait(Wait::Yielding).ring(slots).batch(turn);
-            let consume = move || polled(&rings, fan_in(producers as usize).turn(turn), producers, n, shared);
+            let consume = move || {
+                let fan_in = fan_in(producers as usize).turn(turn);
+                let fan_in = if shared { fan_in.shared() } else { fan_in };
+                polled(&rings, fan_in, producers, n, |sender, numbers| {
+                    // All of them, unless nobody consumes: then the sum is wrong.
+                    let _ = sender.send_all(numbers.map(entry));
+                })
+            };
             contestants.push(Contestant::new(name, expected, consume));
         }
     }
@@ -119,14 +181,20 @@ fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
     sum.wrapping_add(a).wrapping_add(b).wrapping_add(c)
 }
 
-/// Producers on threads of their own, the consumer here.
-fn polled(rings: &Rings, fan_in: FanIn<[u64; 3]>, producers: u64, n: u64, shared: bool) -> Result<u64, Failure> {
-    let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
+/// Producers on threads of their own, each of which sends its numbers, and the consumer here.
+fn polled(
+    rings: &Rings,
+    fan_in: FanIn<[u64; 3]>,
+    producers: u64,
+    n: u64,
+    send: impl Fn(&Sender<[u64; 3]>, std::ops::Range<u64>) + Sync,
+) -> Result<u64, Failure> {
+    let (senders, mut poller) = fan_in.open(rings)?;
     std::thread::scope(|scope| {
         for (p, sender) in (0..producers).zip(senders) {
-            let numbers = n / producers * p..n / producers * (p + 1);
-            let send = move || sender.send_all(numbers.map(entry));
-            std::thread::Builder::new().spawn_scoped(scope, send).map_err(Failure::io("a thread"))?;
+            let (numbers, send) = (n / producers * p..n / producers * (p + 1), &send);
+            let producer = move || send(&sender, numbers);
+            std::thread::Builder::new().spawn_scoped(scope, producer).map_err(Failure::io("a thread"))?;
         }
         Ok(poller.fold(0, |sum, _, entry| *sum = add(*sum, entry))?)
     })
