@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         items: setting.items(10_000, 1000),
         nap: Duration::from_micros(25),
         // A sleep of 25 microseconds lasts three to four times as long, and each way has as many of them.
-        bounds: [Some(3.0), Some(4.0), Some(2.0), Some(2.0)],
+        bounds: [Some(3.0), Some(4.0), Some(1.5), Some(2.0)],
     };
     let few = Set {
         case: FEW,
