@@ -24,6 +24,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// assert_eq!(total(&Model, &squares)?, 30);
 /// assert_eq!(total(&Inline::default(), &squares)?, 30);
 /// assert_eq!(total(&Rings::new(), &squares)?, 30);
+/// # #[cfg(feature = "queues")]
+/// assert_eq!(total(&millstream_exec::Queues::new(), &squares)?, 30);
 /// # Ok::<(), RunError>(())
 /// ```
 pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {

@@ -60,6 +60,31 @@ fn a_failure_is_tried_again_so_often_and_no_more() {
     }
 }
 
+/// Number 0 fails until three numbers behind it are done, by the other tasklet; it keeps its place all the same, and no more
+/// go on without it than the ring has slots.
+#[test]
+fn others_go_on_while_one_is_tried_again_and_keep_behind_it() {
+    const SLOTS: u64 = 8;
+    let others = AtomicU64::new(0);
+    let p = pipeline::<u64>().shard(2, |p| {
+        p.try_map_retry(Retry::times(u32::MAX), move |x| match *x {
+            0 => {
+                std::thread::yield_now();
+                let others = others.load(Ordering::SeqCst);
+                if others < 3 { Err("busy") } else { Ok(others) }
+            }
+            x => {
+                others.fetch_add(1, Ordering::SeqCst);
+                Ok(x)
+            }
+        })
+    });
+    let rings = Rings::new().ring(SLOTS as usize).batch(1).workers(1);
+    let all = p.collect(&rings, source::ready(0..100)).unwrap();
+    assert!((3..SLOTS).contains(&all[0]), "{} went on", all[0]);
+    assert_eq!(all[1..], (1..100).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_blocking_stage_has_a_thread_for_each_shard_and_keeps_order() {
     let barrier = std::sync::Arc::new(std::sync::Barrier::new(3));

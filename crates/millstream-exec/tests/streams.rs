@@ -131,10 +131,23 @@ fn effects_happen_once_each_in_number_order() {
     let effects = Arc::new(Mutex::new(Vec::new()));
     let effect = effects.clone();
     let p = pipeline::<u64>().filter(|x| x % 2 == 0).map_m(move |x| effect.lock().unwrap().push(*x)).shard(2, |p| p);
+    let assert_once_each = |deployment: &str| {
+        let seen = std::mem::take(&mut *effects.lock().unwrap());
+        assert_eq!(seen, (0..50).map(|x| 2 * x).collect::<Vec<_>>(), "{deployment}");
+    };
+    assert_eq!(p.model(0..100).len(), 50);
+    assert_once_each("model");
+    p.run_inline(&Rings::new(), 0..100, (), |(), _, ()| ()).unwrap();
+    assert_once_each("inline");
     for workers in 1..4 {
-        effects.lock().unwrap().clear();
         p.run(&Rings::new().ring(4).batch(3).workers(workers), 0..100, |_, ()| ()).unwrap();
-        assert_eq!(*effects.lock().unwrap(), (0..50).map(|x| 2 * x).collect::<Vec<_>>());
+        assert_once_each("rings");
+    }
+    #[cfg(feature = "queues")]
+    {
+        millstream_exec::Runner::run(&millstream_exec::Queues::new().capacity(2), &p, 0..100, (), |(), _, ()| ())
+            .unwrap();
+        assert_once_each("queues");
     }
 }
 
