@@ -1,6 +1,7 @@
 //! User code that runs where nobody expects it: drops of what was panicked with, wakers, handles in closures.
 #![cfg(not(loom))]
 
+use millstream_core::failure::into_message;
 use millstream_core::{Arrow, ArrowLoop, AsyncExt, ClockExt, Retry, StreamsExt, pipeline};
 use millstream_exec::{Ending, Handle, Rings, Run, RunError, ThroughExt, source};
 use millstream_testkit::within;
@@ -174,7 +175,7 @@ fn ended_by_closure<R: Send + 'static>(
                     }
                 };
                 let ended = catch_unwind(AssertUnwindSafe(|| with(handle)));
-                said.send(ended.map_err(|payload| millstream_core::failure::into_message(payload))).unwrap();
+                said.send(ended.map_err(into_message)).unwrap();
             }
             *x
         })
@@ -315,13 +316,12 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
             let (go, went) = channel::<()>();
             let (entered, enters) = channel();
             let went = Mutex::new(went);
-            let values = (0..).map(move |x: u64| {
-                if x == 3 {
+            let values = (0..).inspect(move |x: &u64| {
+                if *x == 3 {
                     entered.send(()).unwrap();
                     let _ = went.lock().unwrap().recv();
                     resume_unwind(Box::new("behind the stop"));
                 }
-                x
             });
             let run = pipeline::<u64>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
             enters.recv().unwrap();
