@@ -92,7 +92,7 @@ pub(crate) struct Sleep {
 #[derive(Debug, Args)]
 pub(crate) struct Panic {
     /// At which number
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) at: u64,
     #[command(flatten)]
     pub(crate) run: Run,

@@ -8,6 +8,9 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 /// Says what is wrong with inputs and outputs, in the name of a program, and remembers whether anything was.
 #[derive(Clone, Debug)]
@@ -40,6 +43,22 @@ impl Complaints {
 /// Writes a line to standard error. If nobody reads it, that is no reason to fail.
 pub(crate) fn say(line: &str) {
     let _ = progress::aside(|| writeln!(io::stderr(), "{line}"));
+}
+
+/// How long a line may hold up a thread that has more to do than to write it.
+const SOON: Duration = Duration::from_millis(100);
+
+/// Writes a line to standard error on a thread of its own, and waits for that, but not for long: a terminal that is stopped, or a
+/// pipe that is full, must not hold up what a signal is to end.
+pub(crate) fn say_soon(line: String) {
+    let (said, seen) = channel();
+    let work = move || {
+        say(&line);
+        let _ = said.send(());
+    };
+    if thread::Builder::new().name("saying".to_owned()).spawn(work).is_ok() {
+        let _ = seen.recv_timeout(SOON);
+    }
 }
 
 /// Says that `--shards` was for nothing, and why.

@@ -16,7 +16,7 @@ use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message};
 use crate::interrupts::{Interrupts, when_hung_up};
-use crate::message::{Complaints, say};
+use crate::message::{Complaints, say_soon};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;
@@ -146,12 +146,12 @@ fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool
     let (admission, late, name) = (filter.admission().clone(), interrupts.clone(), filter.name());
     interrupts.when_drained(move || {
         if admission.drain() && !quiet {
-            say("millstream pipe: draining; again to stop at once");
+            say_soon("millstream pipe: draining; again to stop at once".to_owned());
         }
         let what = format!("millstream pipe: {name} has not ended within {} s, and is stopped", grace.as_secs());
         late.stop_after(grace, move || {
             if !quiet {
-                say(&what);
+                say_soon(what);
             }
         });
     });

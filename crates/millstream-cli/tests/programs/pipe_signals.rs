@@ -86,6 +86,33 @@ fn the_time_to_drain_is_bounded() {
     }
 }
 
+/// Also where what it says is read by nobody: standard error is a pipe that the command has filled.
+#[test]
+fn a_full_standard_error_holds_up_no_signal() {
+    let scene = Scene::new();
+    let script = "(yes >&2 &) ; : > began; exec sleep 1000";
+    let mut child = start(&scene, "pipe --grace 1000", script);
+    child.stdin.take().unwrap().write_all(b"1\n").unwrap();
+    wait_for(&scene, "began");
+    let stderr = child.stderr.take().unwrap();
+    // As much as a pipe holds, and no more comes.
+    let (begun, mut last) = (Instant::now(), 0);
+    loop {
+        let held = rustix::io::ioctl_fionread(&stderr).unwrap();
+        if held > 0 && held == last {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is never full");
+        last = held;
+        thread::sleep(Duration::from_millis(50));
+    }
+    terminate(&child);
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(sent.expect("a shell").success());
+    assert!([Some(130), Some(143)].contains(&ended(&mut child).code()));
+    drop(stderr);
+}
+
 /// Whole lines that were read and are no block yet go through the command as well.
 #[test]
 fn a_block_that_the_signal_cuts_short_comes_out() {

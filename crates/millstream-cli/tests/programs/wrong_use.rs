@@ -21,7 +21,7 @@ fn wrong_use_is_refused_with_a_reason() {
         ("pipe --patience x --shard line -- cat", "whole number"),
         ("wc --memory-limit 99999999999G", "more than"),
         ("panic", "--at"),
-        ("panic --at -1", "-1"),
+        ("panic --at -1", "whole number"),
         ("sleep --sharded --shards 3", "cannot be used with"),
         ("plan", "PROGRAM"),
         ("plan nosuch", "nosuch"),
