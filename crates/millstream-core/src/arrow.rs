@@ -128,8 +128,11 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. So failures that
     /// nobody takes hold up the run, and its end; a bounded channel whose receiver is dropped does not. Where `dead`
     /// panics, the run fails. The model tells of failures in the same order; inside a `shard_by`, the model and queues keep
-    /// the order of each key alone. Where a stage behind this one ends the stream,
-    /// as an outer `take` does, failures behind that end may be told of or not.
+    /// the order of each key alone.
+    ///
+    /// Where a stage downstream ends the stream, as an outer [`take`](crate::StreamsExt::take) does, `dead` is told of every failure
+    /// up to that end. What is upstream of the `take` runs ahead, so `dead` may be told of some failures after it, too: how many
+    /// depends on timing, and on the deployment. A program that needs the same dead letters in every run puts the `take` first.
     ///
     /// ```
     /// use millstream_core::{Arrow, DeadLetter, Modelled, pipeline};

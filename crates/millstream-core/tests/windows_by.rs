@@ -95,6 +95,23 @@ fn windows_that_hold_too_much_go_first_and_then_what_comes_for_them_is_late() {
     assert_eq!(windows(nothing_open, &[5, 3, 15]), [(0, 10, vec![5], vec![], 0), (10, 20, vec![15], vec![], 1)]);
 }
 
+/// What is late when no window is open any more is in an empty one, at END.
+#[test]
+fn nothing_late_is_lost_where_no_window_follows() {
+    let room = |most| Window::tumbling(10).at_most(most, Overflow::CloseFirst);
+    // 3 is late and closes [10, 20), which takes it; 4 comes behind that.
+    let kept = windows(room(1).late(Late::Keep), &[15, 3, 4]);
+    assert_eq!(kept, [(10, 20, vec![15], vec![3], 0), (20, 20, vec![], vec![4], 0)]);
+    for late in [Late::Keep, Late::Drop] {
+        let dropped = windows(room(0).late(late), &[5, 15, 3]);
+        let expected = [(0, 10, vec![5], vec![], 0), (10, 20, vec![15], vec![], 0), (20, 20, vec![], vec![], 1)];
+        assert_eq!(dropped, expected, "{late:?}");
+    }
+    const MAX: u64 = u64::MAX;
+    let beyond = windows(Window::tumbling(MAX).at_most(0, Overflow::CloseFirst), &[MAX, 1]);
+    assert_eq!(beyond, [(MAX, MAX, vec![MAX], vec![], 0), (MAX, MAX, vec![], vec![], 1)]);
+}
+
 #[test]
 #[should_panic(expected = "more than 2 values in open windows")]
 fn windows_that_hold_too_much_fail_the_run() {

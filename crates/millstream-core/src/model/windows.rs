@@ -73,6 +73,13 @@ where
         }
         if *extent == Extent::Whole {
             closed.extend(in_order(open, &mut kept, &mut dropped));
+            if !kept.is_empty() || dropped > 0 {
+                // Nothing that was late is lost where no window follows.
+                let none = Open { start: 0, end: 0, values: vec![] };
+                let at = watermark.min(u64::MAX.into()) as u64;
+                let last = in_order(vec![none], &mut kept, &mut dropped);
+                closed.extend(last.into_iter().map(|window| TimeWindow { start: at, end: at, ..window }));
+            }
         }
         renumbered(closed.into_iter(), *extent)
     }

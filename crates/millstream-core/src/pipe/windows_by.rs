@@ -27,9 +27,9 @@ pub(crate) enum WindowShape {
 /// What becomes of values that are late: all windows that they belong to have closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// They are dropped; the next window says how many.
+    /// They are dropped; the next window says how many, an empty one at END if none follows.
     Drop,
-    /// They are given beside the next window.
+    /// They are given beside the next window; beside an empty one at END, if none follows.
     Keep,
     /// The run ends with an error that tells the time, at the value's number.
     Fail,
@@ -41,7 +41,9 @@ pub enum Overflow {
     /// The run ends with an error, at the number of the value that was one too many.
     Fail,
     /// The window that begins first is given at once, and then the next one, until there is room: as if a value of its end's
-    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped.
+    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped. If that leaves no
+    /// window open for late values to be given beside, or counted, an **empty** window follows at END: it begins and ends where the
+    /// last one did, and has no values.
     CloseFirst,
 }
 
@@ -305,7 +307,13 @@ where
     }
 
     fn finish(&self, mut windows: OpenWindows<A::Owned>) -> Option<Self::Values> {
+        let behind_all = u64::try_from(windows.watermark).unwrap_or(u64::MAX);
         windows.watermark = u128::MAX;
-        Some(windows.closed().into_iter())
+        let mut given = windows.closed();
+        if !windows.late.is_empty() || windows.dropped > 0 {
+            let OpenWindows { late, dropped, .. } = windows;
+            given.push(TimeWindow { start: behind_all, end: behind_all, values: Vec::new(), late, dropped });
+        }
+        Some(given.into_iter())
     }
 }

@@ -57,6 +57,12 @@ pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
         }
     }
     outputs.extend(close(windows, &mut rows, i128::MAX, &mut late));
+    if !late.values.is_empty() || late.dropped > 0 {
+        let end = Value::I(passed.min(u64::MAX.into()) as u64 as i64);
+        let (values, late) = ([Vec::new(), late.values].map(Value::List), Value::I(late.dropped));
+        let [none, kept] = values;
+        outputs.push(Some(Value::List(vec![end.clone(), end, none, kept, late])));
+    }
     outputs.push(None);
     outputs
 }
