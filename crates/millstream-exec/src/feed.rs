@@ -6,24 +6,26 @@ use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::failure::discard;
 use millstream_core::{Event, SequenceNumber};
-use millstream_ring::Producer;
+use millstream_ring::{Producer, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The source's producer. Whoever has values publishes by it; while nobody has, a worker sweeps by it, so that an idle
-/// source keeps no value alive; and whoever drains the run ends the stream by it.
+/// The source's producer. Whoever has values publishes by it, and whoever drains the run ends the stream by it.
 ///
-/// Any of them drops what was released, which is the user's code: if it panics, the run fails, and whoever it happened
-/// to goes on.
+/// What was released is dropped apart from it, since a drop is the user's code: it may take long, panic, or send by the same
+/// sender. A worker does so, so that an idle source keeps no value alive, and whoever finds no room. Nobody waits for another
+/// one who is at it, so nobody waits for himself; if a drop panics, the run fails, and whoever it happened to goes on.
 pub(crate) struct Output<T: Event> {
     producer: Arc<Mutex<Producer<T>>>,
+    /// None of types without `Drop`.
+    sweeper: Option<Arc<Mutex<Sweeper<T>>>>,
     shared: Arc<Shared>,
 }
 
 impl<T: Event> Clone for Output<T> {
     fn clone(&self) -> Self {
-        Output { producer: self.producer.clone(), shared: self.shared.clone() }
+        Output { producer: self.producer.clone(), sweeper: self.sweeper.clone(), shared: self.shared.clone() }
     }
 }
 
@@ -35,25 +37,42 @@ pub(crate) enum Offer<T> {
 }
 
 impl<T: Event> Output<T> {
-    pub(crate) fn new(producer: Producer<T>, shared: Arc<Shared>) -> Self {
-        Output { producer: Arc::new(Mutex::new(producer)), shared }
+    pub(crate) fn new(mut producer: Producer<T>, shared: Arc<Shared>) -> Self {
+        let sweeper = producer.sweep_apart().map(|sweeper| Arc::new(Mutex::new(sweeper)));
+        Output { producer: Arc::new(Mutex::new(producer)), sweeper, shared }
     }
 
+    /// Nothing of the user's runs while this is held.
     fn lock(&self) -> MutexGuard<'_, Producer<T>> {
         self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `work` gives, or none if a value's drop panicked meanwhile: then the run has failed.
-    fn guarded<R>(&self, work: impl FnOnce(&mut Producer<T>) -> R) -> Option<R> {
-        let mut producer = self.lock();
-        match catch_unwind(AssertUnwindSafe(|| work(&mut producer))) {
-            Ok(done) => Some(done),
+    /// Drops what was released, unless somebody is at that already: this thread perhaps, in the drop of a value. True if it has
+    /// made room.
+    fn sweep(&self) -> bool {
+        let Some(sweeper) = &self.sweeper else { return false };
+        let mut sweeper = match sweeper.try_lock() {
+            Ok(sweeper) => sweeper,
+            Err(TryLockError::Poisoned(sweeper)) => sweeper.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        match catch_unwind(AssertUnwindSafe(|| sweeper.sweep())) {
+            Ok(swept) => swept,
             Err(payload) => {
-                drop(producer);
+                drop(sweeper);
                 self.shared.fail("source", None, payload);
-                None
+                true
             }
         }
+    }
+
+    /// What `claims` gives, and again behind a sweep where it finds the ring full, and something to sweep.
+    fn unless_full<R>(&self, full: &R, mut claims: impl FnMut(&mut Producer<T>) -> R) -> R
+    where
+        R: PartialEq,
+    {
+        let claimed = claims(&mut self.lock());
+        if claimed == *full && self.sweep() { claims(&mut self.lock()) } else { claimed }
     }
 
     /// Publishes a value, if there is room and the run takes any.
@@ -63,7 +82,7 @@ impl<T: Event> Output<T> {
             return Offer::Ended(value);
         }
         let mut unsent = Some(value);
-        let full = self.guarded(|producer| match producer.try_claim(1) {
+        let full = self.unless_full(&true, |producer| match producer.try_claim(1) {
             Err(_) => false,
             Ok(None) => true,
             Ok(Some(mut claim)) => {
@@ -76,7 +95,7 @@ impl<T: Event> Output<T> {
         });
         match unsent {
             None => Offer::Published,
-            Some(value) if full == Some(true) => Offer::Full(value),
+            Some(value) if full => Offer::Full(value),
             Some(value) => Offer::Ended(value),
         }
     }
@@ -86,7 +105,7 @@ impl<T: Event> Output<T> {
         if self.shared.stopped() {
             return None;
         }
-        self.guarded(|producer| match producer.try_claim(values.len().max(1)) {
+        self.unless_full(&Some(0), |producer| match producer.try_claim(values.len().max(1)) {
             Err(_) => None,
             Ok(None) => Some(0),
             Ok(Some(mut claim)) => {
@@ -95,7 +114,6 @@ impl<T: Event> Output<T> {
                 Some(given)
             }
         })
-        .flatten()
     }
 
     /// Whether the stream has ended.
@@ -104,7 +122,8 @@ impl<T: Event> Output<T> {
     }
 
     pub(crate) fn free(&self) -> usize {
-        self.guarded(Producer::free).unwrap_or(0)
+        self.sweep();
+        self.lock().free()
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -114,12 +133,12 @@ impl<T: Event> Output<T> {
 
 impl<T: Event> Outside for Output<T> {
     fn end(&self) {
-        self.guarded(|producer| {
-            if !producer.ended() {
-                // Without a slot, END needs no room.
-                let _ = producer.try_end(None);
-            }
-        });
+        let mut producer = self.lock();
+        if !producer.ended() {
+            // Without a slot, END needs no room.
+            let _ = producer.try_end(None);
+        }
+        drop(producer);
         self.shared.end_source();
     }
 
@@ -128,7 +147,7 @@ impl<T: Event> Outside for Output<T> {
     }
 
     fn clear(&self) {
-        self.guarded(Producer::sweep);
+        self.sweep();
     }
 }
 
@@ -179,14 +198,15 @@ pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -
 }
 
 /// Drops what the readers of a source's ring have released.
-pub(crate) struct Sweeper<T: Event>(pub(crate) Output<T>);
+pub(crate) struct SweepTasklet<T: Event>(pub(crate) Output<T>);
 
-impl<T: Event> Tasklet for Sweeper<T> {
+impl<T: Event> Tasklet for SweepTasklet<T> {
     fn step(&mut self) -> Progress {
-        // Whoever else holds the lock does not wait while he does.
-        let mut output = self.0.lock();
-        output.sweep();
-        if output.ended() { Progress::DONE } else { Progress::NONE }
+        if self.0.sweep() {
+            // Whoever waits for room may have found this one at it.
+            self.0.shared.signal.notify();
+        }
+        if self.0.ended() { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -23,6 +23,9 @@ const CHUNK: usize = 1024;
 /// Threads may share a sender. None of its methods waits for user code that another one has called, but for its turn to send:
 /// `send`, `send_all` and `send_slice`. So the async ones never block their executor.
 ///
+/// The drop of a value may use the sender that it was sent by: no lock is held while it runs. It should not wait for room there,
+/// which is what its thread is about to make; such a wait ends when the run does.
+///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
 /// use millstream_exec::{Rings, Run};

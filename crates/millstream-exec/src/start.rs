@@ -3,7 +3,7 @@
 use crate::carried::source_edge;
 use crate::explain::Feed;
 use crate::fan_in::{FanIn, Merge, MergeTasklet, Told, tick};
-use crate::feed::{self, Output, Sweeper};
+use crate::feed::{self, Output, SweepTasklet};
 use crate::handle::{EndSource, Handle, Started};
 use crate::machine::{Cores, usable_cores};
 use crate::notes::Notes;
@@ -129,7 +129,7 @@ where
 fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     let output = Output::new(producer, wiring.shared.clone());
     if Feed::sweeps::<T>() {
-        wiring.end("source", Role::Source, Box::new(Sweeper(output.clone())));
+        wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));
     }
     output
 }

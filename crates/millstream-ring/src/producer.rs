@@ -5,6 +5,7 @@ use crate::mark::Mark;
 use crate::probe::RingProbe;
 use crate::reader::Reader;
 use crate::shared::Shared;
+use crate::sweeper::Sweeper;
 use crate::sync::{Arc, AtomicU64};
 use crate::view::Leaf;
 use crate::wiring::reader_at;
@@ -15,7 +16,8 @@ use millstream_core::{Density, Event, SequenceNumber, Val};
 ///
 /// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
 /// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
-/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same.
+/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can leave
+/// that to a [`Sweeper`].
 pub struct Producer<S: Event> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
@@ -25,11 +27,13 @@ pub struct Producer<S: Event> {
     limit: u64,
     ended: bool,
     pub(crate) abandoned: Option<u64>,
+    /// A [`Sweeper`] drops the values, and says how far it is.
+    apart: bool,
 }
 
 impl<S: Event> Producer<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>) -> Self {
-        Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None }
+        Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None, apart: false }
     }
 
     /// Claims at most `n` free slots, as many as there are, or none if the ring is full.
@@ -94,7 +98,7 @@ impl<S: Event> Producer<S> {
     /// Free slots, at most `want`.
     #[inline]
     fn room(&mut self, want: u64) -> u64 {
-        if std::mem::needs_drop::<S>() || self.limit.saturating_sub(self.next) < want {
+        if std::mem::needs_drop::<S>() && !self.apart || self.limit.saturating_sub(self.next) < want {
             self.read_gates();
         }
         want.min(self.limit.saturating_sub(self.next))
@@ -102,8 +106,13 @@ impl<S: Event> Producer<S> {
 
     fn read_gates(&mut self) {
         let released = self.gating.released(&self.shared.gates, self.next);
+        if self.apart {
+            // Acquires the gates through the sweeper, which has read them.
+            self.limit = self.shared.swept() + self.shared.slots.capacity();
+            return;
+        }
         // SAFETY: all readers have released the numbers below, which are published, so each slot holds a value that
-        // nobody looks at; the single producer is the only one that sweeps.
+        // nobody looks at; the single producer is the only one that sweeps, unless it has left that to a sweeper.
         unsafe { self.shared.sweep(released) };
         self.limit = released + self.shared.slots.capacity();
     }
@@ -112,9 +121,35 @@ impl<S: Event> Producer<S> {
     /// keeps nothing alive.
     #[inline]
     pub fn sweep(&mut self) {
-        if std::mem::needs_drop::<S>() && self.gating.cached() < self.next {
+        if std::mem::needs_drop::<S>() && !self.apart && self.gating.cached() < self.next {
             self.read_gates();
         }
+    }
+
+    /// Leaves it to another one to drop values: for a producer behind a lock, so that no value's drop runs while that is held. From
+    /// now on room is what the [`Sweeper`] has swept, and no step of the producer drops anything. There is one sweeper, so this
+    /// gives none where it was called before; and none for types without `Drop`, whose slots are free once they are released.
+    ///
+    /// ```
+    /// use millstream_core::Full;
+    /// use millstream_ring::ring;
+    /// let (mut producer, mut reader) = ring::<String, Full>(1)?;
+    /// let mut sweeper = producer.sweep_apart().expect("nobody has asked before");
+    /// let mut claim = producer.try_claim(1)?.expect("the ring is empty");
+    /// claim.write("a".to_owned());
+    /// claim.publish();
+    /// drop(reader.batch(1));
+    /// assert_eq!(producer.free(), 0);
+    /// assert!(sweeper.sweep());
+    /// assert_eq!(producer.free(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sweep_apart(&mut self) -> Option<Sweeper<S>> {
+        if self.apart || !std::mem::needs_drop::<S>() {
+            return None;
+        }
+        self.apart = true;
+        Some(Sweeper::new(self.shared.clone()))
     }
 
     /// Lays a mark at the number that is published next. Every reader sees it when it comes to that number.

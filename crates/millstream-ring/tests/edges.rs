@@ -136,6 +136,39 @@ fn every_step_of_the_producer_drops_what_was_released() {
 }
 
 #[test]
+fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let value = |fuse| Fused { dropped: dropped.clone(), fuse };
+    let (mut producer, mut reader) = ring::<Fused, Full>(2).unwrap();
+    publish(&mut producer, [value(false)]);
+    drop(reader.batch(1));
+    let mut sweeper = producer.sweep_apart().unwrap();
+    assert!(producer.sweep_apart().is_none(), "there is one");
+    publish(&mut producer, [value(true)]);
+    assert!(producer.try_claim(1).unwrap().is_none(), "nothing was swept");
+    producer.sweep();
+    producer.mark(1).unwrap();
+    assert_eq!(dropped.load(Ordering::Relaxed), 0);
+    assert!(sweeper.sweep());
+    assert!(!sweeper.sweep(), "what is not released is not swept");
+    assert_eq!((dropped.load(Ordering::Relaxed), producer.free()), (1, 1));
+    publish(&mut producer, [value(false)]);
+    // A batch ends before the mark.
+    (0..2).for_each(|_| drop(reader.batch(2)));
+    // A drop that panics leaves no value behind, and takes no room.
+    assert!(panics(|| drop(sweeper.sweep())));
+    assert_eq!((dropped.load(Ordering::Relaxed), producer.free()), (3, 2));
+    publish(&mut producer, [value(false)]);
+    assert!(producer.try_end(None).is_ok());
+    drop((producer, reader));
+    assert_eq!(dropped.load(Ordering::Relaxed), 3);
+    drop(sweeper);
+    assert_eq!(dropped.load(Ordering::Relaxed), 4);
+    let (mut plain, _reader) = ring::<u64, Full>(2).unwrap();
+    assert!(plain.sweep_apart().is_none(), "there is nothing to sweep");
+}
+
+#[test]
 fn a_pair_passes_over_what_one_half_has_released() {
     let (mut p, mut a) = ring::<u64, Full>(2).unwrap();
     let (mut q, b) = ring::<u64, Full>(2).unwrap();

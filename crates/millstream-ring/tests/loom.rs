@@ -182,6 +182,26 @@ fn values_are_dropped_by_the_producer() {
 }
 
 #[test]
+fn a_sweeper_apart_drops_them() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        let mut sweeper = producer.sweep_apart().unwrap();
+        let made = alive.clone();
+        publish(&mut producer, |n| made.value(n));
+        let sweeping = spawn(move || {
+            sweeper.sweep();
+        });
+        let writing = spawn(move || try_publish(&mut producer, |n| made.value(n)));
+        look(&mut reader, 2, boxed);
+        sweeping.join().unwrap();
+        writing.join().unwrap();
+        drop(reader);
+        alive.none();
+    });
+}
+
+#[test]
 fn two_readers_gate() {
     loom::model(|| {
         let wiring = Wiring::<u64, Full>::new(1).unwrap();
