@@ -130,9 +130,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// panics, the run fails. The model tells of failures in the same order; inside a `shard_by`, the model and queues keep
     /// the order of each key alone.
     ///
-    /// Where a stage downstream ends the stream, as an outer [`take`](crate::StreamsExt::take) does, `dead` is told of every failure
-    /// up to that end. What is upstream of the `take` runs ahead, so `dead` may be told of some failures after it, too: how many
-    /// depends on timing, and on the deployment. A program that needs the same dead letters in every run puts the `take` first.
+    /// Where a stage downstream ends the stream, as an outer [`take`](crate::StreamsExt::take) does, `dead` is told of
+    /// every failure up to that end. What is upstream of the `take` runs ahead, so `dead` may be told of some failures
+    /// after it, too: how many depends on timing, and on the deployment. A program that needs the same dead letters in
+    /// every run puts the `take` first.
     ///
     /// ```
     /// use millstream_core::{Arrow, DeadLetter, Modelled, pipeline};

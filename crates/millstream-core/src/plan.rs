@@ -116,6 +116,12 @@ impl Plan {
         self
     }
 
+    /// Whether its output has numbers of its own: there is a stage in between that begins a new clock.
+    #[must_use]
+    pub fn renumbers(&self) -> bool {
+        self.output.iter().any(|ring| self.rings.get(*ring).is_some_and(|ring| ring.clock > 0))
+    }
+
     /// Bytes of all rings together, without what values own on the heap, once capacities are known; `usize::MAX` if
     /// they are more than that.
     #[must_use]

@@ -22,6 +22,14 @@ pub enum RunError {
     /// The options do not fit together.
     #[error(transparent)]
     Options(#[from] crate::OptionsError),
+    /// Draining took longer than it might, and the run was stopped.
+    #[error("the time to drain was over with {left} accepted values left")]
+    DrainTimeout {
+        /// How many values were accepted and did not come out. Behind a stage that renumbers, as `flat_map` or windows,
+        /// and where only the sink of a `tee` has not come to its end: what was left in front of all stages. None where
+        /// END alone was left, with what stages say there.
+        left: u64,
+    },
     /// A thread could not be started.
     #[error("a worker could not be started: {0}")]
     Spawn(String),

@@ -6,9 +6,11 @@ mod desk;
 mod gate;
 mod lane;
 mod merge;
+mod panics;
 mod poller;
 mod producer;
 mod rule;
+mod table;
 mod tasklet;
 mod values;
 
@@ -16,6 +18,7 @@ pub use choices::{Choices, CorruptChoices};
 #[cfg(loom)]
 pub use gate::{Gate, Shown};
 pub(crate) use merge::Merge;
+pub use panics::{ProducerPanic, ProducerPanics};
 pub use poller::{Polled, Poller};
 pub(crate) use producer::Member;
 pub(crate) use tasklet::{MergeTasklet, tick};
@@ -66,6 +69,7 @@ pub fn fan_in<T: Event>(producers: usize) -> FanIn<T> {
         slots: None,
         turn: DEFAULT_TURN,
         shared: false,
+        isolated: false,
         rule: Rule::Arrival,
         record: None,
         told: PhantomData,
@@ -86,6 +90,7 @@ pub struct FanIn<T: Event, O = Bare> {
     slots: Option<usize>,
     turn: usize,
     shared: bool,
+    isolated: bool,
     rule: Rule<T>,
     record: Option<Record>,
     told: PhantomData<O>,
@@ -157,8 +162,8 @@ impl<T: Event> FanIn<T, Bare> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_origin(self) -> FanIn<T, WithOrigin> {
-        let FanIn { producers, at_most, slots, turn, shared, rule, record, .. } = self;
-        FanIn { producers, at_most, slots, turn, shared, rule, record, told: PhantomData }
+        let FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, .. } = self;
+        FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, told: PhantomData }
     }
 }
 
@@ -199,6 +204,34 @@ impl<T: Event, O: Told<T>> FanIn<T, O> {
     /// ```
     pub fn shared(mut self) -> Self {
         self.shared = true;
+        self
+    }
+
+    /// A thread that panics with a sender in its hands ends that producer alone, as if it had dropped the sender: for a
+    /// service, where each producer is a client's. What it had sent is in the stream; the
+    /// [report](crate::Report::producer_panics) and [`Poller::producer_panics`] say who ended so. Without this the run
+    /// fails, since a part of the input would pass for the whole.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{Rings, Run, fan_in};
+    /// let clients = fan_in(2).isolate_panics();
+    /// let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), clients, 0, |sum, _, x| *sum += x)?;
+    /// let (healthy, dying) = (senders.remove(0), senders.remove(0));
+    /// let client = std::thread::spawn(move || {
+    ///     dying.send(1).unwrap();
+    ///     panic!("a bug in this client");
+    /// });
+    /// assert!(client.join().is_err());
+    /// healthy.send(10)?;
+    /// drop(healthy);
+    /// let (sum, report) = run.wait()?;
+    /// assert_eq!((sum, report.producer_panics.count), (11, 1));
+    /// assert_eq!((report.producer_panics.last[0].producer, report.producer_panics.last[0].sent), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn isolate_panics(mut self) -> Self {
+        self.isolated = true;
         self
     }
 

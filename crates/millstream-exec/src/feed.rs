@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The source's producer. Whoever has values publishes by it, and whoever drains the run ends the stream by it.
 ///
-/// What was released is dropped apart from it, since a drop is the user's code: it may take long, panic, or send by the same
-/// sender. A worker does so, so that an idle source keeps no value alive, and whoever finds no room. Nobody waits for another
-/// one who is at it, so nobody waits for himself; if a drop panics, the run fails, and whoever it happened to goes on.
+/// What was released is dropped apart from it, since a drop is the user's code: it may take long, panic, or send by the
+/// same sender. A worker does so, so that an idle source keeps no value alive, and whoever finds no room. Nobody waits
+/// for another one who is at it, so nobody waits for himself; if a drop panics, the run fails, and whoever it happened
+/// to goes on.
 pub(crate) struct Output<T: Event> {
     producer: Arc<Mutex<Producer<T>>>,
     /// None of types without `Drop`.
@@ -47,8 +48,8 @@ impl<T: Event> Output<T> {
         self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops what was released, unless somebody is at that already: this thread perhaps, in the drop of a value. True if it has
-    /// made room.
+    /// Drops what was released, unless somebody is at that already: this thread perhaps, in the drop of a value. True
+    /// if it has made room.
     fn sweep(&self) -> bool {
         let Some(sweeper) = &self.sweeper else { return false };
         let mut sweeper = match sweeper.try_lock() {

@@ -1,12 +1,16 @@
+mod drain;
+
+pub(crate) use drain::values_left;
+
 use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::{Ending, StageReport};
 use crate::sink::Outcome;
-use crate::{Report, RunError};
+use crate::{ProducerPanics, Report, RunError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A pipeline that is running. Dropping it stops the run.
 pub struct Handle<S> {
@@ -35,6 +39,11 @@ pub(crate) trait Outside: Send + Sync {
 
     /// Drops the values that lie in its ring, once nobody reads them any more.
     fn clear(&self) {}
+
+    /// The producers that ended because their threads panicked, and ended nobody else.
+    fn panics(&self) -> ProducerPanics {
+        ProducerPanics::default()
+    }
 }
 
 /// What a run knows of its stream from outside.
@@ -48,6 +57,8 @@ pub struct Stopper(Arc<dyn Stops>);
 pub(crate) trait Stops: Send + Sync {
     /// No further values are taken from the source.
     fn drain(&self);
+    /// As `drain`, and stops the run where that takes longer; false then.
+    fn drain_within(&self, most: Duration) -> bool;
     fn stop(&self);
     fn unfinished(&self) -> Vec<Unfinished>;
 }
@@ -111,6 +122,15 @@ impl Stops for Ends {
         self.pool.shared.signal.notify();
     }
 
+    fn drain_within(&self, most: Duration) -> bool {
+        self.drain();
+        let in_time = self.wait_until_finished(most);
+        if !in_time {
+            self.pool.shared.stop_overdue();
+        }
+        in_time
+    }
+
     fn stop(&self) {
         if !self.pool.finished() {
             self.pool.shared.stop();
@@ -149,24 +169,13 @@ impl Started {
 
     /// How the run ended, whoever asked for it.
     fn ending(&self) -> Ending {
-        match (self.pool.shared.stopped(), self.pool.shared.draining()) {
+        let shared = &self.pool.shared;
+        // It may have come to its end just when it was stopped.
+        let stopped = shared.stopped() && !(shared.overdue() && self.pool.is_empty());
+        match (stopped, shared.draining()) {
             (true, _) => Ending::Stopped,
             (false, true) => Ending::Drained,
             (false, false) => Ending::End,
-        }
-    }
-
-    /// Waits until everything is done, for so long at most.
-    fn wait_until_finished(&self, most: Duration) {
-        let deadline = Instant::now().checked_add(most);
-        let signal = &self.pool.shared.signal;
-        while !self.pool.finished() {
-            let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                return;
-            }
-            let ticket = signal.announce();
-            if self.pool.finished() { signal.withdraw(ticket) } else { signal.park_timeout(ticket, left) }
         }
     }
 
@@ -206,6 +215,7 @@ impl Started {
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
             rings: counters.rings,
             loads,
+            producer_panics: self.producer_panics(),
         };
         drop(controller);
         self.pool.shared.trace.ended(&report);
@@ -219,6 +229,21 @@ impl Started {
         self.pool.shared.deliver_rest(false);
         self.pool.shared.stop();
         self.pool.abandon();
+    }
+
+    fn producer_panics(&self) -> ProducerPanics {
+        self.end_source.as_ref().map_or_else(ProducerPanics::default, |source| source.panics())
+    }
+
+    /// That the time to drain was over, and how much was left then.
+    fn overdue(&self, report: &Report, ended: bool) -> Option<RunError> {
+        let Pool { shared, .. } = &*self.pool;
+        if !shared.overdue() || ended && self.pool.is_empty() {
+            return None;
+        }
+        let renumbered = self.observer.plan().renumbers();
+        let source_ended = shared.source_has_ended() || self.pool.source_is_done();
+        Some(RunError::DrainTimeout { left: values_left(report, source_ended, renumbered) })
     }
 }
 
@@ -248,19 +273,6 @@ impl<S> Handle<S> {
     /// If a stage, the source or the sink failed.
     pub fn wait(self) -> Result<(S, Report), RunError> {
         self.join().ok()
-    }
-
-    /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
-    /// `most` it stops instead.
-    ///
-    /// # Errors
-    ///
-    /// If a stage, the source or the sink failed.
-    pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
-        self.started.drain();
-        self.started.wait_until_finished(most);
-        self.started.stop();
-        self.wait()
     }
 
     /// Stops every stage at its next batch; the report says what was left. A closure that runs is waited for.
@@ -312,6 +324,13 @@ impl<S> Handle<S> {
         self.started.pool.controller().workers()
     }
 
+    /// The producers of a [fan-in](crate::fan_in) that have ended because their threads panicked, where that
+    /// [ends nobody else](crate::FanIn::isolate_panics); when the run has ended the report says so.
+    #[must_use]
+    pub fn producer_panics(&self) -> ProducerPanics {
+        self.started.producer_panics()
+    }
+
     /// Whether everything is done, or the run has failed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -337,8 +356,10 @@ impl<S> Handle<S> {
         let (report, failure) = self.started.join();
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
         match outcome {
-            Some(Outcome { state, numbers, values }) => {
-                Ended { state: Some(state), report: Report { numbers, values, ..report }, failure }
+            Some(Outcome { state, numbers, values, ended }) => {
+                let report = Report { numbers, values, ..report };
+                let failure = failure.or_else(|| self.started.overdue(&report, ended));
+                Ended { state: Some(state), report, failure }
             }
             None => Ended { state: None, report, failure },
         }
@@ -353,7 +374,7 @@ pub struct Ended<S> {
     pub state: Option<S>,
     /// What was done, up to the end or the failure.
     pub report: Report,
-    /// Why it failed, if it did.
+    /// Why it failed, if it did, or that something accepted was left when the time to drain it was over.
     pub failure: Option<RunError>,
 }
 

@@ -88,7 +88,8 @@ pub use carried::Carried;
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
-    Bare, Choices, CorruptChoices, FanIn, Opened, Polled, PolledValues, Poller, Produced, Told, WithOrigin, fan_in,
+    Bare, Choices, CorruptChoices, FanIn, Opened, Polled, PolledValues, Poller, Produced, ProducerPanic,
+    ProducerPanics, Told, WithOrigin, fan_in,
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};

@@ -158,6 +158,16 @@ impl Pool {
         0..self.cooperative.len()
     }
 
+    /// Whether every tasklet has come to its end.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether the source is a tasklet that has come to its end.
+    pub(crate) fn source_is_done(&self) -> bool {
+        self.seats.first().is_some_and(|seat| seat.name == "source" && seat.done.load(Ordering::Relaxed))
+    }
+
     /// Whether there is nothing left to do: every tasklet is done, or the run was stopped.
     pub(crate) fn finished(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0 || self.shared.stopped()

@@ -105,7 +105,9 @@ impl Queues {
             return Err(OptionsError::Queue.into());
         }
         let control = Arc::new(Control::default());
-        let mut wiring = QueuesWiring::new(self.slots, pipeline.plan(), control.clone());
+        let plan = pipeline.plan();
+        let renumbered = plan.renumbers();
+        let mut wiring = QueuesWiring::new(self.slots, plan, control.clone());
         let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
@@ -113,7 +115,7 @@ impl Queues {
         wiring.thread("sink", Sink::<P::Out, S, _>::new(output, state, sink, outcome.clone()));
         let source = feed.as_ref().map(|feed| feed.source.clone());
         let QueuesWiring { threads, bytes, .. } = wiring;
-        let handle = QueuesHandle::start(Ends { control, source }, threads, bytes, outcome)?;
+        let handle = QueuesHandle::start(Ends { control, source }, threads, (bytes, renumbered), outcome)?;
         if let Some(feed) = feed {
             feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
         }

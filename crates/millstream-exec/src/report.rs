@@ -1,7 +1,7 @@
 use crate::advice::TooMany;
 use crate::observer::share;
 use crate::watched::BATCHES;
-use crate::{Bottleneck, Cores, Loads, RingCounters};
+use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
 use millstream_core::SequenceNumber;
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ pub struct Report {
     /// What every stage had to do; on queues nobody knows.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub loads: Loads,
+    /// The producers of a [fan-in](crate::fan_in) that ended because their threads panicked, where that
+    /// [ends nobody else](crate::FanIn::isolate_panics).
+    pub producer_panics: ProducerPanics,
 }
 
 /// How a run ended.

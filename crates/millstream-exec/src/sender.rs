@@ -17,14 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const CHUNK: usize = 1024;
 
 /// Feeds a running pipeline from any thread or async task. Dropping it ends the stream; of a [`fan_in`](crate::fan_in), its
-/// part of it, and the last one's drop the stream. A thread that panics with it in its hands fails the run, unless the run takes
-/// no more: half of an input does not pass for the whole.
+/// part of it, and the last one's drop the stream. A thread that panics with it in its hands fails the run, unless the
+/// run takes no more: half of an input does not pass for the whole.
 ///
-/// Threads may share a sender. None of its methods waits for user code that another one has called, but for its turn to send:
-/// `send`, `send_all` and `send_slice`. So the async ones never block their executor.
+/// Threads may share a sender. None of its methods waits for user code that another one has called, but for its turn to
+/// send: `send`, `send_all` and `send_slice`. So the async ones never block their executor.
 ///
-/// The drop of a value may use the sender that it was sent by: no lock is held while it runs. It should not wait for room there,
-/// which is what its thread is about to make; such a wait ends when the run does.
+/// The drop of a value may use the sender that it was sent by: no lock is held while it runs. It should not wait for
+/// room there, which is what its thread is about to make; such a wait ends when the run does.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -76,8 +76,8 @@ impl<T: Event> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Gives the value back if the ring is full, or if the run takes no more. While another thread's [`send_all`](Sender::send_all)
-    /// on this sender is in its iterator, the ring counts as full.
+    /// Gives the value back if the ring is full, or if the run takes no more. While another thread's
+    /// [`send_all`](Sender::send_all) on this sender is in its iterator, the ring counts as full.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let offered = match &self.way {
             Way::Source(output) => output.offer(value),
@@ -122,8 +122,9 @@ impl<T: Event> Sender<T> {
     ///
     /// The iterator should give what is there: while it thinks, what it gave before may not show yet, so values that are waited
     /// for are [sent](Sender::send) one by one. Nobody waits for it who drains or stops the run: what it gives afterwards comes
-    /// back. To whoever else has this sender, the iterator among them, the ring is full meanwhile: `try_send` says so, and `send` waits.
-    /// If it panics, of what it gave before the last 1024 values at most are dropped, and the others are sent.
+    /// back. To whoever else has this sender, the iterator among them, the ring is full meanwhile: `try_send` says so,
+    /// and `send` waits. If it panics, of what it gave before the last 1024 values at most are dropped, and the others
+    /// are sent.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -315,8 +316,8 @@ impl<T: Event> Sender<T> {
         self.shared.stopped() || ended()
     }
 
-    /// Free slots, as far as one can know: none while another thread's [`send_all`](Sender::send_all) on this sender is in its
-    /// iterator. It does not wait.
+    /// Free slots, as far as one can know: none while another thread's [`send_all`](Sender::send_all) on this sender is
+    /// in its iterator. It does not wait.
     #[must_use]
     pub fn free(&self) -> usize {
         match &self.way {

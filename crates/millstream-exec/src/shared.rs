@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) patience: Patience,
     stopped: AtomicBool,
     draining: AtomicBool,
+    /// It was stopped because draining it took too long.
+    overdue: AtomicBool,
     /// Nobody wants what the tasklets before this seat do.
     cancelled: AtomicUsize,
     failure: FirstFailure,
@@ -104,6 +106,7 @@ impl Shared {
             patience,
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
             cancelled: AtomicUsize::new(0),
             failure: FirstFailure::default(),
             delivers: AtomicBool::new(false),
@@ -133,6 +136,16 @@ impl Shared {
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.trace.draining();
+    }
+
+    /// Everybody stops, since draining took too long.
+    pub(crate) fn stop_overdue(&self) {
+        self.overdue.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    pub(crate) fn overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed)
     }
 
     /// The source has published END: said for whoever watches.

@@ -10,6 +10,8 @@ pub(crate) struct Outcome<S> {
     /// END's number.
     pub(crate) numbers: SequenceNumber,
     pub(crate) values: u64,
+    /// Whether END was among what it has seen.
+    pub(crate) ended: bool,
 }
 
 /// The end of a run: user code that sees every value, with its number.
@@ -65,9 +67,9 @@ impl<A: Wire, S, F> Sink<A, S, F> {
     }
 
     /// Leaves the state to whoever waits for it.
-    fn leave(&mut self, numbers: SequenceNumber) {
+    fn leave(&mut self, numbers: SequenceNumber, ended: bool) {
         if let Some(User { state, values, .. }) = self.user.take() {
-            let outcome = Outcome { state, numbers, values };
+            let outcome = Outcome { state, numbers, values, ended };
             *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         }
     }
@@ -77,7 +79,7 @@ impl<A: Wire, S, F> Sink<A, S, F> {
 impl<A: Wire, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
         let abandoned = self.at_end.map(SequenceNumber).or_else(|| self.input.visited());
-        self.leave(abandoned.unwrap_or_else(|| self.input.position()));
+        self.leave(abandoned.unwrap_or_else(|| self.input.position()), false);
     }
 }
 
@@ -110,7 +112,7 @@ where
         drop(end);
         self.read = true;
         self.pause();
-        self.leave(numbers);
+        self.leave(numbers, true);
         Progress::ENDED
     }
 

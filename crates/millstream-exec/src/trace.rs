@@ -3,7 +3,7 @@
 //! A run is a span, `run`, from its start until it is waited for or dropped. In it are events: `started`; `placed` for every
 //! decision about workers; `draining`; `failed` with the stage, the number and the cause; `ended` with how and after how long.
 
-use crate::{Report, RunError};
+use crate::{ProducerPanic, Report, RunError};
 use millstream_core::Plan;
 #[cfg(feature = "tracing")]
 use millstream_core::failure::{caught, discard};
@@ -24,12 +24,10 @@ impl Trace {
     /// Tells what is to be told in the run's span, and then lets go of the span. A subscriber is the user's code: no lock is held
     /// meanwhile, and its panic is no failure of the run.
     fn within(span: Option<std::sync::Arc<tracing::Span>>, tell: impl FnOnce()) {
-        let told = caught(|| {
-            if let Some(span) = span {
-                span.in_scope(tell);
-            }
-        });
-        told.unwrap_or_else(discard);
+        let Some(span) = span else { return };
+        caught(|| span.in_scope(tell)).unwrap_or_else(discard);
+        // Apart: if it is the last one this closes the span, and nobody may panic while another panic unwinds.
+        caught(|| drop(span)).unwrap_or_else(discard);
     }
 
     fn tell(&self, tell: impl FnOnce()) {
@@ -65,6 +63,12 @@ impl Trace {
         });
     }
 
+    /// A producer ended by a panic, alone.
+    pub(crate) fn producer_panicked(&self, panic: &ProducerPanic) {
+        let ProducerPanic { producer, sent, thread } = panic;
+        self.tell(|| tracing::warn!(producer, sent, thread, "producer panicked"));
+    }
+
     /// The run is over.
     pub(crate) fn ended(&self, report: &Report) {
         let (ending, seconds) = (format!("{:?}", report.ending).to_lowercase(), report.elapsed.as_secs_f64());
@@ -80,6 +84,8 @@ impl Trace {
     pub(crate) fn placed(&self, _: &str) {}
 
     pub(crate) fn draining(&self) {}
+
+    pub(crate) fn producer_panicked(&self, _: &ProducerPanic) {}
 
     pub(crate) fn failed(&self, _: &RunError) {}
 

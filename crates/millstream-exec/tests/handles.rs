@@ -1,7 +1,7 @@
 //! Runs that are steered: workers, draining, stopping, senders.
 
-use millstream_core::{Arrow, Modelled, SequenceNumber, pipeline};
-use millstream_exec::{Ending, Rings, Run, TrySendError, Wait, source};
+use millstream_core::{Arrow, AsyncExt, ClockExt, Modelled, SequenceNumber, pipeline};
+use millstream_exec::{Ending, Rings, Run, RunError, TrySendError, Wait, fan_in, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -265,6 +265,73 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
     }
     assert!(stuck() && !ending.is_finished(), "it waits for the closure");
     drop(let_go);
-    ending.join().unwrap().unwrap();
+    match ending.join().unwrap() {
+        // Where that thread was late, there was nothing left to drain.
+        Ok(((), report)) => assert!(matches!(report.ending, Ending::End | Ending::Drained), "{report:?}"),
+        Err(failure) => assert!(matches!(failure, RunError::DrainTimeout { .. }), "{failure}"),
+    }
     assert_eq!(stopper.unfinished(), []);
+}
+
+#[test]
+fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
+    // No result ever comes.
+    let p = pipeline::<u64>().map_async(8, |_| std::future::pending::<u64>());
+    let start = || {
+        let (sender, run) = p.start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+        sender.send_all(0..5).unwrap();
+        run
+    };
+    let overdue = |left| RunError::DrainTimeout { left };
+    assert_eq!(start().drain(Duration::ZERO).unwrap_err(), overdue(5));
+    let ended = start().drain_join(Duration::from_millis(1));
+    assert_eq!((ended.state, ended.report.ending, ended.failure), (Some(0), Ending::Stopped, Some(overdue(5))));
+    let run = start();
+    let stopper = run.stopper();
+    assert!(!stopper.drain_within(Duration::ZERO));
+    assert_eq!(run.wait().unwrap_err(), overdue(5));
+    assert!(stopper.drain_within(Duration::ZERO), "it has ended");
+    // Who asks for a stop knows.
+    assert_eq!(start().stop_now().unwrap().1.ending, Ending::Stopped);
+
+    let (senders, run) = p.start_fan_in(&Rings::new(), fan_in(2), 0, |n, _, _| *n += 1).unwrap();
+    senders[0].send_all(0..3).unwrap();
+    senders[1].send(3).unwrap();
+    assert_eq!(run.drain(Duration::ZERO).unwrap_err(), overdue(4));
+
+    let twice = pipeline::<u64>().flat_map(|x| [*x, *x]).map_async(8, |_| std::future::pending::<u64>());
+    let (sender, run) = twice.start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+    sender.send_all(0..3).unwrap();
+    let failure = run.drain(Duration::ZERO).unwrap_err();
+    assert!((3..=6).any(|left| failure == overdue(left)), "{failure}");
+
+    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+    sender.send_all(0..5).unwrap();
+    assert!(run.stopper().drain_within(LONG));
+    let (n, report) = run.wait().unwrap();
+    assert_eq!((n, report.ending), (5, Ending::Drained));
+}
+
+#[cfg(feature = "queues")]
+#[test]
+fn a_drain_of_queues_that_runs_out_of_time_says_how_much_was_left() {
+    let (put, has_put) = channel();
+    let (keep, waits) = channel::<u64>();
+    let values = (0..5).chain(std::iter::from_fn(move || {
+        put.send(()).unwrap();
+        waits.recv().ok()
+    }));
+    let (go, stuck) = channel::<u64>();
+    let stuck = Mutex::new(stuck);
+    let p = pipeline::<u64>().map(move |x| stuck.lock().unwrap().recv().unwrap_or(*x));
+    let handle = millstream_exec::Queues::new().start(&p, values, 0, |n, _, _| *n += 1).unwrap();
+    has_put.recv().unwrap();
+    assert!(!handle.stopper().drain_within(Duration::ZERO));
+    drop(go);
+    let ended = handle.join();
+    let Some(RunError::DrainTimeout { left }) = ended.failure else { panic!("{:?}", ended.failure) };
+    // The value that was worked on may have come out.
+    assert!(left >= 4 && left + ended.report.numbers.0 == 5, "{left} left: {:?}", ended.report);
+    assert_eq!((ended.state, ended.report.ending), (Some(ended.report.values), Ending::Stopped));
+    drop(keep);
 }

@@ -2,7 +2,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Full, Val};
 use millstream_exec::{Gate, Place, Shown, Signal, Wakes};
@@ -318,6 +318,34 @@ fn what_was_accepted_is_there_for_who_sees_the_gate_closed() {
 #[test]
 fn what_was_accepted_is_there_with_an_iterator_behind() {
     closing(false);
+}
+
+/// What an iterator gave and nobody accepts is dropped while the ring is taken: by code that may wait until the gate is
+/// closed.
+#[test]
+fn who_closes_does_not_wait_for_what_comes_in_vain() {
+    loom::model(|| {
+        let (gate, there) = (Arc::new(Gate::new(())), Arc::new(AtomicBool::new(false)));
+        let sender = {
+            let (gate, there) = (gate.clone(), there.clone());
+            thread::spawn(move || {
+                gate.iterate(|()| {
+                    there.store(true, Ordering::Release);
+                    if !gate.pass() {
+                        while !gate.is_closed() {
+                            thread::yield_now();
+                        }
+                    }
+                })
+            })
+        };
+        // Loom knows no "soon": it may show to who closes for ever what was before the iterator.
+        while !there.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        gate.close();
+        sender.join().unwrap();
+    });
 }
 
 #[test]

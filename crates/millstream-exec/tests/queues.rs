@@ -359,8 +359,9 @@ fn nobody_waits_for_a_pause_on_queues() {
             });
             let run = Queues::new().start(&p, 0..10, Vec::new(), push).unwrap();
             tries.recv().unwrap();
-            let ended = if drains { run.drain(Duration::from_millis(1)) } else { run.stop_now() };
-            assert_eq!(ended.unwrap().1.ending, Ending::Stopped);
+            let ended =
+                if drains { run.drain_join(Duration::from_millis(1)).report } else { run.stop_now().unwrap().1 };
+            assert_eq!(ended.ending, Ending::Stopped);
         }
     })
     .unwrap();

@@ -2,7 +2,7 @@
 #![cfg(all(feature = "tracing", not(loom)))]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{Rings, Run, fan_in, source};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -112,7 +112,34 @@ fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
     told(&seen, &["Some(3) INFO", "draining"]);
     told(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
 
+    let panics = dying_producer(|| ());
+    assert_eq!(panics, 1);
+    told(&lines(), &["Some(4) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
+
     asked_and_failing(&p, &keeps);
+
+    // Nor is its panic worse while the thread that tells it panics.
+    let (asks, kept) = (keeps.1.clone(), keeps.0.clone());
+    let panics = dying_producer(|| *asks.lock().unwrap() = Some(Box::new(|| panic!("a subscriber that fails"))));
+    assert_eq!(panics, 1);
+    asks.clear_poison();
+    kept.clear_poison();
+}
+
+/// How many producers have ended by panics, of a run with one that does so behind its first value.
+fn dying_producer(first: impl FnOnce()) -> u64 {
+    let alone = fan_in(1).isolate_panics();
+    let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), alone, 0, |n, _, _: &u64| *n += 1).unwrap();
+    let sender = senders.remove(0);
+    first();
+    let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
+        sender.send(1).unwrap();
+        std::panic::resume_unwind(Box::new("meant to panic"))
+    });
+    assert!(thread.unwrap().join().is_err());
+    let (n, report) = run.wait().unwrap();
+    assert_eq!(n, 1);
+    report.producer_panics.count
 }
 
 /// A subscriber may ask the run that tells it, and may panic.

@@ -272,8 +272,12 @@ fn nobody_waits_for_the_pause_between_two_tries() {
                 0 | 1 => {
                     let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
                     paused();
-                    let ended = if how == 0 { run.stop_now() } else { run.drain(Duration::from_millis(1)) };
-                    assert_eq!(ended.unwrap().1.ending, Ending::Stopped);
+                    let ended = if how == 0 {
+                        run.stop_now().unwrap().1
+                    } else {
+                        run.drain_join(Duration::from_millis(1)).report
+                    };
+                    assert_eq!(ended.ending, Ending::Stopped);
                 }
                 2 => {
                     let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();

@@ -16,8 +16,8 @@ use millstream_core::{Density, Event, SequenceNumber, Val};
 ///
 /// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
 /// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
-/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can leave
-/// that to a [`Sweeper`].
+/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can
+/// leave that to a [`Sweeper`].
 pub struct Producer<S: Event> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
@@ -126,9 +126,10 @@ impl<S: Event> Producer<S> {
         }
     }
 
-    /// Leaves it to another one to drop values: for a producer behind a lock, so that no value's drop runs while that is held. From
-    /// now on room is what the [`Sweeper`] has swept, and no step of the producer drops anything. There is one sweeper, so this
-    /// gives none where it was called before; and none for types without `Drop`, whose slots are free once they are released.
+    /// Leaves it to another one to drop values: for a producer behind a lock, so that no value's drop runs while that
+    /// is held. From now on room is what the [`Sweeper`] has swept, and no step of the producer drops anything. There
+    /// is one sweeper, so this gives none where it was called before; and none for types without `Drop`, whose slots
+    /// are free once they are released.
     ///
     /// ```
     /// use millstream_core::Full;

@@ -15,8 +15,8 @@ impl<S: Event> Sweeper<S> {
         Sweeper { shared, gating: Gating::new() }
     }
 
-    /// Drops what every reader has released, and makes room of it; whether there was anything. Types without `Drop` need no
-    /// sweep: of them there is never anything.
+    /// Drops what every reader has released, and makes room of it; whether there was anything. Types without `Drop`
+    /// need no sweep: of them there is never anything.
     ///
     /// If the drop of a value panics, the others are dropped all the same, and their room is free.
     pub fn sweep(&mut self) -> bool {
@@ -28,8 +28,9 @@ impl<S: Event> Sweeper<S> {
         if released <= swept {
             return false;
         }
-        // SAFETY: all readers have released these numbers, and they are published, so they hold values that nobody looks at. The
-        // producer writes over them only once `swept` says that they are dropped, and has left the sweeping to this one for good.
+        // SAFETY: all readers have released these numbers, and they are published, so they hold values that nobody
+        // looks at. The producer writes over them only once `swept` says that they are dropped, and has left the
+        // sweeping to this one for good.
         unsafe { self.shared.sweep(released) };
         true
     }

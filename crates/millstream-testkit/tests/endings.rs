@@ -115,9 +115,22 @@ impl From<Ended<u64>> for Seen {
 }
 
 impl Seen {
+    /// What was left when the time to drain was over is what the sink has not seen of what the source has given, END
+    /// aside.
+    fn check_left(&self, left: u64) {
+        let Some(report) = &self.report else { return };
+        assert_eq!(report.ending, Ending::Stopped);
+        let source = report.stages[0].moved;
+        assert!([source, source.saturating_sub(1)].contains(&(report.numbers.0 + left)), "{left} left: {report:?}");
+    }
+
     fn check(&self, failing: Failing) {
         if let Some(failure) = &self.failure {
-            let RunError::Stage { stage, cause, .. } = failure else { panic!("{failure}") };
+            let (stage, cause) = match failure {
+                RunError::Stage { stage, cause, .. } => (stage, cause),
+                RunError::DrainTimeout { left } => return self.check_left(*left),
+                other => panic!("{other}"),
+            };
             assert_eq!(cause, &format!("panicked: {BOOM}"));
             let meant = match &**stage {
                 "source" => failing.source,
@@ -209,7 +222,7 @@ fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Seen> {
     random.pass();
     match random.below(8) {
         0 => return Some(run.drain(LONG).into()),
-        1 => return Some(run.drain(Duration::from_micros(random.below(2000))).into()),
+        1 => return Some(run.drain_join(Duration::from_micros(random.below(2000))).into()),
         2 => return Some(run.stop_now().into()),
         3 => return None,
         // Another thread ends it more than once, while this one changes workers and waits.

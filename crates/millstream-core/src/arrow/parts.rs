@@ -128,9 +128,10 @@ pub trait ArrowParts: Arrow {
     }
 
     /// The same values, and a body on the side that sees them too: the article's `Tee`. Nobody reads what the body gives;
-    /// the run ends when it has seen everything. In front of an outer [`take`](crate::StreamsExt::take) that is everything up to the
-    /// last value taken; how much it sees behind that depends on timing. It may be of any kind, one that renumbers too; in a lane of a choice, at a
-    /// key and in a shard it keeps its clock and is quiet, as everything there.
+    /// the run ends when it has seen everything. In front of an outer [`take`](crate::StreamsExt::take) that is
+    /// everything up to the last value taken; how much it sees behind that depends on timing. It may be of any kind,
+    /// one that renumbers too; in a lane of a choice, at a key and in a shard it keeps its clock and is quiet, as
+    /// everything there.
     fn tee<P: Arrow<In = Self::Out>>(self, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Tee<P>> {
         Then::new(self, Tee::new(body(id())))
     }

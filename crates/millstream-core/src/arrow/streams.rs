@@ -13,9 +13,9 @@ pub trait StreamsExt: Arrow {
     /// **the stream ends** right behind the slot of the last value taken, with an empty END, and everything in front
     /// is cancelled: an endless source stops. A source that waits for its next value is not waited for. What runs in
     /// front runs ahead, as far as its rings reach: whether its closures see values behind the last one taken, and
-    /// fail at them, is not determined; what comes out is. So dead letters and the ends of `tee`s in front get everything up to
-    /// the last value taken, and something behind it or not. The model, which runs one stage after the other, wants a
-    /// source that ends. If END comes first, it is as without `take`.
+    /// fail at them, is not determined; what comes out is. So dead letters and the ends of `tee`s in front get
+    /// everything up to the last value taken, and something behind it or not. The model, which runs one stage after the
+    /// other, wants a source that ends. If END comes first, it is as without `take`.
     ///
     /// ```
     /// use millstream_core::{Arrow, Modelled, StreamsExt, pipeline};

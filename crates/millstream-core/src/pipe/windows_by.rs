@@ -41,9 +41,9 @@ pub enum Overflow {
     /// The run ends with an error, at the number of the value that was one too many.
     Fail,
     /// The window that begins first is given at once, and then the next one, until there is room: as if a value of its end's
-    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped. If that leaves no
-    /// window open for late values to be given beside, or counted, an **empty** window follows at END: it begins and ends where the
-    /// last one did, and has no values.
+    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped. If that
+    /// leaves no window open for late values to be given beside, or counted, an **empty** window follows at END: it
+    /// begins and ends where the last one did, and has no values.
     CloseFirst,
 }
 

@@ -1,6 +1,8 @@
 use super::gate::Gate;
 use super::lane::Lane;
+use super::panics::{ProducerPanic, ProducerPanics};
 use super::producer::{Member, Ring};
+use super::table::{Entries, Table};
 use crate::handle::Outside;
 use crate::sender::JoinError;
 use crate::shared::Shared;
@@ -14,9 +16,11 @@ pub(crate) struct Desk<T: Event> {
     pub(super) shared: Arc<Shared>,
     slots: usize,
     at_most: usize,
+    /// Whether a producer that panics ends alone.
+    isolated: bool,
     /// Where all have one ring: another giver is made of this one.
     several: Option<SharedGiver<T>>,
-    /// How many have come.
+    /// How often producers have come, and gone from a shared ring.
     version: AtomicU64,
     state: Mutex<State<T>>,
 }
@@ -26,12 +30,16 @@ struct State<T: Event> {
     gates: Vec<(u32, Arc<Gate<Ring<T>>>)>,
     /// Those that whoever merges has not seen yet.
     arrived: Vec<Lane<T>>,
+    /// Of a shared ring: whose values there are in it.
+    entries: Entries,
     /// How many producers there have been.
     begun: u32,
     /// How many rings there are, with those whose producer has gone and that are not empty.
     held: usize,
     /// Nobody comes any more.
     closed: bool,
+    /// Who ended by a panic, where that ends nobody else.
+    panics: ProducerPanics,
 }
 
 impl<T: Event> Desk<T> {
@@ -40,13 +48,21 @@ impl<T: Event> Desk<T> {
         shared: Arc<Shared>,
         slots: usize,
         at_most: usize,
-        several: bool,
+        (several, isolated): (bool, bool),
     ) -> (Arc<Self>, Option<SharedTaker<T>>) {
         let ends = several.then(|| shared_ring(slots).expect("the options were checked"));
         let (several, taker) = ends.unzip();
-        let state = State { gates: Vec::new(), arrived: Vec::new(), begun: 0, held: 0, closed: false };
+        let state = State {
+            gates: Vec::new(),
+            arrived: Vec::new(),
+            entries: Entries::default(),
+            begun: 0,
+            held: 0,
+            closed: false,
+            panics: ProducerPanics::default(),
+        };
         let state = Mutex::new(state);
-        (Arc::new(Desk { shared, slots, at_most, several, version: AtomicU64::new(0), state }), taker)
+        (Arc::new(Desk { shared, slots, at_most, isolated, several, version: AtomicU64::new(0), state }), taker)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -65,7 +81,7 @@ impl<T: Event> Desk<T> {
         let id = state.begun;
         let watermark = Arc::new(AtomicU64::new(0));
         let gate = match &self.several {
-            Some(giver) => Arc::new(Gate::new(Ring::several(giver.another(id)))),
+            Some(giver) => Arc::new(Gate::new(Ring::several(giver, state.entries.enter(id)))),
             None => {
                 let (giver, taker) = moving_ring(self.slots).expect("the options were checked");
                 let gate = Arc::new(Gate::new(Ring::own(giver)));
@@ -82,12 +98,24 @@ impl<T: Event> Desk<T> {
         Ok(Member::new(id, gate, watermark, self.clone()))
     }
 
+    /// A producer's thread panics, and what it has sent is not the whole.
+    pub(super) fn panicked(&self, panic: ProducerPanic) {
+        if self.isolated {
+            self.shared.trace.producer_panicked(&panic);
+            self.lock().panics.note(panic);
+        } else {
+            self.shared.fail_with(panic.into_failure());
+        }
+    }
+
     /// A producer goes. Its ring has ended.
-    pub(super) fn leave(&self, id: u32) {
+    pub(super) fn leave(&self, id: u32, entry: Option<u32>, sent: u64) {
         let mut state = self.lock();
         state.gates.retain(|(gate, _)| *gate != id);
-        if self.several.is_some() {
+        if let Some(entry) = entry {
             state.held -= 1;
+            state.entries.leave(entry, sent);
+            self.version.fetch_add(1, Ordering::Release);
         }
         if state.gates.is_empty() {
             state.closed = true;
@@ -108,6 +136,29 @@ impl<T: Event> Desk<T> {
             *known = version;
             lanes.append(&mut self.lock().arrived);
         }
+    }
+
+    /// As [`meet`](Desk::meet), of those who come to a shared ring and go.
+    pub(super) fn hear(&self, known: &mut u64, table: &mut Table) {
+        // Who has sent something had come before; so whoever sees the value sees this.
+        let version = self.version.load(Ordering::Acquire);
+        if version != *known {
+            *known = version;
+            table.hear(&mut self.lock().entries);
+        }
+    }
+
+    /// Everything was taken of one who has gone.
+    pub(super) fn is_over(&self, entry: u32) {
+        self.lock().entries.is_over(entry);
+    }
+
+    /// How many values wait of those who have come since `known` was the version.
+    pub(super) fn not_met(&self, known: u64) -> u64 {
+        if self.version.load(Ordering::Acquire) == known {
+            return 0;
+        }
+        self.lock().arrived.iter().map(|lane| lane.taker.backlog()).sum()
     }
 
     /// A ring that has ended is empty.
@@ -139,5 +190,9 @@ impl<T: Event> Outside for Desk<T> {
     fn accepted(&self) -> Option<u64> {
         // The merge is a tasklet, and says so itself.
         None
+    }
+
+    fn panics(&self) -> ProducerPanics {
+        self.lock().panics.clone()
     }
 }

@@ -4,9 +4,9 @@ use std::sync::{PoisonError, TryLockError};
 
 /// A producer's ring, and whether what goes into it is still accepted.
 ///
-/// An iterator that gives values is the user's: it may block, and it may panic. So only it is waited for by nobody. Closing goes
-/// past it, and what it gave is let through once it is written ([`pass`](Gate::pass)); others who want the ring are told that it
-/// is taken. What needs no iterator is written under the lock alone, which is held for a moment.
+/// An iterator that gives values is the user's: it may block, and it may panic. So only it is waited for by nobody.
+/// Closing goes past it, and what it gave is let through once it is written ([`pass`](Gate::pass)); others who want the
+/// ring are told that it is taken. What needs no iterator is written under the lock alone, which is held for a moment.
 #[derive(Debug)]
 pub struct Gate<R> {
     ring: Mutex<R>,
@@ -67,8 +67,8 @@ impl<R> Gate<R> {
         if self.refusing.load(Ordering::Relaxed) { Shown::Closed } else { Shown::Did(f(&mut ring)) }
     }
 
-    /// Has an iterator called, which may wait for anything; what it gave must [`pass`](Gate::pass). None if another one has the
-    /// ring.
+    /// Has an iterator called, which may wait for anything; what it gave must [`pass`](Gate::pass). None if another one
+    /// has the ring.
     pub fn iterate<O>(&self, f: impl FnOnce(&mut R) -> O) -> Option<O> {
         let mut ring = self.reach()?;
         // Whoever sees it and closes has acquired what was shown before.
@@ -82,7 +82,13 @@ impl<R> Gate<R> {
         // Either this comes behind the look of one who closes, and acquires that nothing is accepted any more; or he sees
         // it, and waits for the lock.
         self.iterating.swap(false, Ordering::Acquire);
-        !self.refusing.load(Ordering::Relaxed)
+        let accepted = !self.refusing.load(Ordering::Relaxed);
+        if !accepted {
+            // Nothing shows any more, and what the iterator gave may be dropped before the ring is free, which is the
+            // user's code too: nobody waits for that.
+            self.iterating.swap(true, Ordering::AcqRel);
+        }
+        accepted
     }
 
     /// From now on nothing is accepted.
@@ -113,7 +119,8 @@ struct Over<'g, R>(&'g Gate<R>);
 impl<R> Drop for Over<'_, R> {
     fn drop(&mut self) {
         if self.0.iterating.load(Ordering::Relaxed) {
-            self.0.pass();
+            // As in `pass`: whoever has closed it meanwhile is acquired, for those who have the ring next.
+            self.0.iterating.swap(false, Ordering::Acquire);
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::desk::Desk;
 use super::rule::{Choice, Lanes, Rule};
+use super::table::Table;
 use super::{FanIn, Record, Told};
 use crate::Sender;
 use crate::handle::Outside;
@@ -24,8 +25,8 @@ pub(crate) struct Merge<T: Event> {
 /// One ring of all producers.
 struct Several<T: Event> {
     taker: SharedTaker<T>,
-    /// The next number of each.
-    numbers: Vec<u64>,
+    /// Who gives, and the next number of each.
+    table: Table,
 }
 
 /// A run that is shorter, and than it might have been, is all that its producer had just then.
@@ -42,11 +43,11 @@ pub(crate) struct Run<'m, T> {
 impl<T: Event> Merge<T> {
     /// The producers of a fan-in, and its merge.
     pub(crate) fn new<O: Told<T>>(fan_in: FanIn<T, O>, shared: &Arc<Shared>, slots: usize) -> (Vec<Sender<T>>, Self) {
-        let FanIn { producers, at_most, slots: own, turn, shared: several, rule, record, .. } = fan_in;
-        let (desk, taker) = Desk::new(shared.clone(), own.unwrap_or(slots), at_most, several);
+        let FanIn { producers, at_most, slots: own, turn, shared: several, isolated, rule, record, .. } = fan_in;
+        let (desk, taker) = Desk::new(shared.clone(), own.unwrap_or(slots), at_most, (several, isolated));
         let join = |_| Sender::of_many(desk.join().expect("there is room for all that there are to begin with"));
         let senders = (0..producers).map(join).collect();
-        let several = taker.map(|taker| Several { taker, numbers: Vec::new() });
+        let several = taker.map(|taker| Several { taker, table: Table::default() });
         (senders, Merge { desk, known: 0, lanes: Lanes::new(turn), several, rule, record, turn, caught_up: 0 })
     }
 
@@ -84,14 +85,13 @@ impl<T: Event> Merge<T> {
     /// Takes what was chosen.
     pub(crate) fn take(&mut self, lane: usize, most: usize) -> Run<'_, T> {
         let (producer, first, values) = match &mut self.several {
-            Some(Several { taker, numbers }) => {
-                let (producer, values) = taker.take_run(most);
-                let index = producer as usize;
-                if numbers.len() <= index {
-                    numbers.resize(index + 1, 0);
+            Some(Several { taker, table }) => {
+                let (entry, values) = taker.take_run(most);
+                self.desk.hear(&mut self.known, table);
+                let (producer, first) = table.take(entry, values.len() as u64);
+                if table.is_over(entry) {
+                    self.desk.is_over(entry);
                 }
-                let first = numbers[index];
-                numbers[index] += values.len() as u64;
                 (producer, first, values)
             }
             None => {
@@ -114,8 +114,14 @@ impl<T: Event> Merge<T> {
     pub(crate) fn backlog(&self) -> u64 {
         match &self.several {
             Some(Several { taker, .. }) => taker.backlog(),
-            None => self.lanes.all.iter().map(|lane| lane.taker.backlog()).sum(),
+            None => self.lanes.backlog() + self.desk.not_met(self.known),
         }
+    }
+
+    /// How many entries the table of a shared ring's producers has.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn entries(&self) -> Option<usize> {
+        self.several.as_ref().map(|several| several.table.len())
     }
 
     /// Takes no more: every sender hears of it.

@@ -1,5 +1,6 @@
 use super::rule::Choice;
-use super::{Bare, FanIn, Merge, Opened, Told};
+use super::{Bare, FanIn, Merge, Opened, ProducerPanics, Told};
+use crate::handle::Outside;
 use crate::linger::{Linger, linger_until};
 use crate::machine::usable_cores;
 use crate::notes::Notes;
@@ -86,8 +87,8 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     ///
     /// # Errors
     ///
-    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before, or what was told of a
-    /// choice, or what knows a value's time. Then nothing comes any more, and the senders are told so.
+    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before, or what
+    /// was told of a choice, or what knows a value's time. Then nothing comes any more, and the senders are told so.
     pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
         self.poll_into(&mut f, |f, number, value| f(number, value))
     }
@@ -226,6 +227,48 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
         self.shared.signal.notify();
     }
 
+    /// As [`drain`](Poller::drain), and calls `f` with what they have sent: for so long at most. What is left then can
+    /// still be polled.
+    ///
+    /// ```
+    /// use millstream_exec::{Rings, RunError, fan_in};
+    /// use std::time::Duration;
+    /// let (senders, mut poller) = fan_in(2).open(&Rings::new().batch(2))?;
+    /// senders[0].send_all([1, 2, 3]).unwrap();
+    /// let mut came = 0;
+    /// assert_eq!(poller.drain_within(Duration::ZERO, |_, _| came += 1), Err(RunError::DrainTimeout { left: 1 }));
+    /// poller.drain_within(Duration::from_secs(1), |_, _| came += 1)?;
+    /// assert_eq!(came, 3);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::DrainTimeout`] if the time was over before everything came, with how many values were left. As
+    /// [`poll`](Poller::poll).
+    pub fn drain_within(&mut self, most: Duration, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<(), RunError> {
+        self.drain();
+        let deadline = Instant::now().checked_add(most);
+        loop {
+            let time = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if self.poll_for(time, &mut f)? == Polled::Ended {
+                return Ok(());
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return match self.merge.backlog() {
+                    0 => Ok(()),
+                    left => Err(RunError::DrainTimeout { left }),
+                };
+            }
+        }
+    }
+
+    /// Who has ended because a thread panicked, where that [ends nobody else](FanIn::isolate_panics).
+    #[must_use]
+    pub fn producer_panics(&self) -> ProducerPanics {
+        self.merge.desk().panics()
+    }
+
     /// The number of the value that comes next.
     #[must_use]
     pub fn next_number(&self) -> SequenceNumber {
@@ -279,8 +322,8 @@ impl<T: Event> Batch<'_, T> {
     }
 }
 
-/// While the user's code runs: his closure, a record, what knows a value's time. Where it panics, nobody knows what came of it: the
-/// poller gives nothing any more, and the senders hear of it.
+/// While the user's code runs: his closure, a record, what knows a value's time. Where it panics, nobody knows what
+/// came of it: the poller gives nothing any more, and the senders hear of it.
 struct UserCode<'p> {
     broken: &'p mut bool,
     shared: &'p Shared,

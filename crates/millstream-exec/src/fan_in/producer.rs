@@ -1,6 +1,6 @@
 use super::desk::Desk;
 use super::gate::{Gate, Shown};
-use crate::RunError;
+use super::panics::ProducerPanic;
 use crate::feed::Offer;
 use crate::sender::JoinError;
 use crate::shared::Shared;
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a [`Sender`](crate::Sender) sends to: a ring of its own, or its part of a shared one.
 pub(super) enum Ring<T: Event> {
     Own(Giver<T>),
-    /// A giver, and how many values it has given.
-    Several(SharedGiver<T>, u64),
+    /// A giver, how many values it has given, and its entry in the table of those who give.
+    Several(SharedGiver<T>, u64, u32),
 }
 
 impl<T: Event> Ring<T> {
@@ -22,8 +22,16 @@ impl<T: Event> Ring<T> {
         Ring::Own(giver)
     }
 
-    pub(super) fn several(giver: SharedGiver<T>) -> Self {
-        Ring::Several(giver, 0)
+    /// Another one who gives by the ring of this one.
+    pub(super) fn several(giver: &SharedGiver<T>, entry: u32) -> Self {
+        Ring::Several(giver.another(entry), 0, entry)
+    }
+
+    fn entry(&self) -> Option<u32> {
+        match self {
+            Ring::Own(_) => None,
+            Ring::Several(.., entry) => Some(*entry),
+        }
     }
 
     /// Moves a value in, if there is room; whether it takes any more.
@@ -41,7 +49,7 @@ impl<T: Event> Ring<T> {
 
     /// Moves values in, the first ones first; how many, or none if it takes no more.
     fn give_buffered(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
-        let Ring::Several(giver, sent) = self else { unreachable!("only a shared ring is given what was gathered") };
+        let Ring::Several(giver, sent, _) = self else { unreachable!("only a shared ring is given what was gathered") };
         let given = giver.give(values)?;
         *sent += given as u64;
         Some(given)
@@ -56,14 +64,14 @@ impl<T: Event> Ring<T> {
     fn sent(&self) -> u64 {
         match self {
             Ring::Own(giver) => giver.given(),
-            Ring::Several(_, sent) => *sent,
+            Ring::Several(_, sent, _) => *sent,
         }
     }
 
     fn free(&mut self) -> usize {
         match self {
             Ring::Own(giver) => giver.free(),
-            Ring::Several(giver, _) => giver.free(),
+            Ring::Several(giver, ..) => giver.free(),
         }
     }
 }
@@ -128,8 +136,8 @@ impl<T: Event> Member<T> {
         given.unwrap_or(Some(Ok(Given::Full)))
     }
 
-    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its own. While
-    /// an iterator has the ring, that is full.
+    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its
+    /// own. While an iterator has the ring, that is full.
     pub(crate) fn give_slice(&self, values: &[T]) -> Option<Given>
     where
         T: Copy,
@@ -186,15 +194,15 @@ impl<T: Event> Member<T> {
 
 impl<T: Event> Drop for Member<T> {
     fn drop(&mut self) {
-        let sent = self.gate.with(|ring| {
+        let (sent, entry) = self.gate.with(|ring| {
             ring.end();
-            ring.sent()
+            (ring.sent(), ring.entry())
         });
         // What comes after the end is not part of the run.
         if std::thread::panicking() && !self.ended() {
-            self.desk.shared.fail_with(RunError::panicked(format!("producer {}", self.id), sent));
+            self.desk.panicked(ProducerPanic::now(self.id, sent));
         }
-        self.desk.leave(self.id);
+        self.desk.leave(self.id, entry, sent);
         self.desk.shared.signal.notify();
     }
 }

@@ -86,6 +86,11 @@ impl<T: Event> Lanes<T> {
         })
     }
 
+    /// How many values wait.
+    pub(super) fn backlog(&self) -> u64 {
+        self.all.iter().map(|lane| lane.taker.backlog()).sum()
+    }
+
     /// Lane `at` has ended, and the next one is in its place.
     fn remove(&mut self, at: usize, desk: &Desk<T>) {
         self.all.remove(at);

@@ -20,6 +20,10 @@ pub(crate) struct Control {
     unwanted: Signal,
     /// A source that waits, whose stream ends with the run.
     source: OnceLock<Weak<dyn Outside>>,
+    /// It was stopped because draining it took too long.
+    overdue: AtomicBool,
+    /// END is among what the source has put into its queue.
+    source_ended: AtomicBool,
     failure: FirstFailure,
     /// The names of the threads that have not ended.
     running: Mutex<Vec<String>>,
@@ -77,6 +81,25 @@ impl Control {
         }
     }
 
+    /// Every stage stops, since draining took too long.
+    pub(crate) fn stop_overdue(&self) {
+        self.overdue.store(true, Ordering::SeqCst);
+        self.stop();
+    }
+
+    pub(crate) fn overdue(&self) -> bool {
+        self.overdue.load(Ordering::SeqCst)
+    }
+
+    /// The source has put END into its queue.
+    pub(crate) fn note_end(&self) {
+        self.source_ended.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn source_has_ended(&self) -> bool {
+        self.source_ended.load(Ordering::SeqCst)
+    }
+
     /// Ends the run because user code of this stage panicked.
     pub(crate) fn fail(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
         let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
@@ -88,8 +111,10 @@ impl Control {
         self.failure.get()
     }
 
-    pub(crate) fn ending(&self) -> Ending {
-        match (self.failure().is_some(), self.stopped(), self.draining()) {
+    /// How the run ended; of one that was drained, whether in time.
+    pub(crate) fn ending(&self, in_time: bool) -> Ending {
+        let stopped = self.stopped() && !(self.overdue() && in_time);
+        match (self.failure().is_some(), stopped, self.draining()) {
             (true, _, _) => Ending::Failed,
             (false, true, _) => Ending::Stopped,
             (false, false, true) => Ending::Drained,
@@ -125,17 +150,18 @@ impl Control {
         names.into_iter().map(|stage| Unfinished { stage, in_step: None }).collect()
     }
 
-    /// Waits until all threads are done, for so long at most.
-    pub(crate) fn wait_until_finished(&self, most: Duration) {
+    /// Waits until all threads are done, for so long at most; false if some are not.
+    pub(crate) fn wait_until_finished(&self, most: Duration) -> bool {
         let deadline = Instant::now().checked_add(most);
         let mut running = self.running();
         while !running.is_empty() {
             let left = deadline.map_or(most, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                return;
+                return false;
             }
             running = self.ended.wait_timeout(running, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        true
     }
 }
 

@@ -1,7 +1,7 @@
 use super::control::{Control, Desk};
 use super::wiring::Thread;
 use crate::bottleneck::Loads;
-use crate::handle::{EndSource, Stops};
+use crate::handle::{EndSource, Stops, values_left};
 use crate::machine::usable_cores;
 use crate::pause::GivenUp;
 use crate::report::StageReport;
@@ -19,6 +19,8 @@ pub struct QueuesHandle<S> {
     ends: Arc<Ends>,
     threads: Vec<JoinHandle<StageReport>>,
     queue_bytes: usize,
+    /// Whether its output has other numbers than its source.
+    renumbered: bool,
     since: Instant,
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
@@ -37,6 +39,15 @@ impl Stops for Ends {
         }
     }
 
+    fn drain_within(&self, most: Duration) -> bool {
+        self.drain();
+        let in_time = self.control.wait_until_finished(most);
+        if !in_time {
+            self.control.stop_overdue();
+        }
+        in_time
+    }
+
     fn stop(&self) {
         if !self.control.finished() {
             self.control.stop();
@@ -53,11 +64,12 @@ impl<S> QueuesHandle<S> {
     pub(crate) fn start(
         ends: Ends,
         works: Vec<Thread>,
-        queue_bytes: usize,
+        (queue_bytes, renumbered): (usize, bool),
         outcome: Arc<Mutex<Option<Outcome<S>>>>,
     ) -> Result<Self, RunError> {
         let since = Instant::now();
-        let mut handle = QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, since, outcome };
+        let mut handle =
+            QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, renumbered, since, outcome };
         for (index, work) in works.into_iter().enumerate() {
             let control = handle.ends.control.clone();
             let name = work.name.clone();
@@ -91,11 +103,18 @@ impl<S> QueuesHandle<S> {
     ///
     /// # Errors
     ///
-    /// If a stage, the source or the sink failed.
+    /// If a stage, the source or the sink failed. If something that was accepted was left when the time was over:
+    /// [`RunError::DrainTimeout`] says how much.
     pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
-        self.ends.drain();
-        self.ends.control.wait_until_finished(most);
-        self.stop_now()
+        self.drain_join(most).ok()
+    }
+
+    /// As [`drain`](QueuesHandle::drain), and gives what there is then, also if the time was over or the run failed:
+    /// the sink's state and the report up to there.
+    #[must_use]
+    pub fn drain_join(self, most: Duration) -> Ended<S> {
+        self.ends.drain_within(most);
+        self.join()
     }
 
     /// Stops every stage at its next slot; the report says what was left. A closure that runs is waited for.
@@ -135,12 +154,14 @@ impl<S> QueuesHandle<S> {
         }
         let control = &self.ends.control;
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (state, numbers, values) = match outcome {
-            Some(Outcome { state, numbers, values }) => (Some(state), numbers, values),
-            None => (None, 0.into(), 0),
+        let (state, numbers, values, ended) = match outcome {
+            Some(Outcome { state, numbers, values, ended }) => (Some(state), numbers, values, ended),
+            None => (None, 0.into(), 0, false),
         };
+        // It may have come to its end just when it was stopped.
+        let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let report = Report {
-            ending: control.ending(),
+            ending: control.ending(in_time),
             numbers,
             values,
             workers: threads,
@@ -154,8 +175,14 @@ impl<S> QueuesHandle<S> {
             stages,
             rings: Vec::new(),
             loads: Loads::default(),
+            producer_panics: Default::default(),
         };
-        Ended { state, report, failure: control.failure() }
+        let overdue = || {
+            let left = values_left(&report, control.source_has_ended(), self.renumbered);
+            (!in_time).then_some(RunError::DrainTimeout { left })
+        };
+        let failure = control.failure().or_else(overdue);
+        Ended { state, report, failure }
     }
 
     /// Waits for all threads, but for the calling one if a closure of the run calls this.

@@ -14,12 +14,13 @@ pub(crate) struct Sink<A: Queued, S, F> {
     /// The number that it has come to.
     next: u64,
     values: u64,
+    ended: bool,
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
 impl<A: Queued, S, F> Sink<A, S, F> {
     pub(crate) fn new(input: Queue<A::Owned>, state: S, f: F, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
-        Sink { input, state: Some(state), f, next: 0, values: 0, outcome }
+        Sink { input, state: Some(state), f, next: 0, values: 0, ended: false, outcome }
     }
 }
 
@@ -37,6 +38,7 @@ where
                 self.values += 1;
             }
             self.next = at.number + u64::from(!at.end);
+            self.ended = at.end;
         }
     }
 
@@ -49,7 +51,7 @@ where
 impl<A: Queued, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            let outcome = Outcome { state, numbers: SequenceNumber(self.next), values: self.values };
+            let outcome = Outcome { state, numbers: SequenceNumber(self.next), values: self.values, ended: self.ended };
             *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         }
     }

@@ -24,7 +24,11 @@ impl<T: Event, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
             desk.works_on(number);
             let value = if self.control.draining() { None } else { self.values.next() };
             let end = value.is_none();
-            if !self.outlet.put(At { number, end }, value) || end {
+            let put = self.outlet.put(At { number, end }, value);
+            if put && end {
+                self.control.note_end();
+            }
+            if !put || end {
                 break;
             }
             number += 1;
@@ -58,6 +62,7 @@ impl<T: Event> Tap<T> {
     fn cut(&self, outlet: &mut Option<Outlet<T>>) {
         if outlet.take().is_some() {
             self.accepted.fetch_add(1, Ordering::Relaxed);
+            self.control.note_end();
         }
     }
 
@@ -67,6 +72,9 @@ impl<T: Event> Tap<T> {
         let mut outlet = self.lock();
         let put = outlet.as_ref().is_some_and(|outlet| outlet.put(at, value));
         self.accepted.fetch_add(u64::from(put), Ordering::Relaxed);
+        if put && at.end {
+            self.control.note_end();
+        }
         if at.end {
             *outlet = None;
         }
@@ -91,6 +99,7 @@ impl<T: Event> Tap<T> {
         let mut outlet = self.lock();
         let ended = outlet.is_none();
         self.accepted.fetch_add(u64::from(!ended), Ordering::Relaxed);
+        self.control.note_end();
         // Whoever reads it must not take a failure for the end of the stream.
         let until_told = outlet.take();
         drop(outlet);

@@ -1,14 +1,17 @@
-//! The user's code in the middle of sending and polling: it panics, it blocks, it sends itself. Nobody else waits for it.
+//! The user's code in the middle of sending and polling: it panics, it blocks, it sends itself. Nobody else waits for
+//! it.
 
 use millstream_core::{StreamsExt, pipeline};
-use millstream_exec::{Choices, Rings, Run, RunError, SendError, Sender, TrySendError, fan_in};
+use millstream_exec::{
+    Choices, Ending, JoinError, Polled, Rings, Run, RunError, SendError, Sender, TrySendError, fan_in,
+};
 use millstream_testkit::within;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::spawn;
 use std::time::Duration;
@@ -232,4 +235,124 @@ fn a_poller_whose_rule_panics_tells_its_senders() {
         };
         within(LONG, works).unwrap();
     }
+}
+
+/// Work that comes back so often.
+struct Job(u64, Weak<Sender<Job>>);
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let (Some(left), Some(sender)) = (self.0.checked_sub(1), self.1.upgrade()) {
+            assert!(sender.free() > 0);
+            assert!(sender.try_send(Job(left, self.1.clone())).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_value_whose_drop_sends_waits_for_nobody() {
+    let works = || {
+        let (done, all) = channel();
+        let rings = Rings::new().workers(1).ring(4);
+        let (sender, run) =
+            pipeline().start_fed(&rings, (), move |(), _, job: &Job| done.send(job.0).unwrap()).unwrap();
+        let sender = Arc::new(sender);
+        assert!(sender.send(Job(9, Arc::downgrade(&sender))).is_ok());
+        assert_eq!(all.iter().take(10).collect::<Vec<_>>(), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        run.stop_now().unwrap();
+    };
+    within(LONG, works).unwrap();
+}
+
+/// A value that keeps the stream open.
+struct Holds(#[expect(dead_code, reason = "its drop is what it is for")] Arc<Sender<Holds>>);
+
+#[test]
+fn a_value_that_drops_the_last_sender_ends_the_stream() {
+    let works = || {
+        let (sender, run) = pipeline().start_fed(&Rings::new(), 0, |n, _, _: &Holds| *n += 1).unwrap();
+        let sender = Arc::new(sender);
+        assert!((0..3).all(|_| sender.send(Holds(sender.clone())).is_ok()));
+        drop(sender);
+        assert_eq!(run.wait().unwrap().0, 3);
+    };
+    within(LONG, works).unwrap();
+}
+
+/// A value whose drop waits for the room that only its own drop makes.
+struct Waits(Weak<Sender<Waits>>, std::sync::mpsc::Sender<()>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if let Some(sender) = self.0.upgrade() {
+            self.1.send(()).unwrap();
+            assert!(sender.send(Waits(Weak::new(), self.1.clone())).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_drop_that_waits_for_room_is_freed_by_the_end() {
+    for drained in [false, true] {
+        let works = move || {
+            let rings = Rings::new().workers(1).ring(1);
+            let (sender, run) = pipeline().start_fed(&rings, (), |(), _, _: &Waits| ()).unwrap();
+            let (sender, (there, waits)) = (Arc::new(sender), channel());
+            assert!(sender.send(Waits(Arc::downgrade(&sender), there)).is_ok());
+            waits.recv().unwrap();
+            if drained { run.drain(LONG) } else { run.stop_now() }.unwrap();
+        };
+        within(LONG, works).unwrap();
+    }
+}
+
+/// A thread of this name that panics with a sender in its hands, which has sent these.
+fn dies(name: &str, sender: Sender<u64>, values: &[u64]) {
+    let values = values.to_vec();
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        sender.send_all(values).unwrap();
+        resume_unwind(Box::new("meant to panic"))
+    });
+    assert!(thread.unwrap().join().is_err());
+}
+
+#[test]
+fn a_producer_that_panics_can_end_alone() {
+    for several in [false, true] {
+        let of = fan_in(3).isolate_panics();
+        let of = if several { of.shared() } else { of };
+        let collect = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
+        let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), of, Vec::new(), collect).unwrap();
+        dies("feeder", senders.remove(1), &[1, 2]);
+        let panics = run.producer_panics();
+        assert_eq!((panics.count, panics.last.len()), (1, 1));
+        let panic = &panics.last[0];
+        assert_eq!((panic.producer, panic.sent, panic.thread.as_deref()), (1, 2, Some("feeder")));
+        assert_eq!(panic.to_string(), "producer 1 has ended behind 2 values: its thread \"feeder\" panicked");
+        // There is room for another one.
+        let fourth = loop {
+            match senders[0].add_producer() {
+                Err(JoinError::Full(3)) => std::thread::yield_now(),
+                joined => break joined.unwrap(),
+            }
+        };
+        fourth.send(8).unwrap();
+        senders[0].send(7).unwrap();
+        drop((senders, fourth));
+        let (mut all, report) = run.wait().unwrap();
+        all.sort_unstable();
+        assert_eq!((all, report.ending, report.producer_panics), (vec![1, 2, 7, 8], Ending::End, panics));
+    }
+}
+
+#[test]
+fn of_many_panics_the_last_are_told_one_by_one() {
+    let (senders, mut poller) = fan_in(1).at_most(2).isolate_panics().open(&Rings::new()).unwrap();
+    for n in 1..=70 {
+        dies("feeder", senders[0].add_producer().unwrap(), &[n]);
+        while poller.poll(|_, x| assert_eq!(x, n)).unwrap() != Polled::Nothing {}
+    }
+    let panics = poller.producer_panics();
+    assert_eq!((panics.count, panics.last.len()), (70, 64));
+    assert_eq!((panics.last[0].producer, panics.last[63].producer), (7, 70));
 }

@@ -7,6 +7,7 @@ use millstream_exec::{Choices, FanIn, JoinError, Sender, fan_in};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::{JoinHandle, spawn, yield_now};
 use std::time::Duration;
@@ -29,6 +30,9 @@ pub struct Producers {
     pub rule: Joining,
     /// When each one waits and when it hurries; nothing that comes out depends on it where the rule is determinate.
     pub pace: u64,
+    /// Whose threads panic, with the senders in their hands, behind their last values: a bit each. What comes out does
+    /// not depend on it.
+    pub dying: u64,
 }
 
 /// How the producers' values are joined.
@@ -90,7 +94,8 @@ impl Producers {
     }
 
     fn plain(&self) -> FanIn<Value> {
-        fan_in(self.first).at_most(self.at_most).ring(self.slots).turn(self.turn)
+        let of = fan_in(self.first).at_most(self.at_most).ring(self.slots).turn(self.turn);
+        if self.dying == 0 { of } else { of.isolate_panics() }
     }
 
     /// Each of them sends what is its, on a thread of its own, until it has or nobody takes it any more.
@@ -117,9 +122,20 @@ impl Producers {
             });
         }
         self.send_unevenly(&sender, behind, &mut pace);
-        drop(sender);
+        self.go(sender);
         if let Some(Err(payload)) = added.map(JoinHandle::join) {
-            std::panic::resume_unwind(payload);
+            resume_unwind(payload);
+        }
+    }
+
+    /// A producer goes, in peace or not.
+    fn go(&self, sender: Sender<Value>) {
+        if self.dying >> sender.producer() & 1 == 1 {
+            let died = catch_unwind(AssertUnwindSafe(move || {
+                let _in_its_hands = sender;
+                resume_unwind(Box::new("as it was meant to"))
+            }));
+            assert!(died.is_err(), "it has panicked");
         }
     }
 
@@ -183,8 +199,9 @@ pub fn producers(most: usize) -> impl Strategy<Value = Producers> {
     ];
     let lists = vec(vec((-20..100_i64).prop_map(Value::I), 0..=most), 1..=5);
     let turn = prop_oneof![1..=9_usize, Just(1024)];
-    (lists, rule, 0..5_usize, 0..5_usize, 0..=5_u32, turn, any::<u64>()).prop_map(
-        |(mut lists, rule, later, room, log, turn, pace)| {
+    let dying = prop_oneof![2 => Just(0), 1 => 0..32_u64];
+    (lists, rule, 0..5_usize, 0..5_usize, 0..=5_u32, turn, (any::<u64>(), dying)).prop_map(
+        |(mut lists, rule, later, room, log, turn, (pace, dying))| {
             if matches!(rule, Joining::ByTime | Joining::ByTimeOrIdle) {
                 lists.iter_mut().for_each(|list| list.sort_by_key(Producers::time_of));
             }
@@ -192,15 +209,15 @@ pub fn producers(most: usize) -> impl Strategy<Value = Producers> {
             // Where others are waited for, nobody may wait for one of them to go.
             let waits = !matches!(rule, Joining::Arrival | Joining::Shared);
             let at_most = if waits { lists.len() } else { (first.max(2) + room).min(lists.len()).max(first) };
-            Producers { lists, first, at_most, slots: 1 << log, turn, rule, pace }
+            Producers { lists, first, at_most, slots: 1 << log, turn, rule, pace, dying }
         },
     )
 }
 
 impl fmt::Debug for Producers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Producers { lists, first, at_most, slots, turn, rule, pace } = self;
+        let Producers { lists, first, at_most, slots, turn, rule, pace, dying } = self;
         write!(f, "{rule:?} of {lists:?}, {first} to begin with, at most {at_most}, ring {slots}, ")?;
-        write!(f, "turn {turn}, pace {pace}")
+        write!(f, "turn {turn}, pace {pace}, dying {dying:b}")
     }
 }

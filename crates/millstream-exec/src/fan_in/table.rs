@@ -1,0 +1,147 @@
+//! Who sends by a shared ring, and how many values of each were taken: an entry for each producer who is there, or of
+//! whom a value is. When all values of one who has gone were taken, another one gets its entry: so the table does not
+//! grow with those who come and go.
+
+/// What has become of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    /// It is this producer's.
+    Came { entry: u32, producer: u32 },
+    /// Its producer has gone, and has sent this many values.
+    Left { entry: u32, sent: u64 },
+}
+
+/// The entries as producers come and go.
+#[derive(Default)]
+pub(super) struct Entries {
+    /// What the consumer has not heard of: of producers who have sent something, of those who are there, and of those
+    /// that it knows.
+    news: Vec<News>,
+    /// Those that nobody has.
+    free: Vec<u32>,
+    made: u32,
+}
+
+impl Entries {
+    /// An entry for a producer who comes.
+    pub(super) fn enter(&mut self, producer: u32) -> u32 {
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.made += 1;
+            self.made - 1
+        });
+        self.news.push(News::Came { entry, producer });
+        entry
+    }
+
+    /// A producer goes.
+    pub(super) fn leave(&mut self, entry: u32, sent: u64) {
+        let came = self.news.iter().position(|news| matches!(news, News::Came { entry: other, .. } if *other == entry));
+        match came {
+            // The consumer has nothing of it, and will have nothing.
+            Some(at) if sent == 0 => {
+                self.news.remove(at);
+                self.free.push(entry);
+            }
+            _ => self.news.push(News::Left { entry, sent }),
+        }
+    }
+
+    /// Everything was taken of one who has gone: its entry is another one's.
+    pub(super) fn is_over(&mut self, entry: u32) {
+        self.free.push(entry);
+    }
+}
+
+/// A producer that the consumer knows.
+#[derive(Clone, Copy)]
+struct Known {
+    producer: u32,
+    /// The number of its next value.
+    next: u64,
+    /// How many it has sent, once it has gone.
+    sent: Option<u64>,
+}
+
+/// The consumer's view of the entries.
+#[derive(Default)]
+pub(super) struct Table(Vec<Known>);
+
+impl Table {
+    /// Hears what has become of the entries.
+    pub(super) fn hear(&mut self, entries: &mut Entries) {
+        for news in std::mem::take(&mut entries.news) {
+            match news {
+                News::Came { entry, producer } => {
+                    let known = Known { producer, next: 0, sent: None };
+                    let at = entry as usize;
+                    if at == self.0.len() { self.0.push(known) } else { self.0[at] = known }
+                }
+                News::Left { entry, sent } => {
+                    self.0[entry as usize].sent = Some(sent);
+                    if self.is_over(entry) {
+                        entries.free.push(entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The producer of the next values of this entry, and the first one's number there.
+    pub(super) fn take(&mut self, entry: u32, count: u64) -> (u32, u64) {
+        let known = &mut self.0[entry as usize];
+        let first = known.next;
+        known.next += count;
+        (known.producer, first)
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether its producer has gone, and everything of it was taken.
+    pub(super) fn is_over(&self, entry: u32) -> bool {
+        let Known { next, sent, .. } = self.0[entry as usize];
+        sent == Some(next)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::merge::Merge;
+    use crate::fan_in;
+    use crate::notes::Notes;
+    use crate::shared::Shared;
+    use crate::wait::{Patience, Wait};
+    use millstream_core::Arrow;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_table_does_not_grow_with_those_who_come_and_go() {
+        let plan = millstream_core::pipeline::<u64>().plan();
+        let shared = Arc::new(Shared::new(Patience::of(Wait::Blocking, 1), Notes::of(&plan)));
+        let of = fan_in::<u64>(1).at_most(3).shared().ring(4);
+        let (senders, mut merge) = Merge::new(of, &shared, 4);
+        for n in 0..1000_u32 {
+            let (one, silent) = (senders[0].add_producer().unwrap(), senders[0].add_producer().unwrap());
+            let producer = one.producer();
+            one.send_all([0, 1]).unwrap();
+            // Gone before what it has sent is taken, or behind that, or never seen.
+            let later = (n % 2 == 0).then_some(one);
+            drop(silent);
+            senders[0].send(n.into()).unwrap();
+            for (whose, first, len) in [(producer, 0, 2), (0, u64::from(n), 1)] {
+                // A run ends where the ring does.
+                let mut taken = 0;
+                while taken < len {
+                    let run = merge.take(0, 4);
+                    assert_eq!((run.producer, run.first), (whose, first + taken));
+                    taken += run.values.count() as u64;
+                }
+                assert_eq!(taken, len);
+            }
+            drop(later);
+        }
+        assert!(merge.entries().is_some_and(|entries| entries <= 3 + 4), "{:?}", merge.entries());
+    }
+}
