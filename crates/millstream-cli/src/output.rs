@@ -7,6 +7,7 @@ use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Seek, Write};
+use std::path::Path;
 
 /// Standard output, unbuffered: what is written is out.
 #[derive(Debug)]
@@ -84,6 +85,17 @@ impl Output {
         self.or_end(written);
     }
 
+    /// As [`write`](Output::write), for those who have to clear up: false if nobody reads any more.
+    pub(crate) fn offer(&mut self, bytes: &[u8]) -> bool {
+        match progress::aside(|| self.file.write_all(bytes)) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
+            written => {
+                self.or_end(written);
+                true
+            }
+        }
+    }
+
     /// Writes a whole file, or ends the process as [`write`](Output::write) does.
     pub(crate) fn copy(&mut self, mut file: &File) {
         let written = file.rewind().and_then(|()| io::copy(&mut file, &mut self.file));
@@ -98,6 +110,19 @@ impl Output {
                 self.complaints.complain(&format!("write error: {}", cause(&error)));
                 Outcome::InputOrOutputFailed.exit()
             }
+        }
+    }
+}
+
+/// Whether a file that is to be written in the end can be, as far as that is to be known before. It is as it was behind this.
+pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        // A pipe, or a device.
+        Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
+        Ok(_) => File::options().append(true).open(path).map(drop),
+        Err(_) => {
+            File::options().write(true).create_new(true).open(path)?;
+            std::fs::remove_file(path)
         }
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! There is one terminal and one command a process, so there is one line.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use millstream_io::stdio;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs;
 use std::io::{IsTerminal, Seek, stderr, stdin, stdout};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,7 +67,7 @@ pub(crate) fn begin_count(program: &str, things: &str, count: u64, quiet: bool) 
     if quiet || !stderr().is_terminal() {
         return;
     }
-    let template = format!("{{prefix}} [{{wide_bar}}] {{pos}} of {{len}} {things}, {{per_sec}}, {{eta}} left");
+    let template = format!("{{prefix}} [{{wide_bar}}] {{pos}} of {{len}} {things}, {{speed}}, {{eta}} left");
     show(program, ProgressBar::new(count), &template, "{percent}%, {eta}");
 }
 
@@ -88,7 +89,10 @@ fn show(program: &str, line: ProgressBar, wide: &str, narrow: &str) {
     let template = if columns().is_some_and(|columns| columns < NARROW) { narrow } else { wide };
     line.set_draw_target(ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
-    line.set_style(style.tick_chars("-\\|/ "));
+    let speed = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        let _ = write!(text, "{}/s", HumanCount(state.per_sec() as u64));
+    };
+    line.set_style(style.tick_chars("-\\|/ ").with_key("speed", speed));
     line.set_prefix(format!("millstream {program}"));
     let bar = Bar { line, began: Instant::now(), shown: AtomicBool::new(false), aside: Mutex::default() };
     // A second command would be one too many.

@@ -2,7 +2,7 @@ use crate::wire::put;
 use crate::{EvolveError, Token};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -61,12 +61,24 @@ impl Checkpoint {
     ///
     /// Where there are checkpoints, and none is whole; what the system says.
     pub fn last(dir: &Path) -> Result<Option<Checkpoint>, EvolveError> {
+        Checkpoint::last_but(dir, |_| ())
+    }
+
+    /// As [`last`](Checkpoint::last); `damaged` is told of every later one that is not whole, and is passed over.
+    ///
+    /// # Errors
+    ///
+    /// As [`last`](Checkpoint::last).
+    pub fn last_but(dir: &Path, mut damaged: impl FnMut(&Path)) -> Result<Option<Checkpoint>, EvolveError> {
         let all = all(dir)?;
+        let mut later = Vec::new();
         for path in all.iter().rev() {
             let bytes = fs::read(path).map_err(EvolveError::io(format!("cannot read {}", path.display())))?;
             if let Some(checkpoint) = whole(&bytes) {
+                later.into_iter().for_each(&mut damaged);
                 return Ok(Some(checkpoint));
             }
+            later.push(path);
         }
         match all.last() {
             None => Ok(None),
@@ -75,6 +87,33 @@ impl Checkpoint {
             }
         }
     }
+
+    /// Keeps other processes from a directory, which is made if it is not there, until the lock is dropped or this process
+    /// ends. It is for those who ask: `save` and `last` do not.
+    ///
+    /// # Errors
+    ///
+    /// Where somebody has it; what the system says of directory and file.
+    pub fn lock(dir: &Path) -> Result<Lock, EvolveError> {
+        let failed = || EvolveError::io(format!("cannot lock {}", dir.display()));
+        fs::create_dir_all(dir).map_err(failed())?;
+        let file = File::options().create(true).append(true).open(dir.join("lock")).map_err(failed())?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(TryLockError::WouldBlock) => {
+                let what = "another process keeps its checkpoints there: wait for it, or use another directory";
+                Err(EvolveError::Checkpoint(format!("{} is locked: {what}", dir.display())))
+            }
+            Err(TryLockError::Error(error)) => Err(failed()(error)),
+        }
+    }
+}
+
+/// A directory of checkpoints that is one process's: see [`Checkpoint::lock`].
+#[derive(Debug)]
+#[must_use = "others are kept away for as long as it lives"]
+pub struct Lock {
+    _file: File,
 }
 
 fn whole(bytes: &[u8]) -> Option<Checkpoint> {
@@ -111,6 +150,17 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_is_one_masters() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("kept");
+        let lock = Checkpoint::lock(&kept).unwrap();
+        let said = Checkpoint::lock(&kept).unwrap_err().to_string();
+        assert!(said.contains("kept is locked: another process keeps its checkpoints there"), "{said}");
+        drop(lock);
+        drop(Checkpoint::lock(&kept).unwrap());
+    }
+
+    #[test]
     fn the_last_whole_one_counts() {
         let dir = tempfile::tempdir().unwrap();
         let below = dir.path().join("a/b");
@@ -123,6 +173,9 @@ mod tests {
         bytes[40] ^= 1;
         fs::write(&last, &bytes).unwrap();
         assert_eq!(Checkpoint::last(&below).unwrap(), Some(of(11)));
+        let mut damaged = Vec::new();
+        assert!(Checkpoint::last_but(&below, |path| damaged.push(path.to_owned())).unwrap().is_some());
+        assert_eq!(damaged, [last]);
         fs::write(below.join("round-000000011.checkpoint"), "").unwrap();
         assert!(Checkpoint::last(&below).unwrap_err().to_string().contains("is damaged"));
     }

@@ -46,7 +46,7 @@ mod wire;
 mod worker;
 
 pub use address::Address;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Lock};
 pub use error::{EvolveError, Violation};
 pub use evolve::{Children, Evolve, EvolveMany};
 pub use glance::Glance;

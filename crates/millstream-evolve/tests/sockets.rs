@@ -263,6 +263,26 @@ fn states_stay_where_they_are() {
     assert!(sent - begun < 50_000 && heard < 50_000, "{} and {heard} bytes", sent - begun);
 }
 
+/// As they are by default: what is kept goes up once in eight rounds, and what is stolen travels once up and once down.
+#[test]
+fn states_travel_where_they_are_kept_or_stolen() {
+    const STATES: u64 = 100;
+    let mut population = Population::new(7, options()).unwrap();
+    population.add_threads(&Arc::new(Large), 2).unwrap();
+    let mut tokens = population.reset_states(vec![vec![1; 1000]; STATES as usize]).unwrap();
+    let (begun, before) = population.traffic();
+    for _ in 0..16 {
+        let told = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
+        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+    }
+    let (sent, heard) = (population.traffic().0 - begun, population.traffic().1 - before);
+    // A token, its length, and what is in front of a message.
+    let (stolen, one, small) = (population.counts().stolen, 1000 + 64, 16 * STATES * 64);
+    assert!(sent <= stolen * one + small, "{sent} bytes sent, {stolen} stolen");
+    assert!(heard <= (2 * STATES + stolen) * one + small, "{heard} bytes received, {stolen} stolen");
+    assert!(heard >= 2 * STATES * 1000, "{heard} bytes received, the kept ones among them");
+}
+
 /// Two of these are longer than a usual message.
 const LONG: usize = 3 << 20;
 

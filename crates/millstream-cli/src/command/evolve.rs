@@ -11,10 +11,11 @@ pub(crate) use worker::Worker;
 use super::Outcome;
 use crate::config::StatsTo;
 use crate::flags::ModelName;
-use crate::message::{Complaints, say};
+use crate::message::{Complaints, cause, quoted, say};
+use crate::output::Output;
 use driven::{Driven, Run};
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
-use millstream_evolve::{Address, EvolveError, Options, Population, Secret, Tuning};
+use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Population, Secret, Tuning};
 use processes::Processes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,6 +23,22 @@ use std::sync::Arc;
 
 /// Where workers find the secret.
 const SECRET: &str = "MILLSTREAM_SECRET";
+
+/// A shorter one is tried out by whoever has seen one greeting.
+const SHORTEST_SECRET: usize = 8;
+
+/// What is known to master and workers, if that is set.
+fn secret() -> Result<Option<String>, String> {
+    let Some(secret) = std::env::var_os(SECRET) else { return Ok(None) };
+    let secret = secret.into_string().map_err(|_| format!("{SECRET} is no UTF-8"))?;
+    match secret.chars().count() {
+        short if short < SHORTEST_SECRET => {
+            let make = "`export MILLSTREAM_SECRET=$(openssl rand -hex 16)` makes one";
+            Err(format!("{SECRET} is too short: {short} of at least {SHORTEST_SECRET} characters; {make}"))
+        }
+        _ => Ok(Some(secret)),
+    }
+}
 
 /// `evolve`: a particle filter on many workers.
 #[derive(Clone, Debug)]
@@ -75,32 +92,76 @@ impl Evolve {
         exact: impl FnOnce(&[f64]) -> Option<Vec<f64>>,
     ) -> Outcome {
         let complaints = Complaints::of("evolve");
+        let secret = match self.secret() {
+            Ok(secret) => secret,
+            Err(why) => {
+                complaints.complain(&why);
+                return Outcome::WrongUse;
+            }
+        };
+        let lock = match self.opened() {
+            Ok(lock) => lock,
+            Err(error) => return failed(&complaints, 0, &error),
+        };
         let scene = Scene::new(&particle, usize::try_from(self.rounds).unwrap_or(usize::MAX), self.seed);
         let exact = exact(&scene.observations);
         let task = Task { model: name.to_owned(), work: self.work };
         let evolve = Arc::new(Bootstrap { particle, work: self.work });
-        let started = self.start(&task, &evolve);
+        let started = self.start(&task, &evolve, secret);
         let (mut population, processes, _dir) = match started {
             Ok(started) => started,
             Err(error) => return failed(&complaints, 0, &error),
         };
         let run = Run { evolve: &self, name, particle: &evolve.particle, scene, exact, complaints };
-        let outcome = run.drive(&mut population);
+        let (mut driven, opened) = (None, &run.complaints);
+        let opened = Output::opened(opened, |output| {
+            driven = Some(run.drive(&mut population, output));
+            Outcome::Done
+        });
         if let Some(processes) = &processes {
             processes.stop_watching();
         }
         // This tells the workers that nobody needs them any more.
         drop(population);
         drop(processes);
-        match outcome {
-            Ok(Driven { outcome, hash }) => {
+        drop(lock);
+        match driven {
+            None => opened,
+            Some(Ok(Driven { outcome, hash })) => {
                 if let Some(hash) = hash.filter(|_| self.hash) {
                     say(&hash.to_string());
                 }
                 outcome
             }
-            Err((number, error)) => failed(&Complaints::of("evolve"), number, &error),
+            Some(Err((number, error))) => failed(&Complaints::of("evolve"), number, &error),
         }
+    }
+
+    /// None where nobody is asked for it, or all workers are told.
+    fn secret(&self) -> Result<Option<String>, String> {
+        match self.listen {
+            None => Ok(None),
+            Some(_) => match secret()? {
+                None if self.workers == 0 => {
+                    Err(format!("{SECRET} is not set: workers that join by themselves need it"))
+                }
+                secret => Ok(secret),
+            },
+        }
+    }
+
+    /// What would fail after all the work is tried before it: files that are written in the end. The checkpoints are this
+    /// process's for as long as the lock lives.
+    fn opened(&self) -> Result<Option<Lock>, EvolveError> {
+        let stats = match &self.stats {
+            Some(StatsTo::File(path)) => Some(path),
+            _ => None,
+        };
+        for path in self.plot.iter().chain(stats) {
+            let what = quoted(path.as_os_str());
+            crate::output::can_be_written(path).map_err(|error| EvolveError::Io(what, error))?;
+        }
+        self.resume.as_deref().map(Checkpoint::lock).transpose()
     }
 
     /// The population with its workers, and what has to live as long.
@@ -109,14 +170,15 @@ impl Evolve {
         &self,
         task: &Task,
         evolve: &Arc<Bootstrap<P>>,
+        secret: Option<String>,
     ) -> Result<(Population<Bootstrap<P>>, Option<Processes>, Option<tempfile::TempDir>), EvolveError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error| EvolveError::Io(what, error)
         };
-        let (secret, text) = match std::env::var(SECRET) {
-            Ok(text) => (Secret::new(text.as_bytes()), text),
-            Err(_) => Secret::random().map_err(failed("the system's random numbers"))?,
+        let (secret, text) = match secret {
+            Some(text) => (Secret::new(text.as_bytes()), text),
+            None => Secret::random().map_err(failed("the system's random numbers"))?,
         };
         let program = serde_json::to_vec(task).expect("a task has a JSON");
         let options = Options { tuning: self.tuning.clone(), program, pin: self.pin, ..Options::new(secret) };
@@ -146,7 +208,11 @@ impl Evolve {
 fn failed(complaints: &Complaints, number: u64, error: &EvolveError) -> Outcome {
     match error {
         EvolveError::Io(..) | EvolveError::Checkpoint(_) => {
-            complaints.complain(&error.to_string());
+            let said = match error {
+                EvolveError::Io(what, error) => format!("{what}: {}", cause(error)),
+                error => error.to_string(),
+            };
+            complaints.complain(&said);
             Outcome::InputOrOutputFailed
         }
         error => {

@@ -55,8 +55,12 @@ impl Top {
         let page = Page::at(self.address);
         match page.seen() {
             Err(error) => {
-                complaints
-                    .complain(&format!("{}: {error}; it has to be where a program runs with --page", page.address));
+                // A page of another kind says what it is.
+                let why = match page.not_a_run() {
+                    Some(what) => what,
+                    None => format!("{error}; it has to be where a program runs with --page"),
+                };
+                complaints.complain(&format!("{}: {why}", page.address));
                 Outcome::InputOrOutputFailed
             }
             Ok(seen) if self.once || !stdout().is_terminal() => ended(&complaints, print(seen.as_ref(), &page.address)),
@@ -135,6 +139,14 @@ impl Page {
     fn at(address: String) -> Self {
         let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build();
         Page { address, agent: config.into() }
+    }
+
+    /// What a page of the project's says that shows something else.
+    fn not_a_run(&self) -> Option<String> {
+        let asked = self.agent.get(format!("http://{}/plan.json", self.address));
+        let mut answer = asked.config().http_status_as_error(false).build().call().ok()?;
+        let text = answer.body_mut().with_config().limit(1000).read_to_string().ok()?;
+        text.starts_with("no run of a pipeline is shown here").then_some(text)
     }
 
     /// What is to be seen; nothing before there is a run.

@@ -12,7 +12,7 @@ pub(crate) struct Evolve {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: ModelName,
     /// Particles
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = particles)]
     pub(crate) states: u32,
     /// Observations
     #[arg(long, value_name = "N", default_value_t = 80)]
@@ -20,7 +20,8 @@ pub(crate) struct Evolve {
     /// Where all random numbers come from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// So many workers; 0 with a socket means that all of them join by themselves [default: one a physical core]
+    /// So many workers; 0 with a socket means that all of them join by themselves, with your MILLSTREAM_SECRET
+    /// [default: one a physical core]
     #[arg(long, value_name = "N", value_parser = workers)]
     pub(crate) workers: Option<usize>,
     /// Where workers are: in threads, or in processes over a socket
@@ -36,10 +37,10 @@ pub(crate) struct Evolve {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
     /// Rounds after which the master keeps all states, in case a worker is lost
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub(crate) backup_every: u64,
-    /// Seconds after which a worker that says nothing is given up
-    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Seconds after which a worker that owes an answer and says nothing is given up
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = positive)]
     pub(crate) patience: u64,
     /// Leave states where they are, also where others have nothing to do
     #[arg(long)]
@@ -77,7 +78,8 @@ pub(crate) struct EvolveWorker {
     /// Keep to the N-th physical core, from 0
     #[arg(long, value_name = "N")]
     pub(crate) pin: Option<usize>,
-    /// Give up a master that says nothing for so long, as one that was stopped; it says something every 10 s; 0 never does
+    /// Give up a master that says nothing for so long, as one that was stopped; it says something every 10 s; 0 never does.
+    /// To be let in takes 10 s at most
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) patience: u64,
 }
@@ -97,6 +99,14 @@ pub(crate) enum Transport {
     Threads,
     Tcp,
     Unix,
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    at_least_one(text).map(|number| number as u64)
+}
+
+fn particles(text: &str) -> Result<u32, String> {
+    at_least_one(text).and_then(|number| u32::try_from(number).map_err(|_| format!("must be at most {}", u32::MAX)))
 }
 
 fn workers(text: &str) -> Result<usize, String> {

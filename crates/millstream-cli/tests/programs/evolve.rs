@@ -100,8 +100,7 @@ fn killed_workers_and_a_killed_master_change_nothing() {
     let over_tcp = format!("{LONG} --transport tcp --resume kept");
 
     let mut master = start(&scene, &over_tcp);
-    let rounds = || std::fs::read_dir(scene.path("kept")).map_or(0, |kept| kept.count());
-    wait_until("workers are there", || rounds() > 0 && children(master.id()).len() == 2);
+    wait_until("workers are there", || !checkpoints(&scene, "kept").is_empty() && children(master.id()).len() == 2);
     let workers = children(master.id());
     // Both, one after the other: others are started for them.
     for worker in workers {
@@ -118,8 +117,12 @@ fn killed_workers_and_a_killed_master_change_nothing() {
     // Unless it was done before.
     if told.status.code() != Some(0) {
         let said = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(said.contains("millstream evolve-worker: the master at 127.0.0.1:"), "{said}");
-        assert!(said.contains(" is gone ("), "{said}");
+        // Who had not come as far as the master's welcome has none to be gone, and says so; each says one of the two.
+        let lost = |line: &str| {
+            line.starts_with("millstream evolve-worker: the master at 127.0.0.1:") && line.contains(" is gone (")
+                || line.starts_with("millstream evolve-worker: cannot reach the master at 127.0.0.1:")
+        };
+        assert!(!said.is_empty() && said.lines().all(lost), "{said}");
     }
     assert_eq!(run(&scene, &over_tcp), expected);
 }
@@ -129,17 +132,18 @@ fn a_worker_can_be_started_by_hand() {
     let scene = Scene::new();
     let expected = run(&scene, SMALL);
     let mut command = scene.command("millstream", &format!("{SMALL} --transport unix --listen ./master --workers 0"));
-    let master = command.env("MILLSTREAM_SECRET", "between us").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let master =
+        command.env("MILLSTREAM_SECRET", "among ourselves").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     wait_until("the master listens", || scene.path("master").exists());
     let join = |secret: &str| {
         let mut worker = scene.command("millstream", "evolve-worker --connect ./master");
         worker.env("MILLSTREAM_SECRET", secret).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let stranger = join("wrong").wait_with_output().unwrap();
+    let stranger = join("something wrong").wait_with_output().unwrap();
     assert_eq!(stranger.status.code(), Some(1));
     let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
     assert!(said.contains("the master refuses: the worker does not know the secret"), "{said}");
-    let mut worker = join("between us");
+    let mut worker = join("among ourselves");
     let told = master.unwrap().wait_with_output().unwrap();
     assert_eq!((told.stdout, told.status.code()), (expected.stdout, Some(0)));
     assert!(ended(&mut worker).success());
@@ -155,12 +159,119 @@ fn a_checkpoint_of_something_else_is_refused() {
     assert!(seen.stderr.contains(told), "{}", seen.stderr);
 }
 
+/// How many checkpoints there are: two at most, or three for a moment.
+fn checkpoints(scene: &Scene, dir: &str) -> Vec<std::path::PathBuf> {
+    let all = std::fs::read_dir(scene.path(dir)).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = all.filter(|path| path.extension().is_some_and(|end| end == "checkpoint")).collect();
+    found.sort();
+    found
+}
+
+/// Long enough for something to happen to it.
+fn longer() -> String {
+    LONG.replace("--rounds 12", "--rounds 16")
+}
+
+fn signal(name: &str, id: u32) {
+    assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
+}
+
+/// Neither the one that says nothing nor the others, who wait for it, end the run.
+#[test]
+fn one_stopped_worker_changes_nothing() {
+    let scene = Scene::new();
+    let expected = run(&scene, &longer());
+    let four = longer().replace("--workers 2", "--workers 4");
+    let master = start(&scene, &format!("{four} --transport unix --resume kept --patience 1"));
+    wait_until("a round is done", || !checkpoints(&scene, "kept").is_empty());
+    let stopped = children(master.id()).into_iter().next().expect("a worker");
+    signal("-STOP", stopped);
+    let told = master.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!((told.status.code(), said, told.stdout), (Some(0), expected.stderr, expected.stdout));
+}
+
+/// It was away for longer than its patience, and so were its workers, who are threads.
+#[test]
+fn a_master_that_was_stopped_goes_on() {
+    let scene = Scene::new();
+    let expected = run(&scene, &longer());
+    let master = start(&scene, &format!("{} --resume kept --patience 1", longer()));
+    wait_until("a round is done", || !checkpoints(&scene, "kept").is_empty());
+    signal("-STOP", master.id());
+    sleep(Duration::from_millis(2_500));
+    signal("-CONT", master.id());
+    let told = master.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!((told.status.code(), said, told.stdout), (Some(0), expected.stderr, expected.stdout));
+}
+
+/// Rows are out when their rounds have ended.
+#[test]
+fn what_was_computed_is_there_after_an_interrupt() {
+    let scene = Scene::new();
+    let endless = LONG.replace("--rounds 12", "--rounds 9999");
+    let master = start(&scene, &format!("{endless} --resume kept"));
+    wait_until("two rounds are done", || checkpoints(&scene, "kept").len() > 1);
+    signal("-INT", master.id());
+    let told = master.wait_with_output().unwrap();
+    assert_eq!(told.status.code(), Some(130));
+    let (rows, said) = (String::from_utf8(told.stdout).unwrap(), String::from_utf8_lossy(&told.stderr).into_owned());
+    let number = rows.lines().count() - 1;
+    assert!(number >= 2, "{rows}");
+    assert!(said.contains(&format!("interrupted after {number} of 9999 rounds")), "{said}");
+}
+
+#[test]
+fn a_short_secret_is_refused() {
+    let scene = Scene::new();
+    for args in ["evolve-worker --connect ./nobody", "evolve --model linear --transport unix --workers 1"] {
+        for secret in ["", "s", "seven.."] {
+            let told = scene.command("millstream", args).env("MILLSTREAM_SECRET", secret).output().unwrap();
+            let said = String::from_utf8_lossy(&told.stderr).into_owned();
+            let why = format!("MILLSTREAM_SECRET is too short: {} of at least 8 characters", secret.len());
+            assert!(told.status.code() == Some(2) && said.contains(&why), "{said}");
+        }
+    }
+}
+
+#[test]
+fn checkpoints_are_one_masters_and_damage_is_told() {
+    let scene = Scene::new();
+    let endless = start(&scene, &format!("{SMALL} --resume kept").replace("--rounds 8", "--rounds 9999"));
+    wait_until("it has begun", || !checkpoints(&scene, "kept").is_empty());
+    let seen = scene.millstream(&format!("{SMALL} --resume kept"), Input::Nothing);
+    kill(endless.id());
+    drop(endless.wait_with_output());
+    assert!(seen.code == Some(1) && seen.stderr.contains("kept is locked: another process"), "{seen:?}");
+
+    let expected = run(&scene, &format!("{SMALL} --resume other"));
+    std::fs::write(checkpoints(&scene, "other").last().unwrap(), "damage").unwrap();
+    let seen = run(&scene, &format!("{SMALL} --resume other"));
+    let damaged = "millstream evolve: other/round-000000008.checkpoint is damaged; the run goes on from the checkpoint before it\n";
+    assert_eq!((seen.stderr, seen.stdout), (format!("{damaged}{}", expected.stderr), expected.stdout));
+}
+
+#[test]
+fn no_rounds_are_no_error() {
+    let scene = Scene::new();
+    let seen = run(&scene, "evolve --model linear --states 10 --rounds 0 --workers 1 --quiet");
+    assert_eq!(
+        seen.text(),
+        "round\ttruth\tobservation\testimate\texact\nrmse estimate truth 0.000000\nrmse exact truth 0.000000\nrmse estimate exact 0.000000\n"
+    );
+}
+
 #[test]
 fn wrong_use_is_refused() {
     let scene = Scene::new();
     for (args, code, told) in [
         ("evolve --model linear --workers 0", 2, "--workers 0 needs a socket"),
         ("evolve --model linear --listen here", 2, "--listen needs --transport tcp or unix"),
+        ("evolve --model linear --states 0", 2, "must be at least 1"),
+        ("evolve --model linear --workers 0 --transport tcp", 2, "MILLSTREAM_SECRET is not set: workers that join"),
+        ("evolve --model linear --plot no/such.svg", 1, "no/such.svg: No such file or directory"),
+        ("evolve --model linear --stats no/such.json", 1, "no/such.json: No such file or directory"),
         ("evolve --model square", 2, "possible values: linear, volatility, epidemic"),
         ("evolve-worker --connect ./nobody", 2, "MILLSTREAM_SECRET is not set"),
         ("evolve --model linear --transport tcp --listen nowhere:x", 1, "cannot listen at nowhere:x"),

@@ -1,5 +1,5 @@
 use crate::evolve::{start, wait_until};
-use crate::scene::{PATIENCE, Scene};
+use crate::scene::{Input, PATIENCE, Scene};
 use millstream_testkit::programs::{headless_chromium, is_here};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -76,6 +76,21 @@ fn a_page_shows_the_master_and_every_worker() {
     assert!(page.contains("<h2>Workers") && page.contains("\"model\":\"epidemic\""), "{page}");
     assert_eq!(shown.got("/health"), "{\"telling\":true}");
     wait_until("it goes on", || shown.now()["round"].as_u64() > told["round"].as_u64());
+}
+
+#[test]
+fn a_population_can_be_scraped_and_says_that_it_is_no_run() {
+    let scene = Scene::new();
+    let shown = Population::shown(&scene);
+    shown.await_rounds();
+    let metrics = shown.got("/metrics");
+    for series in
+        ["\nmillstream_evolve_rounds 100000\n", "\nmillstream_evolve_evolved_total ", "_seconds_total{worker=\"1\"} "]
+    {
+        assert!(metrics.contains(series), "no {series:?} in {metrics}");
+    }
+    let seen = scene.millstream(&format!("top --once {}", shown.address), Input::Nothing);
+    assert!(seen.stderr.contains("no run of a pipeline is shown here, but something of its own"), "{seen:?}");
 }
 
 #[test]

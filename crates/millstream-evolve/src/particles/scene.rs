@@ -31,5 +31,6 @@ impl Scene {
 pub fn rmse(some: &[f64], others: &[f64]) -> f64 {
     let squares = some.iter().zip(others).map(|(one, other)| (one - other).powi(2));
     let number = some.len().min(others.len()).max(1);
-    (squares.sum::<f64>() / number as f64).sqrt()
+    // A sum of nothing begins at -0.
+    ((0.0 + squares.sum::<f64>()) / number as f64).sqrt()
 }

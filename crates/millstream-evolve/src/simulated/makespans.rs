@@ -82,3 +82,33 @@ fn any_batch_ends_in_good_time() {
         assert!(took <= free.mul_f64(1.15), "batches of {batch}: {took:?}, without messages {free:?}");
     }
 }
+
+/// The share of the time in which workers have worked, of ten rounds in which states have none, one or three children, so that
+/// nobody knows beforehand how many states a worker has in the next one.
+fn share_of_working(steal: bool) -> f64 {
+    const WORKERS: usize = 20;
+    let tuning = Tuning { steal, ..Tuning::default() };
+    let mut simulation = Simulation::new(tuning, WORKERS, 1, DELAY, Trouble::default());
+    super::rounds(&mut simulation, 2_000, 3_000, 10);
+    let all = simulation.now();
+    let worked: Duration = simulation.master.spent().map(|(_, working, ..)| working).sum();
+    worked.as_secs_f64() / all.as_secs_f64() / WORKERS as f64
+}
+
+#[test]
+fn uneven_numbers_of_children_leave_no_worker_idle() {
+    let (ours, alone) = (share_of_working(true), share_of_working(false));
+    assert!(ours >= 0.93 && alone <= 0.8, "{ours:.3} of the time, and {alone:.3} where states stay where they are");
+}
+
+/// Up to the last answer of each, which comes when the last round is nearly over.
+#[test]
+fn what_workers_worked_and_waited_sums_to_the_time() {
+    let mut simulation = Simulation::new(Tuning::default(), 20, 1, DELAY, Trouble::default());
+    super::rounds(&mut simulation, 400, 3_000, 10);
+    let now = simulation.now();
+    for (worker, working, waiting, _) in simulation.master.spent() {
+        let told = working + waiting;
+        assert!(told <= now && told >= now.mul_f64(0.95), "worker {worker}: {working:?} and {waiting:?} of {now:?}");
+    }
+}

@@ -3,8 +3,9 @@
 use super::served::Served;
 use super::{GLANCE, LAST_WHILE};
 use axum::extract::State;
+use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{Html, Json};
+use axum::response::{Html, IntoResponse, Json, Response};
 use axum::{Router, routing::get};
 use futures_util::stream::{Stream, unfold};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Serves a page of somebody's own, and what it is told, from a thread of its own, until it is dropped.
 ///
@@ -24,6 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// | `/now.json` | what was told last; `null` before |
 /// | `/events` | whatever is told, as server-sent events; who is slow misses some |
 /// | `/health` | `telling`: whether anything was told |
+/// | `/metrics` | what was told last as [`measured`](Board::measured) says it |
+/// | any other | 404, and a line that says what there is: `/plan.json` is a run's, and this is none |
 ///
 /// ```
 /// use millstream_observe::Board;
@@ -45,7 +48,12 @@ struct Shown {
     told: Mutex<(u64, Value)>,
     /// Nothing will be told any more.
     over: AtomicBool,
+    measure: OnceLock<fn(&Value) -> String>,
 }
+
+/// What there is at a path that is not.
+const NOT_THERE: &str =
+    "no run of a pipeline is shown here, but something of its own: / in a browser, /now.json for programs";
 
 impl Board {
     /// Listens there; port 0 is any that is free.
@@ -54,12 +62,19 @@ impl Board {
     ///
     /// If nobody can listen there, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs, page: &'static str) -> io::Result<Self> {
-        let shown = Arc::new(Shown { page, told: Mutex::new((0, Value::Null)), over: AtomicBool::new(false) });
+        let shown = Arc::new(Shown {
+            page,
+            told: Mutex::new((0, Value::Null)),
+            over: AtomicBool::new(false),
+            measure: OnceLock::new(),
+        });
         let app = Router::new()
             .route("/", get(index))
             .route("/now.json", get(now))
             .route("/events", get(events))
             .route("/health", get(health))
+            .route("/metrics", get(metrics))
+            .fallback(async || (StatusCode::NOT_FOUND, NOT_THERE))
             .with_state(shown.clone());
         Ok(Board { served: Served::begin(address, app, LAST_WHILE)?, shown })
     }
@@ -74,6 +89,12 @@ impl Board {
     pub fn tell(&self, what: Value) {
         let mut told = self.shown.told();
         *told = (told.0 + 1, what);
+    }
+
+    /// Answers `/metrics` from now on by what this makes of what was told last: text as Prometheus reads it. The first one
+    /// counts.
+    pub fn measured(&self, measure: fn(&Value) -> String) {
+        let _ = self.shown.measure.set(measure);
     }
 
     /// What was told last.
@@ -124,6 +145,16 @@ async fn events(State(shown): State<Arc<Shown>>) -> Sse<impl Stream<Item = Resul
         }
     });
     Sse::new(stream).keep_alive(KeepAlive::default())
+}
+
+async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
+    match shown.measure.get() {
+        Some(measure) => {
+            let text = measure(&shown.told().1);
+            ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+        }
+        None => (StatusCode::NOT_FOUND, NOT_THERE).into_response(),
+    }
 }
 
 async fn health(State(shown): State<Arc<Shown>>) -> Json<Value> {

@@ -1,7 +1,7 @@
 //! The page of a population.
 
 use super::Evolve;
-use super::told::population;
+use super::told::{metrics, population};
 use crate::message::{Complaints, cause, say};
 use millstream_evolve::Glance;
 use millstream_observe::Board;
@@ -31,6 +31,7 @@ impl Shown {
         if !evolve.quiet {
             say(&format!("millstream: the population is shown at http://{}/", board.address()));
         }
+        board.measured(metrics);
         let what = json!({ "model": name, "rounds": evolve.rounds, "round": 0, "truth": [], "estimate": [] });
         Some(Shown(Arc::new((board, Mutex::new(Now { what, last: None })))))
     }

@@ -3,7 +3,7 @@
 use super::{Evolve, Outcome, drawn, told};
 use crate::hash::Hash;
 use crate::interrupts::Interrupts;
-use crate::message::{Complaints, cause, say};
+use crate::message::{Complaints, cause, quoted, say};
 use crate::output::Output;
 use crate::{progress, stats};
 use millstream_core::SequenceNumber;
@@ -11,6 +11,7 @@ use millstream_evolve::particles::{Bootstrap, Filter, Particle, Scene, Weighed, 
 use millstream_evolve::{Checkpoint, Children, EvolveError, Population};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::path::Path;
 
 pub(super) struct Run<'a, P> {
     pub(super) evolve: &'a Evolve,
@@ -46,11 +47,17 @@ struct Progress {
 }
 
 impl<P: Particle> Run<'_, P> {
-    pub(super) fn drive(&self, population: &mut Population<Bootstrap<P>>) -> Result<Driven, (u64, EvolveError)> {
+    /// Rows come out as rounds end.
+    pub(super) fn drive(
+        &self,
+        population: &mut Population<Bootstrap<P>>,
+        mut output: Output,
+    ) -> Result<Driven, (u64, EvolveError)> {
         let Evolve { states, rounds, quiet, resume, .. } = self.evolve;
         let interrupts = Interrupts::default();
         interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
         let mut now = self.begin(population).map_err(|error| (0, error))?;
+        let mut is_read = output.offer(self.header().as_bytes()) && output.offer(self.rows(0, &now.means).as_bytes());
         progress::begin_particles("evolve", u64::from(*states) * (rounds - now.filter.rounds().min(*rounds)), *quiet);
         #[cfg(feature = "page")]
         let shown = super::board::Shown::open(self.evolve, self.name, &self.complaints);
@@ -60,13 +67,14 @@ impl<P: Particle> Run<'_, P> {
             shown.clone(),
         );
         population.keep_all(resume.is_some());
-        while now.filter.rounds() < *rounds && interrupts.first().is_none() {
+        while is_read && now.filter.rounds() < *rounds && interrupts.first().is_none() {
             let round = now.filter.rounds();
             let failed = |error| (round, error);
             let observation = self.scene.observations[now.means.len()];
             let (children, estimate) = now.filter.round(population, observation).map_err(failed)?;
             hash(&mut now.hash, &children);
             now.means.push(estimate.mean);
+            is_read = output.offer(self.rows(now.means.len() - 1, &now.means).as_bytes());
             #[cfg(feature = "page")]
             if let Some(shown) = &shown {
                 shown.round(&self.scene.truth, &now.means);
@@ -81,8 +89,12 @@ impl<P: Particle> Run<'_, P> {
             shown.end(&population.glance());
         }
         let outcome = match interrupts.first() {
-            Some(signal) => Outcome::Interrupted(signal),
-            None => self.tell(&now),
+            Some(signal) => {
+                say(&format!("millstream evolve: interrupted after {} of {rounds} rounds", now.means.len()));
+                Outcome::Interrupted(signal)
+            }
+            None if !is_read => Outcome::Done,
+            None => self.tell(&now, &mut output),
         };
         if !quiet {
             report(population);
@@ -101,7 +113,7 @@ impl<P: Particle> Run<'_, P> {
     fn begin(&self, population: &mut Population<Bootstrap<P>>) -> Result<Progress, EvolveError> {
         let Evolve { states, seed, work, resume, .. } = self.evolve;
         let kept = match resume {
-            Some(dir) => Checkpoint::last(dir)?.map(|kept| (dir, kept)),
+            Some(dir) => Checkpoint::last_but(dir, said_damaged)?.map(|kept| (dir, kept)),
             None => None,
         };
         let Some((dir, kept)) = kept else {
@@ -162,30 +174,35 @@ impl<P: Particle> Run<'_, P> {
         }));
     }
 
-    /// The results.
-    fn tell(&self, now: &Progress) -> Outcome {
+    /// What stands above the rows.
+    fn header(&self) -> String {
+        let exact = if self.exact.is_some() { "\texact" } else { "" };
+        format!("round\ttruth\tobservation\testimate{exact}\n")
+    }
+
+    /// A line for each round from this one on.
+    fn rows(&self, from: usize, means: &[f64]) -> String {
         let Scene { truth, observations } = &self.scene;
-        let mut text = String::from(if self.exact.is_some() {
-            "round\ttruth\tobservation\testimate\texact\n"
-        } else {
-            "round\ttruth\tobservation\testimate\n"
-        });
-        for (round, mean) in now.means.iter().enumerate() {
+        let mut text = String::new();
+        for (round, mean) in means.iter().enumerate().skip(from) {
             let _ = write!(text, "{round}\t{:.6}\t{:.6}\t{mean:.6}", truth[round], observations[round]);
             let _ = match &self.exact {
                 Some(exact) => writeln!(text, "\t{:.6}", exact[round]),
                 None => writeln!(text),
             };
         }
+        text
+    }
+
+    /// How far the estimates are from what they estimate.
+    fn tell(&self, now: &Progress, output: &mut Output) -> Outcome {
+        let (truth, mut text) = (&self.scene.truth, String::new());
         let _ = writeln!(text, "rmse estimate truth {:.6}", rmse(&now.means, truth));
         if let Some(exact) = &self.exact {
             let _ = writeln!(text, "rmse exact truth {:.6}", rmse(exact, truth));
             let _ = writeln!(text, "rmse estimate exact {:.6}", rmse(&now.means, exact));
         }
-        let outcome = Output::opened(&self.complaints, |mut output| {
-            output.write(text.as_bytes());
-            Outcome::Done
-        });
+        output.offer(text.as_bytes());
         if let Some(path) = &self.evolve.plot {
             let lines = [("truth", truth.as_slice()), ("estimate", &now.means)];
             let exact = self.exact.as_ref().map(|exact| ("exact", exact.as_slice()));
@@ -194,8 +211,15 @@ impl<P: Particle> Run<'_, P> {
                 self.complaints.complain(&format!("{}: {}", path.display(), cause(&error)));
             }
         }
-        if self.complaints.any() { Outcome::InputOrOutputFailed } else { outcome }
+        if self.complaints.any() { Outcome::InputOrOutputFailed } else { Outcome::Done }
     }
+}
+
+fn said_damaged(path: &Path) {
+    say(&format!(
+        "millstream evolve: {} is damaged; the run goes on from the checkpoint before it",
+        quoted(path.as_os_str())
+    ));
 }
 
 /// Every particle is a slot: its token, and what it told.
@@ -219,9 +243,4 @@ fn report<P: Particle>(population: &Population<Bootstrap<P>>) {
     ));
     let latency = population.latency();
     say(&format!("from answer to next request, {} times: {latency}", latency.total()));
-    let most = latency.steps().map(|(_, count)| count).max().unwrap_or(1);
-    for (until, count) in latency.steps() {
-        let bar = "#".repeat(usize::try_from((count * 50).div_ceil(most)).unwrap_or(50));
-        say(&format!("{:>10} {count:8} {bar}", format!("{until:.1?}")));
-    }
 }

@@ -29,3 +29,43 @@ pub(super) fn population(glance: &Glance<'_>) -> Value {
         },
     })
 }
+
+/// What the page was told, as Prometheus reads it. What was not told yet is left out.
+#[cfg(feature = "page")]
+pub(super) fn metrics(told: &Value) -> String {
+    let (population, mut text) = (&told["population"], String::new());
+    let mut one = |name: &str, kind: &str, help: &str, values: &[(String, &Value)]| {
+        let values: Vec<_> = values.iter().filter(|(_, value)| value.is_number()).collect();
+        if !values.is_empty() {
+            text.push_str(&format!("# HELP millstream_evolve_{name} {help}\n# TYPE millstream_evolve_{name} {kind}\n"));
+            values
+                .iter()
+                .for_each(|(label, value)| text.push_str(&format!("millstream_evolve_{name}{label} {value}\n")));
+        }
+    };
+    let alone = |value| [(String::new(), value)];
+    one("round", "gauge", "Rounds that have ended.", &alone(&told["round"]));
+    one("rounds", "gauge", "Rounds that are wanted.", &alone(&told["rounds"]));
+    let counts = &population["counts"];
+    for (count, help) in [
+        ("evolved", "States that were evolved."),
+        ("batches", "Messages that asked for it."),
+        ("stolen", "States that were moved to a worker that had none."),
+        ("again", "States that were evolved again."),
+        ("lost", "Workers that were lost."),
+        ("sent", "Bytes that went to workers."),
+        ("received", "Bytes that came from workers."),
+    ] {
+        one(&format!("{count}_total"), "counter", help, &alone(&counts[count]));
+    }
+    let empty = Vec::new();
+    let workers = population["workers"].as_array().unwrap_or(&empty);
+    for (what, help) in
+        [("working", "Seconds that a worker has worked."), ("waiting", "Seconds that a worker has waited.")]
+    {
+        let each: Vec<_> =
+            workers.iter().map(|one| (format!("{{worker=\"{}\"}}", one["worker"]), &one[what])).collect();
+        one(&format!("{what}_seconds_total"), "counter", help, &each);
+    }
+    text
+}

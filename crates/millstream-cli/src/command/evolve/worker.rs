@@ -1,9 +1,12 @@
-use super::{SECRET, Task};
+use super::{SECRET, Task, secret};
 use crate::command::Outcome;
 use crate::message::Complaints;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Volatility};
-use millstream_evolve::{Accepted, Address, Secret, ServeError, connect};
+use millstream_evolve::{Accepted, Address, Secret, ServeError, connect_within};
 use std::time::Duration;
+
+/// What says nothing for so long is no master that waits for workers.
+const LET_IN_WITHIN: Duration = Duration::from_secs(10);
 
 /// `evolve-worker`: works for a master until that needs nobody any more.
 #[derive(Clone, Debug)]
@@ -16,14 +19,22 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("evolve-worker");
-        let Ok(secret) = std::env::var(SECRET) else {
-            complaints.complain(&format!("{SECRET} is not set: the master shows nobody its work who does not know it"));
-            return Outcome::WrongUse;
+        let secret = match secret() {
+            Ok(Some(secret)) => secret,
+            Ok(None) => {
+                let why = "the master shows nobody its work who does not know it";
+                complaints.complain(&format!("{SECRET} is not set: {why}"));
+                return Outcome::WrongUse;
+            }
+            Err(why) => {
+                complaints.complain(&why);
+                return Outcome::WrongUse;
+            }
         };
         if let Some(Err(reason)) = self.pin.map(millstream_exec::pin_to_physical_core) {
             complaints.complain(&format!("not pinned: {reason}"));
         }
-        let accepted = match connect(&self.address, &Secret::new(secret)) {
+        let accepted = match connect_within(LET_IN_WITHIN, &self.address, &Secret::new(secret)) {
             Ok(accepted) => match self.patience {
                 Some(patience) => accepted.with_patience(patience),
                 None => accepted,
