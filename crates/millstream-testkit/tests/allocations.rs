@@ -1,6 +1,7 @@
 //! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
 
-use millstream_core::{Arrow, AsyncExt, ClockExt, StreamsExt, Val, pipeline};
+use millstream_core::Either::{Left, Right};
+use millstream_core::{Arrow, ArrowChoice, AsyncExt, ClockExt, StreamsExt, Val, pipeline};
 use millstream_exec::{Counters, Pipeline, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -76,6 +77,11 @@ fn no_item_allocates() {
     let streams = pipeline::<u64>().inspect(|_| ()).map_m(|x| x / 2).dedup().enumerate().map(|(n, x)| n.0 ^ x);
     let streams = streams.pairwise().map(|(x, y)| x ^ y).skip(9).skip_while(|x| *x == 1).take_while(|_| true);
     assert_none_per_item("inspect, map_m, dedup, enumerate, pairwise, skip and take_while", streams.take(usize::MAX));
+    // Lefts and Rights stay where they are: each lane reads the one ring, and the merge the lanes' or the one that they fill.
+    let either = |x: &u64| if x % 3 == 0 { Left(*x) } else { Right(!*x) };
+    let chosen = pipeline::<u64>().map(either).choose(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0));
+    assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));
+    assert_none_per_item("merge", pipeline::<u64>().map(either).merge(|p| p, |p| p.scan(0, |n, x| *n ^ x)));
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
     let futures = |limit: usize| pipeline::<u64>().map_async(limit, |x| std::future::ready(x + 1));
     assert_none_per_item("map_async", futures(1).then(futures(8)).shard(2, |p| p.map_async(4, |x| yielding(*x))));
