@@ -231,7 +231,10 @@ pub(crate) fn serve<E: Evolve>(
                 ended(Ok(Err(End::Alone(error))));
             }
         }
-        ended(attempt(|| Ok::<_, Infallible>(Ok(work(evolve, &shared, &changed, began)))));
+        ended(attempt(|| {
+            work(evolve, &shared, &changed, began);
+            Ok::<_, Infallible>(Ok(()))
+        }));
         // The other thread sits in a read.
         closing.close();
     });

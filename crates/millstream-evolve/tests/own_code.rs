@@ -1,14 +1,11 @@
 //! What becomes of a population where the program's own code panics, or never ends.
 
-mod support;
-
 use millstream_evolve::{Evolve, EvolveError, EvolveMany, Model, Options, Population, Random, ServeError, connect};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::options;
 
 /// A number that can panic in all that a worker does with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +63,7 @@ fn within_a_minute<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static)
 
 /// Nobody is waited for who does not come.
 fn hasty() -> Options {
-    Options { join_within: Duration::from_millis(50), ..options() }
+    Options { join_within: Duration::from_millis(50), ..Options::new(millstream_evolve::Secret::new("s")) }
 }
 
 fn two_threads() -> Population<Adds> {

@@ -38,7 +38,7 @@ pub(super) struct Written {
 impl Outbox for Outs {
     fn to(&mut self, worker: usize) -> &mut Vec<u8> {
         if worker >= self.outs.len() {
-            self.outs.resize_with(worker + 1, || Out::default());
+            self.outs.resize_with(worker + 1, Out::default);
             self.fresh.reserve(worker + 1);
         }
         let out = &mut self.outs[worker];
