@@ -225,6 +225,7 @@ impl Started {
 
 impl Started {
     /// Stops the run and waits for nobody: its threads give up what is left when they leave.
+    #[cfg(feature = "stream")]
     pub(crate) fn abandon(&self) {
         self.pool.shared.deliver_rest(false);
         self.pool.shared.stop();
