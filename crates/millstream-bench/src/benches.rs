@@ -28,6 +28,7 @@ mod uppercase;
 mod wake;
 mod wc;
 mod wc_fast;
+mod word_split;
 mod zip10;
 mod zip2;
 
@@ -78,6 +79,11 @@ pub(crate) const ALL: &[Bench] = &[
     },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
+    Bench {
+        name: "word-split",
+        about: "a text in pieces, split by four tasklets and put together, and the same in one loop",
+        run: word_split::run,
+    },
     Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },
     Bench { name: "chain3", about: "a source, two maps and a sink, on as many workers as pay", run: chain3::run },
     Bench { name: "zip2", about: "numbers beside their parities, from one ring", run: zip2::run },

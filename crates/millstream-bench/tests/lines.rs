@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 36] = [
     "chain2",
     "filter-map",
     "copying5",
@@ -23,6 +23,7 @@ const NAMES: [&str; 35] = [
     "shard-by",
     "shard2",
     "wc",
+    "word-split",
     "hop",
     "chain3",
     "zip2",

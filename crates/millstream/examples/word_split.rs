@@ -4,7 +4,7 @@
 //! blank, or it is what stands in front of its first blank, whole words, and what stands behind its last one. (Steele,
 //! "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
 //!
-//! `cargo run --release -p millstream --example word_split < FILE` counts the words of a text.
+//! `cargo run --release -p millstream --features queues --example word_split < FILE` counts the words of a text.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
@@ -43,7 +43,7 @@ fn complete(open: &mut String, piece: &Piece) -> Vec<String> {
 }
 
 /// From pieces of a text to its words, with so many tasklets. The text ends with a blank.
-fn words(tasklets: usize) -> impl Pipeline<In = Val<String>, Out = Val<String>> {
+pub(crate) fn words(tasklets: usize) -> impl Everywhere<In = Val<String>, Out = Val<String>> {
     pipeline!(
         pipeline::<String>()
             >>> .shard(tasklets, |p| p.map(|text| split(text)))
@@ -93,6 +93,7 @@ mod tests {
                     assert_eq!(Runner::collect(&Inline::default(), &p, pieces()).unwrap(), brute);
                     let rings = Rings::new().ring(2).workers(tasklets);
                     assert_eq!(Runner::collect(&rings, &p, pieces()).unwrap(), brute);
+                    assert_eq!(Runner::collect(&Queues::new().capacity(2), &p, pieces()).unwrap(), brute);
                 }
             }
         }
