@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::memory::{peak_of, taken};
 use crate::setting::Setting;
+use std::io::{Write, stdout};
 use std::process::{Command, Stdio};
 
 /// What such a process is to do: `CASE WHO ITEMS`.
@@ -47,8 +48,8 @@ pub(crate) fn asked(setting: impl FnOnce() -> Setting, go: Go) -> Option<Result<
         let items = items.parse().map_err(|error| Failure::Program(task.clone(), format!("{error}")))?;
         let (checksum, taken) = taken(|| go(&setting(), case, who, items))?;
         let numbers = [checksum, taken.allocated, peak_of("self").unwrap_or(0), user_ticks().unwrap_or(0)];
-        println!("{}", numbers.map(|number| number.to_string()).join(" "));
-        Ok(())
+        let answer = numbers.map(|number| number.to_string()).join(" ");
+        writeln!(stdout(), "{answer}").map_err(Failure::io("standard output"))
     };
     Some(work())
 }

@@ -29,6 +29,9 @@ struct Set {
     bounds: [Option<f64>; 4],
 }
 
+/// One run; its checksum.
+type Way<'a> = Box<dyn Fn() -> Result<u64, Failure> + 'a>;
+
 const MANY: &str = "10000x25us";
 const FEW: &str = "5x250ms";
 
@@ -78,7 +81,7 @@ fn within_limits(figures: &[Figure], nap: Duration) -> Results {
 fn at(setting: &Setting, Set { case, alloc, items, nap, bounds }: Set) -> Result<Results, Failure> {
     let expected = (1..=items).map(|x| x + x * x).fold(0, work::joined);
     let rings = &setting.rings;
-    let ways: [(&'static str, Box<dyn Fn() -> Result<u64, Failure>>); 6] = [
+    let ways: [(&'static str, Way<'_>); 6] = [
         ("ours", Box::new(move || on_rings(1, rings, items, nap))),
         ("ours-sharded", Box::new(move || on_rings(2, rings, items, nap))),
         ("queues", Box::new(move || on_queues(&slept(1, nap), items))),
