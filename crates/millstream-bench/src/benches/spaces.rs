@@ -140,7 +140,7 @@ fn source_queue(setting: &Setting, programs: &Programs, text: &Text, bound: Opti
     let of = |workers| (0..setting.turns()).map(|_| occupancy(workers)).collect::<Result<Vec<_>, Failure>>();
     let (one, two) = (of("1")?, of("2")?);
     let _ = std::fs::remove_file(&stats);
-    let ratio = Ratio::new(SOURCE_QUEUE, "full", one.clone(), bound);
+    let ratio = Ratio::new(SOURCE_QUEUE, "full-of-two-workers", two.clone(), bound);
     let figures =
         [("ours", one), ("ours-two-workers", two)].map(|(who, all)| Figure::new(SOURCE_QUEUE, who, all, Unit::Times));
     Ok(Results { figures: figures.into(), ratios: vec![ratio], ..Results::default() })
