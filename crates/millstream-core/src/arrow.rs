@@ -208,7 +208,8 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Scan::new(state, f))
     }
 
-    /// Empty at every number; at END, after END's own value if there is one, `finish` of the state.
+    /// Empty at every number; at END, after END's own value if there is one, `finish` of the state. Nothing is written for
+    /// a number below END: the edge is filled [`AtEnd`](crate::AtEnd) alone.
     ///
     /// ```
     /// use millstream_core::{Arrow, Modelled, pipeline};

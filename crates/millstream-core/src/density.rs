@@ -6,13 +6,15 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Full {}
     impl Sealed for super::Holed {}
+    impl Sealed for super::AtEnd {}
     impl<D> Sealed for super::Lane<D> {}
 }
 
-/// Whether the slots of an edge can be empty: [`Full`], [`Holed`], or, of a choice's lane, [`Lane`]. Sealed.
+/// Whether the slots of an edge can be empty: [`Full`], [`Holed`], [`AtEnd`], or, of a choice's lane, [`Lane`]. Sealed.
 ///
-/// A full edge stores `T`, and is read and written on a path without an `Option` in it. The others store
-/// `Option<T>`. How an empty slot is represented is decided here and nowhere else.
+/// A full edge stores `T`, and is read and written on a path without an `Option` in it. One that is filled at END alone
+/// stores nothing for the numbers below. The others store `Option<T>`. How an empty slot is represented is decided here
+/// and nowhere else.
 pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     /// What one slot of the edge stores.
     type Slot<T: Event>: Event;
@@ -26,13 +28,24 @@ pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The two lanes of a choice of density `D` together, when this is the density of the other one.
     #[doc(hidden)]
     type OrLane<D: Density>: Density;
+    /// The density of a pair of which the other half is [`Holed`].
+    #[doc(hidden)]
+    type AndHoled: Density;
+    /// The density of two lanes of one choice of which the other one is [`AtEnd`].
+    #[doc(hidden)]
+    type OrAtEnd: Density;
+    /// The density of one lane of a choice of this density: [`Lane`], and [`AtEnd`] of one that is itself filled at END alone.
+    type OneLane: Density;
     /// True for [`Full`].
     const FULL: bool;
-    /// Makes a slot.
+    /// True for [`AtEnd`].
+    const AT_END: bool = false;
+    /// Makes a slot; of a number below END where the edge is [`AtEnd`].
     ///
     /// # Panics
     ///
-    /// If the edge is full and `value` is `None`: a stage that broke its own type.
+    /// If the edge is full and `value` is `None`, or the edge is filled at END alone and `value` is not `None`: a stage that
+    /// broke its own type.
     fn pack<T: Event>(value: Option<T>) -> Self::Slot<T>;
     /// Looks into a slot.
     fn peek<T: Event>(slot: &Self::Slot<T>) -> Option<&T>;
@@ -45,6 +58,17 @@ pub enum Full {}
 /// Any slot may be empty, and END may hold a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Holed {}
+
+/// Every slot below END is empty, and END may hold a value: what [`fold`](crate::Arrow::fold) and
+/// [`fold_by`](crate::KeysExt::fold_by) give, and what a stage makes of that alone.
+///
+/// No memory is written or read for a number below END: a slot has no size, and what END holds lies beside the slots. The
+/// numbers advance as on every other edge.
+#[derive(Clone, Copy, Debug)]
+pub enum AtEnd {}
+
+/// The slot of a number below END on an edge that is filled [`AtEnd`] alone: nothing of a `T`.
+pub struct Empty<T>(PhantomData<fn() -> T>);
 
 /// Inside a lane of a choice on an edge of density `D`: filled at all numbers of the lane and at no other one.
 ///
@@ -59,6 +83,9 @@ impl Density for Full {
     type Or<D: Density> = Holed;
     type AndLane<D: Density> = Lane<D>;
     type OrLane<D: Density> = Holed;
+    type AndHoled = Holed;
+    type OrAtEnd = Holed;
+    type OneLane = Lane<Full>;
     const FULL: bool = true;
 
     #[inline(always)]
@@ -77,10 +104,13 @@ impl Density for Full {
 
 impl Density for Holed {
     type Slot<T: Event> = Option<T>;
-    type And<D: Density> = Holed;
+    type And<D: Density> = D::AndHoled;
     type Or<D: Density> = Holed;
     type AndLane<D: Density> = Holed;
     type OrLane<D: Density> = Holed;
+    type AndHoled = Holed;
+    type OrAtEnd = Holed;
+    type OneLane = Lane<Holed>;
     const FULL: bool = false;
 
     #[inline(always)]
@@ -94,6 +124,38 @@ impl Density for Holed {
     }
 }
 
+impl Density for AtEnd {
+    type Slot<T: Event> = Empty<T>;
+    type And<D: Density> = AtEnd;
+    type Or<D: Density> = D::OrAtEnd;
+    type AndLane<D: Density> = AtEnd;
+    type OrLane<D: Density> = Holed;
+    type AndHoled = AtEnd;
+    type OrAtEnd = AtEnd;
+    type OneLane = AtEnd;
+    const FULL: bool = false;
+    const AT_END: bool = true;
+
+    #[inline(always)]
+    fn pack<T: Event>(value: Option<T>) -> Empty<T> {
+        if value.is_some() {
+            filled_slot_below_end();
+        }
+        Empty(PhantomData)
+    }
+
+    #[inline(always)]
+    fn peek<T: Event>(_: &Empty<T>) -> Option<&T> {
+        None
+    }
+}
+
+impl<T> Debug for Empty<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Empty")
+    }
+}
+
 /// Whatever stands inside one lane comes from that lane's edge, so two lanes that meet are of the same one in `And`, and of
 /// the two of one choice in `Or`; but one of them may be a lane within it, which leaves out what its sister has.
 impl<E: Density> Density for Lane<E> {
@@ -102,6 +164,9 @@ impl<E: Density> Density for Lane<E> {
     type Or<D: Density> = D::OrLane<E>;
     type AndLane<D: Density> = Lane<D::And<E>>;
     type OrLane<D: Density> = D::And<E>;
+    type AndHoled = Holed;
+    type OrAtEnd = Holed;
+    type OneLane = Lane<Lane<E>>;
     const FULL: bool = false;
 
     #[inline(always)]
@@ -119,4 +184,10 @@ impl<E: Density> Density for Lane<E> {
 #[inline(never)]
 fn empty_slot_on_a_full_edge() -> ! {
     panic!("an empty slot on a full edge: a stage broke its type")
+}
+
+#[cold]
+#[inline(never)]
+fn filled_slot_below_end() -> ! {
+    panic!("a filled slot below END on an edge that is filled at END alone: a stage broke its type")
 }

@@ -39,7 +39,7 @@ pub use arrow::{
     StreamsExt, TextExt,
 };
 pub use backend::{Backend, Deploy, On};
-pub use density::{Density, Full, Holed, Lane};
+pub use density::{AtEnd, Density, Empty, Full, Holed, Lane};
 pub use either::Either;
 pub use failure::{Cause, Retry};
 pub use flow::{

@@ -11,7 +11,7 @@ use crate::wiring::{Home, Wiring};
 use millstream_core::failure::Finished;
 use millstream_core::pipe::{MapAsync, Settle};
 use millstream_core::{Density, Val};
-use millstream_ring::{Producer, Reader, Wire, ring};
+use millstream_ring::{Last, Producer, Reader, Wire, ring};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ where
         self.at_end = Some(end);
         let value = landed.and_then(|result| settled(&self.map.policy, result, &self.calls));
         self.at_end = None;
-        match self.output.try_end(slot.then(|| Out::<A, Fut, P>::pack(value))) {
+        match self.output.try_end_with(slot.then(|| Last::of::<_, Out<A, Fut, P>>(value))) {
             Ok(()) => Progress::ENDED,
             Err(_) => unreachable!("there was room for END"),
         }

@@ -102,7 +102,7 @@ impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
         }
         let (sieve, state) = (&*self.sieve, &mut self.state);
         take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
-            value.is_some_and(|value| sieve.keeps(state, value))
+            value.is_some_and(|value| sieve.keeps(state, value)).into()
         })
     }
 

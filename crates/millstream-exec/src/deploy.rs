@@ -18,8 +18,8 @@ use millstream_core::pipe::{
     Tee, Then, TryMap,
 };
 use millstream_core::{
-    Arrow, Cause, Choice, Deploy, Event, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt, Seen,
-    Snd, Val,
+    Arrow, AtEnd, Cause, Choice, Deploy, Event, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt,
+    Seen, Snd, Val,
 };
 use millstream_ring::{Reader, Wire};
 use std::any::Any;
@@ -162,10 +162,10 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, AtEnd>> {
         let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
         let start = initial.clone();
-        stateful_stage::<A, S, B, Holed>(input, wiring, EndSlot::Written, start, move |state, _, value, end| {
+        stateful_stage::<A, S, B, AtEnd>(input, wiring, EndSlot::Written, start, move |state, _, value, end| {
             if let Some(value) = value {
                 f(state, value);
             }

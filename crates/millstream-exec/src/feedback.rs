@@ -7,7 +7,7 @@ use crate::{Carried, Rings};
 use millstream_core::keys::Seat;
 use millstream_core::pipe::{Fed, Feedback, Looped, States};
 use millstream_core::{Arrow, Density, Deploy, Event, Fst, Holed, Lens, On, Seen, Val};
-use millstream_ring::{Producer, Reader, Wire, ring};
+use millstream_ring::{Last, Producer, Reader, Wire, ring};
 
 impl<A: Carried, S: Event + Clone, P> Deploy<Rings> for Feedback<A, S, P>
 where
@@ -113,13 +113,14 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
         let seat = seat.unwrap_or(ALONE);
         let state = self.kept[usize::from(seat.lane)].of(seat).clone();
         if end {
-            let last = if A::Density::FULL { None } else { Some(A::Density::pack(Some(state))) };
-            let Ok(()) = self.states.try_end(last) else { unreachable!("there was room") };
+            let last = if A::Density::FULL { None } else { Some(Last::of::<S, A::Density>(Some(state))) };
+            let Ok(()) = self.states.try_end_with(last) else { unreachable!("there was room") };
             self.done = true;
             return true;
         }
         let Ok(Some(mut claim)) = self.states.try_claim(1) else { unreachable!("there was room") };
-        claim.write(A::Density::pack(Some(state)));
+        // Where the input is filled at END alone no other number's state is looked at.
+        claim.write(A::Density::pack((!A::Density::AT_END).then_some(state)));
         claim.publish();
         self.known = false;
         true

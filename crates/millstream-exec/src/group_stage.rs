@@ -6,7 +6,7 @@ use crate::stage::{EndSlot, stage};
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
-use millstream_ring::{Member, Reader, Wire, group};
+use millstream_ring::{Last, Member, Reader, Wire, group};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ where
         }
         self.member.sweep();
         let end = self.end;
-        let ended = self.member.end(|value| end.then(|| D::pack(f(value))));
+        let ended = self.member.end_with(|value| end.then(|| Last::of::<B, D>(f(value))));
         if ended { Progress::DONE } else { Progress::NONE }
     }
 

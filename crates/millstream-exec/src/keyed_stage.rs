@@ -7,7 +7,7 @@ use crate::wiring::{Home, Wiring};
 use millstream_core::keys::Seat;
 use millstream_core::pipe::States;
 use millstream_core::{Density, Event, Holed, SequenceNumber, Val};
-use millstream_ring::{Mate, Reader, Wire, team};
+use millstream_ring::{Last, Mate, Reader, Wire, team};
 use std::marker::PhantomData;
 
 /// What the body of a `shard_by` is deployed with.
@@ -103,7 +103,8 @@ where
         }
         self.mate.sweep();
         let end = self.end;
-        let ended = self.mate.end(|n, value, seat| end.then(|| D::pack(f(SequenceNumber(n), value, seat, true))));
+        let ended =
+            self.mate.end_with(|n, value, seat| end.then(|| Last::of::<B, D>(f(SequenceNumber(n), value, seat, true))));
         if ended { Progress::ENDED } else { Progress::NONE }
     }
 

@@ -4,7 +4,7 @@ use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Event, Val};
-use millstream_ring::{Batch, Claim, Producer, Reader, Wire, ring};
+use millstream_ring::{Batch, Claim, Last, Producer, Reader, Wire, ring};
 use std::marker::PhantomData;
 
 /// Adds a stage to the wiring: `f` of every slot, and of END with `true`, in order. END has a slot where `end` can hold
@@ -82,7 +82,7 @@ pub(crate) fn take_end<A: Wire, S: Event>(
     marks: &mut u64,
     at_end: &mut Option<u64>,
     end_slot: EndSlot,
-    slot: impl FnOnce(Option<A::Ref<'_>>) -> S,
+    slot: impl FnOnce(Option<A::Ref<'_>>) -> Last<S>,
 ) -> Progress {
     // What user code says of END must not be asked twice.
     if end_slot == EndSlot::Written && output.free() == 0 {
@@ -96,7 +96,7 @@ pub(crate) fn take_end<A: Wire, S: Event>(
     *at_end = Some(end.number().0);
     let last = end_slot.then(|| slot(end.value()));
     *at_end = None;
-    match output.try_end(last) {
+    match output.try_end_with(last) {
         Ok(()) => Progress::ENDED,
         Err(_) => unreachable!("there was room for END"),
     }
@@ -173,7 +173,7 @@ where
         self.output.sweep();
         let f = &mut self.f;
         take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
-            D::pack(f(value, true))
+            Last::of::<B, D>(f(value, true))
         })
     }
 

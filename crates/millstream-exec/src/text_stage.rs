@@ -7,7 +7,7 @@ use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{Parting, Writing};
 use millstream_core::{Density, Flow, Text};
-use millstream_ring::{Batch, Claim, Kind, Member, Pen, Producer, Reader, Span, Wire, text_group, text_ring};
+use millstream_ring::{Batch, Claim, Kind, Last, Member, Pen, Producer, Reader, Span, Wire, text_group, text_ring};
 use std::sync::Arc;
 
 /// What fills slots of text: one for each tasklet.
@@ -165,7 +165,7 @@ impl<F: Fill> Tasklet for TextStage<F> {
         self.output.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
         take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, end, |value| {
-            F::Density::pack(fill.end(value))
+            Last::of::<Span<F::Kind>, F::Density>(fill.end(value))
         })
     }
 
@@ -199,7 +199,7 @@ impl<F: Fill> Tasklet for GroupTextStage<F> {
         }
         self.member.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
-        let ended = self.member.end(|value| end.then(|| F::Density::pack(fill.end(value))));
+        let ended = self.member.end_with(|value| end.then(|| Last::of::<Span<F::Kind>, F::Density>(fill.end(value))));
         if ended { Progress::DONE } else { Progress::NONE }
     }
 

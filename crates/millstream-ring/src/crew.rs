@@ -3,6 +3,7 @@
 use crate::batch::End;
 use crate::census::Census;
 use crate::gate::Gating;
+use crate::last::Last;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
 use crate::shared::Shared;
@@ -114,7 +115,7 @@ impl<F: Wire, S: Event> Crew<F, S> {
     /// # Safety
     ///
     /// `work` must tell one of the team at most that END is its own.
-    pub(crate) unsafe fn end(&mut self, work: impl FnOnce(u64, &End<'_, F>) -> Option<Option<S>>) -> bool {
+    pub(crate) unsafe fn end(&mut self, work: impl FnOnce(u64, &End<'_, F>) -> Option<Option<Last<S>>>) -> bool {
         if self.visiting.is_some() {
             return false;
         }
@@ -142,10 +143,10 @@ impl<F: Wire, S: Event> Crew<F, S> {
         let mine = work(position, &end);
         std::mem::forget(visit);
         if let Some(last) = mine {
-            self.output.set_end(position, last.is_some());
-            if let Some(last) = last {
-                // SAFETY: as in `fill`: there was room, and END is this one's.
-                unsafe { self.output.slots.cells(position).write(0, last) };
+            let has_slot = last.as_ref().is_some_and(|last| last.slot.is_some());
+            // SAFETY: as in `fill`: there was room, and END is this one's.
+            unsafe { self.output.write_end(position, last) };
+            if has_slot {
                 self.team.note(position);
             }
         }

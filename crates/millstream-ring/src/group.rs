@@ -183,7 +183,6 @@ fn group_of<F: Wire, B: OneRing>(
     assert!(k >= 1, "a group needs at least one member");
     let state = Arc::new(GroupState::new(k, input.position));
     let shared = Shared::<B::Slot>::new(capacity, input.position, Published::Group(state.clone()))?;
-    shared.ends_with(&input);
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
     let view = Arc::new(input.view);
     let output = reader_at::<B>(&shared, input.position);

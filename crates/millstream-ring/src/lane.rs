@@ -49,7 +49,6 @@ pub fn lane<F: Wire, T: Event>(input: Reader<F>, capacity: usize) -> (Lane<F, T>
     let (edge, position) = (ring_of(&input), input.position);
     let team = Arc::new(TeamState::new::<T>(2, position, capacity));
     let output = Shared::new(capacity, position, Published::Team(team.clone())).expect("a power of two");
-    output.ends_with(&input);
     let reader = reader_at::<Val<T>>(&output, position);
     let other = OtherLane { side: side.other(), edge, position, output: output.clone(), team: team.clone(), reader };
     (Lane { crew: Crew::new(side.index(), input, output, team).lane() }, other)

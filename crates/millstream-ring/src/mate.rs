@@ -1,4 +1,5 @@
 use crate::crew::Crew;
+use crate::last::Last;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
 use crate::shared::Shared;
@@ -57,6 +58,13 @@ impl<F: Wire, S: Event> Mate<F, S> {
     ///
     /// If `f` panics, END is never published.
     pub fn end(&mut self, f: impl FnOnce(u64, Option<F::Ref<'_>>, Option<Seat>) -> Option<S>) -> bool {
+        self.end_with(|n, value, seat| f(n, value, seat).map(Last::from))
+    }
+
+    /// As [`end`](Mate::end), of an output of any density.
+    ///
+    /// If `f` panics, END is never published.
+    pub fn end_with(&mut self, f: impl FnOnce(u64, Option<F::Ref<'_>>, Option<Seat>) -> Option<Last<S>>) -> bool {
         let (index, mates) = (self.crew.index, self.mates);
         // SAFETY: as in `fill`.
         unsafe {

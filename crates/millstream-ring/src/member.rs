@@ -1,5 +1,6 @@
 use crate::gate::Gating;
 use crate::group::{Claimed, GroupState};
+use crate::last::Last;
 use crate::probe::{InputProbe, RingProbe};
 use crate::shared::Shared;
 use crate::sync::{Arc, lock};
@@ -174,6 +175,13 @@ impl<F: Wire, S: Event> Member<F, S> {
     ///
     /// If `f` panics, END is never published.
     pub fn end(&mut self, f: impl FnOnce(Option<F::Ref<'_>>) -> Option<S>) -> bool {
+        self.end_with(|value| f(value).map(Last::from))
+    }
+
+    /// As [`end`](Member::end), of an output of any density.
+    ///
+    /// If `f` panics, END is never published.
+    pub fn end_with(&mut self, f: impl FnOnce(Option<F::Ref<'_>>) -> Option<Last<S>>) -> bool {
         if self.abandoned.is_some() {
             return false;
         }
@@ -197,11 +205,8 @@ impl<F: Wire, S: Event> Member<F, S> {
         // SAFETY: END is published, and the group's gate holds it until this run is finished.
         let last = f(unsafe { self.input.at_end(end) });
         std::mem::forget(given_up);
-        self.output.set_end(end, last.is_some());
-        if let Some(last) = last {
-            // SAFETY: as in `fill_run`: there was room, and END is claimed by this member alone.
-            unsafe { self.output.slots.cells(end).write(0, last) };
-        }
+        // SAFETY: as in `fill_run`: there was room, and END is claimed by this member alone.
+        unsafe { self.output.write_end(end, last) };
         self.group.finish(self.index);
         true
     }

@@ -1,6 +1,7 @@
 use crate::claim::Claim;
 use crate::error::{ClaimError, MarksFull};
 use crate::gate::{Counter, Gate, Gating};
+use crate::last::Last;
 use crate::mark::Mark;
 use crate::probe::RingProbe;
 use crate::reader::Reader;
@@ -17,7 +18,8 @@ use millstream_core::{Density, Event, SequenceNumber, Val};
 /// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
 /// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
 /// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can
-/// leave that to a [`Sweeper`].
+/// leave that to a [`Sweeper`]. What END holds on an edge that is filled [at END](millstream_core::AtEnd) alone is dropped
+/// with the ring.
 pub struct Producer<S: Event> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
@@ -189,20 +191,29 @@ impl<S: Event> Producer<S> {
     ///
     /// If the stream has ended already.
     pub fn try_end(&mut self, last: Option<S>) -> Result<(), S> {
+        self.try_end_with(last.map(Last::from)).map_err(|last| last.slot.expect("END without a slot needs no room"))
+    }
+
+    /// As [`try_end`](Producer::try_end), on an edge of any density: what END holds beside the slots needs no room.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_end`](Producer::try_end).
+    ///
+    /// # Panics
+    ///
+    /// As [`try_end`](Producer::try_end).
+    pub fn try_end_with(&mut self, last: Option<Last<S>>) -> Result<(), Last<S>> {
         assert!(!self.ended, "a stream ends once");
         self.sweep();
         let end = self.next;
-        let has_slot = last.is_some();
-        if let Some(last) = last {
-            if self.room(1) == 0 {
-                return Err(last);
-            }
-            // SAFETY: there is room, so every reader has released what was here, the sweep has dropped it, and no
-            // reader looks at this number before it is published.
-            unsafe { self.shared.slots.cells(end).write(0, last) };
+        match last {
+            Some(last) if last.slot.is_some() && self.room(1) == 0 => return Err(last),
+            // SAFETY: if END has a slot there is room, so every reader has released what was here, the sweep has dropped it,
+            // and no reader looks at this number before it is published.
+            last => unsafe { self.shared.write_end(end, last) },
         }
         self.ended = true;
-        self.shared.set_end(end, has_slot);
         self.next = end + 1;
         self.shared.publish(self.next);
         Ok(())

@@ -4,14 +4,15 @@ use crate::census::{Census, Holes};
 use crate::error::CapacityError;
 use crate::gate::{Counter, Gates, Gating};
 use crate::group::GroupState;
+use crate::last::Last;
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
-use crate::reader::Reader;
 use crate::slots::Slots;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
 use crate::team::TeamState;
-use crate::view::{HiddenMarks, View, Wire};
+use crate::view::{Beside, HiddenMarks};
 use crossbeam_utils::CachePadded;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -36,6 +37,8 @@ pub(crate) struct Shared<S> {
     end: CachePadded<AtomicU64>,
     /// Whether END has a slot with a value in it. Stored like `end`.
     end_slot: AtomicBool,
+    /// What END holds where no other slot can be filled. Set before the cursor that shows END, and dropped with the ring.
+    beside: OnceLock<Beside>,
     /// Every value below was dropped. Only whoever drops values stores it; a group's members acquire it before they
     /// write over the slots.
     swept: CachePadded<AtomicU64>,
@@ -73,6 +76,7 @@ impl<S> Shared<S> {
             published,
             end: CachePadded::new(AtomicU64::new(OPEN)),
             end_slot: AtomicBool::new(false),
+            beside: OnceLock::new(),
             swept: CachePadded::new(AtomicU64::new(first)),
             gates: Arc::new(Gates::new()),
             marks: HiddenMarks(MarkList::new()),
@@ -152,11 +156,27 @@ impl<S> Shared<S> {
         self.end.store(end, Ordering::Relaxed);
     }
 
-    /// Says that it has ended, if the input of those who fill it has: none of them comes to END.
-    pub(crate) fn ends_with<F: Wire>(&self, input: &Reader<F>) {
-        if input.ended() {
-            self.set_end(input.view.end(), false);
+    /// Says that `end` is END, before the cursor shows it, and writes what it holds.
+    ///
+    /// # Safety
+    ///
+    /// END's cell must be the caller's alone and hold no value, unless END has no slot; `end` must be what the ring ends with.
+    pub(crate) unsafe fn write_end(&self, end: u64, last: Option<Last<S>>) {
+        let Last { slot, beside } = last.unwrap_or(Last { slot: None, beside: None });
+        self.set_end(end, slot.is_some());
+        if let Some(slot) = slot {
+            // SAFETY: the caller's contract.
+            unsafe { self.slots.cells(end).write(0, slot) };
         }
+        if let Some(beside) = beside {
+            // END is written once.
+            let _ = self.beside.set(beside);
+        }
+    }
+
+    /// What END holds beside the slots; meaningful once the cursor behind END was acquired.
+    pub(crate) fn beside(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.beside.get().map(|last| &**last)
     }
 
     /// END's number once it is known; known to everybody who has acquired the cursor behind END.

@@ -96,7 +96,6 @@ pub fn team<F: Wire, T: Event, D: Density>(
     }
     let state = Arc::new(TeamState::new::<D::Slot<T>>(k, position, capacity));
     let shared = Shared::<D::Slot<T>>::new(capacity, position, Published::Team(state.clone()))?;
-    shared.ends_with(&first);
     let output = reader_at::<Val<T, D>>(&shared, position);
     let mut readers: Vec<_> = (1..k).map(|_| first.fork()).collect();
     readers.push(first);

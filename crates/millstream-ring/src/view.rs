@@ -221,6 +221,9 @@ pub trait View<F: Wire>: sealed::Sealed + Send + Sync + Sized + 'static {
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
 }
 
+/// What END of an edge holds that is filled at END alone.
+pub(crate) type Beside = Box<dyn std::any::Any + Send + Sync>;
+
 /// A gate, without its secrets.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "hidden")]

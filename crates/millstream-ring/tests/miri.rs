@@ -2,6 +2,8 @@
 //!
 //! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests run on the machine.
 
+#[path = "miri/at_end.rs"]
+mod at_end;
 #[path = "miri/lanes.rs"]
 mod lanes;
 #[path = "miri/moving.rs"]

@@ -108,7 +108,7 @@ fn yielding(x: u64) -> impl Future<Output = u64> + Send {
 
 /// The rest of the combinators, behind any pipeline of numbers.
 trait BothHalves: Arrow<Out = Val<u64, millstream_core::Holed>> + Pipeline {
-    fn both_halves(self) -> impl Pipeline<In = Self::In, Out = Val<u64, millstream_core::Holed>> {
+    fn both_halves(self) -> impl Pipeline<In = Self::In, Out = Val<u64, millstream_core::AtEnd>> {
         self.map(|x| (*x, !*x)).both(|p| p, |p| p.map(|x| !x)).fold(0_u64, |sum, (x, y)| *sum ^= x & y, |sum| sum)
     }
 }

@@ -63,9 +63,9 @@ pub use millstream_core::pipeline;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, Bound, Choice, ClockExt, DeadLetter, Density, Determinate,
-        Either, Event, Fault, Flow, Full, Holed, Joined, KeepsClock, KeysExt, Lane, Late, Masked, Model, Modelled,
-        OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, Text, TextExt,
+        Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, AtEnd, Bound, Choice, ClockExt, DeadLetter, Density,
+        Determinate, Either, Event, Fault, Flow, Full, Holed, Joined, KeepsClock, KeysExt, Lane, Late, Masked, Model,
+        Modelled, OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, Text, TextExt,
         TimeWindow, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]

@@ -6,7 +6,7 @@ use crate::halves::Halves;
 use crate::message::{Complaints, say_no_shards};
 use crate::output::Output;
 use clap::ValueEnum;
-use millstream_core::{Arrow, Holed, Val, pipeline};
+use millstream_core::{Arrow, AtEnd, Val, pipeline};
 use millstream_exec::Everywhere;
 use millstream_exec::source::ready;
 
@@ -47,7 +47,7 @@ fn mix(total: u64) -> u64 {
     total ^ (total >> 7)
 }
 
-pub(crate) fn summed<P>(mixed: P) -> impl Everywhere<In = Val<u64>, Out = Val<u64, Holed>>
+pub(crate) fn summed<P>(mixed: P) -> impl Everywhere<In = Val<u64>, Out = Val<u64, AtEnd>>
 where
     P: Everywhere<In = Val<u64>, Out = Val<u64>>,
 {

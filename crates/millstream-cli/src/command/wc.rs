@@ -9,7 +9,7 @@ use crate::message::{Complaints, say};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use columns::Columns;
-use millstream_core::{Holed, Val};
+use millstream_core::{AtEnd, Val};
 use millstream_exec::Everywhere;
 use millstream_exec::source::{few, ready};
 use millstream_io::{Block, Blocks};
@@ -35,12 +35,12 @@ impl Wc {
         }
     }
 
-    fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(self, pipeline: &P) -> Outcome {
+    fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(self, pipeline: &P) -> Outcome {
         let complaints = Complaints::of("wc");
         Output::opened(&complaints, |output| self.print_into(output, pipeline, &complaints))
     }
 
-    fn print_into<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
+    fn print_into<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
         self,
         mut output: Output,
         pipeline: &P,
@@ -79,7 +79,7 @@ impl Wc {
 }
 
 /// The counts of one input as far as it can be read; none if it cannot be opened, or not before a signal comes.
-fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, Holed>>>(
+fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
     pipeline: &P,
     runs: &mut Runs,
     complaints: &Complaints,

@@ -1,5 +1,5 @@
 use super::{Choice, Event, Flow, Like, Masked, OneOf, Pair, Seen, Val};
-use crate::{Density, Lane};
+use crate::Density;
 use either::Either;
 
 /// Chooses a part of what a slot of `F` holds, so that a tuple in one ring and a pair of rings read the same, and an
@@ -13,7 +13,8 @@ use either::Either;
 pub trait Lens<F: Flow>: 'static {
     /// The shape of the part; only its references matter.
     type Target: Flow;
-    /// The density of the part on an edge of density `D`: `D` if every value has the part, a [`Lane`] of it if some have.
+    /// The density of the part on an edge of density `D`: `D` if every value has the part, [one lane](Density::OneLane) of it
+    /// if some have.
     type Part<D: Density>: Density;
     /// The part of one value, or nothing if this value does not have it.
     fn focus<'a>(whole: F::Ref<'a>) -> Option<<Self::Target as Flow>::Ref<'a>>;
@@ -59,8 +60,8 @@ macro_rules! lens {
 }
 lens!(Fst: A of (Pair, (A, B)), D => D, pair => Some(pair.0), Some(&pair.0));
 lens!(Snd: B of (Pair, (A, B)), D => D, pair => Some(pair.1), Some(&pair.1));
-lens!(Lft: A of (Choice, Either<A, B>), D => Lane<D>, either => either.left(), either.as_ref().left());
-lens!(Rgt: B of (Choice, Either<A, B>), D => Lane<D>, either => either.right(), either.as_ref().right());
+lens!(Lft: A of (Choice, Either<A, B>), D => D::OneLane, either => either.left(), either.as_ref().left());
+lens!(Rgt: B of (Choice, Either<A, B>), D => D::OneLane, either => either.right(), either.as_ref().right());
 
 #[diagnostic::do_not_recommend]
 impl<F: Flow, L: Lens<F>> Lens<Masked<F>> for L {

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
-use crate::{Arrow, Event, Flow, Holed, Val};
+use crate::{Arrow, AtEnd, Event, Flow, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// One answer at END.
@@ -27,7 +27,7 @@ where
     G: Fn(S) -> B + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Val<B, Holed>;
+    type Out = Val<B, AtEnd>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, full) = (Self::Out::BYTES, false);

@@ -1,7 +1,7 @@
 use super::machine::Machine;
 use crate::failure::fail;
 use crate::plan::Filled;
-use crate::{Bound, Event, Flow, Holed, SequenceNumber};
+use crate::{AtEnd, Bound, Event, Flow, SequenceNumber};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ where
 {
     type In = A;
     type Out = Vec<(K, B)>;
-    type Density = Holed;
+    type Density = AtEnd;
     type State = BTreeMap<K, S>;
     const NAME: &'static str = "fold_by";
 

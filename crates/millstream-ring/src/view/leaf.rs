@@ -8,6 +8,7 @@ use crate::slots::Slice;
 use crate::sync::{Arc, Ordering};
 use crate::text::{Kind, Span};
 use millstream_core::{Density, Event, Text, Val};
+use std::any::Any;
 
 /// A view of one ring.
 pub struct Leaf<S: Event> {
@@ -65,6 +66,9 @@ pub trait OneRing: for<'a> Wire<View = Leaf<Self::Slot>, Chunk<'a> = Slice<'a, S
     /// What a slot holds.
     #[doc(hidden)]
     fn peek<'a>(slot: &'a Self::Slot) -> Option<Self::Ref<'a>>;
+    /// What END holds beside the slots.
+    #[doc(hidden)]
+    fn peek_beside(last: &(dyn Any + Send + Sync)) -> Option<Self::Ref<'_>>;
 }
 
 impl<T: Event, D: Density> Sealed for Val<T, D> {}
@@ -75,6 +79,10 @@ impl<T: Event, D: Density> OneRing for Val<T, D> {
     #[inline(always)]
     fn peek<'a>(slot: &'a D::Slot<T>) -> Option<Self::Ref<'a>> {
         D::peek(slot)
+    }
+
+    fn peek_beside(last: &(dyn Any + Send + Sync)) -> Option<&T> {
+        last.downcast_ref()
     }
 }
 
@@ -134,6 +142,10 @@ impl<T: Kind + ?Sized, D: Density> OneRing for Text<T, D> {
     fn peek<'a>(slot: &'a D::Slot<Span<T>>) -> Option<Self::Ref<'a>> {
         D::peek(slot).map(Span::lend)
     }
+
+    fn peek_beside(last: &(dyn Any + Send + Sync)) -> Option<Self::Ref<'_>> {
+        last.downcast_ref().map(Span::lend)
+    }
 }
 
 impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
@@ -188,6 +200,13 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
     unsafe fn at_end<'a>(&self, end: u64) -> Option<F::Ref<'a>> {
         if F::Density::FULL {
             return None;
+        }
+        if F::Density::AT_END {
+            let last = self.shared.beside().filter(|_| self.shared.end() == end)?;
+            // SAFETY: what END holds is written once, before the cursor that shows END, and is dropped with the ring, which
+            // the reader keeps that lends this.
+            let last: &'a (dyn Any + Send + Sync) = unsafe { &*std::ptr::from_ref(last) };
+            return F::peek_beside(last);
         }
         // SAFETY: the caller's contract.
         F::peek(unsafe { self.end_slot(end) }?)

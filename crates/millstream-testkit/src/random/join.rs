@@ -1,7 +1,7 @@
 //! Combinators with bodies, on edges of any shape.
 
 use super::edge::{Boxed, Chain};
-use super::kind::{F, H, Kind, LF, MF, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
+use super::kind::{F, H, Kind, LF, MF, N, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
 use super::shape::Shape;
 use super::tree::keyed;
@@ -137,12 +137,13 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
         Chain::empty(input).then(Boxed::new(id::<A>().shard(k, |_| body)))
     }
     let body = match body.output {
-        Kind::Whole(Whole::F | Whole::H | Whole::LF | Whole::MF | Whole::Pff | Whole::Phh) => body,
+        Kind::Whole(Whole::F | Whole::H | Whole::N | Whole::LF | Whole::MF | Whole::Pff | Whole::Phh) => body,
         _ => with_copy(body),
     };
     with_kind!(input, A => match body.output {
         Kind::Whole(Whole::F) => on::<A, F>(k, input, body),
         Kind::Whole(Whole::H) => on::<A, H>(k, input, body),
+        Kind::Whole(Whole::N) => on::<A, N>(k, input, body),
         Kind::Whole(Whole::LF) => on::<A, LF>(k, input, body),
         Kind::Whole(Whole::MF) => on::<A, MF>(k, input, body),
         Kind::Whole(Whole::Pff) => on::<A, Pff>(k, input, body),

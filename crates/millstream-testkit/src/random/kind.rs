@@ -1,11 +1,13 @@
 //! The shapes that random pipelines have edges of: a type for each, a name for it, and the way from name to type.
 
 use super::value::Value;
-use millstream_core::{Choice, Either, Full, Holed, Lane, Masked, OneOf, Pair, Val};
+use millstream_core::{AtEnd, Choice, Either, Full, Holed, Lane, Masked, OneOf, Pair, Val};
 use std::any::TypeId;
 
 pub(crate) type F = Val<Value, Full>;
 pub(crate) type H = Val<Value, Holed>;
+/// Of what a fold gives.
+pub(crate) type N = Val<Value, AtEnd>;
 /// Tuples in one ring.
 pub(crate) type TF = Val<(Value, Value), Full>;
 pub(crate) type TH = Val<(Value, Value), Holed>;
@@ -32,6 +34,7 @@ pub(crate) type Pff = Pair<F, F>;
 pub(crate) type Pfh = Pair<F, H>;
 pub(crate) type Phf = Pair<H, F>;
 pub(crate) type Phh = Pair<H, H>;
+pub(crate) type Pnn = Pair<N, N>;
 pub(crate) type Pmf = Pair<MF, F>;
 pub(crate) type Phm = Pair<H, MF>;
 pub(crate) type Mpff = Masked<Pff>;
@@ -55,6 +58,7 @@ pub(crate) enum Kind {
 pub(crate) enum Whole {
     F,
     H,
+    N,
     TF,
     TH,
     MF,
@@ -64,6 +68,7 @@ pub(crate) enum Whole {
     Pfh,
     Phf,
     Phh,
+    Pnn,
     Pmf,
     Phm,
     Mpff,
@@ -89,14 +94,15 @@ impl Whole {
                 [$((Whole::$kind, TypeId::of::<$kind>())),*].into_iter().find(|(_, id)| *id == TypeId::of::<Shape>())
             };
         }
-        let found = find!(F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh);
+        let found =
+            find!(F H N TF TH MF MH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh);
         found.map(|(whole, _)| whole)
     }
 
     /// Whether its slots are pairs, so that `both` can take it apart.
     pub(crate) fn has_halves(self) -> bool {
-        use Whole::{Mpff, Mtf, Pff, Pfh, Phf, Phh, Phm, Pmf, TF, TH};
-        matches!(self, TF | TH | Mtf | Pff | Pfh | Phf | Phh | Pmf | Phm | Mpff)
+        use Whole::{Mpff, Mtf, Pff, Pfh, Phf, Phh, Phm, Pmf, Pnn, TF, TH};
+        matches!(self, TF | TH | Mtf | Pff | Pfh | Phf | Phh | Pnn | Pmf | Phm | Mpff)
     }
 
     /// Whether its slots are choices, so that `choose` and `merge` can take it apart.
@@ -111,6 +117,7 @@ impl Whole {
             (Whole::F, Whole::H) => Whole::Pfh,
             (Whole::H, Whole::F) => Whole::Phf,
             (Whole::H, Whole::H) => Whole::Phh,
+            (Whole::N, Whole::N) => Whole::Pnn,
             (Whole::MF, Whole::F) => Whole::Pmf,
             (Whole::H, Whole::MF) => Whole::Phm,
             _ => return None,
@@ -122,7 +129,7 @@ impl Whole {
 macro_rules! with_whole {
     ($whole:expr, $shape:ident => $body:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            F H TF TH MF MH Mtf Pff Pfh Phf Phh Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh)
+            F H N TF TH MF MH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh)
     };
 }
 
@@ -130,7 +137,7 @@ macro_rules! with_whole {
 macro_rules! with_halved {
     ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            TF TH Mtf Pff Pfh Phf Phh Pmf Phm Mpff; $otherwise)
+            TF TH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff; $otherwise)
     };
 }
 
@@ -145,7 +152,7 @@ macro_rules! with_laned {
 macro_rules! with_pair {
     ($whole:expr, $first:ident, $second:ident => $body:expr) => {
         $crate::random::kind::with_pair_of!($whole, $first, $second => $body;
-            Pff(F, F) Pfh(F, H) Phf(H, F) Phh(H, H) Pmf(MF, F) Phm(H, MF))
+            Pff(F, F) Pfh(F, H) Phf(H, F) Phh(H, H) Pnn(N, N) Pmf(MF, F) Phm(H, MF))
     };
 }
 

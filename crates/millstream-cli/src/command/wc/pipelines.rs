@@ -1,5 +1,5 @@
 use crate::deploy::Hashed;
-use millstream_core::{Arrow, Holed, KeepsClock, Val, pipeline};
+use millstream_core::{Arrow, AtEnd, KeepsClock, Val, pipeline};
 use millstream_exec::Everywhere;
 use millstream_io::Block;
 use millstream_io::text::{Words, line_ends};
@@ -15,27 +15,27 @@ pub(crate) struct Counts {
 }
 
 /// Three folds over the same blocks. None of them copies a byte.
-pub(crate) fn whole() -> impl Everywhere<In = Val<Block>, Out = Val<Counts, Holed>> {
+pub(crate) fn whole() -> impl Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> {
     pipeline::<Block>()
         .fanout(|p| p.then(lines()), |p| p.fanout(|p| p.then(words()), |p| p.then(bytes())))
         .map(|(&lines, (&words, &bytes))| Counts { lines, words, bytes })
         .named("counts")
 }
 
-pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Val<u64, AtEnd>> + KeepsClock {
     pipeline::<Block>().fold(0, |lines, block: &Block| *lines += line_ends(block), |lines| lines).named("lines")
 }
 
-pub(crate) fn words() -> impl Everywhere<In = Val<Block>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn words() -> impl Everywhere<In = Val<Block>, Out = Val<u64, AtEnd>> + KeepsClock {
     pipeline::<Block>().fold(Words::default(), |w, block: &Block| w.read(block), |w| w.count()).named("words")
 }
 
-pub(crate) fn bytes() -> impl Everywhere<In = Val<Block>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn bytes() -> impl Everywhere<In = Val<Block>, Out = Val<u64, AtEnd>> + KeepsClock {
     pipeline::<Block>().fold(0, |bytes, block: &Block| *bytes += block.len() as u64, |bytes| bytes).named("bytes")
 }
 
 /// The same, with the bytes read by `shards` tasklets at once: the folds see only what each block holds.
-pub(crate) fn sharded(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val<Counts, Holed>> {
+pub(crate) fn sharded(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> {
     parts(shards)
         .fanout(|p| p.then(lines_of_parts()), |p| p.fanout(|p| p.then(words_of_parts()), |p| p.then(bytes_of_parts())))
         .map(|(&lines, (&words, &bytes))| Counts { lines, words, bytes })
@@ -46,16 +46,16 @@ pub(crate) fn parts(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val
     pipeline::<Block>().shard(shards, |p| p.map(|block: &Block| Part::of(block)).named("parts"))
 }
 
-pub(crate) fn lines_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn lines_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, AtEnd>> + KeepsClock {
     pipeline::<Part>().fold(0, |lines, part: &Part| *lines += part.lines, |lines| lines).named("lines")
 }
 
-pub(crate) fn words_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn words_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, AtEnd>> + KeepsClock {
     let append = |w: &mut Words, part: &Part| w.append(&part.words);
     pipeline::<Part>().fold(Words::default(), append, |w| w.count()).named("words")
 }
 
-pub(crate) fn bytes_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, Holed>> + KeepsClock {
+pub(crate) fn bytes_of_parts() -> impl Everywhere<In = Val<Part>, Out = Val<u64, AtEnd>> + KeepsClock {
     pipeline::<Part>().fold(0, |bytes, part: &Part| *bytes += part.bytes, |bytes| bytes).named("bytes")
 }
 
