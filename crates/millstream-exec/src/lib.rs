@@ -22,6 +22,7 @@ mod boxed;
 mod boxed_everywhere;
 mod budget;
 mod carried;
+mod contention;
 mod cut_stage;
 mod deploy;
 mod error;

@@ -25,7 +25,8 @@ pub(crate) fn review(pool: &Arc<Pool>) {
     // Not before the lock: of two workers the later one would look back.
     let now = Instant::now();
     let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
-    match controller.review(now, moved, |workers| pool.summons.answered(workers)) {
+    let waited = pool.accounts.waited(pool.started());
+    match controller.review(now, moved, waited, |workers| pool.summons.answered(workers)) {
         Verdict::Stay => {}
         Verdict::Summon(workers) => {
             if let Err(error) = pool.summon(workers) {

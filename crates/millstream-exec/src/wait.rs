@@ -1,3 +1,4 @@
+use crate::contention::Contention;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Wait {
-    /// Spins a little, yields a little, then parks until something happens. An idle run takes no processor time.
+    /// Spins a little, yields a little, then parks until something happens. An idle run takes no processor time. Where a yield
+    /// took a millisecond, others are at work on the cores: it parks at once for some time, since to give a core away costs a time
+    /// slice there.
     #[default]
     Phased,
     /// Never gives the core away: the least latency, a whole core a thread. Refused where the threads of a run
@@ -49,6 +52,9 @@ const NAP: Duration = Duration::from_micros(1);
 const DOUBLINGS: u32 = 9;
 /// A yield that takes longer gave the core to somebody with work to do.
 const SLICE: Duration = Duration::from_micros(20);
+
+/// One that takes so long gave it to somebody who used a part of a time slice: a worker of this run seldom has so much to do.
+const OTHERS: Duration = Duration::from_millis(1);
 
 /// What threads do while they wait, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +96,13 @@ pub(crate) struct Patience {
     threads: AtomicUsize,
     /// Whether it was said that spinning is refused.
     told: AtomicBool,
+    contention: Contention,
 }
 
 impl Patience {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
         let [others, threads] = [0, 1].map(AtomicUsize::new);
-        Patience { wait, cores, others, threads, told: AtomicBool::new(false) }
+        Patience { wait, cores, others, threads, told: AtomicBool::new(false), contention: Contention::new() }
     }
 
     /// There are so many threads beside the workers: those of a source and of stages that block.
@@ -130,8 +137,23 @@ impl Patience {
         waits && threads > 1 && threads <= self.cores
     }
 
+    /// Whether other threads than those of this run want its cores.
+    pub(crate) fn contended(&self) -> bool {
+        self.contention.holds()
+    }
+
+    /// A thread of this run waited so long for a core that another one had.
+    pub(crate) fn waited_for_core(&self, time: Duration) {
+        if time >= OTHERS {
+            self.contention.noticed();
+        }
+    }
+
     /// Waits a little in the `round`-th round without work; false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
+        if self.wait == Wait::Phased && self.contended() {
+            return false;
+        }
         let crowded = self.threads.load(Ordering::Relaxed) > self.cores;
         let spins = if crowded || self.wait == Wait::Blocking { 0 } else { SPINS };
         if round < spins || self.wait == Wait::BusySpin && !crowded {
@@ -141,20 +163,22 @@ impl Patience {
         match self.wait {
             Wait::Blocking => return false,
             Wait::Yielding => std::thread::yield_now(),
-            _ if round < spins + YIELDS => return yielded_quickly() || self.wait == Wait::Sleeping,
+            _ if round < spins + YIELDS => return self.yielded_quickly() || self.wait == Wait::Sleeping,
             Wait::Sleeping => std::thread::sleep(nap(round - spins - YIELDS)),
             _ => return false,
         }
         true
     }
-}
 
-/// Yields; false if somebody else took the core for long. Where others want the core as well, a few yields cost as many
-/// of their time slices, and a parked thread is back sooner.
-fn yielded_quickly() -> bool {
-    let begun = Instant::now();
-    std::thread::yield_now();
-    begun.elapsed() < SLICE
+    /// Yields; false if somebody else took the core for long. Where others want the core as well, a few yields cost as many
+    /// of their time slices, and a parked thread is back sooner.
+    fn yielded_quickly(&self) -> bool {
+        let begun = Instant::now();
+        std::thread::yield_now();
+        let took = begun.elapsed();
+        self.waited_for_core(took);
+        took < SLICE
+    }
 }
 
 /// How long to sleep after so many naps.

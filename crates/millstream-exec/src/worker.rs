@@ -76,6 +76,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 watch.last = None;
                 if pool.summons.calls(worker) {
                     pool.spread(worker, &mut moves, Instant::now());
+                    account.settle(Instant::now(), worker, &pool.accounts);
                     stand_by(pool, worker, version);
                     continue;
                 }
@@ -95,6 +96,11 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 watch.last = None;
                 if pool.shared.patience.wait(idle) {
                     continue;
+                }
+                if pool.shared.patience.contended() {
+                    // A trial that waits for cores is not waited for.
+                    account.settle(Instant::now(), worker, &pool.accounts);
+                    review(pool);
                 }
                 let ticket = signal.announce();
                 let round = pool.round(group.clone(), true);
@@ -119,7 +125,12 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 signal.notify();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
-                account.look(now, worker, &pool.accounts);
+                if watch.was_long() {
+                    let waited = account.settle(now, worker, &pool.accounts);
+                    pool.shared.patience.waited_for_core(waited);
+                } else {
+                    account.look(now, worker, &pool.accounts);
+                }
                 // Where a thread begins is where it is most likely to share a core.
                 if rounds < REVIEWED || rounds.is_multiple_of(REVIEWED) {
                     pool.spread(worker, &mut moves, now);

@@ -36,6 +36,12 @@ impl Accounts {
         (ran > 0).then(|| (Duration::from_nanos(ran), Duration::from_nanos(waited)))
     }
 
+    /// How long the first ones waited for a core.
+    pub(crate) fn waited(&self, threads: usize) -> Duration {
+        let waited = |sums: &Sums| sums.waited_ns.load(Ordering::Relaxed);
+        Duration::from_nanos(self.threads.iter().take(threads).map(waited).sum())
+    }
+
     /// Adds what a thread did. Only that thread calls it.
     fn add(&self, thread: usize, Did { ran_ns, waited_ns }: Did) {
         let Some(sums) = self.threads.get(thread) else { return };
@@ -68,11 +74,9 @@ struct Did {
 }
 
 impl Account {
-    /// From now on.
+    /// Since the thread began.
     pub(crate) fn open() -> Self {
-        let mut account = Account { file: system::open(), last: Statement::default(), next: Instant::now() + SELDOM };
-        account.last = account.read().unwrap_or_default();
-        account
+        Account { file: system::open(), last: Statement::default(), next: Instant::now() + SELDOM }
     }
 
     /// Looks, if the last time was long ago.
@@ -174,6 +178,7 @@ mod tests {
         accounts.add(1, Did { ran_ns: 1, waited_ns: 2 });
         accounts.add(2, Did { ran_ns: 9, waited_ns: 9 });
         assert_eq!(accounts.sums(), Some((Duration::from_nanos(13), Duration::from_nanos(3))));
+        assert_eq!([0, 1, 2].map(|threads| accounts.waited(threads).as_nanos()), [0, 1, 3]);
     }
 
     #[cfg(target_os = "linux")]

@@ -22,6 +22,10 @@ const LOOKS: u32 = 16;
 const GAIN: f64 = 1.10;
 /// Fewer workers are enough if they move at least so much.
 const ENOUGH: f64 = 0.97;
+/// Workers that waited for a core for so long, and for such a part of the time, share the cores with others.
+const DELAYED: (Duration, u32) = (Duration::from_millis(1), 10);
+/// Where they do, one fewer is watched for so many windows: in one of them it may have a core all the time, or none.
+const SHARED: u32 = 5;
 /// The longest time between two trials.
 const SELDOM: Duration = Duration::from_secs(2);
 
@@ -35,6 +39,8 @@ pub(crate) struct Controller {
     patience: Duration,
     /// Whether one more is tried next, or one fewer.
     upwards: bool,
+    /// Whether others had the cores when the last trial was due.
+    contended: bool,
     decisions: Vec<String>,
     /// Numbers a second when there were so many workers last.
     rates: Vec<Option<f64>>,
@@ -79,12 +85,20 @@ impl Choices {
 struct Mark {
     at: Instant,
     moved: u64,
+    /// How long the workers had waited for a core.
+    waited: Duration,
 }
 
 impl Mark {
     /// Numbers a second from this mark to a later one.
     fn rate(self, later: Mark) -> f64 {
         (later.moved - self.moved) as f64 / later.at.duration_since(self.at).as_secs_f64()
+    }
+
+    /// Whether others had the cores meanwhile.
+    fn delayed(self, later: Mark) -> bool {
+        let (least, part) = DELAYED;
+        later.waited.saturating_sub(self.waited) >= least.max(later.at.duration_since(self.at) / part)
     }
 }
 
@@ -151,6 +165,7 @@ impl Controller {
             patience: FIRST,
             upwards: true,
             untold: decisions.clone(),
+            contended: false,
             decisions,
             rates: vec![None; most + 1],
             scratch: Scratch::default(),
@@ -200,31 +215,67 @@ impl Controller {
         self.note(format!("a worker could not be started: {error}"));
     }
 
-    /// Looks at what moved up to now. `at_hand` says whether these workers could begin at once.
-    pub(super) fn review(&mut self, now: Instant, moved: u64, at_hand: impl Fn(Range<usize>) -> bool) -> Verdict {
-        let mark = Mark { at: now, moved };
+    /// Looks at what moved up to now, and how long the workers waited for a core. `at_hand` says whether these workers could
+    /// begin at once.
+    pub(super) fn review(
+        &mut self,
+        now: Instant,
+        moved: u64,
+        waited: Duration,
+        at_hand: impl Fn(Range<usize>) -> bool,
+    ) -> Verdict {
+        let mark = Mark { at: now, moved, waited };
         if let Phase::Watched { looks, .. } | Phase::Tried { looks, .. } = &mut self.phase {
             *looks = looks.saturating_add(1);
         }
         match self.phase {
             Phase::Unwatched => self.watch(mark, Verdict::Stay),
-            Phase::Watched { looks, .. } if looks < LOOKS && self.workers > 1 => Verdict::Stay,
-            Phase::Watched { since, .. } if now.duration_since(since.at) < self.patience => Verdict::Stay,
-            Phase::Watched { since, .. } => self.try_out(since, mark),
+            Phase::Watched { since, looks } => {
+                let delayed = self.delayed(since, mark);
+                let (patience, looks_needed) = match delayed && !self.contended {
+                    true => (FIRST.min(self.patience), 0),
+                    false if self.workers > 1 => (self.patience, LOOKS),
+                    false => (self.patience, 0),
+                };
+                if looks < looks_needed || now.duration_since(since.at) < patience {
+                    return Verdict::Stay;
+                }
+                self.contended = delayed;
+                self.try_out(since, mark)
+            }
             Phase::Summoned { workers, .. } if !at_hand(self.workers..workers) => Verdict::Stay,
+            Phase::Summoned { since, .. } if self.delayed(since, mark) => self.call_off(since, mark),
             Phase::Summoned { since, workers } => self.begin(workers, since, mark),
-            Phase::Tried { looks, .. } if looks < LOOKS => Verdict::Stay,
-            Phase::Tried { since, workers_before, rate_before, .. } => {
-                let (lasted, rate) = (now.duration_since(since.at), since.rate(mark));
-                let wanted = rate_before * if self.workers > workers_before { GAIN } else { ENOUGH };
+            Phase::Tried { since, looks, workers_before, rate_before } => {
+                let (lasted, rate, more) =
+                    (now.duration_since(since.at), since.rate(mark), self.workers > workers_before);
+                let wanted = rate_before * if more { GAIN } else { ENOUGH };
+                // With others on the cores a hand-over takes a time slice: no reason to look often.
+                let lost = more && rate < wanted && self.delayed(since, mark);
+                let window = if self.contended { WINDOW * SHARED } else { WINDOW };
                 let hopeless = |(early, least): &(Duration, f64)| lasted >= *early && rate < wanted * least;
-                if lasted < WINDOW && !HOPELESS.iter().any(hopeless) {
+                let over = lasted >= window || !self.contended && HOPELESS.iter().any(hopeless);
+                if !lost && (looks < LOOKS || !over) {
                     return Verdict::Stay;
                 }
                 self.judge(workers_before, rate_before, rate, rate >= wanted);
                 self.watch(mark, Verdict::Place)
             }
         }
+    }
+
+    /// Whether others had the cores from one mark to another. Of more workers than cores most wait for one another.
+    fn delayed(&self, since: Mark, now: Mark) -> bool {
+        matches!(self.choices, Choices::UpTo(_)) && since.delayed(now)
+    }
+
+    /// No core is left for another worker: those that there are wait for theirs.
+    fn call_off(&mut self, since: Mark, now: Mark) -> Verdict {
+        self.contended = true;
+        self.tell_rate(since.rate(now));
+        self.patience = (self.patience * 2).min(SELDOM);
+        self.note(format!("others use the cores: {} as before", counted(self.workers)));
+        self.watch(now, Verdict::Place)
     }
 
     fn watch(&mut self, since: Mark, verdict: Verdict) -> Verdict {
@@ -241,13 +292,18 @@ impl Controller {
 
     fn try_out(&mut self, since: Mark, now: Mark) -> Verdict {
         let (more, fewer) = (self.choices.more(self.workers), self.choices.fewer(self.workers));
-        let next = if self.upwards { more.or(fewer) } else { fewer.or(more) };
+        let next = match (self.contended, self.upwards) {
+            (true, _) => fewer,
+            (false, true) => more.or(fewer),
+            (false, false) => fewer.or(more),
+        };
         match next {
             Some(workers) if workers > self.workers => {
                 self.phase = Phase::Summoned { since, workers };
                 Verdict::Summon(workers)
             }
             Some(workers) => self.begin(workers, since, now),
+            None if self.contended => self.call_off(since, now),
             None => {
                 self.tell_rate(since.rate(now));
                 self.patience = (self.patience * 2).min(SELDOM);
@@ -281,117 +337,19 @@ impl Controller {
         };
         let (rate, rate_before) = (rate / 1e6, rate_before / 1e6);
         let verdict = self.workers;
-        let moves =
-            |workers| if workers == 1 { "1 worker moves".to_owned() } else { format!("{workers} workers move") };
-        let (now, before) = (moves(now), moves(before));
-        self.note(format!("{now} {rate:.3} million numbers a second, {before} {rate_before:.3}: {verdict} from here"));
+        let move_ = |workers| if workers == 1 { "moves" } else { "move" };
+        self.note(format!(
+            "{} {} {rate:.3} million numbers a second, {before} {} {rate_before:.3}: {verdict} from here",
+            counted(now),
+            move_(now),
+            move_(before),
+        ));
     }
+}
+
+fn counted(workers: usize) -> String {
+    if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Choices, Controller, FIRST, Phase, Verdict, WINDOW};
-    use std::time::{Duration, Instant};
-
-    /// Plays a run in which so many workers move so many numbers a window.
-    fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
-        let (mut now, mut moved) = (Instant::now(), 0);
-        let compares = !matches!(controller.choices, Choices::Only);
-        for _ in 0..10_000 {
-            controller.review(now, moved, |_| true);
-            now += WINDOW;
-            moved += moves(controller.workers());
-        }
-        // What was compared can be told: the rates of fewer workers and of more.
-        let told: Vec<_> = controller.rates().iter().map(|rate| (rate.workers, rate.numbers_per_second)).collect();
-        let expected =
-            |(workers, rate): &(usize, f64)| (rate * WINDOW.as_secs_f64() - moves(*workers) as f64).abs() < 1.0;
-        assert!(told.len() > usize::from(compares) && told.iter().all(expected), "{told:?}");
-        match controller.phase {
-            Phase::Tried { workers_before, .. } => workers_before,
-            _ => controller.workers,
-        }
-    }
-
-    #[test]
-    fn workers_are_added_as_long_as_they_pay() {
-        let automatic = |most| Controller::automatic(most, String::new());
-        assert_eq!(settle(automatic(4), |workers| workers as u64 * 1000), 4);
-        assert_eq!(settle(automatic(4), |workers| workers.min(2) as u64 * 1000), 2);
-        assert_eq!(settle(automatic(4), |workers| 1000 / workers as u64), 1);
-        assert_eq!(settle(automatic(1), |_| 1000), 1);
-    }
-
-    /// Milliseconds of the first `all` in which there are two workers, if they move so much where one moves 100.
-    fn with_two(two_move: u64, all: usize) -> usize {
-        let mut controller = Controller::automatic(2, String::new());
-        let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
-        for _ in 0..all * LOOKS_A_MS {
-            controller.review(now, moved, |_| true);
-            now += Duration::from_millis(1) / LOOKS_A_MS as u32;
-            moved += if controller.workers() == 1 { 100 } else { two_move };
-            two += controller.workers() - 1;
-        }
-        two.div_ceil(LOOKS_A_MS)
-    }
-
-    const LOOKS_A_MS: usize = 50;
-
-    #[test]
-    fn the_less_hope_the_shorter_a_trial() {
-        // One trial, and the next one is 20 ms later.
-        assert_eq!([30, 80, 100, 105].map(|two_move| with_two(two_move, 20)), [1, 1, 2, 10]);
-    }
-
-    #[test]
-    fn what_pays_is_found_early_and_not_doubted_for_a_while() {
-        // Fewer are tried out, for a millisecond, 40 behind the end of the trial.
-        assert_eq!(with_two(150, 4 + 10 + 40), 10 + 40);
-        assert_eq!(with_two(150, 4 + 10 + 40 + 10), 10 + 40 + 10 - 1);
-    }
-
-    #[test]
-    fn a_trial_begins_when_its_workers_are_at_hand() {
-        let mut controller = Controller::automatic(3, String::new());
-        let (start, mut moved) = (Instant::now(), 0);
-        let mut review = |after: Duration, at_hand: bool| {
-            moved += 1000;
-            let verdict = controller.review(start + after, moved, |workers| {
-                assert_eq!(workers, 1..2);
-                at_hand
-            });
-            (verdict, controller.workers())
-        };
-        assert_eq!(review(Duration::ZERO, false), (Verdict::Stay, 1));
-        assert_eq!(review(FIRST, false), (Verdict::Summon(2), 1));
-        assert_eq!(review(FIRST * 2, false), (Verdict::Stay, 1));
-        assert_eq!(review(FIRST * 100, false), (Verdict::Stay, 1));
-        assert_eq!(review(FIRST * 101, true), (Verdict::Place, 2));
-        assert_eq!(controller.rates().len(), 1);
-    }
-
-    #[test]
-    fn what_cannot_be_started_is_tried_again_later() {
-        let mut controller = Controller::automatic(2, String::new());
-        let start = Instant::now();
-        controller.review(start, 0, |_| false);
-        assert_eq!(controller.review(start + FIRST, 1000, |_| false), Verdict::Summon(2));
-        controller.refused(&std::io::Error::other("no threads left"), 1);
-        assert_eq!(controller.review(start + FIRST, 1000, |_| true), Verdict::Stay);
-        assert_eq!(controller.review(start + FIRST * 2, 2000, |_| true), Verdict::Stay);
-        assert_eq!(controller.review(start + FIRST * 3, 3000, |_| true), Verdict::Summon(2));
-        assert_eq!(
-            (controller.workers(), &controller.decisions()[1..]),
-            (1, &["a worker could not be started: no threads left".to_owned()][..])
-        );
-    }
-
-    #[test]
-    fn more_workers_than_cores_are_kept_only_where_they_move_more() {
-        let crowded = || Controller::crowded(16, 2, String::new());
-        assert_eq!(crowded().workers(), 16);
-        assert_eq!(settle(crowded(), |workers| workers as u64 * 1000), 16);
-        assert_eq!(settle(crowded(), |workers| workers.min(2) as u64 * 1000), 2);
-        assert_eq!(settle(Controller::fixed(16, String::new()), |workers| 1000 / workers as u64), 16);
-    }
-}
+mod tests;

@@ -1,0 +1,108 @@
+//! Whether other threads want the cores that a run's threads wait on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// For how long it counts that others were seen on the cores: at first, and at most.
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Where others are at work on the cores, a thread that yields is back a time slice later, some milliseconds, and one that spins
+/// uses its own slice up. So for some time after such a wait was seen a thread that has nothing to do parks at once: it is back as
+/// soon as it has. Then it yields again, which costs a slice if the others are still there; and so more and more seldom.
+#[derive(Debug)]
+pub(crate) struct Contention {
+    since: Instant,
+    /// Until when it counts, in microseconds from `since`; 0 if others were never seen, or long ago.
+    until: AtomicU64,
+    /// For how long it counted the last time.
+    held: AtomicU64,
+}
+
+impl Contention {
+    pub(crate) fn new() -> Self {
+        Contention { since: Instant::now(), until: AtomicU64::new(0), held: AtomicU64::new(0) }
+    }
+
+    /// Others were seen at work on the core of a thread that waited for it.
+    #[cold]
+    pub(crate) fn noticed(&self) {
+        self.noticed_at(self.since.elapsed());
+    }
+
+    /// Whether others use the cores, as far as is known. While they do not, this is a load.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        self.until.load(Ordering::Relaxed) > 0 && self.holds_at(self.since.elapsed())
+    }
+
+    fn noticed_at(&self, at: Duration) {
+        let (at, until, held) = (micros(at), self.until.load(Ordering::Relaxed), self.held.load(Ordering::Relaxed));
+        if at < until {
+            return;
+        }
+        let again = until > 0 && at < until + held;
+        let hold = if again { (held * 2).min(micros(LONGEST)) } else { micros(FIRST) };
+        self.held.store(hold, Ordering::Relaxed);
+        self.until.store(at + hold, Ordering::Relaxed);
+    }
+
+    fn holds_at(&self, at: Duration) -> bool {
+        let (at, until) = (micros(at), self.until.load(Ordering::Relaxed));
+        if at >= until + self.held.load(Ordering::Relaxed) {
+            // What was seen so long ago says nothing, and is not asked for again.
+            self.until.store(0, Ordering::Relaxed);
+        }
+        at < until
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    time.as_micros().try_into().unwrap_or(u64::MAX / 4)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Contention, FIRST, LONGEST};
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    const TICK: Duration = Duration::from_micros(1);
+
+    #[test]
+    fn what_was_seen_counts_for_some_time() {
+        let contention = Contention::new();
+        assert!(!contention.holds());
+        let at = Duration::from_secs(3);
+        contention.noticed_at(at);
+        assert!(contention.holds_at(at) && contention.holds_at(at + FIRST - TICK) && !contention.holds_at(at + FIRST));
+        // Two threads see the same neighbours.
+        contention.noticed_at(at + FIRST / 2);
+        assert!(!contention.holds_at(at + FIRST));
+        // Long after that nothing is known, and no clock is read.
+        assert!(!contention.holds_at(at + FIRST * 2));
+        assert_eq!(contention.until.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn neighbours_that_stay_are_looked_for_more_and_more_seldom() {
+        let contention = Contention::new();
+        let mut at = Duration::from_secs(1);
+        let mut holds = Vec::new();
+        for _ in 0..8 {
+            contention.noticed_at(at);
+            let begun = at;
+            while contention.holds_at(at) {
+                at += Duration::from_millis(1);
+            }
+            holds.push((at - begun).as_millis() as u64);
+            at += Duration::from_millis(3);
+        }
+        assert_eq!(holds, [50, 100, 200, 400, 800, 1000, 1000, 1000]);
+        // They are gone for longer than that, and come back.
+        at += LONGEST + Duration::from_millis(10);
+        assert!(!contention.holds_at(at));
+        contention.noticed_at(at);
+        assert!(contention.holds_at(at + FIRST - TICK) && !contention.holds_at(at + FIRST));
+    }
+}

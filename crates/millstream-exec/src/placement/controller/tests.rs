@@ -1,0 +1,187 @@
+//! Runs that are played: so much is moved in so much time.
+
+use super::{Choices, Controller, FIRST, Phase, SELDOM, Verdict, WINDOW};
+use std::time::{Duration, Instant};
+
+/// Plays a run in which so many workers move so many numbers a window.
+fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
+    let (mut now, mut moved) = (Instant::now(), 0);
+    let compares = !matches!(controller.choices, Choices::Only);
+    for _ in 0..10_000 {
+        controller.review(now, moved, Duration::ZERO, |_| true);
+        now += WINDOW;
+        moved += moves(controller.workers());
+    }
+    // What was compared can be told: the rates of fewer workers and of more.
+    let told: Vec<_> = controller.rates().iter().map(|rate| (rate.workers, rate.numbers_per_second)).collect();
+    let expected = |(workers, rate): &(usize, f64)| (rate * WINDOW.as_secs_f64() - moves(*workers) as f64).abs() < 1.0;
+    assert!(told.len() > usize::from(compares) && told.iter().all(expected), "{told:?}");
+    match controller.phase {
+        Phase::Tried { workers_before, .. } => workers_before,
+        _ => controller.workers,
+    }
+}
+
+#[test]
+fn workers_are_added_as_long_as_they_pay() {
+    let automatic = |most| Controller::automatic(most, String::new());
+    assert_eq!(settle(automatic(4), |workers| workers as u64 * 1000), 4);
+    assert_eq!(settle(automatic(4), |workers| workers.min(2) as u64 * 1000), 2);
+    assert_eq!(settle(automatic(4), |workers| 1000 / workers as u64), 1);
+    assert_eq!(settle(automatic(1), |_| 1000), 1);
+}
+
+/// Milliseconds of the first `all` in which there are two workers, if they move so much where one moves 100.
+fn with_two(two_move: u64, all: usize) -> usize {
+    let mut controller = Controller::automatic(2, String::new());
+    let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
+    for _ in 0..all * LOOKS_A_MS {
+        controller.review(now, moved, Duration::ZERO, |_| true);
+        now += Duration::from_millis(1) / LOOKS_A_MS as u32;
+        moved += if controller.workers() == 1 { 100 } else { two_move };
+        two += controller.workers() - 1;
+    }
+    two.div_ceil(LOOKS_A_MS)
+}
+
+const LOOKS_A_MS: usize = 50;
+
+#[test]
+fn the_less_hope_the_shorter_a_trial() {
+    // One trial, and the next one is 20 ms later.
+    assert_eq!([30, 80, 100, 105].map(|two_move| with_two(two_move, 20)), [1, 1, 2, 10]);
+}
+
+#[test]
+fn what_pays_is_found_early_and_not_doubted_for_a_while() {
+    // Fewer are tried out, for a millisecond, 40 behind the end of the trial.
+    assert_eq!(with_two(150, 4 + 10 + 40), 10 + 40);
+    assert_eq!(with_two(150, 4 + 10 + 40 + 10), 10 + 40 + 10 - 1);
+}
+
+#[test]
+fn a_trial_begins_when_its_workers_are_at_hand() {
+    let mut controller = Controller::automatic(3, String::new());
+    let (start, mut moved) = (Instant::now(), 0);
+    let mut review = |after: Duration, at_hand: bool| {
+        moved += 1000;
+        let verdict = controller.review(start + after, moved, Duration::ZERO, |workers| {
+            assert_eq!(workers, 1..2);
+            at_hand
+        });
+        (verdict, controller.workers())
+    };
+    assert_eq!(review(Duration::ZERO, false), (Verdict::Stay, 1));
+    assert_eq!(review(FIRST, false), (Verdict::Summon(2), 1));
+    assert_eq!(review(FIRST * 2, false), (Verdict::Stay, 1));
+    assert_eq!(review(FIRST * 100, false), (Verdict::Stay, 1));
+    assert_eq!(review(FIRST * 101, true), (Verdict::Place, 2));
+    assert_eq!(controller.rates().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_started_is_tried_again_later() {
+    let mut controller = Controller::automatic(2, String::new());
+    let start = Instant::now();
+    controller.review(start, 0, Duration::ZERO, |_| false);
+    assert_eq!(controller.review(start + FIRST, 1000, Duration::ZERO, |_| false), Verdict::Summon(2));
+    controller.refused(&std::io::Error::other("no threads left"), 1);
+    assert_eq!(controller.review(start + FIRST, 1000, Duration::ZERO, |_| true), Verdict::Stay);
+    assert_eq!(controller.review(start + FIRST * 2, 2000, Duration::ZERO, |_| true), Verdict::Stay);
+    assert_eq!(controller.review(start + FIRST * 3, 3000, Duration::ZERO, |_| true), Verdict::Summon(2));
+    assert_eq!(
+        (controller.workers(), &controller.decisions()[1..]),
+        (1, &["a worker could not be started: no threads left".to_owned()][..])
+    );
+}
+
+#[test]
+fn more_workers_than_cores_are_kept_only_where_they_move_more() {
+    let crowded = || Controller::crowded(16, 2, String::new());
+    assert_eq!(crowded().workers(), 16);
+    assert_eq!(settle(crowded(), |workers| workers as u64 * 1000), 16);
+    assert_eq!(settle(crowded(), |workers| workers.min(2) as u64 * 1000), 2);
+    assert_eq!(settle(Controller::fixed(16, String::new()), |workers| 1000 / workers as u64), 16);
+}
+
+/// A run of so many milliseconds beside others that have the cores every other 3 ms. Where workers wait for each other, two of
+/// them move a hundredth; and where they do not, twice as much as one. What was tried, and how many numbers were moved.
+fn beside_others(two_move: u64, ms: u64, mut controller: Controller) -> (Controller, u64) {
+    let (start, mut moved, mut waited) = (Instant::now(), 0, Duration::ZERO);
+    for tick in 0..ms * 10 {
+        let away = tick % 60 >= 30;
+        let now = start + Duration::from_micros(100 * tick);
+        if away {
+            waited += Duration::from_micros(100);
+        } else {
+            moved += if controller.workers() == 1 { 100 } else { two_move };
+        }
+        // Whoever is away says so when it is back.
+        let told = if away { waited.saturating_sub(Duration::from_micros(100 * (tick % 60 - 29))) } else { waited };
+        if !away || controller.workers() > 1 {
+            controller.review(now, moved, told, |_| true);
+        }
+    }
+    (controller, moved)
+}
+
+#[test]
+fn no_other_worker_is_tried_where_those_that_there_are_wait_for_cores() {
+    let (controller, moved) = beside_others(1, 1000, Controller::automatic(2, String::new()));
+    // All that one worker moves in its half of the time, but for what a first trial took.
+    assert!(moved > 490 * 1000, "{moved}, {:?}", controller.decisions());
+    assert_eq!(controller.workers(), 1);
+    let others = |decision: &&String| **decision == "others use the cores: 1 worker as before";
+    assert!(controller.decisions().iter().filter(others).count() > 1, "{:?}", controller.decisions());
+}
+
+#[test]
+fn a_trial_that_waits_for_cores_ends_when_it_loses() {
+    let mut controller = Controller::automatic(2, String::new());
+    let start = Instant::now();
+    let ms = |ms: u64| start + Duration::from_millis(ms);
+    controller.review(ms(0), 0, Duration::ZERO, |_| true);
+    assert_eq!(controller.review(ms(4), 4000, Duration::ZERO, |_| true), Verdict::Summon(2));
+    assert_eq!(controller.review(ms(5), 5000, Duration::ZERO, |_| true), Verdict::Place);
+    assert_eq!(controller.workers(), 2);
+    // A look is enough, where sixteen would each take a time slice.
+    assert_eq!(controller.review(ms(8), 5004, Duration::from_millis(3), |_| true), Verdict::Place);
+    assert_eq!(controller.workers(), 1);
+    // One that wins is not ended by it.
+    let mut winning = Controller::automatic(2, String::new());
+    winning.review(ms(0), 0, Duration::ZERO, |_| true);
+    winning.review(ms(4), 4000, Duration::ZERO, |_| true);
+    winning.review(ms(5), 5000, Duration::ZERO, |_| true);
+    assert_eq!(winning.review(ms(8), 12_000, Duration::from_millis(3), |_| true), Verdict::Stay);
+    assert_eq!(winning.workers(), 2);
+}
+
+#[test]
+fn a_trial_is_called_off_where_its_worker_had_to_wait_for_a_core() {
+    let mut controller = Controller::automatic(2, String::new());
+    let start = Instant::now();
+    let ms = |ms: u64| start + Duration::from_millis(ms);
+    controller.review(ms(0), 0, Duration::ZERO, |_| true);
+    assert_eq!(controller.review(ms(4), 4000, Duration::ZERO, |_| true), Verdict::Summon(2));
+    assert_eq!(controller.review(ms(6), 6000, Duration::ZERO, |_| false), Verdict::Stay);
+    assert_eq!(controller.review(ms(7), 7000, Duration::from_millis(3), |_| true), Verdict::Place);
+    assert_eq!((controller.workers(), controller.rates().len()), (1, 1));
+}
+
+#[test]
+fn of_two_workers_beside_others_one_is_tried_soon_and_kept_if_it_moves_as_much() {
+    let two = || {
+        let mut controller = Controller::automatic(2, String::new());
+        (controller.workers, controller.patience) = (2, SELDOM);
+        controller
+    };
+    let (waiting, moved) = beside_others(1, 1000, two());
+    assert_eq!(waiting.workers(), 1);
+    assert!(moved > 480 * 1000, "{moved}, {:?}", waiting.decisions());
+    let (side_by_side, moved) = beside_others(200, 1000, two());
+    assert_eq!(side_by_side.workers(), 2);
+    assert!(moved > 900 * 1000, "{moved}, {:?}", side_by_side.decisions());
+    // Workers that outnumber the cores wait for one another, and for them nothing changes.
+    let (many, _) = beside_others(1, 1000, Controller::fixed(2, String::new()));
+    assert_eq!(many.workers(), 2);
+}
