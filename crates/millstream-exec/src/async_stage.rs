@@ -37,7 +37,7 @@ where
     let stage = AsyncStage {
         input,
         output,
-        flights: Flights::new(limit, Wakes::new(move || shared.signal.notify())),
+        flights: Flights::new(limit, Wakes::new(move || shared.wake())),
         ahead: limit.max(wiring.slots) as u64,
         batch: wiring.batch,
         map,

@@ -4,6 +4,7 @@ use crate::gauges::Gauges;
 use crate::handle::Outside;
 use crate::shared::Shared;
 use crate::tasklet::{Progress, Tasklet};
+use crate::together::Together;
 use millstream_core::failure::discard;
 use millstream_core::{Event, SequenceNumber};
 use millstream_ring::{Producer, Sweeper};
@@ -158,20 +159,33 @@ pub(crate) fn spawn<T: Event>(
     values: impl Iterator<Item = T> + Send + 'static,
     output: Output<T>,
     shared: Arc<Shared>,
+    together: impl FnOnce() -> Option<Together> + Send + 'static,
 ) -> std::io::Result<()> {
     let builder = std::thread::Builder::new().name("millstream-source".to_owned());
-    builder.spawn(move || feed(values, &output, &shared)).map(drop)
+    builder.spawn(move || feed(values, &output, &shared, together())).map(drop)
 }
 
-fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared) {
+fn feed<T: Event>(
+    values: impl Iterator<Item = T>,
+    output: &Output<T>,
+    shared: &Shared,
+    mut together: Option<Together>,
+) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         for value in values {
-            if !publish(value, output, shared) {
+            let published = match &mut together {
+                Some(together) => publish_together(value, output, shared, together),
+                None => publish(value, output, shared),
+            };
+            if !published {
                 return;
             }
         }
         output.end();
     }));
+    if let Some(together) = &mut together {
+        together.part(shared);
+    }
     if let Err(payload) = outcome {
         // What comes after the end, or after the run was stopped, is not part of the run.
         if output.ended() || shared.stopped() {
@@ -181,6 +195,28 @@ fn feed<T: Event>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &
         }
     }
     shared.signal.notify();
+}
+
+/// As [`publish`], by a thread that may run the stages itself: then no worker is woken for the value.
+fn publish_together<T: Event>(value: T, output: &Output<T>, shared: &Shared, together: &mut Together) -> bool {
+    let waited = match output.offer(value) {
+        Offer::Published => {
+            if !together.on(shared) {
+                shared.signal.notify();
+            }
+            false
+        }
+        Offer::Ended(_) => return false,
+        Offer::Full(value) => {
+            together.part(shared);
+            if !publish(value, output, shared) {
+                return false;
+            }
+            true
+        }
+    };
+    together.published(waited, shared);
+    true
 }
 
 /// Publishes a value as soon as there is room; false if the run takes no more.

@@ -119,7 +119,7 @@ impl Stops for Ends {
         if let Some(source) = self.end_source.as_ref().and_then(Weak::upgrade) {
             source.end();
         }
-        self.pool.shared.signal.notify();
+        self.pool.shared.wake();
     }
 
     fn drain_within(&self, most: Duration) -> bool {

@@ -72,6 +72,7 @@ mod summons;
 mod sync;
 mod tasklet;
 mod text_stage;
+mod together;
 mod trace;
 mod unordered_stage;
 mod wait;

@@ -21,6 +21,10 @@ pub(crate) struct Scratch {
 
 /// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
 pub(crate) fn review(pool: &Arc<Pool>) {
+    // Nothing is learnt about workers while they do nothing.
+    if pool.shared.together() {
+        return;
+    }
     let Some(mut controller) = pool.try_controller() else { return };
     // Not before the lock: of two workers the later one would look back.
     let now = Instant::now();

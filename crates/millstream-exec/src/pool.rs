@@ -6,6 +6,8 @@
 mod rest;
 mod round;
 
+pub(crate) use round::Round;
+
 use crate::budget::Budgets;
 use crate::machine::{Accounts, Moves, Pins, Spread};
 use crate::observer::Activity;
@@ -20,8 +22,8 @@ use millstream_core::Plan;
 use millstream_core::failure::caught;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{JoinHandle, current};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread::{JoinHandle, ThreadId, current};
 use std::time::{Duration, Instant};
 
 pub(crate) struct Pool {
@@ -47,6 +49,8 @@ pub(crate) struct Pool {
     controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: Spread,
+    /// The thread of a source that may run the stages as well.
+    pub(crate) source_thread: OnceLock<ThreadId>,
     /// What the workers do with their time.
     pub(crate) accounts: Accounts,
     /// Whether every step is timed.
@@ -120,7 +124,9 @@ impl Pool {
             controller: Mutex::new(controller),
             pins,
             spread: Spread::new(count.max(1)),
-            accounts: Accounts::new(count.max(1)),
+            source_thread: OnceLock::new(),
+            // One more is the thread of the source.
+            accounts: Accounts::new(count + 1),
             exact: budgets.is_some_and(Budgets::are_set),
         })
     }
@@ -319,7 +325,8 @@ impl Pool {
     /// Whether the calling thread is one of the run's: user code that waits for the run waits for itself.
     pub(crate) fn worker_calls(&self) -> bool {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().any(|thread| thread.thread().id() == current().id())
+        let source = self.source_thread.get() == Some(&current().id());
+        source || threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 
     /// Whether the tasklet in this seat has ended.

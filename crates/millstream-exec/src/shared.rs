@@ -8,7 +8,7 @@ use millstream_core::SequenceNumber;
 use millstream_core::failure::into_message;
 use std::any::Any;
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What user code panicked with.
@@ -35,6 +35,10 @@ pub(crate) struct Shared {
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
+    /// The source's thread runs the stages: workers wait for `surplus` meanwhile.
+    together: AtomicBool,
+    /// How often it has.
+    turns: AtomicU64,
 }
 
 /// Where something failed, in the order in which one thread would have come to it: behind a stage that numbers afresh before
@@ -114,6 +118,8 @@ impl Shared {
             notes,
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
+            together: AtomicBool::new(false),
+            turns: AtomicU64::new(0),
         }
     }
 
@@ -130,6 +136,39 @@ impl Shared {
 
     pub(crate) fn draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Whether the source's thread runs the stages.
+    pub(crate) fn together(&self) -> bool {
+        self.together.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin_together(&self) {
+        self.together.store(true, Ordering::Relaxed);
+    }
+
+    /// The workers run the stages, and look what there is.
+    pub(crate) fn end_together(&self) {
+        self.together.store(false, Ordering::Relaxed);
+        self.surplus.notify();
+        self.signal.notify();
+    }
+
+    /// The source's thread has run the stages.
+    pub(crate) fn took_turn(&self) {
+        self.turns.store(self.turns() + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Says that something has happened that is not the source's doing.
+    pub(crate) fn wake(&self) {
+        self.signal.notify();
+        if self.together() {
+            self.surplus.notify();
+        }
     }
 
     /// Sources take no further values. Whoever says so notifies.

@@ -86,6 +86,10 @@ pub struct Few<X, const SLOTS: usize>(X);
 /// are large by themselves, of which only a few should be alive at a time, as blocks of bytes. The rings behind it are
 /// as elsewhere.
 ///
+/// Few values are little work for one hand-over. Where other processes use the cores, so that a hand-over takes a time slice, the thread
+/// of a source that may wait runs the stages itself after every value, as long as that lasts: so no stage may wait for what the source
+/// gives next.
+///
 /// ```
 /// use millstream_core::pipeline;
 /// use millstream_exec::{Rings, Run, source};

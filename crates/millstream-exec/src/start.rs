@@ -13,6 +13,7 @@ use crate::pool::{Pool, shared_seats};
 use crate::shared::Shared;
 use crate::sink::{Pause, Sink};
 use crate::source::{SourceTasklet, most_slots};
+use crate::together::Together;
 use crate::wait::Patience;
 use crate::watched::Role;
 use crate::worker::work;
@@ -41,7 +42,7 @@ pub(crate) struct Wired<R> {
     ring_bytes: usize,
     cores: Cores,
     feeding: Feed,
-    feed: Option<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
+    feed: Option<Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>>,
     end_source: Option<EndSource>,
 }
 
@@ -65,7 +66,13 @@ where
         if outside {
             let output = fed(producer, wiring);
             let end_by = output.clone();
-            feed = Some(move || feed::spawn(values, output, shared));
+            feed = Some(move |pool: &Arc<Pool>| {
+                let pool = Arc::downgrade(pool);
+                let slots = most_slots::<T, X>();
+                let few = slots < usize::MAX;
+                let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
+                feed::spawn(values, output, shared, together)
+            });
             return Some(Arc::new(end_by) as EndSource);
         }
         let tasklet = if X::WAITS {
@@ -217,7 +224,7 @@ impl<R> Wired<R> {
             }
         }
         if let Some(feed) = feed {
-            feed().map_err(failed)?;
+            feed(&started.pool).map_err(failed)?;
         }
         Ok((output, started))
     }

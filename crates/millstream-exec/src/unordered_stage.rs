@@ -26,7 +26,7 @@ where
 {
     let (output, reader) = ring::<Fut::Output, Full>(wiring.slots).expect("the options were checked");
     let shared = wiring.shared.clone();
-    let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.signal.notify()));
+    let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.wake()));
     let (batch, reactor) = (wiring.batch, wiring.reactor());
     let (marks, ended, failed, holds) = (0, false, None, Arc::default());
     let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, marks, holds, ended, failed };

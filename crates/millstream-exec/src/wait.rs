@@ -191,6 +191,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn beside_others_a_thread_parks_at_once_for_some_time() {
+        let waits = |wait, seen: Duration| {
+            let patience = Patience::of(wait, 4);
+            // It counts for some time only, and this thread may be away for longer just then.
+            (0..1000).all(|_| {
+                patience.waited_for_core(seen);
+                patience.wait(1)
+            })
+        };
+        assert!(!waits(Wait::Phased, OTHERS));
+        assert!(waits(Wait::Phased, OTHERS - Duration::from_nanos(1)), "an ordinary yield");
+        for asked in [Wait::BusySpin, Wait::Yielding, Wait::Sleeping] {
+            assert!(waits(asked, OTHERS), "{asked} is what was asked for");
+        }
+    }
+
+    #[test]
     fn naps_double_up_to_the_longest() {
         let micros = |before| nap(before).as_micros() as u64;
         assert_eq!([0, 1, 2, 3].map(micros), [1, 2, 4, 8]);

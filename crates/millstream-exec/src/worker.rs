@@ -1,6 +1,7 @@
 //! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
 //! none of them can do anything.
 
+use crate::Ticket;
 use crate::linger::{Linger, linger_until};
 use crate::machine::{Account, Moves};
 use crate::observer::Activity;
@@ -18,6 +19,9 @@ const TIMED: u32 = 16;
 const LONG: Duration = Duration::from_millis(1);
 /// How many rounds are timed at the start, and after a long one.
 const CLOSELY: u32 = 64;
+
+/// A source's thread that has run no stage for so long waits for its next value.
+const NOTHING: Duration = Duration::from_millis(20);
 
 /// How long a worker stands by that was called.
 const AT_HAND: Duration = Duration::from_millis(1);
@@ -102,16 +106,23 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     account.settle(Instant::now(), worker, &pool.accounts);
                     review(pool);
                 }
-                let ticket = signal.announce();
+                let together = pool.shared.together();
+                let wakes = if together { &pool.shared.surplus } else { signal };
+                let ticket = wakes.announce();
                 let round = pool.round(group.clone(), true);
-                if round.moved == 0 && !pool.finished() && pool.version() == version {
+                let stays = pool.version() == version && pool.shared.together() == together;
+                if round.moved == 0 && !pool.finished() && stays {
                     pool.does(worker, Activity::Parked);
                     linger.forget();
                     // Whoever is at a tasklet of this group may have looked before there was work for it, and goes without a
                     // word.
-                    if round.met { signal.park_timeout(ticket, MET) } else { signal.park(ticket) }
+                    match (together, round.met) {
+                        (true, _) => leave_to_source(pool, ticket),
+                        (false, true) => wakes.park_timeout(ticket, MET),
+                        (false, false) => wakes.park(ticket),
+                    }
                 } else {
-                    signal.withdraw(ticket);
+                    wakes.withdraw(ticket);
                     signal.notify();
                 }
                 idle = 0;
@@ -151,6 +162,16 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     // Somebody may wait for what ended here.
     signal.notify();
     pool.shared.surplus.notify();
+}
+
+/// Waits while the source's thread runs the stages. If it did nothing for some time, it waits for its next value, and whatever else
+/// may happen is the workers' from then on.
+fn leave_to_source(pool: &Pool, ticket: Ticket) {
+    let before = pool.shared.turns();
+    pool.shared.surplus.park_timeout(ticket, NOTHING);
+    if pool.shared.together() && pool.shared.turns() == before {
+        pool.shared.end_together();
+    }
 }
 
 /// Says that a worker is at hand that was called, and stays awake a little, if there is a core for it.

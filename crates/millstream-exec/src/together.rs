@@ -1,0 +1,268 @@
+//! The thread of a source that runs the stages as well, where others use the cores.
+//!
+//! A ring of few slots hands few values over at a time, and where others use the cores a thread gets one for a time slice, and then
+//! not for another: so little goes through in a slice that source and stages take turns with their neighbours, and not with each other.
+//! One thread that does both has no hand-over.
+
+use crate::machine::Account;
+use crate::pool::{Pool, Round};
+use crate::shared::Shared;
+use crate::wiring::Home;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How often it is asked whether the others are still there.
+const HOLD: Duration = Duration::from_millis(100);
+/// If they are, the thread has waited for a core for such a part of that.
+const PART: u32 = 10;
+/// A full ring that is so much work is worth a hand-over: about a time slice.
+const SLICE: Duration = Duration::from_millis(3);
+/// What a value costs is judged by so many.
+const ENOUGH: u32 = 16;
+/// Where a hand-over is worth it, it is done for so long.
+const REST: Duration = Duration::from_secs(1);
+
+/// Decides who runs the stages.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    slots: u32,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The workers; up to some time, whatever happens.
+    Apart { until: Option<Instant> },
+    /// The source's thread. So many values took the stages so long since then.
+    Together { since: Instant, values: u32, spent: Duration },
+}
+
+impl Turns {
+    /// With a ring of so many slots.
+    pub(crate) fn new(slots: usize) -> Self {
+        Turns { slots: slots.try_into().unwrap_or(u32::MAX), phase: Phase::Apart { until: None } }
+    }
+
+    fn together(&self) -> bool {
+        matches!(self.phase, Phase::Together { .. })
+    }
+
+    /// The source had to wait for room, and others use the cores.
+    fn waited(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Apart { until } if until.is_none_or(|until| now >= until)) {
+            self.phase = Phase::Together { since: now, values: 0, spent: Duration::ZERO };
+        }
+    }
+
+    /// A value went through the stages in so much time. `delayed` is asked now and then how long the thread waited for a core since
+    /// it was asked last.
+    fn took(&mut self, now: Instant, time: Duration, delayed: impl FnOnce() -> Duration) {
+        let Phase::Together { since, values, spent } = &mut self.phase else { return };
+        (*values, *spent) = (*values + 1, *spent + time);
+        if *values >= ENOUGH && *spent * self.slots / *values >= SLICE {
+            self.phase = Phase::Apart { until: Some(now + REST) };
+        } else if now.duration_since(*since) >= HOLD {
+            match delayed() >= now.duration_since(*since) / PART {
+                true => (*since, *values, *spent) = (now, 0, Duration::ZERO),
+                false => self.part(),
+            }
+        }
+    }
+
+    fn part(&mut self) {
+        self.phase = Phase::Apart { until: None };
+    }
+}
+
+/// What the source's thread needs to run the stages.
+pub(crate) struct Together {
+    turns: Turns,
+    /// It may sit in an iterator long after the run has ended.
+    pool: Weak<Pool>,
+    account: Account,
+    rounds: u32,
+}
+
+/// The steps of one round in so many are timed.
+const TIMED: u32 = 16;
+
+impl Together {
+    /// None where some stage has a thread of its own, which waits for the workers' signals. Called by the source's thread.
+    pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
+        let shared = pool.seats().iter().all(|seat| seat.home == Home::Workers);
+        shared.then(|| {
+            let _ = pool.source_thread.set(std::thread::current().id());
+            Together { turns: Turns::new(slots), pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
+        })
+    }
+
+    /// Whether this thread runs the stages. A worker that sees nothing happen puts an end to it.
+    pub(crate) fn on(&mut self, shared: &Shared) -> bool {
+        if self.turns.together() && !shared.together() {
+            self.turns.part();
+        }
+        self.turns.together()
+    }
+
+    /// The workers run the stages from now on.
+    pub(crate) fn part(&mut self, shared: &Shared) {
+        if self.turns.together() {
+            self.turns.part();
+            self.settle(Instant::now(), true);
+            shared.end_together();
+        }
+    }
+
+    /// A value was published; whether it had to wait for room.
+    pub(crate) fn published(&mut self, waited: bool, shared: &Shared) {
+        if !self.turns.together() {
+            if !waited || !shared.patience.contended() {
+                return;
+            }
+            let now = Instant::now();
+            self.turns.waited(now);
+            if !self.turns.together() {
+                return;
+            }
+            self.settle(now, false);
+            shared.begin_together();
+        }
+        let begun = Instant::now();
+        let drained = self.pool.upgrade().is_some_and(|pool| self.run(&pool));
+        shared.took_turn();
+        let now = Instant::now();
+        let Together { turns, pool, account, .. } = self;
+        turns.took(now, now.duration_since(begun), || {
+            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.seats().len(), &pool.accounts))
+        });
+        if !drained {
+            self.part(shared);
+        } else if !self.turns.together() {
+            self.settle(now, true);
+            shared.end_together();
+        }
+    }
+
+    /// Rounds of all that the workers share, until nothing is left to do. False if something is left that cannot be done: there is no
+    /// room behind it.
+    fn run(&mut self, pool: &Pool) -> bool {
+        loop {
+            self.rounds = self.rounds.wrapping_add(1);
+            let Round { moved, met } = pool.round(pool.everything(), self.rounds.is_multiple_of(TIMED));
+            if met {
+                // A worker is at one of them, and looks once more.
+                pool.shared.wake();
+                return true;
+            }
+            if moved == 0 {
+                return !pool.seats().iter().any(|seat| seat.backlog().is_some_and(|waiting| waiting > 0));
+            }
+        }
+    }
+
+    /// Looks at the account; what it says up to now is the run's if the thread ran the stages.
+    fn settle(&mut self, now: Instant, counts: bool) {
+        if let Some(pool) = self.pool.upgrade() {
+            let thread = if counts { pool.seats().len() } else { usize::MAX };
+            self.account.settle(now, thread, &pool.accounts);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{ENOUGH, HOLD, REST, SLICE, Turns};
+    use crate::pool::Pool;
+    use crate::source::few;
+    use crate::{Rings, Run};
+    use millstream_core::{Arrow, pipeline};
+    use millstream_testkit::within;
+    use std::sync::{Arc, OnceLock};
+    use std::time::{Duration, Instant};
+
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    #[test]
+    fn a_source_that_waits_beside_others_runs_cheap_stages_itself() {
+        let (mut turns, mut now) = (Turns::new(4), Instant::now());
+        assert!(!turns.together());
+        turns.took(now, SLICE, || unreachable!("the workers run the stages"));
+        turns.waited(now);
+        // As long as the others are there.
+        let mut asked = 0;
+        for _ in 0..100_000 {
+            now += 20 * MICROSECOND;
+            turns.took(now, 10 * MICROSECOND, || {
+                asked += 1;
+                HOLD / 2
+            });
+            assert!(turns.together());
+        }
+        assert_eq!(asked, 20);
+        now += HOLD;
+        turns.took(now, MICROSECOND, || HOLD / 100);
+        assert!(!turns.together(), "they are gone");
+        turns.waited(now);
+        assert!(turns.together(), "and back");
+    }
+
+    #[test]
+    fn what_is_worth_a_hand_over_is_handed_over() {
+        let (mut turns, now) = (Turns::new(4), Instant::now());
+        turns.waited(now);
+        for value in 1..=ENOUGH {
+            assert!(turns.together(), "{value}");
+            turns.took(now, SLICE / 4, || HOLD);
+        }
+        assert!(!turns.together());
+        turns.waited(now + REST - MICROSECOND);
+        assert!(!turns.together());
+        turns.waited(now + REST);
+        assert!(turns.together());
+        // A larger ring is worth it sooner.
+        let mut large = Turns::new(4096);
+        large.waited(now);
+        (0..ENOUGH).for_each(|_| large.took(now, MICROSECOND, || HOLD));
+        assert!(!large.together());
+    }
+
+    /// A run that takes itself for one beside others; how often its source's thread ran the stages.
+    fn beside_others(workers: usize) -> u64 {
+        const VALUES: u64 = 20_000;
+        let pool: Arc<OnceLock<Arc<Pool>>> = Arc::default();
+        let seen = pool.clone();
+        let values = (0..VALUES).inspect(move |value| {
+            // The next value is long in coming: a worker takes the stages back.
+            while *value == VALUES / 2 && seen.get().is_some_and(|pool| pool.shared.together()) {
+                std::thread::yield_now();
+            }
+        });
+        let p = pipeline::<u64>().map(|x| x + 1).filter(|x| x % 3 > 0).scan(0, |sum: &mut u64, x: &u64| {
+            *sum += x;
+            *sum
+        });
+        let push = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
+        let run = p.start(&Rings::new().workers(workers), few::<4, _>(values), Vec::new(), push).unwrap();
+        let pool = pool.get_or_init(|| run.started.pool.clone());
+        while !pool.finished() {
+            pool.shared.patience.waited_for_core(Duration::from_secs(1));
+            std::thread::yield_now();
+        }
+        let turns = pool.shared.turns();
+        let sums = (1..=VALUES).filter(|x| x % 3 > 0).scan(0, |sum, x| {
+            *sum += x;
+            Some(*sum)
+        });
+        assert_eq!(run.wait().unwrap().0, sums.collect::<Vec<_>>());
+        turns
+    }
+
+    #[test]
+    fn whoever_runs_the_stages_the_output_is_the_same() {
+        for workers in [1, 2] {
+            // The source may never have to wait for room: then not in this run.
+            let together = move || while beside_others(workers) == 0 {};
+            within(Duration::from_secs(120), together).unwrap();
+        }
+    }
+}
