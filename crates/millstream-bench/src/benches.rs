@@ -4,6 +4,7 @@ mod chain2;
 mod chain3;
 mod chain7;
 mod compile;
+mod contended;
 mod copying;
 mod copying_queues;
 mod evolve;
@@ -123,6 +124,11 @@ pub(crate) const ALL: &[Bench] = &[
         run: text_batch::run,
     },
     Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
+    Bench {
+        name: "contended",
+        about: "millstream wc beside a busy loop a core, and the same on one thread",
+        run: contended::run,
+    },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
     Bench {

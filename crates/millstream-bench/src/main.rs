@@ -21,6 +21,7 @@ mod latency;
 mod load;
 mod machine;
 mod memory;
+mod neighbours;
 mod peers;
 #[cfg(feature = "plot")]
 mod plot;

@@ -43,6 +43,7 @@ const NAMES: [&str; 36] = [
     "spaces-pipe",
     "text-batch",
     "wc-fast",
+    "contended",
     "uppercase",
     "pipe",
     "evolve",
@@ -51,8 +52,19 @@ const NAMES: [&str; 36] = [
 ];
 
 /// These take a build, or gigabytes of text, however few the items.
-const LARGE: [&str; 10] =
-    ["wc", "compile", "observe", "spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe", "rss"];
+const LARGE: [&str; 11] = [
+    "wc",
+    "compile",
+    "observe",
+    "spaces-long",
+    "spaces-short",
+    "spaces-pipe",
+    "wc-fast",
+    "contended",
+    "uppercase",
+    "pipe",
+    "rss",
+];
 
 #[test]
 fn standard_output_has_result_lines_only_and_json_says_the_same() {
