@@ -98,12 +98,15 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 }
                 idle = idle.saturating_add(1);
                 watch.last = None;
+                let contended = pool.shared.patience.contended();
                 if pool.shared.patience.wait(idle) {
                     continue;
                 }
-                if pool.shared.patience.contended() {
-                    // A trial that waits for cores is not waited for.
+                // A trial that waits for cores is not waited for.
+                if !contended && pool.shared.patience.contended() {
                     account.settle(Instant::now(), worker, &pool.accounts);
+                    review(pool);
+                } else if contended && account.look(Instant::now(), worker, &pool.accounts) {
                     review(pool);
                 }
                 let together = pool.shared.together();

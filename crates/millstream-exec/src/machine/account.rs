@@ -79,11 +79,13 @@ impl Account {
         Account { file: system::open(), last: Statement::default(), next: Instant::now() + SELDOM }
     }
 
-    /// Looks, if the last time was long ago.
-    pub(crate) fn look(&mut self, now: Instant, thread: usize, into: &Accounts) {
-        if now >= self.next {
+    /// Looks, if the last time was long ago; whether it was.
+    pub(crate) fn look(&mut self, now: Instant, thread: usize, into: &Accounts) -> bool {
+        let due = now >= self.next;
+        if due {
             self.settle(now, thread, into);
         }
+        due
     }
 
     /// Looks now. How long the thread waited for a core since the last time.
