@@ -128,7 +128,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     wakes.withdraw(ticket);
                     signal.notify();
                 }
-                idle = 0;
+                // Beside a long step it parks again at once, without spinning in between.
+                idle = if round.met { idle } else { 0 };
             }
             moved => {
                 if !busy {
