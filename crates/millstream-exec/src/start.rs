@@ -34,6 +34,9 @@ pub(crate) enum Threads {
     Stepped(u64),
 }
 
+/// Starts the thread of a source that may wait, beside the workers.
+type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
+
 /// A pipeline's tasklets, and what is not a tasklet: a source that may wait.
 pub(crate) struct Wired<R> {
     wiring: Wiring,
@@ -42,7 +45,7 @@ pub(crate) struct Wired<R> {
     ring_bytes: usize,
     cores: Cores,
     feeding: Feed,
-    feed: Option<Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>>,
+    feed: Option<StartFeed>,
     end_source: Option<EndSource>,
 }
 
