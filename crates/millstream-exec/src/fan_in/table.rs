@@ -74,7 +74,9 @@ impl Table {
                 News::Came { entry, producer } => {
                     let known = Known { producer, next: 0, sent: None };
                     let at = entry as usize;
-                    if at == self.0.len() { self.0.push(known) } else { self.0[at] = known }
+                    // An entry before it may be of one who came and went and sent nothing: then nothing was heard of that.
+                    self.0.resize(self.0.len().max(at + 1), known);
+                    self.0[at] = known;
                 }
                 News::Left { entry, sent } => {
                     self.0[entry as usize].sent = Some(sent);
@@ -115,6 +117,18 @@ mod tests {
     use crate::wait::{Patience, Wait};
     use millstream_core::Arrow;
     use std::sync::Arc;
+
+    #[test]
+    fn one_who_went_and_sent_nothing_leaves_the_others_their_entries() {
+        let plan = millstream_core::pipeline::<u64>().plan();
+        let shared = Arc::new(Shared::new(Patience::of(Wait::Blocking, 1), Notes::of(&plan)));
+        let (mut senders, mut merge) = Merge::new(fan_in::<u64>(3).shared().ring(4), &shared, 4);
+        let last = senders.pop().unwrap();
+        drop(senders.pop());
+        last.send(7).unwrap();
+        let run = merge.take(0, 4);
+        assert_eq!((run.producer, run.first, run.values.collect::<Vec<_>>()), (2, 0, vec![7]));
+    }
 
     #[test]
     fn the_table_does_not_grow_with_those_who_come_and_go() {
