@@ -54,6 +54,25 @@ pub fn caught<R>(f: impl FnOnce() -> R) -> Finished<R> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
+/// Calls `drop_some`, which drops values and says whether there were any, until there are none: past a panic of a value's drop,
+/// too. Unwinds with the first of these panics in the end, unless the thread unwinds already.
+pub fn drop_all(mut drop_some: impl FnMut() -> bool) {
+    let mut first = None;
+    loop {
+        match caught(&mut drop_some) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(payload) if first.is_none() => first = Some(payload),
+            Err(payload) => discard(payload),
+        }
+    }
+    match first {
+        Some(payload) if !std::thread::panicking() => resume_unwind(payload),
+        Some(payload) => discard(payload),
+        None => {}
+    }
+}
+
 /// Drops what some code panicked with. Its drop is the user's code as well: where that panics, what it panics with is forgotten.
 pub fn discard(payload: Box<dyn Any + Send>) {
     if let Err(further) = caught(|| drop(payload)) {

@@ -125,7 +125,7 @@ fn joins_behind_a_fold() {
 
 #[test]
 fn choices_behind_a_fold() {
-    let either = |x: &u64| -> Either<u64, u64> { if x % 2 == 0 { Left(*x) } else { Right(*x) } };
+    let either = |x: &u64| -> Either<u64, u64> { if x.is_multiple_of(2) { Left(*x) } else { Right(*x) } };
     let p = || sum!(pipeline::<u64>()).map(either);
     as_the_model!(p().merge(|l| l.map(|x| x + 1), |r| r.map(|x| x * 2)));
     as_the_model!(p().merge(|l| l.filter_map(|x| Some(x + 1)), |r| r.map(|x| x * 2)).map(|x| x + 1));

@@ -42,6 +42,7 @@ mod determinacy;
 mod pace;
 pub mod programs;
 pub mod random;
+mod sabotage;
 mod watchdog;
 mod way;
 
@@ -50,4 +51,5 @@ pub use deployment::{Deployment, Feeding, deployments};
 pub use determinacy::{Determinacy, assert_deterministic, assert_deterministic_everywhere};
 pub use pace::at_some_pace;
 pub use proptest;
+pub use sabotage::{Call, SABOTAGE, Sabotaged, Saboteur};
 pub use watchdog::{Hung, within};

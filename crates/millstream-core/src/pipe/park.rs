@@ -48,16 +48,20 @@ where
     /// Unwinds where there are too many of them.
     pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Judged<A, B, E> {
         let key = (self.key)(value);
-        if let Some(behind) = parked.get(&key) {
-            return Either::Left(Box::new(Dead { input: A::own(value), fault: Fault::Parked(*behind) }));
+        // The key goes before anything is returned: a panic of its drop on the way out would leak what is.
+        if let Some(behind) = parked.get(&key).copied() {
+            drop(key);
+            return Either::Left(Box::new(Dead { input: A::own(value), fault: Fault::Parked(behind) }));
         }
         let judged = self.letters.judge(value);
-        if judged.is_left() {
-            if parked.len() == self.most {
-                fail(Bound::refuse(self.most).refusal());
-            }
-            parked.insert(key, number);
+        if judged.is_right() {
+            drop(key);
+            return judged;
         }
+        if parked.len() == self.most {
+            fail(Bound::refuse(self.most).refusal());
+        }
+        parked.insert(key, number);
         judged
     }
 }

@@ -288,18 +288,23 @@ where
 
     fn expand(&self, windows: &mut OpenWindows<A::Owned>, value: <A as Flow>::Ref<'_>) -> Self::Values {
         let (time, value) = ((self.time)(value), A::own(value));
-        if !windows.put(&self.window, time, &value) {
-            match self.window.late {
-                Late::Drop => windows.dropped += 1,
-                Late::Keep => windows.late.push(value),
-                Late::Fail if windows.watermark + u128::from(self.window.lateness) > u128::from(windows.greatest) => {
-                    fail(format!("a value of time {time} is late: its windows were closed to make room"))
-                }
-                Late::Fail => fail(format!(
-                    "a value of time {time} is late: its windows have closed, since there was one of time {}",
-                    windows.greatest,
-                )),
+        // The value goes before anything is returned: a panic of its drop on the way out would leak what is.
+        match (windows.put(&self.window, time, &value), self.window.late) {
+            (true, _) => drop(value),
+            (false, Late::Drop) => {
+                windows.dropped += 1;
+                drop(value);
             }
+            (false, Late::Keep) => windows.late.push(value),
+            (false, Late::Fail)
+                if windows.watermark + u128::from(self.window.lateness) > u128::from(windows.greatest) =>
+            {
+                fail(format!("a value of time {time} is late: its windows were closed to make room"))
+            }
+            (false, Late::Fail) => fail(format!(
+                "a value of time {time} is late: its windows have closed, since there was one of time {}",
+                windows.greatest,
+            )),
         }
         let mut given = windows.closed();
         given.append(&mut windows.bound(&self.window, time));

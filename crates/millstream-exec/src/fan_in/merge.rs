@@ -6,6 +6,7 @@ use crate::Sender;
 use crate::handle::Outside;
 use crate::shared::Shared;
 use millstream_core::Event;
+use millstream_core::failure::drop_all;
 use millstream_ring::{SharedTaker, Taken};
 use std::sync::Arc;
 
@@ -127,5 +128,33 @@ impl<T: Event> Merge<T> {
     /// Takes no more: every sender hears of it.
     pub(crate) fn end(&self) {
         self.desk.end();
+    }
+}
+
+impl<T: Event> Drop for Merge<T> {
+    /// What was sent and not taken goes here. The rings may outlive the run, with their senders: there a panic of a value's drop
+    /// would be the sender's, and here it is the run's.
+    fn drop(&mut self) {
+        self.desk.end();
+        drop_all(|| self.drop_some());
+    }
+}
+
+impl<T: Event> Merge<T> {
+    /// Drops values that are left; false if there are none.
+    fn drop_some(&mut self) -> bool {
+        if let Some(Several { taker, .. }) = &mut self.several {
+            let (_, values) = if taker.is_ready() { taker.take_run(usize::MAX) } else { return false };
+            values.for_each(drop);
+            return true;
+        }
+        self.desk.meet(&mut self.known, &mut self.lanes.all);
+        let mut some = false;
+        for lane in &mut self.lanes.all {
+            let values = lane.taker.take(usize::MAX);
+            some |= values.len() > 0;
+            values.for_each(drop);
+        }
+        some
     }
 }

@@ -13,7 +13,7 @@ use super::keyed::{owning_stateful_stage, stateful_stage};
 use super::message::Queue;
 use super::route::{Lanes, collected, routed};
 use super::shape::{Lend, Queued};
-use super::stage::{owning_helper, owning_stage, stage};
+use super::stage::{owning_helper, owning_stage, stage, used_up};
 use super::swap::{dealt, gathered};
 use super::wiring::QueuesWiring;
 use crate::Queues;
@@ -160,7 +160,9 @@ where
     Q: Deploy<Queues> + Arrow<In = Seen<A, Snd>, Out: Queued>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
-        let halves = |pair: Option<A::Owned>| (part::<A, Fst>(pair.as_ref()), part::<A, Snd>(pair.as_ref()));
+        let halves = |pair: Option<A::Owned>| {
+            used_up(pair, |pair| (part::<A, Fst>(pair.as_ref()), part::<A, Snd>(pair.as_ref())))
+        };
         let (first, second) = split("splitter", input, wiring, halves);
         let first = self.first.deploy(seen::<A, Fst>(first), wiring);
         let second = self.second.deploy(seen::<A, Snd>(second), wiring);
@@ -220,8 +222,10 @@ where
     Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued>,
 {
     let lanes = routed(input, wiring, |value| {
-        let left = part::<A, Lft>(Some(&value)).map(Left);
-        left.or_else(|| part::<A, Rgt>(Some(&value)).map(Right))
+        used_up(value, |value| {
+            let left = part::<A, Lft>(Some(value)).map(Left);
+            left.or_else(|| part::<A, Rgt>(Some(value)).map(Right))
+        })
     });
     let left = left.deploy(seen::<A, Lft>(lanes.left), wiring);
     let right = right.deploy(seen::<A, Rgt>(lanes.right), wiring);
@@ -230,7 +234,7 @@ where
 
 impl<A: Queued, L: Lens<A, Target: Lend>> Deploy<Queues> for See<A, L> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<<L::Target as Own>::Owned> {
-        owning_helper("lens", input, wiring, |value, _| part::<A, L>(value.as_ref()))
+        owning_helper("lens", input, wiring, |value, _| used_up(value, |value| part::<A, L>(value.as_ref())))
     }
 }
 

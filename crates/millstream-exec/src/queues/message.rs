@@ -1,5 +1,6 @@
 use super::control::Desk;
 use crossbeam_channel::{Receiver, Sender};
+use millstream_core::failure::drop_all;
 
 /// One slot on its way through a queue. It knows its number: what a lane of a choice does not get is not sent to it.
 pub(crate) struct Message<T>(Kind<T>);
@@ -86,6 +87,13 @@ impl<T> Queue<T> {
     /// How many slots lie in it.
     pub(crate) fn len(&self) -> usize {
         self.receiver.len()
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    /// A channel that drops what is left in it forgets what lies behind a value whose drop panics.
+    fn drop(&mut self) {
+        drop_all(|| self.receiver.try_recv().is_ok());
     }
 }
 

@@ -14,7 +14,15 @@ pub(crate) fn stage<A: Queued, B: Event>(
     wiring: &mut QueuesWiring,
     mut f: impl for<'a> FnMut(Option<A::Ref<'a>>, At) -> Option<B> + Send + 'static,
 ) -> Queue<B> {
-    owning_stage(input, wiring, move |value, at| f(value.as_ref().map(A::lend), at))
+    owning_stage(input, wiring, move |value, at| used_up(value, |value| f(value.as_ref().map(A::lend), at)))
+}
+
+/// What `f` returns for a value that is done with then. The value is dropped before the result is returned: a panic of its
+/// drop on the way out would leak the result (rust-lang/rust#47949).
+pub(crate) fn used_up<T, R>(value: T, f: impl FnOnce(&T) -> R) -> R {
+    let result = f(&value);
+    drop(value);
+    result
 }
 
 /// As [`stage`], of a function that gets the value itself.

@@ -9,7 +9,7 @@ use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
 use crate::way::{Way, collect_fan_in_on_queues, collect_on_queues};
 use millstream_core::{Arrow, Modelled, Plan};
-use millstream_exec::{FanIn, FreePipe, Queues, RunError, Sender};
+use millstream_exec::{FanIn, FreePipe, Handle, Queues, Rings, Run, RunError, Sender, ThroughExt};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -29,7 +29,13 @@ pub(super) trait Runs: Send + Sync {
     fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError>;
     fn collect_fan_in(&self, fan_in: FanIn<Value>, way: Way, start: Start)
     -> Result<(Slots<Value>, Threads), RunError>;
+    fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError>;
+    fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError>;
+    fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send>;
 }
+
+/// What feeds a run, and the run.
+type ManyFed = (Vec<Sender<Value>>, Handle<u64>);
 
 /// Starts producers.
 pub(super) type Start = Box<dyn FnOnce(Vec<Sender<Value>>) -> Threads + Send>;
@@ -64,10 +70,28 @@ impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
         };
         Ok((values::<B>(slots), threads))
     }
+
+    fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError> {
+        Run::start_fed(self, rings, 0, |values, _, slot| {
+            drop(B::value(slot));
+            *values += 1;
+        })
+    }
+
+    fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError> {
+        Run::start_fan_in(self, rings, fan_in, 0, |values, _, slot| {
+            drop(B::value(slot));
+            *values += 1;
+        })
+    }
+
+    fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
+        Box::new(inputs.into_iter().through_on(rings, self.clone()).map(|owned| owned.into_value()))
+    }
 }
 
 fn values<B: Shape>(slots: Slots<B::Owned>) -> Slots<Value> {
-    slots.into_iter().map(|slot| slot.map(|owned| owned.value())).collect()
+    slots.into_iter().map(|slot| slot.map(|owned| owned.into_value())).collect()
 }
 
 impl Pipe {
@@ -159,6 +183,52 @@ impl Built {
     /// If the run fails.
     pub fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Vec<Option<Value>>, RunError> {
         self.pipeline.collect_slots(inputs, deployment)
+    }
+
+    /// Starts a run that gets its values by a sender, and counts those that come out, once each was cloned.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError> {
+        self.pipeline.start_fed(rings)
+    }
+
+    /// As [`start_fed`](Built::start_fed), with many senders.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn start_fan_in(
+        &self,
+        rings: &Rings,
+        fan_in: FanIn<Value>,
+    ) -> Result<(Vec<Sender<Value>>, Handle<u64>), RunError> {
+        self.pipeline.start_fan_in(rings, fan_in)
+    }
+
+    /// The values that come out, as an iterator.
+    ///
+    /// # Panics
+    ///
+    /// The iterator does if the run fails.
+    #[must_use]
+    pub fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
+        self.pipeline.through(rings, inputs)
+    }
+
+    /// Every slot of the output on queues, END's the last: with a source that is always ready, or with one that may wait.
+    ///
+    /// # Errors
+    ///
+    /// If the run fails.
+    pub fn collect_on_queues(
+        &self,
+        inputs: Vec<Value>,
+        queues: Queues,
+        ready: bool,
+    ) -> Result<Vec<Option<Value>>, RunError> {
+        self.pipeline.collect_on_queues(inputs, queues, ready)
     }
 
     /// Compares a deployment with the model, as [`check`](crate::check) does. Where the pipeline

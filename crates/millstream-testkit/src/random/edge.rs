@@ -61,6 +61,12 @@ impl<A: Shape, B: Shape, Known> Boxed<A, B, Known> {
     }
 }
 
+impl<A, B, Known> Clone for Boxed<A, B, Known> {
+    fn clone(&self) -> Self {
+        Boxed { steps: self.steps.clone(), ends: PhantomData }
+    }
+}
+
 impl<A: Shape, B: Shape> Boxed<A, B> {
     pub(crate) fn new(pipeline: impl Everywhere + Arrow<In = A, Out = B> + KeepsClock) -> Self {
         Self::of(pipeline)

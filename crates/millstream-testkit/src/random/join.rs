@@ -3,7 +3,7 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, LF, MF, N, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
-use super::shape::Shape;
+use super::shape::{Shape, of_slot};
 use super::tree::keyed;
 use super::value::Value;
 use millstream_core::{Arrow, ArrowChoice, ArrowLoop, ArrowParts, Bound, Fst, KeysExt, Lens, Lft, Rgt, Seen, Snd, id};
@@ -155,7 +155,8 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 /// A body for every key; in front of it there is one ring of values.
 pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     fn on<A: Shape, B: Shape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
-        let (key, bound) = (move |slot: A::Ref<'_>| keyed(&A::value(slot), keys), Bound::forget(most));
+        let (key, bound) =
+            (move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys)), Bound::forget(most));
         let body = body.boxed_quiet::<A, B>();
         Chain::empty(input).then(Boxed::new(id::<A>().shard_by_within(bound, key, k, |_| body)))
     }

@@ -3,7 +3,7 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
-use super::shape::{Element, Shape};
+use super::shape::{Element, Shape, of_slot, of_value};
 use super::stream::stream;
 use super::text::{text, words};
 use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
@@ -71,20 +71,25 @@ fn written<A: Shape, E: Element>(input: Kind) -> Chain {
 fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
-        Pipe::Map { plus } => chain.then(Boxed::new(id::<A>().map(move |slot| mapped(&A::value(slot), plus)))),
+        Pipe::Map { plus } => {
+            chain.then(Boxed::new(id::<A>().map(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
+        }
         Pipe::Tuple => written::<A, (Value, Value)>(input),
         Pipe::FilterMap { modulus, plus } => {
             let stage = id::<A>().filter_map(move |slot| {
-                let value = A::value(slot);
-                kept(&value, modulus).then(|| mapped(&value, plus))
+                of_slot::<A, _>(slot, |value| kept(value, modulus).then(|| mapped(value, plus)))
             });
             chain.then(Boxed::new(stage))
         }
-        Pipe::Scan { start } => {
-            chain.then(Boxed::new(id::<A>().scan(start, |state, slot| scanned(state, &A::value(slot)))))
-        }
+        Pipe::Scan { start } => chain.then(Boxed::new(
+            id::<A>().scan(Value::I(start), |state, slot| of_slot::<A, _>(slot, |value| scanned(state, value))),
+        )),
         Pipe::Fold { start } => {
-            let stage = id::<A>().fold(start, |state, slot| folded(state, &A::value(slot)), Value::I);
+            let stage = id::<A>().fold(
+                Value::I(start),
+                |state, slot| of_slot::<A, _>(slot, |value| folded(state, value)),
+                |state| state,
+            );
             chain.then(Boxed::new(stage))
         }
         Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
@@ -108,7 +113,7 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Swap => {
-            let halves = id::<A>().map(|slot| A::value(slot).halves());
+            let halves = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::halves));
             chain.then(Boxed::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
         Pipe::Fork => {
@@ -116,7 +121,7 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(Boxed::new(twice.map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
         Pipe::Distribute => {
-            let pairs = id::<A>().map(|slot| A::value(slot).halves()).second(|b| b.map(Value::either));
+            let pairs = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::halves)).second(|b| b.map(Value::either));
             let lanes = pairs.distribute().map(|lane| {
                 let pair = |(a, b): (&Value, &Value)| Value::pair(a.clone(), b.clone());
                 Value::lane(lane.map_either(pair, pair))
@@ -135,35 +140,36 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             });
             chain.then(Boxed::new(stage))
         }
-        Pipe::Fst => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().0))),
-        Pipe::Snd => chain.then(Boxed::new(id::<A>().map(|slot| A::value(slot).halves().1))),
-        Pipe::MapBlocking { plus } => {
-            chain.then(Boxed::new(id::<A>().map_blocking(move |slot| mapped(&A::value(slot), plus))))
-        }
+        Pipe::Fst => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::first)))),
+        Pipe::Snd => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::second)))),
+        Pipe::MapBlocking { plus } => chain
+            .then(Boxed::new(id::<A>().map_blocking(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus))))),
         Pipe::MapAsync { limit, plus } => {
             let stage = id::<A>().map_async(limit, move |slot| mapped_later(A::value(slot), plus));
             chain.then(Boxed::new(stage))
         }
         Pipe::TryMap { modulus, plus } => {
-            let stage = id::<A>().try_map_or_empty(move |slot| tried(&A::value(slot), modulus, plus));
+            let stage =
+                id::<A>().try_map_or_empty(move |slot| of_slot::<A, _>(slot, |value| tried(value, modulus, plus)));
             chain.then(Boxed::new(stage))
         }
         Pipe::DeadLetter { modulus, plus } => {
-            let judge = move |slot: A::Ref<'_>| tried(&A::value(slot), modulus, plus);
+            let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
             // Clones the values of the lane into a ring, for whatever comes behind.
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
         Pipe::Park { keys, modulus, plus } => {
-            let judge = move |slot: A::Ref<'_>| tried(&A::value(slot), modulus, plus);
-            let key = move |slot: A::Ref<'_>| keyed(&A::value(slot), keys);
+            let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
+            let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
             let stage = id::<A>().try_map_or_park("park", key, judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
         Pipe::FoldBy { keys, start } => {
-            let key = move |slot: A::Ref<'_>| keyed(&A::value(slot), keys);
-            let answers = id::<A>().fold_by(key, start, |state, slot| folded(state, &A::value(slot)), Value::I);
-            let pair = |(key, answer): &(i64, Value)| Value::pair(Value::I(*key), answer.clone());
+            let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
+            let fold = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| folded(state, value));
+            let answers = id::<A>().fold_by(key, Value::I(start), fold, |state| state);
+            let pair = |(key, answer): &(Value, Value)| Value::pair(key.clone(), answer.clone());
             chain.then(Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect()))))
         }
         Pipe::Text { .. } => text::<A>(tree, input),
@@ -176,11 +182,11 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::FlatMap { modulus } => {
-            let stage = id::<A>().flat_map(move |slot| expanded(&A::value(slot), modulus));
+            let stage = id::<A>().flat_map(move |slot| of_slot::<A, _>(slot, |value| expanded(value, modulus)));
             chain.then(Boxed::free(stage))
         }
         Pipe::Flatten => {
-            let parts = id::<A>().map(|slot| A::value(slot).parts());
+            let parts = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::parts));
             chain.then(Boxed::free(parts.flatten()))
         }
         Pipe::Compact if Whole::of::<Val<A::Owned, Full>>().is_some() => chain.then(Boxed::free(id::<A>().compact())),
@@ -201,7 +207,7 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
 /// What a [`Pipe::Map`] does, once others had their turn, some values' more often than others'.
 async fn mapped_later(value: Value, plus: i64) -> Value {
     give_way(value.digest().rem_euclid(5)).await;
-    mapped(&value, plus)
+    of_value(value, |value| mapped(value, plus))
 }
 
 /// Pending so many times.

@@ -8,12 +8,16 @@ use millstream_exec::{Carried, Queued};
 /// What one ring of a random pipeline holds.
 pub(crate) trait Element: Event + Clone + PartialEq {
     fn value(&self) -> Value;
+    fn into_value(self) -> Value;
     fn of(value: Value) -> Self;
 }
 
 impl Element for Value {
     fn value(&self) -> Value {
         self.clone()
+    }
+    fn into_value(self) -> Value {
+        self
     }
     fn of(value: Value) -> Self {
         value
@@ -24,8 +28,11 @@ impl Element for (Value, Value) {
     fn value(&self) -> Value {
         Value::pair(self.0.clone(), self.1.clone())
     }
+    fn into_value(self) -> Value {
+        Value::pair(self.0, self.1)
+    }
     fn of(value: Value) -> Self {
-        value.halves()
+        of_value(value, Value::halves)
     }
 }
 
@@ -33,9 +40,25 @@ impl Element for Either<Value, Value> {
     fn value(&self) -> Value {
         Value::lane(self.clone())
     }
-    fn of(value: Value) -> Self {
-        value.either()
+    fn into_value(self) -> Value {
+        Value::lane(self)
     }
+    fn of(value: Value) -> Self {
+        of_value(value, Value::either)
+    }
+}
+
+/// What `f` gives for the value of a slot. The value goes before `f`'s result is returned: a panic of its drop on the way
+/// out would leak that result (rust-lang/rust#47949).
+pub(crate) fn of_slot<A: Shape, B>(slot: A::Ref<'_>, f: impl FnOnce(&Value) -> B) -> B {
+    of_value(A::value(slot), f)
+}
+
+/// As [`of_slot`], for a value.
+pub(crate) fn of_value<B>(value: Value, f: impl FnOnce(&Value) -> B) -> B {
+    let given = f(&value);
+    drop(value);
+    given
 }
 
 /// A shape of an edge whose slots are values, in one way or another.

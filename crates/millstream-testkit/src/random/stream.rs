@@ -3,7 +3,7 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
 use super::leaf::{copied, on_ring};
-use super::shape::{Element, Shape};
+use super::shape::{Element, Shape, of_slot};
 use super::tree::{kept, mapped};
 use super::value::Value;
 use millstream_core::{Arrow, Masked, StreamsExt, id};
@@ -69,7 +69,7 @@ pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
 }
 
 fn rest<A: Shape>(modulus: i64, input: Kind) -> Chain {
-    let rest = id::<A>().map(move |slot| Value::I(A::value(slot).digest().rem_euclid(modulus)));
+    let rest = id::<A>().map(move |slot| of_slot::<A, _>(slot, |value| value.like(value.digest().rem_euclid(modulus))));
     Chain::empty(input).then(Boxed::new(rest))
 }
 
@@ -91,7 +91,9 @@ fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
             chain.then(Boxed::new(pairs))
         }
         Stream::Inspect => chain.then(Boxed::new(id::<A>().inspect(|_| ()).map(|slot| A::value(slot)))),
-        Stream::MapM(plus) => chain.then(Boxed::new(id::<A>().map_m(move |slot| mapped(&A::value(slot), plus)))),
+        Stream::MapM(plus) => {
+            chain.then(Boxed::new(id::<A>().map_m(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
+        }
         _ => unreachable!("{stage} is a sieve"),
     }
 }

@@ -178,7 +178,7 @@ pub enum Pipe {
 
 /// What a [`Pipe::Map`] does.
 pub(crate) fn mapped(value: &Value, plus: i64) -> Value {
-    Value::I(value.digest().wrapping_mul(31).wrapping_add(plus))
+    value.like(value.digest().wrapping_mul(31).wrapping_add(plus))
 }
 
 /// What a [`Pipe::Filter`] lets through.
@@ -187,9 +187,9 @@ pub(crate) fn kept(value: &Value, modulus: i64) -> bool {
 }
 
 /// What a [`Pipe::Scan`] does.
-pub(crate) fn scanned(state: &mut i64, value: &Value) -> Value {
-    *state = state.wrapping_mul(31).wrapping_add(value.digest());
-    Value::I(*state)
+pub(crate) fn scanned(state: &mut Value, value: &Value) -> Value {
+    *state = value.like(state.digest().wrapping_mul(31).wrapping_add(value.digest()));
+    state.clone()
 }
 
 /// What a [`Pipe::FlatMap`] does.
@@ -199,13 +199,13 @@ pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Valu
 }
 
 /// The key of a value.
-pub(crate) fn keyed(value: &Value, keys: i64) -> i64 {
-    value.digest().rem_euclid(keys)
+pub(crate) fn keyed(value: &Value, keys: i64) -> Value {
+    value.like(value.digest().rem_euclid(keys))
 }
 
 /// What a [`Pipe::Fold`] does.
-pub(crate) fn folded(state: &mut i64, value: &Value) {
-    *state = state.wrapping_mul(17) ^ value.digest();
+pub(crate) fn folded(state: &mut Value, value: &Value) {
+    *state = value.like(state.digest().wrapping_mul(17) ^ value.digest());
 }
 
 impl Pipe {

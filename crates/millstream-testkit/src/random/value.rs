@@ -1,3 +1,4 @@
+use crate::sabotage::Sabotaged;
 use millstream_core::Either::{self, Left, Right};
 use proptest::prelude::*;
 use std::fmt;
@@ -15,6 +16,8 @@ pub enum Value {
     R(Box<Value>),
     /// Any number of values.
     List(Vec<Value>),
+    /// A number, of which some call goes wrong.
+    Sabotaged(Sabotaged),
 }
 
 impl Value {
@@ -33,6 +36,23 @@ impl Value {
             Value::L(value) => value.digest().wrapping_mul(3),
             Value::R(value) => value.digest().wrapping_mul(5).wrapping_add(1),
             Value::List(list) => list.iter().fold(7, |sum, value| sum.wrapping_mul(13).wrapping_add(value.digest())),
+            Value::Sabotaged(value) => value.number(),
+        }
+    }
+
+    /// A number; of the same [saboteur](crate::Saboteur) if some part of this value has one.
+    #[must_use]
+    pub fn like(&self, number: i64) -> Self {
+        self.sabotaged().map_or(Value::I(number), |value| Value::Sabotaged(value.like(number)))
+    }
+
+    fn sabotaged(&self) -> Option<&Sabotaged> {
+        match self {
+            Value::I(_) => None,
+            Value::Pair(pair) => pair.0.sabotaged().or_else(|| pair.1.sabotaged()),
+            Value::L(value) | Value::R(value) => value.sabotaged(),
+            Value::List(list) => list.iter().find_map(Value::sabotaged),
+            Value::Sabotaged(value) => Some(value),
         }
     }
 
@@ -41,8 +61,24 @@ impl Value {
     pub fn halves(&self) -> (Value, Value) {
         match self {
             Value::Pair(pair) => (**pair).clone(),
-            other => (Value::I(other.digest()), Value::I(!other.digest())),
+            other => (other.like(other.digest()), other.like(!other.digest())),
         }
+    }
+
+    /// The first of its [halves](Value::halves).
+    #[must_use]
+    pub fn first(&self) -> Value {
+        let (first, second) = self.halves();
+        drop(second);
+        first
+    }
+
+    /// The second of its [halves](Value::halves).
+    #[must_use]
+    pub fn second(&self) -> Value {
+        let (first, second) = self.halves();
+        drop(first);
+        second
     }
 
     /// What is in a list or a pair; anything else is alone.
@@ -81,6 +117,7 @@ impl fmt::Debug for Value {
             Value::L(value) => write!(f, "L{value:?}"),
             Value::R(value) => write!(f, "R{value:?}"),
             Value::List(list) => write!(f, "{list:?}"),
+            Value::Sabotaged(value) => write!(f, "{value:?}"),
         }
     }
 }
