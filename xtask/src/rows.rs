@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result {
     let root = root();
     let rows = row_ids(&read(&root.join(REQUIREMENTS))?);
     let (mapping, mut wrong) = mapping::parse(&read(&root.join(MAPPING))?);
-    for id in args.ids.iter().filter(|id| !rows.contains(id)) {
+    if let Some(id) = args.ids.iter().find(|id| !rows.contains(id)) {
         return Err(failure(format!("{REQUIREMENTS} has no row {id}")));
     }
     print(&table(&rows, &mapping))?;

@@ -78,7 +78,7 @@ fn no_item_allocates() {
     let streams = streams.pairwise().map(|(x, y)| x ^ y).skip(9).skip_while(|x| *x == 1).take_while(|_| true);
     assert_none_per_item("inspect, map_m, dedup, enumerate, pairwise, skip and take_while", streams.take(usize::MAX));
     // Lefts and Rights stay where they are: each lane reads the one ring, and the merge the lanes' or the one that they fill.
-    let either = |x: &u64| if x % 3 == 0 { Left(*x) } else { Right(!*x) };
+    let either = |x: &u64| if x.is_multiple_of(3) { Left(*x) } else { Right(!*x) };
     let chosen = pipeline::<u64>().map(either).choose(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0));
     assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));
     assert_none_per_item("merge", pipeline::<u64>().map(either).merge(|p| p, |p| p.scan(0, |n, x| *n ^ x)));
