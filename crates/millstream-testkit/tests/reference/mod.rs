@@ -217,5 +217,6 @@ fn digest(value: &Value) -> i64 {
             }
             sum
         }
+        Value::Sabotaged(value) => value.number(),
     }
 }
