@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 fn start(scene: &Scene, args: &str, script: &str) -> Child {
-    let mut command = scene.command("millstream", args);
+    // Where the tests run behind `nohup` the signal would be ignored.
+    let mut command = scene.command("env", "--default-signal=HUP");
+    command.arg(env!("CARGO_BIN_EXE_millstream")).args(args.split(' '));
     command.args(["--", "sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the program starts")
 }

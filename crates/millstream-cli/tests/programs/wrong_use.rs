@@ -38,16 +38,16 @@ fn wrong_use_is_refused_with_a_reason() {
 fn rings_that_do_not_fit_are_refused() {
     let scene = Scene::new().file("text", "a b\n");
     for deploy in ["rings", "inline"] {
-        let seen =
-            scene.millstream(&format!("wc text --ring 64 --memory-limit 5000 --deploy {deploy}"), Input::Nothing);
+        let seen = scene
+            .millstream(&format!("uppercase text --ring 64 --memory-limit 1000 --deploy {deploy}"), Input::Nothing);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
-        let expected = "millstream: rings of 64 slots take 5152 bytes together, and the options allow 5000 bytes: rings of \
+        let expected = "millstream: rings of 64 slots take 1056 bytes together, and the options allow 1000 bytes: rings of \
                         at most 32 slots fit\n";
         assert_eq!(seen.stderr, expected);
     }
-    for limit in ["5152", "6K"] {
-        let seen = scene.millstream(&format!("wc text --ring 64 --memory-limit {limit}"), Input::Nothing);
-        assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
+    for limit in ["1056", "2K"] {
+        let seen = scene.millstream(&format!("uppercase text --ring 64 --memory-limit {limit}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("A B\n", Some(0)));
     }
 }
 

@@ -40,11 +40,15 @@ fn rings(indices: &[usize]) -> String {
 impl Plan {
     fn ring(&self, index: usize) -> String {
         let ring = &self.rings[index];
-        let density = match (ring.full, ring.clock) {
-            (true, 0) => "full".to_owned(),
-            (false, 0) => "holed".to_owned(),
-            (true, clock) => format!("full, clock {clock}"),
-            (false, clock) => format!("holed, clock {clock}"),
+        let density = match (ring.full, ring.slot_bytes) {
+            (true, _) => "full",
+            // A slot that may be filled says whether it is.
+            (false, 0) => "at END",
+            (false, _) => "holed",
+        };
+        let density = match ring.clock {
+            0 => density.to_owned(),
+            clock => format!("{density}, clock {clock}"),
         };
         match ring.capacity {
             Some(slots) => format!("r{index} ({density}, {slots} slots of {} bytes)", ring.slot_bytes),
