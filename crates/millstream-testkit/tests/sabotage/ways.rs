@@ -263,7 +263,7 @@ impl Case {
             Came::Whole(_) => Ok(()),
             Came::Failed(RunError::Stage { stage, cause, .. }) => {
                 // The ends, and what queues need besides the plan's stages.
-                let names = "source sink copier splitter zipper router collector dealer gatherer drain";
+                let names = "source sink copier splitter zipper router collector dealer gatherer drain lens";
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
                 let known = names.split(' ').any(|name| stage.starts_with(name)) || planned();
                 match known && cause.contains(SABOTAGE) && saboteur.acted() {
