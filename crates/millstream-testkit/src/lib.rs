@@ -33,17 +33,20 @@
 //! [`Determinacy`] says more: pipelines that are built for a number of shards, and the edges inside a pipeline, by which
 //! the stage is found that differs first.
 //!
-//! [`random`] has pipelines that nobody wrote: syntax trees that print and shrink, to prove a deployment with. [`programs`] says
-//! of a program that a test runs whether it is there.
+//! `random` (a feature, on unless it is switched off) has pipelines that nobody wrote: syntax trees that print and shrink,
+//! to prove a deployment with. [`programs`] says of a program that a test runs whether it is there.
 
 mod check;
+#[cfg_attr(not(feature = "random"), allow(dead_code, reason = "random pipelines use all of it"))]
 mod deployment;
 mod determinacy;
 mod pace;
 pub mod programs;
+#[cfg(feature = "random")]
 pub mod random;
 mod sabotage;
 mod watchdog;
+#[cfg_attr(not(feature = "random"), allow(dead_code, reason = "random pipelines use all of it"))]
 mod way;
 
 pub use check::{Checkable, CheckableEverywhere, Difference, check};
