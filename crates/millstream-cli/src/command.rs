@@ -102,6 +102,7 @@ impl Outcome {
     }
 
     /// What it means, for those who look on, with how much was read.
+    #[cfg(feature = "page")]
     pub(crate) fn sentence(self) -> String {
         let how = match self {
             Outcome::Done => "done".to_owned(),
