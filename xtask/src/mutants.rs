@@ -21,6 +21,9 @@ use crate::tree::Tree;
 pub(crate) struct Args {
     /// Names of mutants; all of them if none is given
     names: Vec<String>,
+    /// Begins no further mutant after this many minutes, and says which were not judged
+    #[arg(long)]
+    minutes: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args) -> Result {
@@ -35,7 +38,13 @@ pub(crate) fn run(args: &Args) -> Result {
         .map_err(|error| failure(format!("cannot create {}: {error}", bench.log.display())))?;
     let mut sound = BTreeSet::new();
     let (mut survived, mut errors) = (0_usize, 0_usize);
-    for mutant in &mutants {
+    let (start, limit) = (Instant::now(), args.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
+    for (judged, mutant) in mutants.iter().enumerate() {
+        if limit.is_some_and(|limit| start.elapsed() >= limit) {
+            let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
+            println!("NOT JUDGED for want of time: {}", names.join(" "));
+            break;
+        }
         match bench.judge(mutant, &mut sound) {
             Ok(Verdict::Killed(by)) => println!("killed {} ({by})", mutant.name),
             Ok(Verdict::Survived) => {
