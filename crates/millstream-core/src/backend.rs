@@ -21,12 +21,13 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     /// Adds this pipeline's stages to `wiring`, in pipeline order.
     fn deploy(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge;
 
-    /// As [`deploy`](Deploy::deploy), at the outer level: what comes in is the source's stream or what is left of it,
-    /// and not the input of a body. Only there can a stage end the stream before its source does
+    /// As [`deploy`](Deploy::deploy), at the outer level: the input is the source's stream or what is left of it, and
+    /// not the input of a body. Only there can a stage end the stream before its source does
     /// ([`take`](crate::StreamsExt::take)).
     ///
-    /// Whoever starts a pipeline calls this. A combinator deploys its bodies by `deploy`; one that only puts pipelines
-    /// one behind the other hands the level on.
+    /// The code that starts a pipeline calls this; `then`, `named` and boxes pass it on. A combinator deploys its bodies
+    /// by `deploy`, which is also what this does unless a stage overrides it. So no combinator can forget to say that a
+    /// body is one.
     fn deploy_outer(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
         self.deploy(input, wiring)
     }

@@ -1,3 +1,36 @@
+//! What an edge stores for an empty slot. The edge's density decides it: a type, and no other place in the project.
+//!
+//! An output always has a number; it is not always a write. The density of the output edge says what a stage writes
+//! where it leaves a slot empty:
+//!
+//! | density | edges that have it | an empty slot below END costs |
+//! |---|---|---|
+//! | [`Full`] | sources, and `map` of them | there is none |
+//! | [`Holed`] | `filter_map`, `chunks`, ... | the tag of an `Option`: a reader cannot know which numbers are filled |
+//! | [`Lane`] | the lanes of a choice, and what keeps the density there | the same tag |
+//! | [`AtEnd`] | `fold`, `fold_by`; `map`, `scan`, `delay`, `inspect`, `shard` of them; pairs with such a half | nothing |
+//!
+//! A filter writes none of these. It writes a mask beside the edge that it masks, one byte at every number, and the
+//! values stay where they are.
+//!
+//! There are four densities and not a boolean because two edges are known better than "any slot may be empty". An
+//! `AtEnd` edge is empty at every number below END, so its slot ([`Empty`]) has no size: the same loops write it, read
+//! it and make room for it without an instruction and without memory, and only the cursor moves, once a batch. The two
+//! lanes of one choice divide its filled numbers between them, so a `merge` of two total bodies on a dense edge is
+//! dense again, and the compiler knows it.
+//!
+//! How two edges combine:
+//!
+//! | `And`, a pair | `Full` | `Lane<E>` | `Holed` | `AtEnd` |
+//! |---|---|---|---|---|
+//! | `Full` | `Full` | `Lane<E>` | `Holed` | `AtEnd` |
+//! | `Lane<D>` | `Lane<D>` | `Lane<D and E>` | `Holed` | `AtEnd` |
+//! | `Holed` | `Holed` | `Holed` | `Holed` | `AtEnd` |
+//! | `AtEnd` | `AtEnd` | `AtEnd` | `AtEnd` | `AtEnd` |
+//!
+//! `Or`, the two lanes of a choice: `Lane<D>` and `Lane<E>` are `D and E` together, two edges `AtEnd` are `AtEnd`, all
+//! others are `Holed`. A stage that may leave a slot empty makes any edge `Holed`, whatever it was before.
+
 use crate::Event;
 use std::fmt::Debug;
 use std::marker::PhantomData;

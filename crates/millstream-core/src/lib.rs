@@ -4,8 +4,9 @@
 //! one more slot called END. A stage fills its number's slot or leaves it empty; it never moves a value to another
 //! number. Everything this crate promises follows from that law.
 //!
-//! The crate has no threads, no clocks, no input or output and no `unsafe`. A pipeline is built here, described here
-//! ([`Plan`]) and specified here ([`model`]); other crates run it.
+//! The crate starts no thread, reads no clock, does no input or output and has no `unsafe`. (The model of a stage of
+//! futures parks the calling thread until each is done.) A pipeline is built here, described here ([`Plan`]) and
+//! specified here ([`model`]); other crates run it.
 //!
 //! ```
 //! use millstream_core::{Arrow, Modelled, pipeline};

@@ -1,7 +1,17 @@
 //! The master, without sockets, threads or clocks: messages and the time go in, messages come out.
 //!
-//! It knows states by their tokens, inputs and outputs by their bytes. What it decides, it decides in constant time: what
-//! to hand out next, whom to steal from, and where to put what was lost.
+//! It knows states by their tokens, and inputs and outputs by their bytes. A token is a hash of the parent's token and
+//! the index, and seeds the state's random numbers; so it does not matter which worker computes a state, or how often.
+//! What the master decides, it decides in constant time: what to hand out next, which worker to steal from, where to
+//! put what was lost.
+//!
+//! - **Lists.** Each worker has a list of its states, of which two batches are handed out ahead, so that it does not
+//!   wait.
+//! - **Stealing** (`stealing.rs`). A worker that runs dry gets half of what the fullest list can spare.
+//! - **Recovery** (`recovery.rs`). What is lost with a worker is computed again.
+//! - **Memory.** The master keeps the states of the last round whose states were kept, a few that are on their way to
+//!   another worker, and every input since. The bytes of a round are in a few arenas, which are used again. Queues
+//!   share their memory (`lines.rs`), reserved at the beginning of a round, so the loop allocates nothing once warm.
 
 mod answers;
 mod cells;

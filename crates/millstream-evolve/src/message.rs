@@ -1,4 +1,9 @@
 //! What master and worker say to each other. A message is its kind, how many items follow, and the items.
+//!
+//! What consists of several values is divided into messages of some 4 MiB; only the children of one state are never
+//! divided. What is asked back beyond that stays with the worker. It says how far it has looked: states that it has not
+//! looked at have not begun. Each side says why it closes a connection, and the last reason is in the error where no
+//! worker is left.
 
 use crate::wire::{Frame, LENGTH};
 use serde::{Deserialize, Serialize};

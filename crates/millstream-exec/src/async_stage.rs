@@ -1,4 +1,18 @@
-//! A stage whose function gives futures: one tasklet that polls them, and publishes in order what they give.
+//! Futures: a stage whose function returns futures is one tasklet that polls them, and publishes their results in
+//! order.
+//!
+//! In a shard of k it is one tasklet too, with k times the limit. A step polls the futures that were woken
+//! (`wakes.rs`), starts as many more as the limit allows, and publishes what is finished. A result waits in the slot of
+//! its future (`flights.rs`) for those before it. Those slots are used again, so a warm stage allocates nothing.
+//!
+//! A future borrows nothing, so its input is released when the future is made and not when its result is published. The
+//! numbers under way are bounded all the same, empty ones too: by the limit or by the slots of the ring, whichever is
+//! greater. A failure shows when its number is next, so it is the same one in every run.
+//!
+//! The stage polls its futures, as `buffered` of the futures crate does, and does not spawn them as tasks. So a run
+//! that stops drops them and knows that they are gone; a panic is caught at its number; no result crosses a channel;
+//! and any future runs, with a runtime or without. On the calling thread (`Inline`) the stage waits for each future in
+//! turn.
 
 use crate::flights::{Flights, InFlight};
 use crate::gauges::Gauges;

@@ -1,9 +1,13 @@
 //! Which stage holds a run back, and what would change that.
 //!
-//! By the operational laws (Denning and Buzen, 1978): how busy something is is its throughput times its service time, and
-//! what is busiest is what limits. Of a run's stages both are measured, so its time is modelled as the greatest load of
-//! anything that does one thing at a time, a tasklet, a worker or the source, and a forecast is the same model with one more
-//! worker or shard in it. What was measured goes before what is modelled; and where nothing is busy, no stage is to blame.
+//! By the operational laws (Denning and Buzen, 1978): the utilisation of something is its throughput times its service
+//! time, and what is busiest is the limit. Both are measured for the stages of a run. So a run is modelled to take as
+//! long as the greatest load of anything that does one thing at a time, a tasklet, a worker or the source, and a
+//! forecast is the same model with one more worker or shard in it. The tests make that change and compare.
+//!
+//! What a trial measured overrides the model. Where nothing is busy for half of the time, no stage is to blame. The
+//! kernel's account of each thread (`machine/account.rs`) tells whether workers wait for a core, and whether a stage
+//! computes or waits.
 
 mod model;
 mod sentence;

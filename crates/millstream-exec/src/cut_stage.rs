@@ -1,4 +1,15 @@
-//! A filter with a state that can end the stream before its source does.
+//! `take` and `take_while` at the outer level: a filter with a state that ends the stream before its source does.
+//!
+//! The values alone decide the number of END: for `take` it is the number after the last value that was taken, for
+//! `take_while` the number of the value that was refused. END is empty. So the output has the same slots in every run.
+//! The mask ends there, and a masked edge ends where its mask does, even if nothing more comes on the other ring.
+//!
+//! Then everything upstream is cancelled. The source's ring is ended, and each upstream tasklet is given up at its next
+//! step. A tasklet in the middle of a step finishes it first; if that step panics, the panic is dropped. There are two
+//! exceptions:
+//!
+//! - The body of a `tee` finishes the input that it already has. Whether it sees END is unspecified.
+//! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
 use crate::gauges::Gauges;
 use crate::handle::EndSource;

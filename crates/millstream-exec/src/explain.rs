@@ -1,4 +1,4 @@
-//! What a run on rings would decide, and why, before there is one.
+//! What a run on rings would decide, and why, before there is one. `tests/limits.rs` holds runs to it.
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
 use crate::source::most_slots;

@@ -1,4 +1,9 @@
-//! Many producers, a ring each, joined into one stream.
+//! Many producers, joined into one stream.
+//!
+//! Each producer has a ring of its own, from which values are moved and not cloned (`ring/moving.rs`), so a type with
+//! `Drop` costs no sweep. A worker's tasklet takes from the rings by a rule, and fills the source's ring in batches. A
+//! [`Poller`] does the same for a closure, without the second move. `Desk` is the registry where producers come and go;
+//! no value takes its lock. All rings wake their consumer through the run's one event count.
 
 mod choices;
 mod desk;

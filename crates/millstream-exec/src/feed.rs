@@ -1,4 +1,12 @@
-//! Values from outside: by the thread of a source that may wait, or by a [`Sender`](crate::Sender).
+//! Values from outside: from the thread of a source that may wait, or from a [`Sender`](crate::Sender).
+//!
+//! A source that may wait gets a thread, which publishes each value at once: a value that arrives alone comes out at
+//! once. The thread is never joined, since it may be in an iterator that never returns. A run is drained by ending its
+//! stream at the source's ring, so it does not matter what the thread waits for; a value that it brings later is not
+//! accepted. A run that is fed by a `Sender` has no such thread.
+//!
+//! The producer is shared, so it is behind a lock. Values are dropped apart from it, by a [`Sweeper`]: a worker uses
+//! it, or a thread that finds no room. A drop is user code, and may send by the same sender.
 
 use crate::gauges::Gauges;
 use crate::handle::Outside;

@@ -1,4 +1,12 @@
-//! The tasklet that closes a loop: it carries the state from one number to the next.
+//! Loops are serial: one number is in a loop at a time, however many workers there are.
+//!
+//! `feedback` deploys its body after a pair of its input and a ring of states. One more tasklet, after the body, closes
+//! the loop: it writes the state of number n + 1 when the body has published number n. Only the input knows whether n
+//! is END, so this tasklet reads the input too; in a `shard_by` it reads the key slots instead. The ring of states has
+//! at least two slots, since the next state is written while the one before is still held.
+//!
+//! The tasklets of a loop are never divided between workers. One worker steps them round and round in its turn
+//! (`Pool::turns`), and the plan says `serial`.
 
 use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};

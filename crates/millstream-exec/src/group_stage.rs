@@ -1,4 +1,4 @@
-//! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring.
+//! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring (`ring/group.rs`).
 
 use crate::gauges::Gauges;
 use crate::shared::Shared;

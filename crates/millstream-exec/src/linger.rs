@@ -1,27 +1,27 @@
-//! Looking less often where that moves more.
+//! The batching delay: a worker, or a poller, looks less often where that moves more.
 
 use std::time::{Duration, Instant};
 
-/// How long a thread may linger: not at all, and the two that are tried beside that.
+/// The delays that are tried, none among them.
 const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(350), Duration::from_micros(1)];
 /// Looks with one of them, and how often a trial goes through all.
 const LOOKS: u32 = 8;
 const ROUNDS: usize = 4;
-/// Lingering has to move so many times as much as not lingering, and more of it as less.
+/// A longer delay must raise the rate by this factor over a shorter one.
 const GAIN: f64 = 1.1;
-/// Whoever finds so much does not linger before the next look.
+/// After a look that found this much there is no delay.
 const ENOUGH: usize = 512;
 /// Looks to the next trial: at first, and at most.
 const SOON: u32 = 1024;
 const LATE: u32 = 65_536;
 
-/// How long a thread that has found a little lingers before it looks again.
+/// The delay of a thread that has found a little, before it looks again.
 ///
-/// A look takes the line with the cursor away from whoever publishes, and publishing takes it back: a consumer that keeps up
-/// with its producer has both of them pay that for every value or two. One that lingers lets the producer publish undisturbed,
-/// and finds more at a time. But where nothing more comes before there is an answer, or where the ring is full meanwhile,
-/// lingering only delays. So what is moved in a second decides, of a trial now and then: where lingering does not move more,
-/// nobody lingers.
+/// A look moves the cache line of the cursor to the reader, and publishing moves it back to the writer. A consumer that
+/// keeps up with its producer makes both pay that for every value or two. With a delay between two looks the producer
+/// publishes undisturbed, and the consumer finds more at a time. But where the producer is slower, waits for an answer, or
+/// has filled the ring meanwhile, a delay only costs time. So the rate decides, in a trial now and then: a delay that does
+/// not move more numbers per second is not used.
 #[derive(Debug)]
 pub(crate) struct Linger {
     phase: Phase,

@@ -1,6 +1,8 @@
-//! What this process may use of the machine it runs on: cores, their quota, memory.
+//! What this process may use of the machine that it runs on: cores, their quota, memory.
 //!
-//! Everything is read from a tree of files, so that a made-up tree can stand for a machine.
+//! Everything is read from a tree of files, so a test can make a machine up. Cores are the affinity mask, limited by
+//! the quota of every control group above the process, version 1 and 2; memory is the least of the groups' limits and
+//! the machine's. A run whose rings take more memory than that is refused before the first ring is allocated.
 
 mod account;
 mod cgroup;

@@ -1,8 +1,9 @@
-//! Which number was published when: latency without a time in any item.
+//! Latency markers: latency without a time in any item.
 //!
-//! Every clock has a short list of notes, (number, time), that whoever starts the clock writes: the source, and behind it
-//! each stage that numbers afresh, which notes at its own number what it read in front. Every stage passes the notes of its
-//! clock in order, and leaves the time at which it did. One note is written when one is asked for, once a millisecond say.
+//! Each clock has a short list of markers, (number, time). The stage that starts the clock writes them: the source, or
+//! a renumbering stage, which writes at its own number what it has read. Every stage passes the markers of its clock in
+//! order, after its steps, and leaves the time at which it did. A marker is written when one is asked for, once a
+//! millisecond for example. An observed step looks at that list; a step that is not observed reads one flag.
 
 use crate::gauges::Gauges;
 use crate::observer::Passed;

@@ -1,4 +1,9 @@
-//! A run, read from outside.
+//! A run, read from outside, from counters that its stages write anyway.
+//!
+//! The cursors say how many numbers each ring has and each reader has released. From them follows what a tasklet could
+//! do at that moment: it has input and room, or lacks one of them. No stage writes anything for it. A probe shares a
+//! ring's counters and not its slots, so it keeps no value alive. The rest, latencies and sizes of batches, is noted
+//! per step while a run is observed; while it is not, a step reads one flag.
 
 mod counters;
 mod loads;

@@ -1,6 +1,8 @@
-//! Which worker runs what: contiguous groups of stages with balanced load.
+//! Placement: which worker runs what, as contiguous groups of stages with balanced load.
 //!
-//! The load of a stage is measured: the numbers it moved times what a number costs.
+//! The load of a stage is measured: the numbers that it moved times what a number costs. How many workers there are is
+//! tried out by the [`Controller`], unless it is set. What was decided, and by which figures, is in the run's report;
+//! `Rings::explain` says beforehand what a run would decide.
 
 mod controller;
 

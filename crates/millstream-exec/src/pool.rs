@@ -1,7 +1,10 @@
-//! The tasklets of a run, and who runs which of them: worker i runs the i-th contiguous group.
+//! The tasklets of a run, and which worker runs which of them: worker i runs the i-th contiguous group, in pipeline
+//! order.
 //!
-//! A tasklet stays where it is; what moves is the cut between two groups. Whoever steps a tasklet holds its lock, so a
-//! cut can be moved at any time, and the tasklet goes over between two steps.
+//! A tasklet keeps its place in the pool; the cut between two groups moves. A thread that steps a tasklet holds its
+//! lock. So a cut can move at any time, and the tasklet changes workers between two steps: that is how `set_workers`
+//! works during a run. A stage that may wait (`map_blocking`, `try_map_retry`) is in no group. Each of its tasklets, k
+//! of them in a shard, has a thread of its own and takes one number at a time.
 
 mod rest;
 mod round;

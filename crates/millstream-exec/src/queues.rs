@@ -1,5 +1,21 @@
-//! The deployment that the ring buffers came after, kept as the honest baseline: one thread a stage, a bounded queue
-//! between two of them, and threads that copy, zip, route and deal wherever an edge forks or joins.
+//! Queues, the baseline: one thread per stage, a bounded crossbeam channel between two, and nothing batched.
+//!
+//! This is the deployment that the rings are compared with, so it is built fairly, and tested as rings are. An edge is
+//! the receiver of owned, numbered slots; END is a message. Where edges fork or join, helper threads do what rings do
+//! by reading:
+//!
+//! - a fan-out has a thread that copies and one that zips, `both` one that splits and one that zips;
+//! - a choice has a router, a queue of tags, and a collector;
+//! - a lens has a thread that clones its part, `tee` one that drops the output of the body;
+//! - `shard(k, body)` deploys k copies of the body, between a thread that deals numbers in turn and one that gathers
+//!   them.
+//!
+//! Values must be `Clone`. The shapes ask for that (`On<Queues>`), and no combinator does.
+//!
+//! A failure is recorded before its thread drops its channels, and a reader whose channel is gone looks for a failure
+//! first. So no reader takes a failure for END. Any capacity of at least 1 works, for the reason that it does on rings:
+//! each reader takes the least number that is not done, and what it needs was sent before everything that follows. One
+//! kind of channel has no bound: see `queues/keyed.rs`.
 
 mod control;
 mod copy;

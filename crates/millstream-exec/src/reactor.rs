@@ -1,4 +1,7 @@
-//! What the futures of a run find around them.
+//! What the futures of a run find around them: with the feature `tokio` a runtime, and otherwise nothing.
+//!
+//! The runtime is the one in which the run was started, if that has more than one worker. Else it is the run's own: a
+//! caller that waits for the run would block a runtime of one thread.
 
 #[cfg(feature = "tokio")]
 mod tokio_runtime;

@@ -1,4 +1,4 @@
-//! A stage that numbers its outputs afresh.
+//! A stage that numbers its outputs from 0 again. `pipe/renumber.rs` in `millstream-core` says what such a stage is.
 
 use crate::gauges::Gauges;
 use crate::stage::Shows;

@@ -1,4 +1,14 @@
-//! What all threads of a run share, the source's among them.
+//! What all threads of a run share, the source's among them: the signals, and how the run ends.
+//!
+//! **Failures.** A panic in user code is caught at the step. An error that a `try_map` returns takes the same way,
+//! without a panic's message on standard error. The run's error names the stage, the number and the cause. Every
+//! waiting thread wakes and ends, and every value in a ring is dropped once. A failure stops all stages at their next
+//! step. Of several failures that were under way at the same time, the run reports the one that a single thread would
+//! have met first ([`FailedAt`]): numbers are compared within one clock only, and a failure downstream of a renumbering
+//! stage comes before one upstream of it.
+//!
+//! SAFETY.md lists all places where user code runs, and what prevents harm in each: it may panic, or ask for the run,
+//! in more places than its closures.
 
 use crate::notes::Notes;
 use crate::trace::Trace;

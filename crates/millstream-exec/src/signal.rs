@@ -1,4 +1,10 @@
-//! How parked threads and pending futures wake: an event count.
+//! How parked threads and pending futures wake: all threads of a run share one event count.
+//!
+//! A worker notifies once per round in which something moved and not once per publish, so the cost is one fence per
+//! round. Within the round it wakes those that already wait, without a fence (`notify_early`).
+//!
+//! A future that waits for a run (`Sender::send_async`, `Through::stream`) uses the same event count, with its waker in
+//! place of a thread. So it needs no runtime, and a future that is dropped takes its announcement back.
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 use millstream_core::failure::{caught, discard};

@@ -1,4 +1,8 @@
-//! A stage that one tasklet runs.
+//! The stage loop: one virtual call per batch, and inside it a loop that the compiler can vectorise.
+//!
+//! A step borrows a batch of the input, claims as many slots of the output, and maps the one into the other. The loop
+//! is compiled twice, once for any machine and once for AVX2 (`ring/vectorised.rs`). What the function changes is
+//! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
 use crate::gauges::Gauges;
 use crate::tasklet::{Progress, Tasklet};

@@ -1,3 +1,22 @@
+//! A tasklet is a stage at work. Its step never blocks and keeps no claim: what it claims it publishes before it
+//! returns.
+//!
+//! **No deadlock.** Bounded rings cannot deadlock, for any capacity of at least 1, by four rules:
+//!
+//! - a gate is the next number that its reader needs;
+//! - a claim is partial: it takes what there is room for;
+//! - a claim is taken and finished within one step;
+//! - a stage releases number n once it has published n, or sooner.
+//!
+//! Proof: of all work that is not done, take the least number, and of the stages that have it to do the first in
+//! pipeline order. Its inputs are published. Every reader of its output needs a number of at least n next, so there is
+//! room. So this stage can run.
+//!
+//! Three kinds of stage meet the rules in their own way. The ring of states of a loop has at least two slots
+//! (`feedback.rs`). A stage of futures and a renumbering stage release an input sooner than the proof needs, when they
+//! have made a future or an iterator of it. A stage that writes text waits for its pen as it waits for slots
+//! (`ring/text.rs`).
+
 use crate::gauges::Gauges;
 
 /// What one step of a tasklet came to: how much moved, and whether that was all.

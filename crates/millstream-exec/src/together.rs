@@ -1,8 +1,12 @@
-//! The thread of a source that runs the stages as well, where others use the cores.
+//! The thread of a source runs the stages as well, where other processes use the cores.
 //!
-//! A ring of few slots hands few values over at a time, and where others use the cores a thread gets one for a time slice, and then
-//! not for another: so little goes through in a slice that source and stages take turns with their neighbours, and not with each other.
-//! One thread that does both has no hand-over.
+//! A ring of few slots hands few values over at a time. Where other processes use the cores, a thread gets a core for a
+//! time slice and then for some time none. So little goes through per slice, and source and stages take turns with
+//! their neighbours instead of with each other. One thread that does both has no hand-over: it runs the stages after
+//! every value, and the workers wait for `surplus`.
+//!
+//! That ends when the neighbours are gone, or when a full ring is worth a time slice. A worker looks every 20
+//! milliseconds whether the thread still runs stages, and takes them back while it waits for its next value.
 
 use crate::machine::Account;
 use crate::pool::{Pool, Round};

@@ -1,3 +1,8 @@
+//! What a thread without work does: the idle strategies.
+//!
+//! No thread spins while the threads of a run outnumber the usable cores. The threads of the source and of stages that
+//! block count. This is checked again whenever the number of workers changes.
+
 use crate::contention::Contention;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

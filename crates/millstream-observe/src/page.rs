@@ -1,4 +1,7 @@
 //! A run in the browser, and for Prometheus: what a watch sees, by HTTP.
+//!
+//! A thread with a tokio runtime of its own serves frames: as JSON, as server-sent events for the one self-contained
+//! page, and as metrics, of which at most 200 stages, rings and workers have series of their own.
 
 mod board;
 mod metrics;

@@ -1,4 +1,8 @@
-//! Whoever watches a run.
+//! A watch looks at a run from a thread of its own, every millisecond unless told otherwise, and sums up what it sees
+//! in frames.
+//!
+//! A `Frame` is plain data, of which pages, metrics, terminals and recordings are made. The plan's `Graph` says once
+//! what the frames are about.
 
 use crate::frame::Frame;
 use crate::graph::Graph;

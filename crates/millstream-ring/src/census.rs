@@ -1,5 +1,8 @@
-//! How many slots are left empty. Whoever writes a batch looks at it before anybody sees it, if that is wanted: at the slots
-//! themselves, once they are written, so that the loop that writes them knows nothing of it.
+//! The share of slots that a stage leaves empty: counted when a batch is published, not where it is written.
+//!
+//! The tasklet that wrote the batch looks at its slots once more before the cursor moves: at the first 16 batches of an
+//! observed run, and at one in 256 afterwards. So no loop over items knows of it. Rings that have no empty slots by
+//! their type are not looked at.
 
 use crate::slots::Slice;
 use crate::view::OneRing;

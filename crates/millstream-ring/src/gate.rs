@@ -1,4 +1,9 @@
-//! What holds a producer back: for every reader, the next number it needs.
+//! Gates hold a producer back: each reader has one, which says the next number that the reader needs.
+//!
+//! A gate can be added at any time, also by a reader that is forked during the run. The producer reads the gates and
+//! then the version of their list; a version that it does not know makes it read the list again. SAFETY.md ("Forks
+//! while running") shows why this misses no fork. The design that this project began from adds readers only while it
+//! wires. `Wiring::start` is for callers that want the same: after it, a ring gets readers only by `Reader::fork`.
 
 use crate::group::GroupState;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};

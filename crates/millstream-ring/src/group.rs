@@ -1,10 +1,18 @@
-//! k members, one input, one output ring: who works on which numbers, and how much is done.
+//! Run writers: k members share one input and one output ring, and each claims the next run of numbers that is free.
 //!
-//! `taken` is the next number that nobody has claimed. Each member has a floor: the start of the run it works on, or
-//! none. A claimer writes its floor, then advances `taken` by compare-and-swap. What the group has done is the minimum
-//! of `taken` and the floors, read in that order: whoever sees that `taken` has gone beyond a run also sees the floor
-//! that was written before it, or a later one. A claimer that retries writes a floor that is behind, so the minimum
-//! may seem to step back; every observer keeps its own maximum.
+//! That is what `shard(k, body)` deploys each stage of its body as. A member fills the same numbers of the output that
+//! it has claimed of the input, so there is no splitter, no merger and no ring per shard. Uneven items balance
+//! themselves. Any k works, and nested shards multiply: the group has the product of their sizes. A run is at most an
+//! equal share of the numbers that are ready, so a few items spread over the members as well.
+//!
+//! `taken` is the next number that no member has claimed. Each member has a floor: the start of the run that it works
+//! on, or none. A member that claims writes its floor, then advances `taken` by compare-and-swap. What the group has
+//! done is the minimum of `taken` and the floors, read in that order: a thread that sees `taken` beyond a run also sees
+//! the floor that was written before it, or a later one. A member that retries writes a floor that is too low, so the
+//! minimum may seem to step back; every observer keeps its own maximum.
+//!
+//! A member that loses the race for a run may have hidden finished numbers by that floor, from a reader that looked at
+//! that moment and then parked. So [`Member::fill_or_tell`] reports it to its caller, which notifies.
 
 use crate::error::CapacityError;
 use crate::gate::{GONE, Gate};

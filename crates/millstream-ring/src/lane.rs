@@ -1,7 +1,10 @@
-//! The two lanes of a choice that fill one ring: every number is written once, by the lane that has it.
+//! Two lanes of a choice that fill one ring: each number is written once, by the lane that has it.
 //!
-//! Whoever reads what the lanes make reads one ring without holes, where two rings with a lane each have a flag and room for
-//! a value at every number. Which lane has a number stands in the slot of the `Either` itself, which both read.
+//! Two rings, one per lane, hold a flag and room for a value at every number. Here, where both bodies of a `merge` are
+//! one map each and the `Either`s are in one dense ring, the next stage reads one ring with a value in every slot. Each
+//! lane passes over all numbers and writes its own. Which lane has a number is known from the slot of the `Either`,
+//! which both read. [`OneOfView`](crate::view::OneOfView) reads either layout. The plan still counts a ring for each
+//! lane.
 
 use crate::crew::Crew;
 use crate::probe::{InputProbe, RingProbe};

@@ -1,3 +1,18 @@
+//! END is a slot like the others: the cursor counts it, so a ring of L numbers has its cursor at L + 1 when it has
+//! ended.
+//!
+//! What stores END depends on the density of the edge:
+//!
+//! - Dense: END is empty by type, and takes no slot.
+//! - Sparse: END has a slot, so a fold's answer travels as any other value does. A mask's END has a slot where the edge
+//!   that it masks can hold a value at END.
+//! - `AtEnd`: the slots have no size, so END's value is boxed once a run and kept beside them. Its type is erased there
+//!   and nowhere else, since a ring is generic over its slot, which is not the value. A checked downcast brings the
+//!   type back. The box is dropped with the ring. Such a ring has a capacity like the others, so a fold gets no further
+//!   ahead of its readers than any other stage.
+//!
+//! `end` and `end_slot` are stored before the cursor that shows END, so a reader that sees that cursor knows both.
+
 use crate::view::Beside;
 use millstream_core::{Density, Event};
 

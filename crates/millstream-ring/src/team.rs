@@ -1,8 +1,12 @@
-//! k mates, one input, one output ring that all of them write: every number belongs to one of them, by its key's seat.
+//! Keyed writers: k mates read all numbers of one input and write one output ring, each the numbers whose keys are its
+//! own.
 //!
-//! Each mate reads all numbers, with a position of its own, and writes those that are its. What the team has done is the
-//! least of the mates' cursors. So whose a number is must be the same for all of them, whatever they are asked: they read
-//! it from the ring of seats, whose slots are plain integers that nobody writes any more.
+//! Each mate has a reader with its own position. What the team has done is the least of the mates' cursors. All mates
+//! must agree on the owner of a number, or two of them would write one cell. So they read the owner from the ring of
+//! key slots, which holds plain integers that are published and not written again; no user function is called twice.
+//!
+//! There is one output ring and not one per mate. So a stage in the body of a `shard_by` writes the type that it would
+//! write without keys, any body fits, and the next stage reads one ring.
 
 use crate::error::CapacityError;
 use crate::mate::Mate;

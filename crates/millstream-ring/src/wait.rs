@@ -1,3 +1,9 @@
+//! A reader that is used without an executor waits by itself: [`Reader::wait_for`], the Disruptor's `waitFor`.
+//!
+//! It spins, yields or sleeps between two looks, and never parks. A park needs a notifier: `publish` would have to look
+//! for waiters, at the cost of a fence per publish, in every pipeline. Parking is the executor's, whose workers notify
+//! once per round.
+
 use crate::reader::Reader;
 use crate::sync::pause;
 use crate::view::{View, Wire};

@@ -1,4 +1,23 @@
-//! `pipe`: standard input through a command, several of it at once, and the output in the order of the input.
+//! `pipe`: standard input through a command, several processes at once, and the output in the order of the input.
+//!
+//! It is a program like any other: a stage that waits, in a `shard`, between a source and a sink. Blocks are cut by the
+//! bytes alone and not by how they arrive, so they have the same numbers in every run. Each block is the whole input of
+//! a process. One thread feeds the process, another drains its answer. The answer waits for its turn in memory, or in a
+//! temporary file if it has four times the size of a block or more (and at least 64 KiB). `lines.rs` is `--shard line`,
+//! where a process gets line after line.
+//!
+//! A command that fails does not fail the stage: its answer says so (`answer.rs`). So what it wrote is printed, and the
+//! sink, which sees answers in order, ends at the first failure. `admission.rs` knows up to which number the command is
+//! run: after a failure no further number is, processes of later numbers are ended, and those of earlier ones are
+//! waited for. So the failure that is reported, and the output before it, are the same in every run. `--keep-going`
+//! counts failures instead.
+//!
+//! The first signal does not drain the run from outside. Standard input is read through a poll that the signal wakes
+//! (`interrupts/watched.rs`), so the source ends by itself, with the whole lines that it has read. The command is not
+//! run for numbers that wait in rings, except for the one that the signal has cut short, if nothing waits before it.
+//! Processes have process groups of their own, so an interrupt from the keyboard does not end them. After `--grace`
+//! seconds, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll ends a wait
+//! for input where a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from outside.
 
 mod admission;
 mod answer;

@@ -1,4 +1,11 @@
 //! `verify`: one input through all deployments, and whether the same comes out.
+//!
+//! A deployment shows the output of a whole pipeline and no value between two stages, which may be of any type. So a
+//! program is written as its pipelines up to each of its stages (`edges.rs`), and each of these is run and hashed on
+//! every deployment. The first, in pipeline order, that is not the same everywhere ends with the stage to blame.
+//!
+//! A user's program names its edges too (`Program::edge`). Where it does not, all stages since the last edge that is
+//! the same are named, and `verify` does not guess.
 
 mod edge;
 mod edges;

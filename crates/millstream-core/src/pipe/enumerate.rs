@@ -1,3 +1,6 @@
+//! The number of every value. It reads numbers and not values alone, so laws about empty slots do not hold for it:
+//! `p.compact().enumerate()` counts values, and `p.enumerate().compact()` has numbers left out.
+
 use super::machine::Machine;
 use crate::{Flow, Quiet, SequenceNumber};
 use std::marker::PhantomData;

@@ -1,3 +1,10 @@
+//! Stages that keep a state and their clock.
+//!
+//! A [`Machine`] writes a ring of its own ([`Stateful`]), or one that is read beside its input ([`Beside`]:
+//! `enumerate`, `pairwise`). A [`Sieve`](super::Sieve) writes a mask. A deployment runs either family by one impl; the
+//! model says for each stage separately what it means. `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in
+//! neither family: each deployment has an impl for each of them.
+
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, Density, Event, Flow, Pair, SequenceNumber, Val};

@@ -1,3 +1,14 @@
+//! Clocks: edges that are joined by number share one, and a renumbering stage ends one clock and starts the next.
+//!
+//! Such stages are `flat_map`, `flatten`, `compact` and `windows_by`, each an [`Expand`]; `lines`, `words` and their
+//! like (`pipe/cut.rs`), which cut text; and `unordered`. Their outputs are numbered from 0 again. Their types lack the
+//! marker `KeepsClock`, so they can be in no body whose output is joined by number. A `tee` takes them, since nothing
+//! reads its output. The plan says which clock each ring has.
+//!
+//! A stage of an [`Expand`] owns the iterator that it got for a value, and keeps it from one step to the next. So a
+//! long or endless iterator blocks no other stage, and the value's slot is released at once. A mark at number N is laid
+//! on the new clock at its next number, after all outputs of the values below N are published and before any other.
+
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, Event, Flow, Val};

@@ -1,3 +1,10 @@
+//! Filters with a state. All of them write a mask; `take` and `take_while` can also end the stream.
+//!
+//! In a body, a filter that has had enough leaves the rest of its numbers empty. At the outer level, where a pipeline
+//! is started, it ends the stream there (`Deploy::deploy_outer`). So `take` means two things, depending on where it is.
+//! The price: a law that moves a pipeline into a body or out of one holds for pipelines without `take` and
+//! `take_while`.
+
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Flow, Masked};

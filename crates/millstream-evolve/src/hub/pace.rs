@@ -1,3 +1,9 @@
+//! The master does not sleep where events follow each other closely: more often than every 0.1 ms on average.
+//!
+//! A message takes some 10 us, and to wake a thread that waits for it several times as long, at the sender's cost too.
+//! So the master writes what an event has caused before it looks at the next one, and first reads the workers that were
+//! asked for states, since another worker waits for those.
+
 use std::time::Duration;
 
 /// So long the master looks for events before it sleeps, where they come more often than that.

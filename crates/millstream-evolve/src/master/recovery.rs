@@ -1,8 +1,9 @@
 //! What was lost with a worker is computed again, from the last states that were kept.
 //!
-//! A state is a function of an ancestor's state and of the inputs since, all of which the master has. So a lost state that
-//! is to evolve makes its parent evolve again, and so on up to one that somebody has. What is lost and not named by the
-//! next round is not computed again.
+//! A state is a function of an ancestor's state and of the inputs since, all of which the master has. So a lost state
+//! that is to evolve makes its parent evolve again, and so on up to the nearest ancestor that survives. A lost state
+//! that the next round does not name is not computed again. A state that ten workers in turn were lost over ends the
+//! round with an error.
 
 use super::cells::Stage;
 use super::{Master, Outbox};

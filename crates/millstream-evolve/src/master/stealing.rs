@@ -1,7 +1,14 @@
-//! Who has nothing to do gets states of the one who has the most to spare.
+//! A worker that has nothing to do gets states of the worker that has the most to spare.
 //!
-//! Where somebody will soon have nothing to do, a few states are taken from others before: a reserve, so that it need not
-//! wait for what another worker answers.
+//! Workers are in lists by what they can spare (`load.rs`), so a decision takes the same time for 2 workers as for 450.
+//! States are taken from the end of the fullest list, half of what it can spare. The first state of a list is under way
+//! and stays. States that a worker does not return have begun. A worker that is asked for states and has no other gets
+//! none before it answers, since it may have begun those.
+//!
+//! Where workers are at their last states, the master takes a few from others before any worker has none, and holds
+//! them (`reserve.rs`). A worker that runs dry is then sent one at once, and waits for no other worker's answer. The
+//! reserve begins with four and grows as workers do run dry, since where all end at once a state is sooner done where
+//! it is.
 
 use super::cells::Stage;
 use super::roster::Removal;

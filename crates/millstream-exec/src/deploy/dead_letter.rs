@@ -1,4 +1,8 @@
-//! Failures by a lane of their own.
+//! Dead letters: a stage's one ring holds a failure or a value in each slot, and the two are read as two lanes.
+//!
+//! The success lane is the stage's output. A sink on a thread of its own reads the lane of the failures, from the same
+//! ring. So failures keep their numbers and their order, also after a `shard`, hold the stage back while they wait to
+//! be delivered, and no failure is copied.
 
 use crate::group_stage::stateless_stage;
 use crate::sink::Sink;

@@ -1,4 +1,20 @@
-//! Stages that keep a state for every key.
+//! `shard_by` on rings: one stage before the body looks each key up, and the body's stages index their states.
+//!
+//! That stage calls the key function, keeps the table of keys ([`Usher`]), and writes the *key slot* ([`Seat`], 8
+//! bytes) of each number to a ring of its own: the lane, which is the tasklet that works on the key; the place of the
+//! key's state among that lane's states; and whether the state begins here. So the table is looked up once per number,
+//! whatever the body is. The body's stages do not know the type of the keys and hash nothing. Each stage of the body is
+//! one of:
+//!
+//! - without a state: run writers, as in `shard`;
+//! - with a state: k keyed writers (`keyed_stage.rs`, `ring/team.rs`), each with the states of its lane;
+//! - a `feedback`: it keeps a state for each key in the tasklet that closes the loop;
+//! - a `shard_by`: it has a key slot for each pair of an outer and an inner key.
+//!
+//! The bound on keys is checked by that one stage, in the order of the numbers, so it does not depend on k. A key that
+//! is forgotten returns its place. The next key that gets the place has `fresh` set, which tells every stage to reset
+//! the state. The hash, 64-bit FNV-1a over little-endian bytes, decides the lane and nothing else, so no output depends
+//! on it.
 
 use super::dead_letter::in_lanes;
 use crate::keyed_stage::{Keyed, seated_stage, stateful_stage};

@@ -1,4 +1,7 @@
-//! Workers on cores of their own.
+//! Workers on cores of their own, distinct physical cores first.
+//!
+//! Each worker pins itself, then reads back whether it is pinned. A worker that cannot be pinned runs unpinned, and the
+//! report says why.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,9 @@
-//! Workers that share a core though there are others move apart.
+//! Core balancing: workers that share a core though another is idle move apart.
+//!
+//! The kernel may place a thread on the core of another worker when the thread begins, wakes, or is left there by
+//! others, and leave both there for tens of milliseconds or for good: each waits so often for the other that neither
+//! looks busy. The later worker of the two leaves that core. It does so more and more seldom where it does not help,
+//! and not at all where workers are pinned or the threads of the run outnumber the cores.
 
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,8 @@
-//! What is left to do behind a failure, where somebody takes the output one by one: what the stages were given for the numbers
-//! before it comes out first.
+//! Values before a failure are delivered first, where the output is taken one by one (`Through`, a stream).
+//!
+//! The failing stage publishes what it had written of its batch. When all threads have left their last step, the last
+//! of them steps the stages downstream until nothing is left to do. END is not published, so no stage writes what it
+//! would write only at END.
 
 use super::Pool;
 use crate::seat::Seat;

@@ -1,4 +1,5 @@
-//! How the tasklets of a group take their turns.
+//! How the tasklets of a group take their turns: one step each, in pipeline order. The tasklets of a loop take many,
+//! and in timed rounds a tasklet that lags a batch behind gets extra steps (`catch_up`).
 
 use super::Pool;
 use crate::seat::Seat;
@@ -46,12 +47,12 @@ impl Pool {
         round
     }
 
-    /// After a whole round, rounds without the group's first tasklet, until less than a batch waits between them or it takes
-    /// too long. (Some of them may have their input from elsewhere: they get ahead by that much.)
+    /// After a whole timed round, rounds without the group's first tasklet, until less than a batch waits between them or
+    /// it takes too long. (Some of them may have their input from elsewhere: they get ahead by that much.)
     ///
-    /// Where one had to wait for room, those in front of it have filled its ring, and as all move a batch a round, it stays
-    /// full: a value is then read a ring later than it was written, out of a farther cache. A tenth of the speed of cheap
-    /// stages.
+    /// Where a tasklet had to wait for room, those before it have filled its ring. As all move a batch per round, the ring
+    /// stays full, and each value is read a ring later than it was written, out of a farther cache: `chain3` was a tenth
+    /// slower for the rest of a run after one trial of a second worker.
     fn catch_up(&self, group: Range<usize>, until: Instant, mut clock: Option<Instant>) -> usize {
         let mut caught_up = 0;
         while clock < Some(until) {

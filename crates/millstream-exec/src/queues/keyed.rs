@@ -1,9 +1,10 @@
-//! What keys need here: a thread that deals every value to the copy of the body that has its key, one that gathers in the
-//! order of the numbers, and in the copies' stages a state for every key.
+//! Keys on queues: a thread deals each value to the copy of the body that has its key, and one gathers in the order of
+//! the numbers. The copies' stages keep a state for each key.
 //!
-//! A copy of the body gets the values of its keys only. Which key a number has, each of its stages with a state is told
-//! beside the data, before the value is: a channel without a bound, in which no more lies than what is on its way between
-//! the dealer and the stage.
+//! A copy gets the values of its keys only. Each of its stages with a state is sent the key slot of a number on a
+//! channel beside the data, before the value is sent. That channel has no bound. A stage takes from it up to each
+//! number that it gets, so it usually holds no more than is between the dealer and the stage. It grows with the input
+//! where a stage gets no numbers: in a lane of a choice that no value of its copy takes.
 
 use super::control::Desk;
 use super::message::{At, Queue};

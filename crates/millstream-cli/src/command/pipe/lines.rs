@@ -1,3 +1,11 @@
+//! `--shard line`: processes that answer line by line. [`Talks`] says how; what that costs and guarantees:
+//!
+//! A process gets its next line when it has answered the one before. That costs a switch per line, and is the only way
+//! to know which line an answer belongs to, since output has no numbers. No time limit decides what comes out: a
+//! process that is closed after some silence is started again, and the output is the same. A second line that comes
+//! late can be taken for the next answer, but not without a failure: the line that is left over when the processes end
+//! is one.
+
 use super::answer::{Answer, Ending, Written};
 use super::filter::{Filter, feed, how_it_ended};
 use crate::message::{cause, say};
