@@ -27,8 +27,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is the only crate of the project with `unsafe`; SAFETY.md tells which release pairs with which acquire. No safe
-//! call reaches an unpublished or a released slot: nothing safe takes a number, and what is lent borrows its reader.
+//! This is the only crate of the project with `unsafe`; SAFETY.md says which release pairs with which acquire. No safe
+//! call reaches an unpublished or a released slot: none reaches a slot by its number, and what is lent borrows its
+//! reader.
 #![allow(unsafe_code)]
 
 mod batch;
