@@ -1,8 +1,8 @@
 //! The specification: what a pipeline means, on plain lists.
 //!
 //! A clock of length L has L + 1 slots: the numbers 0 to L - 1, and number L, called END, which a source leaves empty.
-//! An edge is the list of its L + 1 slots, and every combinator below is its equation. Sequential, and the same for
-//! everybody: a deployment is right if it gives what this module gives, number by number.
+//! An edge is the list of its L + 1 slots, and every combinator below is its equation. The model is sequential and has
+//! one answer. A deployment is right if it has the output of this module, number by number.
 
 use crate::pipe::{
     Both, Choose, Delay, Fanout, Fed, Feedback, Filter, FilterMap, Fold, Id, Looped, Map, MapBlocking, Merge, Named,

@@ -1,8 +1,9 @@
-//! Text that flows without being copied: blocks of bytes, the pieces they are cut into, and who writes new ones.
+//! Text that flows without being copied: blocks of bytes, the pieces that they are cut into, and the writer of new
+//! ones.
 //!
 //! A [`Block`] is memory that is shared and not changed any more. What flows on an edge of [`Text`](crate::Text) are
-//! [pieces](Piece) of blocks: lines, words, records. A stage that takes a piece apart, or keeps a part of it, gives pieces
-//! of the same block; one that writes appends to a block of its own, through a [`Writer`].
+//! [pieces](Piece) of blocks: lines, words, records. A stage that cuts a piece, or keeps a part of it, passes on pieces
+//! of the same block. A stage that writes text appends to a block of its own, through a [`Writer`].
 
 mod block;
 mod cut;

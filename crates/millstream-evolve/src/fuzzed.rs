@@ -1,4 +1,5 @@
-//! What a fuzzer throws bytes at: whoever sends them, nobody falls over, and what one worker says wrong reaches no other.
+//! What a fuzzer throws bytes at: malformed input from any peer crashes no process, and no worker's bad message reaches
+//! another worker.
 
 use crate::hello::{self, Secret};
 use crate::master::{Master, Outbox, Tuning};

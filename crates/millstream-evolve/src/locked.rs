@@ -1,8 +1,8 @@
 //! The first design, which ours is measured against: a thread for each worker, around a master under a lock.
 //!
-//! It has our master, codec and batches, and is written as well as it can be: a thread reads and writes outside the lock,
-//! takes all messages of one read under one locking, and sends what it has caused for others as well. Whoever finds
-//! another thread writing to a worker leaves its bytes to that one.
+//! It has our master, codec and batches, and is written as well as it can be. A thread reads and writes outside the
+//! lock, handles all messages of one read under one locking, and sends what it has caused for other workers too. A
+//! thread that finds another one writing to a worker leaves its bytes to that thread.
 
 use crate::evolve::Children;
 use crate::hello::{self, Secret};

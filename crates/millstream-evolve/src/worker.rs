@@ -1,5 +1,5 @@
-//! The worker, without sockets, threads or clocks: messages and the time go in, messages come out, and somebody else
-//! calls `evolve` in between.
+//! The worker, without sockets, threads or clocks: messages and the time go in, messages come out, and the caller runs
+//! `evolve` in between.
 
 use crate::message::{Answer, LONGEST_FAMILY, LONGEST_VALUE, Request, Spent, USUAL_MESSAGE, frame, nanos};
 use crate::panics::attempt;

@@ -3,8 +3,9 @@
 //! Deploying takes the reader of the input edge and returns the reader of the output edge. On the way it makes the
 //! stage's ring and tasklet. The exceptions:
 //!
-//! - `id`, `then`, `fanout`, `both`, `choose`, `merge`, `named`, `shard`, and the lenses make no ring and no tasklet of
-//!   their own. A fan-out forks the reader, and its pair is read from the two rings side by side.
+//! - `id`, `then`, `fanout`, `both`, `choose`, `merge`, `tee`, `named`, `shard`, and the lenses make no ring and no
+//!   tasklet of their own. A fan-out forks the reader, and its pair is read from the two rings side by side.
+//! - A `feedback` makes a ring of states, and a tasklet that fills it (`feedback.rs`).
 //! - Inside `shard`, a stateless stage is k tasklets that write one ring (`group_stage.rs`); inside `shard_by`, a stage
 //!   with a state is too (`deploy/keys.rs`).
 //! - A `merge` of two maps can be two tasklets that write one ring (`lane_stage.rs`).

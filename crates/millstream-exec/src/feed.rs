@@ -5,8 +5,8 @@
 //! stream at the source's ring, so it does not matter what the thread waits for; a value that it brings later is not
 //! accepted. A run that is fed by a `Sender` has no such thread.
 //!
-//! The producer is shared, so it is behind a lock. Values are dropped apart from it, by a [`Sweeper`]: a worker uses
-//! it, or a thread that finds no room. A drop is user code, and may send by the same sender.
+//! The producer is shared, so a lock protects it. Values are dropped apart from it, by a [`Sweeper`]: a worker uses it,
+//! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
 use crate::gauges::Gauges;
 use crate::handle::Outside;
@@ -20,12 +20,11 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The source's producer. Whoever has values publishes by it, and whoever drains the run ends the stream by it.
+/// The source's producer: threads that have values publish by it, and a drain of the run ends the stream by it.
 ///
-/// What was released is dropped apart from it, since a drop is the user's code: it may take long, panic, or send by the
-/// same sender. A worker does so, so that an idle source keeps no value alive, and whoever finds no room. Nobody waits
-/// for another one who is at it, so nobody waits for himself; if a drop panics, the run fails, and whoever it happened
-/// to goes on.
+/// What was released is dropped apart from it. A worker does so, so that an idle source keeps no value alive; and so
+/// does a thread that finds no room. The sweeper's lock is only tried, so no thread waits for itself. If a drop panics,
+/// the run fails, and the thread that it happened on continues.
 pub(crate) struct Output<T: Event> {
     producer: Arc<Mutex<Producer<T>>>,
     /// None of types without `Drop`.

@@ -1,8 +1,8 @@
 //! Runs pipelines: tasklets, workers, and the deployment on rings.
 //!
-//! Deploying a pipeline on [`Rings`] gives every edge a ring and every stage a *tasklet*: something whose step never
-//! blocks and moves one bounded batch. Workers are threads that call their tasklets in pipeline order, so that what
-//! one writes the next reads from cache; idle workers spin, then yield, then park.
+//! Deployed on [`Rings`], every edge of a pipeline has a ring and every stage a *tasklet*, whose step moves one bounded
+//! batch and does not block. Workers are threads that step their tasklets in pipeline order, so that what one writes
+//! the next reads from cache. Idle workers spin, then yield, then park. A stage that may block has a thread of its own.
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};

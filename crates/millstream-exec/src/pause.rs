@@ -1,4 +1,4 @@
-//! Pauses inside of a step: they end with the time, or as soon as nobody wants what the step gives.
+//! Pauses inside a step: they end with the time, or when the output of the step is not wanted any more.
 
 use crate::Signal;
 use crate::shared::Shared;

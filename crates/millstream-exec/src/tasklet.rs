@@ -1,5 +1,5 @@
-//! A tasklet is a stage at work. Its step never blocks and keeps no claim: what it claims it publishes before it
-//! returns.
+//! A tasklet is a stage at work. What its step claims, it publishes before it returns; and where it shares a worker
+//! with others, it never blocks. (A stage that may block has a thread of its own, and so has a source that may wait.)
 //!
 //! **No deadlock.** Bounded rings cannot deadlock, for any capacity of at least 1, by four rules:
 //!

@@ -1,4 +1,4 @@
-//! What of a tasklet is counted while its run is observed, and who it is in the plan.
+//! What is counted of a tasklet while its run is observed, and which stage of the plan it belongs to.
 
 use crate::gauges::Gauges;
 use crate::notes::{Notable, Notes};

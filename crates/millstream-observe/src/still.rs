@@ -1,4 +1,4 @@
-//! Who has been in the middle of a step for long.
+//! Tasklets that have been in the middle of one step for long.
 
 use crate::frame::{StageFrame, Stuck};
 use crate::graph::Graph;

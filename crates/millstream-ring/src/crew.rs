@@ -1,4 +1,4 @@
-//! What those have in common who share an output ring and each fill the numbers that are theirs.
+//! What keyed writers and the two lanes of a choice share: each fills its own numbers of one output ring.
 
 use crate::batch::End;
 use crate::census::Census;

@@ -1,4 +1,4 @@
-//! Marks: notes beside the data, each at a number, that every reader sees when it comes to that number.
+//! Marks: notes beside the data, each at a number, which every reader meets before it reads that number.
 
 use crate::error::MarksFull;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};

@@ -1,7 +1,7 @@
-//! Rings whose values are handed over: one end gives values, the other one takes them out.
+//! Rings whose values are handed over: one end moves values in, the other moves them out.
 //!
-//! On the other rings of this crate readers borrow what a slot holds, any number of them. Here there is one taker, and what
-//! it takes is its own. That is what joining the rings of many producers asks for: a value goes on into another ring.
+//! On the other rings of this crate any number of readers borrow what a slot holds. Here there is one receiver, which
+//! owns what it takes. That is what joining the rings of many producers needs: a value moves on into another ring.
 
 mod shared_ring;
 mod taken;

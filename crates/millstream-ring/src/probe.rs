@@ -1,4 +1,4 @@
-//! The counters of a ring, read from outside: what watches a run reads them, and nobody writes anything for it.
+//! The counters of a ring, read from outside. The ring's ends write nothing for it.
 
 use crate::census::{Census, Empties};
 use crate::gate::{GONE, Gate, Gates};

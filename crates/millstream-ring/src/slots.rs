@@ -1,4 +1,5 @@
-//! The storage: cells that hold a value or nothing, and do not know which. Who may touch a cell is decided above.
+//! The storage: cells that hold a value or nothing, and do not know which. The layers above decide which thread may
+//! touch a cell.
 
 use crate::sync::UnsafeCell;
 use crate::view::Place;

@@ -1,4 +1,4 @@
-//! Stages that end one clock and start the next: lists of values, and an empty END behind them.
+//! Stages that end one clock and start the next: lists of values, and an empty END after them.
 
 use super::{Extent, Listed, Model, Slots};
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber};

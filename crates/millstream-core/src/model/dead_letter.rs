@@ -1,4 +1,4 @@
-//! Failures that leave a slot empty and are told of, in the order of their numbers.
+//! Failures that leave a slot empty and are delivered, in the order of their numbers.
 
 use super::{Extent, Listed, Model, Slots, column};
 use crate::pipe::{DeadLetter, Judged, TryMapOrDeadLetter};

@@ -4,8 +4,8 @@
 //! does not make a worker end, and neither a paused master nor a slow link makes a worker look silent. A worker's time
 //! begins when it begins to owe an answer, and again with every byte that comes from it or that it makes room for. It
 //! is judged up to a moment by which everything that had arrived has been read. In a round, or while it waits for
-//! workers, the master sends a sign of life every ten seconds to each worker that it has sent nothing else. A worker
-//! can be given a limit for silence; `evolve-worker` takes ten minutes.
+//! workers, the master sends a sign of life to each worker that it has sent nothing for ten seconds. A worker can be
+//! given a limit for silence; `evolve-worker` takes ten minutes.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

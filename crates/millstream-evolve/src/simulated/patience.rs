@@ -1,4 +1,4 @@
-//! Who is given up, and who is not.
+//! Which workers are given up, and which are not.
 
 use super::{Simulation, Trouble, go_on, modelled, rounds};
 use crate::{EvolveMany, Tuning};

@@ -1,6 +1,7 @@
-//! Who sends by a shared ring, and how many values of each were taken: an entry for each producer who is there, or of
-//! whom a value is. When all values of one who has gone were taken, another one gets its entry: so the table does not
-//! grow with those who come and go.
+//! The producers of a shared ring, and how many values of each were taken.
+//!
+//! A producer has an entry while it has a sender or a value in the ring. When all values of a producer that has left
+//! were taken, its entry is used again. So the table does not grow with the producers that come and go.
 
 /// What has become of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

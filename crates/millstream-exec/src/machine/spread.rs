@@ -8,11 +8,7 @@
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// On which core every worker was seen last, and by which number the system knows its thread.
-///
-/// Where a thread begins, or wakes, or is left behind when others park, the system may put it on the core of another worker
-/// and leave both there for tens of milliseconds or for good, with a core idle beside them: each of them waits so often for
-/// the other that neither looks busy.
+/// The core on which each worker was seen last, and the system's number of its thread.
 pub(crate) struct Spread {
     workers: Box<[Seen]>,
 }
@@ -29,7 +25,7 @@ impl Seen {
     }
 }
 
-/// When a worker may move again: less and less often where it soon shares a core again, and sooner the longer it has one.
+/// When a worker may move again: later each time that it soon shares a core again, and sooner the longer it has one.
 pub(crate) struct Moves {
     next: Option<Instant>,
     patience: Duration,

@@ -1,5 +1,5 @@
-//! How the tasklets of a group take their turns: one step each, in pipeline order. The tasklets of a loop take many,
-//! and in timed rounds a tasklet that lags a batch behind gets extra steps (`catch_up`).
+//! How the tasklets of a group take their turns: one step each, in pipeline order. The tasklets of a loop take many
+//! steps, and in timed rounds a tasklet that lags by a batch gets extra ones (`catch_up`).
 
 use super::Pool;
 use crate::seat::Seat;

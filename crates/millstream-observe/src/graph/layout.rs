@@ -1,4 +1,4 @@
-//! Where the nodes of a graph stand: from left to right, in layers, with few crossings.
+//! The places of a graph's nodes: from left to right, in layers, with few crossings.
 //!
 //! After Sugiyama, Tagawa and Toda (1981). One layout serves the page, the picture and the terminal.
 

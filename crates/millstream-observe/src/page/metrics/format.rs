@@ -1,4 +1,4 @@
-//! The text of metrics: in an order that stays, and for those who do not read OpenMetrics.
+//! The text of metrics: in a stable order, and in Prometheus's own format for readers that do not accept OpenMetrics.
 
 /// What the content of OpenMetrics is called.
 pub(in crate::page) const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
