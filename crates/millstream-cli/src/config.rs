@@ -43,7 +43,7 @@ const MOST_ANSWER: usize = 1 << 16;
 /// How one pipeline is to be run, and what is to be told about it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunConfig {
-    pub(crate) place: Place,
+    pub(crate) place: Deployment,
     pub(crate) rings: Rings,
     /// What threads are to do without work, if that was said.
     pub(crate) wait: Option<Wait>,
@@ -64,7 +64,7 @@ pub(crate) struct RunConfig {
 
 /// The deployments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Deployment {
     Model,
     Inline,
     Queues,
@@ -194,10 +194,10 @@ pub(crate) fn run_with_slots(slots: usize, mut flags: flags::Run) -> Result<RunC
 
 fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let place = match flags.deploy {
-        Deploy::Model => Place::Model,
-        Deploy::Inline => Place::Inline,
-        Deploy::Rings => Place::Rings,
-        Deploy::Queues => Place::Queues,
+        Deploy::Model => Deployment::Model,
+        Deploy::Inline => Deployment::Inline,
+        Deploy::Rings => Deployment::Rings,
+        Deploy::Queues => Deployment::Queues,
     };
     #[cfg(feature = "page")]
     let (page, watched) = (flags.page.clone(), flags.page.is_some());
@@ -209,7 +209,7 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let rings = rings(&flags.tuning).observe(observe);
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.as_ref().map(|to| stats_to(to)).transpose()?;
-    if (observe || flags.record_picture.is_some()) && place != Place::Rings {
+    if (observe || flags.record_picture.is_some()) && place != Deployment::Rings {
         return Err("only runs on rings are looked at, and make pictures: `--deploy rings`".into());
     }
     let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;

@@ -3,7 +3,7 @@
 mod before;
 
 use crate::command::Outcome;
-use crate::config::{Place, RunConfig, StatsTo};
+use crate::config::{Deployment, RunConfig, StatsTo};
 use crate::flags::StatsFormat;
 use crate::hash::Hash;
 use crate::input::{Joined, Opening};
@@ -13,11 +13,11 @@ use crate::output::Output;
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, feed_of, say_other_wait};
-use millstream_core::model::Listed;
+use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
-use millstream_core::{Arrow, Event, Flow, Modelled, Own, SequenceNumber, Val, failure};
+use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};
 use millstream_exec::{
-    Carried, Ended, Everywhere, Handle, Queued, Run, RunError, Source, Wait,
+    Everywhere, Handle, QueueShape, RingShape, Run, RunEnd, RunError, Source, Wait,
     source::{few, ready},
 };
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl Runs {
 
     /// How inputs are opened. Where the run is on this thread, a read that waits sees the first signal itself.
     pub(crate) fn opening(&self, decompress: bool) -> Opening {
-        let watched = matches!(self.config.place, Place::Inline | Place::Model);
+        let watched = matches!(self.config.place, Deployment::Inline | Deployment::Model);
         Opening { decompress, interrupts: Some(self.interrupts.clone()), watched }
     }
 
@@ -124,9 +124,9 @@ impl Runs {
     ) -> Result<S, Failed>
     where
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
-        T: Event + Clone,
-        O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
-        B: Event + Hashed,
+        T: Item + Clone,
+        O: RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>,
+        B: Item + Hashed,
         S: Send + 'static,
     {
         self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink)
@@ -143,9 +143,9 @@ impl Runs {
     ) -> Result<S, Failed>
     where
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
-        T: Event + Clone,
-        O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
-        B: Event,
+        T: Item + Clone,
+        O: RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>,
+        B: Item,
         S: Send + 'static,
     {
         let sink = move |(state, hash): &mut Sunk<S>, number: SequenceNumber, output: &B| {
@@ -163,7 +163,7 @@ impl Runs {
     pub(crate) fn write<P, O>(&mut self, pipeline: &P, input: Joined, output: Output) -> Result<Output, Failed>
     where
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
-        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+        O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
         if input.never_waits() {
             self.write_from(pipeline, few::<BLOCKS, _>(ready(input)), output)
@@ -175,10 +175,10 @@ impl Runs {
     fn write_from<P, O>(&mut self, pipeline: &P, input: impl Source<Block>, output: Output) -> Result<Output, Failed>
     where
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
-        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+        O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
         // Of queues nobody says when nothing more is there.
-        let gathers = self.config.place != Place::Queues;
+        let gathers = self.config.place != Deployment::Queues;
         let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
             if let Some(hash) = hash {
                 hash.slot(number, &piece);
@@ -202,15 +202,15 @@ impl Runs {
     ) -> Result<S, Failed>
     where
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
-        T: Event + Clone,
-        O: Carried + Listed + Queued,
+        T: Item + Clone,
+        O: RingShape + ModelShape + QueueShape,
         S: Send + 'static,
     {
         let state = (state, self.hash.take());
         let feed = feed_of(&input);
         let (state, failure) = match self.config.place {
-            Place::Model => self.on_lists(pipeline, input, state, sink),
-            Place::Inline => {
+            Deployment::Model => self.on_lists(pipeline, input, state, sink),
+            Deployment::Inline => {
                 let input = Until(input, self.interrupts.clone());
                 let rings = &self.config.rings;
                 let ran = panics::of_pipeline(|| {
@@ -219,14 +219,14 @@ impl Runs {
                 let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
                 self.ended("inline", ended)
             }
-            Place::Queues => {
+            Deployment::Queues => {
                 let handle = self.config.queues.start(pipeline, input, state, sink).map_err(Failed::Run)?;
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
                 self.ended("queues", ended)
             }
-            Place::Rings => {
+            Deployment::Rings => {
                 let rings = &self.config.rings;
                 // Once, however many runs there are.
                 if let (Some(asked @ Wait::BusySpin), false) = (self.config.wait.take(), self.config.quiet) {
@@ -251,7 +251,7 @@ impl Runs {
     }
 
     /// Notes what a run did, failed or not.
-    fn ended<S>(&mut self, deploy: &str, ended: Ended<S>) -> (Option<S>, Option<Failed>) {
+    fn ended<S>(&mut self, deploy: &str, ended: RunEnd<S>) -> (Option<S>, Option<Failed>) {
         self.reports.push(stats::of_run(deploy, &ended.report, ended.failure.as_ref()));
         (ended.state, ended.failure.map(Failed::Run))
     }
@@ -278,9 +278,9 @@ impl Runs {
         sink: impl for<'a> Fn(&mut S, SequenceNumber, O::Ref<'a>),
     ) -> (Option<S>, Option<Failed>)
     where
-        P: Modelled<T> + Arrow<In = Val<T>, Out = O>,
-        T: Event,
-        O: Listed + Own,
+        P: ModelExt<T> + Arrow<In = Val<T>, Out = O>,
+        T: Item,
+        O: ModelShape + ToOwnedItem,
     {
         let most = Most::of(&pipeline.plan(), &self.config.rings);
         let input = Until(input, self.interrupts.clone()).values().enumerate().map(move |(number, value)| {

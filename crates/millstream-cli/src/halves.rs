@@ -4,7 +4,7 @@
 ///
 /// ```
 /// use millstream_cli::{fan_out, halves::Halves};
-/// use millstream_core::{Arrow, Modelled, pipeline};
+/// use millstream_core::{Arrow, ModelExt, pipeline};
 /// let p = fan_out!(5, pipeline::<u64>()).map(|halves| halves.total());
 /// assert_eq!(p.model([1, 2]), [5, 10]);
 /// ```

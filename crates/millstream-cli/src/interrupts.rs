@@ -236,7 +236,7 @@ impl std::fmt::Debug for Interrupts {
 #[derive(Debug)]
 pub(crate) struct Until<X>(pub(crate) X, pub(crate) Interrupts);
 
-impl<T: millstream_core::Event, X: Source<T>> Source<T> for Until<X> {
+impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
     type Values = UntilValues<X::Values>;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;

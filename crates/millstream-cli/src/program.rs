@@ -14,26 +14,26 @@ use crate::output::Output;
 use crate::progress::{self, Writes};
 use flags::{Command, Flags, OverLines};
 use lines::Lines;
-use millstream_core::model::Listed;
-use millstream_core::{Event, Flow, Own, Val, pipeline};
-use millstream_exec::{Carried, Everywhere, Feed, Inline, Queued, RunError, Runner};
+use millstream_core::model::ModelShape;
+use millstream_core::{Item, Shape, ToOwnedItem, Val, pipeline};
+use millstream_exec::{Everywhere, Feed, Inline, QueueShape, RingShape, RunError, Runner};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
 
 /// What a line of text can be read as. Nothing to implement: a `String` takes every line, a number one with a number.
-pub trait Line: FromStr<Err: Display> + Event + Clone {}
-impl<T: FromStr<Err: Display> + Event + Clone> Line for T {}
+pub trait Line: FromStr<Err: Display> + Item + Clone {}
+impl<T: FromStr<Err: Display> + Item + Clone> Line for T {}
 
 /// An output whose values of type `B` can be printed, and cloned for [`Queues`](millstream_exec::Queues). Nothing to
 /// implement; a pair of edges is made one by a `map`.
-pub trait Printed<B: Event + Display>:
-    Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>
+pub trait Printed<B: Item + Display>:
+    RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>
 {
 }
-impl<B: Event + Display, O> Printed<B> for O where
-    O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>
+impl<B: Item + Display, O> Printed<B> for O where
+    O: RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>
 {
 }
 
@@ -86,7 +86,7 @@ where
     P: Everywhere<In = Val<T>, Out = O>,
     T: Line,
     O: Printed<B>,
-    B: Event + Display,
+    B: Item + Display,
 {
     Program::new(pipeline).main()
 }
@@ -164,7 +164,7 @@ where
     where
         Q: Everywhere<In = Val<T>, Out = E>,
         E: Printed<B>,
-        B: Event + Display,
+        B: Item + Display,
     {
         self.edges.push(Box::new(move |shards, input| Edge::new(up_to(shards), input, text)));
         self
@@ -175,7 +175,7 @@ where
     pub fn main<B>(self) -> ExitCode
     where
         O: Printed<B>,
-        B: Event + Display,
+        B: Item + Display,
     {
         let outcome = match parse::<Flags>().command {
             Command::Run(flags) => self.run(flags),
@@ -201,7 +201,7 @@ where
     fn run<B>(self, flags: OverLines) -> Outcome
     where
         O: Printed<B>,
-        B: Event + Display,
+        B: Item + Display,
     {
         let shards = flags.run.tuning.shards;
         if let (Whole::Built(pipeline), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
@@ -226,7 +226,7 @@ where
     fn verify<B>(self, files: Names) -> Outcome
     where
         O: Printed<B>,
-        B: Event + Display,
+        B: Item + Display,
     {
         let complaints = Complaints::of("verify");
         let Program { pipeline: whole, edges } = self;

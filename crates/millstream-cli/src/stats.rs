@@ -6,7 +6,7 @@ pub(crate) use table::table;
 
 use crate::config::StatsTo;
 use crate::message::{Complaints, cause, quoted, say};
-use millstream_exec::{Ending, Overrun, Report, RunError, StageReport};
+use millstream_exec::{Overrun, Report, RunError, RunOutcome, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
@@ -38,7 +38,7 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
     json!({
         "deploy": deploy,
         "failure": failure.map(RunError::to_string),
-        "ending": ending(report.ending),
+        "ending": ending(report.outcome),
         "numbers": report.numbers.0,
         "values": report.values,
         "workers": report.workers,
@@ -57,12 +57,12 @@ pub(crate) fn of_run(deploy: &str, report: &Report, failure: Option<&RunError>) 
     })
 }
 
-fn ending(ending: Ending) -> &'static str {
+fn ending(ending: RunOutcome) -> &'static str {
     match ending {
-        Ending::End => "end",
-        Ending::Drained => "drained",
-        Ending::Stopped => "stopped",
-        Ending::Failed => "failed",
+        RunOutcome::End => "end",
+        RunOutcome::Drained => "drained",
+        RunOutcome::Stopped => "stopped",
+        RunOutcome::Failed => "failed",
     }
 }
 

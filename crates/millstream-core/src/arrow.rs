@@ -8,11 +8,11 @@ mod streams;
 mod text;
 
 pub use asynchronous::AsyncExt;
-pub use choice::ArrowChoice;
+pub use choice::ChoiceExt;
 pub use clock::ClockExt;
-pub use feedback::ArrowLoop;
+pub use feedback::FeedbackExt;
 pub use keys::KeysExt;
-pub use parts::{ArrowParts, First, LeftLane, RightLane, Second};
+pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
 pub use text::TextExt;
 
@@ -22,7 +22,7 @@ use crate::pipe::{
     Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
-use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, Stateless};
+use crate::{Density, Item, KeepsClock, Lens, Projected, Quiet, Shape, Stateless, ToOwnedItem, lens};
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
@@ -30,7 +30,7 @@ use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, 
 /// *body*, the pipeline inside another combinator, is written as a function of the edge it gets:
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, pipeline};
+/// use millstream_core::{Arrow, ModelExt, pipeline};
 /// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 10)).map(|(x, y)| x + y);
 /// assert_eq!(p.model([1, 2, 3]), [11, 22, 33]);
 /// ```
@@ -39,16 +39,16 @@ use crate::{Density, Event, Flow, Fst, KeepsClock, Lens, Own, Quiet, Seen, Snd, 
 /// clock, breaks the promise that every deployment gives the same output. The compiler cannot see it.
 pub trait Arrow: Sized + Send + Sync + 'static {
     /// What it reads.
-    type In: Flow;
+    type In: Shape;
     /// What it writes.
-    type Out: Flow;
+    type Out: Shape;
 
     /// Adds its stages to a plan, in the order in which it deploys them, and returns what it writes.
     fn describe(&self, input: Port, plan: &mut Describe) -> Port;
 
     /// The stages, rings and warnings of this pipeline.
     fn plan(&self) -> Plan {
-        let (mut plan, source) = Describe::new(Self::In::BYTES, <Self::In as Flow>::Density::FULL);
+        let (mut plan, source) = Describe::new(Self::In::BYTES, <Self::In as Shape>::Density::DENSE);
         let output = self.describe(source, &mut plan);
         plan.finish(output)
     }
@@ -65,14 +65,14 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// that "the method `model` exists, but its trait bounds were not satisfied".
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
     /// let add = |x: &u64| x + 1; // and not `|x| x + 1`
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
     fn map<B, F>(self, f: F) -> Then<Self, Map<Self::Out, F, B>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, Map::new(f))
     }
@@ -81,8 +81,8 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// its own, inside `shard` one for each of the k, and takes and publishes one value at a time.
     fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, MapBlocking::new(f))
     }
@@ -94,7 +94,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `Result`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
     /// let parse = pipeline::<&str>().try_map(|s| s.parse::<u64>());
     /// assert_eq!(parse.model(["1", "2"]), [1, 2]);
     /// let skip = pipeline::<&str>().try_map_or_empty(|s| s.parse::<u64>());
@@ -104,9 +104,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// ```
     fn try_map<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Stop>>
     where
-        B: Event,
+        B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     {
         Then::new(self, TryMap::new(f, Stop))
     }
@@ -114,9 +114,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `f` at every value; where it gives an error or panics, the slot is left empty.
     fn try_map_or_empty<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, LeaveEmpty>>
     where
-        B: Event,
+        B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     {
         Then::new(self, TryMap::new(f, LeaveEmpty))
     }
@@ -136,7 +136,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// every run puts the `take` first.
     ///
     /// ```
-    /// use millstream_core::{Arrow, DeadLetter, Modelled, pipeline};
+    /// use millstream_core::{Arrow, DeadLetter, ModelExt, pipeline};
     /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
     /// let tell = move |letter: DeadLetter<'_, &'static str, _>| {
     ///     let DeadLetter { stage, number, input, fault } = letter;
@@ -154,11 +154,11 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         dead: G,
     ) -> Then<Self, TryMapOrDeadLetter<Self::Out, F, B, E, G>>
     where
-        Self::Out: Own,
-        B: Event,
-        E: Cause + Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-        G: for<'a> Fn(DeadLetter<'a, <Self::Out as Own>::Owned, E>) + Send + Sync + 'static,
+        Self::Out: ToOwnedItem,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
     {
         Then::new(self, TryMapOrDeadLetter::new(name.into(), f, dead))
     }
@@ -168,9 +168,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// [`map_blocking`](Arrow::map_blocking) has. The number is held meanwhile: those behind it wait.
     fn try_map_retry<B, E, F>(self, retry: Retry, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Retry>>
     where
-        B: Event,
+        B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     {
         Then::new(self, TryMap::new(f, retry))
     }
@@ -178,8 +178,8 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `f` at every value; where it gives `None`, the slot is left empty.
     fn filter_map<B, F>(self, f: F) -> Then<Self, FilterMap<Self::Out, F, B>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Option<B> + Send + Sync + 'static,
     {
         Then::new(self, FilterMap::new(f))
     }
@@ -187,23 +187,23 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// The same slots, empty where `keep` says no. No value is copied: only a mask of one byte a number is written.
     fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> bool + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
     {
         Then::new(self, Filter::new(keep))
     }
 
-    /// A Mealy machine: at every value `f` sees the state and the value, may change the state, and gives an output.
+    /// A Mealy kernel: at every value `f` sees the state and the value, may change the state, and gives an output.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
     /// let sum = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
     /// assert_eq!(sum.model([1, 2, 3, 4, 5]), [1, 3, 6, 10, 15]);
     /// ```
     fn scan<S, B, F>(self, state: S, f: F) -> Then<Self, Scan<Self::Out, S, F, B>>
     where
-        S: Event + Clone,
-        B: Event,
-        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+        S: Item + Clone,
+        B: Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, Scan::new(state, f))
     }
@@ -212,25 +212,25 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// a number below END: the edge is filled [`AtEnd`](crate::AtEnd) alone.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
     /// let count = pipeline::<char>().fold(0, |n, _| *n += 1, |n| n);
     /// assert_eq!(count.model(['a', 'b']), [2]);
     /// assert_eq!(count.model([]), [0]);
     /// ```
     fn fold<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, Fold<Self::Out, S, F, G, B>>
     where
-        S: Event + Clone,
-        B: Event,
-        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) + Send + Sync + 'static,
+        S: Item + Clone,
+        B: Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         G: Fn(S) -> B + Send + Sync + 'static,
     {
         Then::new(self, Fold::new(state, f, finish))
     }
 
     /// At every value the value before it; `first` at the first. As long as its input: the last value is not seen.
-    fn delay(self, first: <Self::Out as Own>::Owned) -> Then<Self, Delay<Self::Out>>
+    fn delay(self, first: <Self::Out as ToOwnedItem>::Owned) -> Then<Self, Delay<Self::Out>>
     where
-        Self::Out: Own<Owned: Clone>,
+        Self::Out: ToOwnedItem<Owned: Clone>,
     {
         Then::new(self, Delay::new(first))
     }
@@ -239,14 +239,14 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// halves are filled. The pair can be two rings side by side or tuples in one ring.
     fn both<P, Q>(
         self,
-        first: impl FnOnce(Id<Seen<Self::Out, Fst>>) -> P,
-        second: impl FnOnce(Id<Seen<Self::Out, Snd>>) -> Q,
+        first: impl FnOnce(Id<Projected<Self::Out, lens::First>>) -> P,
+        second: impl FnOnce(Id<Projected<Self::Out, lens::Second>>) -> Q,
     ) -> Then<Self, Both<Self::Out, P, Q>>
     where
-        Fst: Lens<Self::Out>,
-        Snd: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Fst>> + KeepsClock,
-        Q: Arrow<In = Seen<Self::Out, Snd>> + KeepsClock,
+        lens::First: Lens<Self::Out>,
+        lens::Second: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::First>> + KeepsClock,
+        Q: Arrow<In = Projected<Self::Out, lens::Second>> + KeepsClock,
     {
         Then::new(self, Both::new(first(id()), second(id())))
     }

@@ -1,4 +1,4 @@
-use crate::{Arrow, Flow};
+use crate::{Arrow, Shape};
 use std::any::Any;
 
 /// A way to run pipelines. A deployment is a type; what it needs while it is wired is [`Backend::Wiring`].
@@ -8,7 +8,7 @@ pub trait Backend: 'static {
 }
 
 /// A shape that the deployment `K` can carry.
-pub trait On<K: Backend>: Flow {
+pub trait On<K: Backend>: Shape {
     /// Where a stage reads this edge from.
     type Edge;
 }

@@ -5,8 +5,8 @@
 //!
 //! | density | edges that have it | an empty slot below END costs |
 //! |---|---|---|
-//! | [`Full`] | sources, and `map` of them | there is none |
-//! | [`Holed`] | `filter_map`, `chunks`, ... | the tag of an `Option`: a reader cannot know which numbers are filled |
+//! | [`Dense`] | sources, and `map` of them | there is none |
+//! | [`Sparse`] | `filter_map`, `chunks`, ... | the tag of an `Option`: a reader cannot know which numbers are filled |
 //! | [`Lane`] | the lanes of a choice, and what keeps the density there | the same tag |
 //! | [`AtEnd`] | `fold`, `fold_by`; `map`, `scan`, `delay`, `inspect`, `shard` of them; pairs with such a half | nothing |
 //!
@@ -21,39 +21,39 @@
 //!
 //! How two edges combine:
 //!
-//! | `And`, a pair | `Full` | `Lane<E>` | `Holed` | `AtEnd` |
+//! | `And`, a pair | `Dense` | `Lane<E>` | `Sparse` | `AtEnd` |
 //! |---|---|---|---|---|
-//! | `Full` | `Full` | `Lane<E>` | `Holed` | `AtEnd` |
-//! | `Lane<D>` | `Lane<D>` | `Lane<D and E>` | `Holed` | `AtEnd` |
-//! | `Holed` | `Holed` | `Holed` | `Holed` | `AtEnd` |
+//! | `Dense` | `Dense` | `Lane<E>` | `Sparse` | `AtEnd` |
+//! | `Lane<D>` | `Lane<D>` | `Lane<D and E>` | `Sparse` | `AtEnd` |
+//! | `Sparse` | `Sparse` | `Sparse` | `Sparse` | `AtEnd` |
 //! | `AtEnd` | `AtEnd` | `AtEnd` | `AtEnd` | `AtEnd` |
 //!
 //! `Or`, the two lanes of a choice: `Lane<D>` and `Lane<E>` are `D and E` together, two edges `AtEnd` are `AtEnd`, all
-//! others are `Holed`. A stage that may leave a slot empty makes any edge `Holed`, whatever it was before.
+//! others are `Sparse`. A stage that may leave a slot empty makes any edge `Sparse`, whatever it was before.
 
-use crate::Event;
+use crate::Item;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Full {}
-    impl Sealed for super::Holed {}
+    impl Sealed for super::Dense {}
+    impl Sealed for super::Sparse {}
     impl Sealed for super::AtEnd {}
     impl<D> Sealed for super::Lane<D> {}
 }
 
-/// Whether the slots of an edge can be empty: [`Full`], [`Holed`], [`AtEnd`], or, of a choice's lane, [`Lane`]. Sealed.
+/// Whether the slots of an edge can be empty: [`Dense`], [`Sparse`], [`AtEnd`], or, of a choice's lane, [`Lane`]. Sealed.
 ///
 /// A full edge stores `T`, and is read and written on a path without an `Option` in it. One that is filled at END alone
 /// stores nothing for the numbers below. The others store `Option<T>`. How an empty slot is represented is decided here
 /// and nowhere else.
 pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     /// What one slot of the edge stores.
-    type Slot<T: Event>: Event;
+    type Slot<T: Item>: Item;
     /// The density of a pair: full where both halves are.
     type And<D: Density>: Density;
-    /// The density of two lanes of one choice together: what the choice's was where both are a [`Lane`], holed elsewhere.
+    /// The density of two lanes of one choice together: what the choice's was where both are a [`Lane`], sparse elsewhere.
     type Or<D: Density>: Density;
     /// This density behind a lane of one of density `D`.
     #[doc(hidden)]
@@ -61,16 +61,16 @@ pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The two lanes of a choice of density `D` together, when this is the density of the other one.
     #[doc(hidden)]
     type OrLane<D: Density>: Density;
-    /// The density of a pair of which the other half is [`Holed`].
+    /// The density of a pair of which the other half is [`Sparse`].
     #[doc(hidden)]
-    type AndHoled: Density;
+    type AndSparse: Density;
     /// The density of two lanes of one choice of which the other one is [`AtEnd`].
     #[doc(hidden)]
     type OrAtEnd: Density;
     /// The density of one lane of a choice of this density: [`Lane`], and [`AtEnd`] of one that is itself filled at END alone.
     type OneLane: Density;
-    /// True for [`Full`].
-    const FULL: bool;
+    /// True for [`Dense`].
+    const DENSE: bool;
     /// True for [`AtEnd`].
     const AT_END: bool = false;
     /// Makes a slot; of a number below END where the edge is [`AtEnd`].
@@ -79,18 +79,18 @@ pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     ///
     /// If the edge is full and `value` is `None`, or the edge is filled at END alone and `value` is not `None`: a stage that
     /// broke its own type.
-    fn pack<T: Event>(value: Option<T>) -> Self::Slot<T>;
+    fn pack<T: Item>(value: Option<T>) -> Self::Slot<T>;
     /// Looks into a slot.
-    fn peek<T: Event>(slot: &Self::Slot<T>) -> Option<&T>;
+    fn peek<T: Item>(slot: &Self::Slot<T>) -> Option<&T>;
 }
 
 /// Every slot below END holds a value, and END is empty.
 #[derive(Clone, Copy, Debug)]
-pub enum Full {}
+pub enum Dense {}
 
 /// Any slot may be empty, and END may hold a value.
 #[derive(Clone, Copy, Debug)]
-pub enum Holed {}
+pub enum Sparse {}
 
 /// Every slot below END is empty, and END may hold a value: what [`fold`](crate::Arrow::fold) and
 /// [`fold_by`](crate::KeysExt::fold_by) give, and what a stage makes of that alone.
@@ -106,23 +106,23 @@ pub struct Empty<T>(PhantomData<fn() -> T>);
 /// Inside a lane of a choice on an edge of density `D`: filled at all numbers of the lane and at no other one.
 ///
 /// What the two lanes of a choice give together has the choice's own density then: two bodies that leave nothing out
-/// make no holes. A stage that may leave a slot empty gives [`Holed`], inside a lane as elsewhere.
+/// make no empty slots. A stage that may leave a slot empty gives [`Sparse`], inside a lane as elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<D>(PhantomData<fn() -> D>);
 
-impl Density for Full {
-    type Slot<T: Event> = T;
+impl Density for Dense {
+    type Slot<T: Item> = T;
     type And<D: Density> = D;
-    type Or<D: Density> = Holed;
+    type Or<D: Density> = Sparse;
     type AndLane<D: Density> = Lane<D>;
-    type OrLane<D: Density> = Holed;
-    type AndHoled = Holed;
-    type OrAtEnd = Holed;
-    type OneLane = Lane<Full>;
-    const FULL: bool = true;
+    type OrLane<D: Density> = Sparse;
+    type AndSparse = Sparse;
+    type OrAtEnd = Sparse;
+    type OneLane = Lane<Dense>;
+    const DENSE: bool = true;
 
     #[inline(always)]
-    fn pack<T: Event>(value: Option<T>) -> T {
+    fn pack<T: Item>(value: Option<T>) -> T {
         match value {
             Some(value) => value,
             None => empty_slot_on_a_full_edge(),
@@ -130,47 +130,47 @@ impl Density for Full {
     }
 
     #[inline(always)]
-    fn peek<T: Event>(slot: &T) -> Option<&T> {
+    fn peek<T: Item>(slot: &T) -> Option<&T> {
         Some(slot)
     }
 }
 
-impl Density for Holed {
-    type Slot<T: Event> = Option<T>;
-    type And<D: Density> = D::AndHoled;
-    type Or<D: Density> = Holed;
-    type AndLane<D: Density> = Holed;
-    type OrLane<D: Density> = Holed;
-    type AndHoled = Holed;
-    type OrAtEnd = Holed;
-    type OneLane = Lane<Holed>;
-    const FULL: bool = false;
+impl Density for Sparse {
+    type Slot<T: Item> = Option<T>;
+    type And<D: Density> = D::AndSparse;
+    type Or<D: Density> = Sparse;
+    type AndLane<D: Density> = Sparse;
+    type OrLane<D: Density> = Sparse;
+    type AndSparse = Sparse;
+    type OrAtEnd = Sparse;
+    type OneLane = Lane<Sparse>;
+    const DENSE: bool = false;
 
     #[inline(always)]
-    fn pack<T: Event>(value: Option<T>) -> Option<T> {
+    fn pack<T: Item>(value: Option<T>) -> Option<T> {
         value
     }
 
     #[inline(always)]
-    fn peek<T: Event>(slot: &Option<T>) -> Option<&T> {
+    fn peek<T: Item>(slot: &Option<T>) -> Option<&T> {
         slot.as_ref()
     }
 }
 
 impl Density for AtEnd {
-    type Slot<T: Event> = Empty<T>;
+    type Slot<T: Item> = Empty<T>;
     type And<D: Density> = AtEnd;
     type Or<D: Density> = D::OrAtEnd;
     type AndLane<D: Density> = AtEnd;
-    type OrLane<D: Density> = Holed;
-    type AndHoled = AtEnd;
+    type OrLane<D: Density> = Sparse;
+    type AndSparse = AtEnd;
     type OrAtEnd = AtEnd;
     type OneLane = AtEnd;
-    const FULL: bool = false;
+    const DENSE: bool = false;
     const AT_END: bool = true;
 
     #[inline(always)]
-    fn pack<T: Event>(value: Option<T>) -> Empty<T> {
+    fn pack<T: Item>(value: Option<T>) -> Empty<T> {
         if value.is_some() {
             filled_slot_below_end();
         }
@@ -178,7 +178,7 @@ impl Density for AtEnd {
     }
 
     #[inline(always)]
-    fn peek<T: Event>(_: &Empty<T>) -> Option<&T> {
+    fn peek<T: Item>(_: &Empty<T>) -> Option<&T> {
         None
     }
 }
@@ -192,23 +192,23 @@ impl<T> Debug for Empty<T> {
 /// Whatever stands inside one lane comes from that lane's edge, so two lanes that meet are of the same one in `And`, and of
 /// the two of one choice in `Or`; but one of them may be a lane within it, which leaves out what its sister has.
 impl<E: Density> Density for Lane<E> {
-    type Slot<T: Event> = Option<T>;
+    type Slot<T: Item> = Option<T>;
     type And<D: Density> = D::AndLane<E>;
     type Or<D: Density> = D::OrLane<E>;
     type AndLane<D: Density> = Lane<D::And<E>>;
     type OrLane<D: Density> = D::And<E>;
-    type AndHoled = Holed;
-    type OrAtEnd = Holed;
+    type AndSparse = Sparse;
+    type OrAtEnd = Sparse;
     type OneLane = Lane<Lane<E>>;
-    const FULL: bool = false;
+    const DENSE: bool = false;
 
     #[inline(always)]
-    fn pack<T: Event>(value: Option<T>) -> Option<T> {
+    fn pack<T: Item>(value: Option<T>) -> Option<T> {
         value
     }
 
     #[inline(always)]
-    fn peek<T: Event>(slot: &Option<T>) -> Option<&T> {
+    fn peek<T: Item>(slot: &Option<T>) -> Option<&T> {
         slot.as_ref()
     }
 }

@@ -1,9 +1,9 @@
 //! Keys: how many a stage may have at once, how they hash, and where each one sits.
 
-mod seats;
+mod key_slots;
 mod stable_hash;
 
-pub use seats::{Places, Seat, Seats};
+pub use key_slots::{FreeSlots, KeySlot, KeySlots};
 pub use stable_hash::{Stable, StableHasher};
 
 use std::fmt;
@@ -14,7 +14,7 @@ use std::fmt;
 /// by the numbers and the values alone: it is the same for every number of tasklets and on every deployment.
 ///
 /// ```
-/// use millstream_core::{Arrow, Bound, KeysExt, Modelled, pipeline};
+/// use millstream_core::{Arrow, Bound, KeysExt, ModelExt, pipeline};
 /// // Of the words so far, how many had this first letter? Of letters that were not seen for long, nobody remembers.
 /// let first = |word: &&str| word.chars().next();
 /// let p = pipeline::<&str>().shard_by_within(Bound::forget(2), first, 4, |p| p.scan(0, |n, _| { *n += 1; *n }));

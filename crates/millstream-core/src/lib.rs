@@ -9,7 +9,7 @@
 //! specified here ([`model`]); other crates run it.
 //!
 //! ```
-//! use millstream_core::{Arrow, Modelled, pipeline};
+//! use millstream_core::{Arrow, ModelExt, pipeline};
 //!
 //! let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
 //! assert_eq!(
@@ -22,7 +22,6 @@ mod arrow;
 mod backend;
 mod density;
 pub mod failure;
-mod flow;
 mod joined;
 pub mod keys;
 mod marker;
@@ -33,25 +32,26 @@ pub mod pipe;
 pub mod plan;
 mod random;
 mod sequence;
+mod shape;
 pub mod text;
 
 pub use arrow::{
-    Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, ClockExt, First, KeysExt, LeftLane, RightLane, Second,
-    StreamsExt, TextExt,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, KeysExt, PartsExt, StreamsExt, TextExt, WithFirst, WithLeft,
+    WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
-pub use density::{AtEnd, Density, Empty, Full, Holed, Lane};
+pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
 pub use either::Either;
 pub use failure::{Cause, Retry};
-pub use flow::{
-    Choice, Distributed, Event, Flow, Fst, Lens, Lft, Like, Masked, Nothing, OfPieces, OneOf, Own, Pair, Rgt, Seen,
-    SideBySide, Snd, Swapped, Text, Twice, Val,
-};
 pub use joined::Joined;
 pub use keys::{Bound, StableHasher, TooManyKeys};
 pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
-pub use model::{Model, Modelled};
+pub use model::{Model, ModelExt};
 pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
+pub use shape::{
+    Choice, Distributed, Filtered, Item, Lens, Merged, Nothing, OfPieces, Pair, Projected, SameItem, Shape, SideBySide,
+    Swapped, Text, ToOwnedItem, Twice, Val, lens,
+};

@@ -6,11 +6,11 @@
 
 use crate::pipe::{
     Both, Choose, Delay, Fanout, Fed, Feedback, Filter, FilterMap, Fold, Id, Looped, Map, MapBlocking, Merge, Named,
-    Policy, Scan, See, Shard, Tee, Then, TryMap,
+    Policy, Project, Scan, Shard, Tee, Then, TryMap,
 };
 use crate::{
-    Arrow, Backend, Cause, Choice, Density, Deploy, Event, Flow, Fst, Lens, Lft, Like, Masked, On, OneOf, Own, Pair,
-    Rgt, Seen, SequenceNumber, SideBySide, Snd, Val,
+    Arrow, Backend, Cause, Choice, Density, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem,
+    SequenceNumber, Shape, SideBySide, ToOwnedItem, Val, lens,
 };
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub enum Extent {
 pub type Slots<T> = Arc<Vec<Option<Arc<T>>>>;
 
 /// A shape as lists of slots.
-pub trait Listed: On<Model, Edge: Clone> {
+pub trait ModelShape: On<Model, Edge: Clone> {
     /// How many slots the edge has, END among them.
     fn slots(edge: &Self::Edge) -> usize;
     /// What slot `n` holds.
@@ -59,11 +59,11 @@ fn of_each<T: Clone>(lists: &[Arc<Vec<T>>], from: &[Option<usize>], nothing: &T)
     Arc::new(from.iter().enumerate().map(slot).collect())
 }
 
-impl<T: Event, D: Density> On<Model> for Val<T, D> {
+impl<T: Item, D: Density> On<Model> for Val<T, D> {
     type Edge = Slots<T>;
 }
 
-impl<T: Event, D: Density> Listed for Val<T, D> {
+impl<T: Item, D: Density> ModelShape for Val<T, D> {
     fn slots(edge: &Self::Edge) -> usize {
         edge.len()
     }
@@ -77,11 +77,11 @@ impl<T: Event, D: Density> Listed for Val<T, D> {
 
 macro_rules! side_by_side {
     ($shape:ident<A, $second:ident: $bound:path>) => {
-        impl<A: Listed, $second: Listed + $bound> On<Model> for $shape<A, $second> {
+        impl<A: ModelShape, $second: ModelShape + $bound> On<Model> for $shape<A, $second> {
             type Edge = (A::Edge, $second::Edge);
         }
 
-        impl<A: Listed, $second: Listed + $bound> Listed for $shape<A, $second> {
+        impl<A: ModelShape, $second: ModelShape + $bound> ModelShape for $shape<A, $second> {
             fn slots(edge: &Self::Edge) -> usize {
                 // A loop's states are one behind its input until the loop has run.
                 A::slots(&edge.0).min($second::slots(&edge.1))
@@ -96,15 +96,15 @@ macro_rules! side_by_side {
         }
     };
 }
-side_by_side!(Pair<A, B: Flow>);
-side_by_side!(Choice<A, B: Flow>);
-side_by_side!(OneOf<A, B: Like<A>>);
+side_by_side!(Pair<A, B: Shape>);
+side_by_side!(Choice<A, B: Shape>);
+side_by_side!(Merged<A, B: SameItem<A>>);
 
-impl<A: Listed> On<Model> for Masked<A> {
+impl<A: ModelShape> On<Model> for Filtered<A> {
     type Edge = (A::Edge, Arc<Vec<bool>>);
 }
 
-impl<A: Listed> Listed for Masked<A> {
+impl<A: ModelShape> ModelShape for Filtered<A> {
     fn slots(edge: &Self::Edge) -> usize {
         edge.1.len()
     }
@@ -117,11 +117,11 @@ impl<A: Listed> Listed for Masked<A> {
     }
 }
 
-impl<A: Listed, L: Lens<A>> On<Model> for Seen<A, L> {
+impl<A: ModelShape, L: Lens<A>> On<Model> for Projected<A, L> {
     type Edge = A::Edge;
 }
 
-impl<A: Listed, L: Lens<A>> Listed for Seen<A, L> {
+impl<A: ModelShape, L: Lens<A>> ModelShape for Projected<A, L> {
     fn slots(edge: &Self::Edge) -> usize {
         A::slots(edge)
     }
@@ -134,22 +134,22 @@ impl<A: Listed, L: Lens<A>> Listed for Seen<A, L> {
 }
 
 /// The edge of a source: every value, and an empty END.
-fn source<T: Event>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>::Edge {
+fn source<T: Item>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>::Edge {
     Arc::new(values.into_iter().map(|value| Some(Arc::new(value))).chain([None]).collect())
 }
 
 /// An edge through a lens.
-fn seen<A: Listed, L: Lens<A>>(edge: A::Edge) -> <Seen<A, L> as On<Model>>::Edge {
+fn seen<A: ModelShape, L: Lens<A>>(edge: A::Edge) -> <Projected<A, L> as On<Model>>::Edge {
     edge
 }
 
 /// The input of a loop's body.
-fn looped<A: Listed, S: Event>(input: A::Edge, states: Vec<Option<S>>) -> <Looped<A, S> as On<Model>>::Edge {
+fn looped<A: ModelShape, S: Item>(input: A::Edge, states: Vec<Option<S>>) -> <Looped<A, S> as On<Model>>::Edge {
     (input, Arc::new(states.into_iter().map(|state| state.map(Arc::new)).collect()))
 }
 
 /// One slot for each slot of `input`; `f` is also told whether the slot is END.
-fn column<A: Listed, B>(
+fn column<A: ModelShape, B>(
     input: &A::Edge,
     extent: Extent,
     mut f: impl FnMut(Option<A::Ref<'_>>, bool) -> Option<B>,
@@ -159,7 +159,7 @@ fn column<A: Listed, B>(
     Arc::new((0..slots).map(slot).collect())
 }
 
-impl<A: Listed> Deploy<Model> for Id<A> {
+impl<A: ModelShape> Deploy<Model> for Id<A> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> A::Edge {
         input
     }
@@ -177,7 +177,7 @@ impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::Out>> Deploy<Model> for 
     }
 }
 
-impl<A: Listed, F, B: Event> Deploy<Model> for Map<A, F, B>
+impl<A: ModelShape, F, B: Item> Deploy<Model> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -186,7 +186,7 @@ where
     }
 }
 
-impl<A: Listed, F, B: Event> Deploy<Model> for MapBlocking<A, F, B>
+impl<A: ModelShape, F, B: Item> Deploy<Model> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -196,7 +196,7 @@ where
 }
 
 /// A failure that ends the run unwinds; a retry is not waited for.
-impl<A: Listed, F, B: Event, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F, B, E, P>
+impl<A: ModelShape, F, B: Item, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -208,7 +208,7 @@ where
     }
 }
 
-impl<A: Listed, F, B: Event> Deploy<Model> for FilterMap<A, F, B>
+impl<A: ModelShape, F, B: Item> Deploy<Model> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
@@ -217,7 +217,7 @@ where
     }
 }
 
-impl<A: Listed, F> Deploy<Model> for Filter<A, F>
+impl<A: ModelShape, F> Deploy<Model> for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
@@ -227,7 +227,7 @@ where
     }
 }
 
-impl<A: Listed, S: Event + Clone, F, B: Event> Deploy<Model> for Scan<A, S, F, B>
+impl<A: ModelShape, S: Item + Clone, F, B: Item> Deploy<Model> for Scan<A, S, F, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -237,7 +237,7 @@ where
     }
 }
 
-impl<A: Listed, S: Event + Clone, F, G, B: Event> Deploy<Model> for Fold<A, S, F, G, B>
+impl<A: ModelShape, S: Item + Clone, F, G, B: Item> Deploy<Model> for Fold<A, S, F, G, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
@@ -253,66 +253,75 @@ where
     }
 }
 
-impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Delay<A> {
+impl<A: ModelShape + ToOwnedItem<Owned: Clone>> Deploy<Model> for Delay<A> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<A::Owned> {
         let mut before = self.first.clone();
-        column::<A, A::Owned>(&input, *extent, |a, _| Some(std::mem::replace(&mut before, A::own(a?))))
+        column::<A, A::Owned>(&input, *extent, |a, _| Some(std::mem::replace(&mut before, A::to_owned_item(a?))))
     }
 }
 
 impl<P: Deploy<Model>, Q: Deploy<Model> + Arrow<In = P::In>> Deploy<Model> for Fanout<P, Q>
 where
-    P::In: Listed,
-    P::Out: Listed,
-    Q::Out: Listed,
+    P::In: ModelShape,
+    P::Out: ModelShape,
+    Q::Out: ModelShape,
 {
     fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
         (self.first.deploy(input.clone(), extent), self.second.deploy(input, extent))
     }
 }
 
-impl<A: Listed, P, Q> Deploy<Model> for Both<A, P, Q>
+impl<A: ModelShape, P, Q> Deploy<Model> for Both<A, P, Q>
 where
-    Fst: Lens<A>,
-    Snd: Lens<A>,
-    P: Deploy<Model> + Arrow<In = Seen<A, Fst>, Out: Listed>,
-    Q: Deploy<Model> + Arrow<In = Seen<A, Snd>, Out: Listed>,
+    lens::First: Lens<A>,
+    lens::Second: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Projected<A, lens::First>, Out: ModelShape>,
+    Q: Deploy<Model> + Arrow<In = Projected<A, lens::Second>, Out: ModelShape>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
-        (self.first.deploy(seen::<A, Fst>(input.clone()), extent), self.second.deploy(seen::<A, Snd>(input), extent))
+        (
+            self.first.deploy(seen::<A, lens::First>(input.clone()), extent),
+            self.second.deploy(seen::<A, lens::Second>(input), extent),
+        )
     }
 }
 
-impl<A: Listed, P, Q> Deploy<Model> for Choose<A, P, Q>
+impl<A: ModelShape, P, Q> Deploy<Model> for Choose<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
-    Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Projected<A, lens::Left>, Out: ModelShape>,
+    Q: Deploy<Model> + Arrow<In = Projected<A, lens::Right>, Out: ModelShape>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
-        (self.left.deploy(seen::<A, Lft>(input.clone()), extent), self.right.deploy(seen::<A, Rgt>(input), extent))
+        (
+            self.left.deploy(seen::<A, lens::Left>(input.clone()), extent),
+            self.right.deploy(seen::<A, lens::Right>(input), extent),
+        )
     }
 }
 
-impl<A: Listed, P, Q> Deploy<Model> for Merge<A, P, Q>
+impl<A: ModelShape, P, Q> Deploy<Model> for Merge<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Deploy<Model> + Arrow<In = Seen<A, Lft>, Out: Listed>,
-    Q: Deploy<Model> + Arrow<In = Seen<A, Rgt>, Out: Listed + Like<P::Out>>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Deploy<Model> + Arrow<In = Projected<A, lens::Left>, Out: ModelShape>,
+    Q: Deploy<Model> + Arrow<In = Projected<A, lens::Right>, Out: ModelShape + SameItem<P::Out>>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
-        (self.left.deploy(seen::<A, Lft>(input.clone()), extent), self.right.deploy(seen::<A, Rgt>(input), extent))
+        (
+            self.left.deploy(seen::<A, lens::Left>(input.clone()), extent),
+            self.right.deploy(seen::<A, lens::Right>(input), extent),
+        )
     }
 }
 
 /// Slot n of the output needs the states up to n, and gives state n + 1. So the body runs on ever longer prefixes of the
 /// stream, and last on all of it.
-impl<A: Listed, S: Event + Clone, P> Deploy<Model> for Feedback<A, S, P>
+impl<A: ModelShape, S: Item + Clone, P> Deploy<Model> for Feedback<A, S, P>
 where
-    P: Deploy<Model> + Arrow<In = Looped<A, S>, Out: Listed + Fed<S>>,
-    Fst: Lens<P::Out>,
+    P: Deploy<Model> + Arrow<In = Looped<A, S>, Out: ModelShape + Fed<S>>,
+    lens::First: Lens<P::Out>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
         let body = |states: &[S], mut extent| {
@@ -330,7 +339,7 @@ where
     }
 }
 
-impl<A: Listed, L: Lens<A>> Deploy<Model> for See<A, L> {
+impl<A: ModelShape, L: Lens<A>> Deploy<Model> for Project<A, L> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> A::Edge {
         input
     }
@@ -338,7 +347,7 @@ impl<A: Listed, L: Lens<A>> Deploy<Model> for See<A, L> {
 
 impl<P: Deploy<Model>> Deploy<Model> for Tee<P>
 where
-    P::In: Listed,
+    P::In: ModelShape,
 {
     fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::In as On<Model>>::Edge {
         self.body.deploy(input.clone(), extent);
@@ -363,26 +372,26 @@ impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
 }
 
 /// Running a pipeline as its model.
-pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own> {
+pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem> {
     /// Every output, in order.
     ///
     /// Holds the whole input and every edge in memory: it is for tests and for small lists. Panics where a closure of
     /// the pipeline does.
-    fn model(&self, input: impl IntoIterator<Item = T>) -> Vec<<Self::Out as Own>::Owned> {
+    fn model(&self, input: impl IntoIterator<Item = T>) -> Vec<<Self::Out as ToOwnedItem>::Owned> {
         self.model_slots(input).into_iter().flatten().collect()
     }
 
     /// Every slot of the output, by number, empty ones and END among them.
-    fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as Own>::Owned>> {
+    fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as ToOwnedItem>::Owned>> {
         let output = self.deploy_outer(source(input), &mut Extent::Whole);
-        (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::own)).collect()
+        (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::to_owned_item)).collect()
     }
 
     /// Gives `sink` every value of the output with its number, END's among them, in order; returns END's number.
     fn model_each(
         &self,
         input: impl IntoIterator<Item = T>,
-        mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Flow>::Ref<'a>),
+        mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>),
     ) -> SequenceNumber {
         let output = self.deploy_outer(source(input), &mut Extent::Whole);
         let slots = Self::Out::slots(&output);
@@ -395,4 +404,4 @@ pub trait Modelled<T: Event>: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + O
     }
 }
 
-impl<T: Event, P: Deploy<Model> + Arrow<In = Val<T>, Out: Listed + Own>> Modelled<T> for P {}
+impl<T: Item, P: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem>> ModelExt<T> for P {}

@@ -1,14 +1,14 @@
 //! Haskell's operators.
 
 use crate::pipe::{Id, Then, id};
-use crate::{Arrow, Flow};
+use crate::{Arrow, Shape};
 
 pub use millstream_macros::notation;
 
 /// A pipeline, and behind it what a function of its output's edge gives.
 pub fn behind<P: Arrow, Q: Arrow<In = P::Out>>(first: P, body: impl FnOnce(Id<P::Out>) -> Q) -> Then<P, Q>
 where
-    P::Out: Flow,
+    P::Out: Shape,
 {
     first.then(body(id()))
 }
@@ -19,8 +19,8 @@ where
 /// | operator | precedence | method |
 /// |---|---|---|
 /// | `f >>> g` | 1, loosest | [`then`](Arrow::then) |
-/// | <code>f \|\|\| g</code> | 2 | [`merge`](crate::ArrowChoice::merge) |
-/// | `f +++ g` | 2 | [`choose`](crate::ArrowChoice::choose) |
+/// | <code>f \|\|\| g</code> | 2 | [`merge`](crate::ChoiceExt::merge) |
+/// | `f +++ g` | 2 | [`choose`](crate::ChoiceExt::choose) |
 /// | `f &&& g` | 3, tightest | [`fanout`](Arrow::fanout) |
 /// | `f *** g` | 3, tightest | [`both`](Arrow::both) |
 ///
@@ -40,7 +40,7 @@ where
 /// evaluated inside of closures, so `?` and `return` belong in front of the macro.
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, id, pipeline};
+/// use millstream_core::{Arrow, ModelExt, id, pipeline};
 ///
 /// let even = || pipeline::<u64>().map(|x| x % 2 == 0);
 /// let p = pipeline!(pipeline::<u64>() >>> id() &&& even() >>> .map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 }));
@@ -54,7 +54,7 @@ where
 /// Choices:
 ///
 /// ```
-/// use millstream_core::{Arrow, Either::{Left, Right}, Modelled, pipeline};
+/// use millstream_core::{Arrow, Either::{Left, Right}, ModelExt, pipeline};
 ///
 /// let p = pipeline!(
 ///     pipeline::<u64>()

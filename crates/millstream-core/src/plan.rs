@@ -56,7 +56,7 @@ pub struct Ring {
     /// Bytes of one slot, without what its value owns on the heap.
     pub slot_bytes: usize,
     /// Whether every slot below END is filled.
-    pub full: bool,
+    pub dense: bool,
     /// The least number of slots that will do: 2 for a loop's states.
     pub least: usize,
     /// Slots, once a deployment has chosen it.
@@ -111,7 +111,7 @@ impl Plan {
     pub fn with_fed_rings(mut self, count: usize, slot_bytes: usize, slots: usize) -> Self {
         let clocks = self.rings.iter().map(|ring| ring.clock + 1).max().unwrap_or(0);
         let capacity = Some(slots);
-        let ring = |clock| Ring { writer: None, slot_bytes, full: true, least: 1, capacity, clock };
+        let ring = |clock| Ring { writer: None, slot_bytes, dense: true, least: 1, capacity, clock };
         self.rings.extend((clocks..clocks + count).map(ring));
         self
     }

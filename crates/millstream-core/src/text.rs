@@ -6,13 +6,13 @@
 //! of the same block. A stage that writes text appends to a block of its own, through a [`Writer`].
 
 mod block;
-mod cut;
 mod owned;
 mod piece;
+mod split;
 mod writer;
 
 pub use block::{Block, BlockPool, Draft};
-pub use cut::{Cut, Cutting, Fields, Lines, LinesWithEnds, Prefixed, Records, Words};
 pub use owned::OwnedPiece;
 pub use piece::{Piece, Textual};
+pub use split::{Cut, Fields, Lines, LinesWithEnds, Prefixed, Records, Splitter, Words};
 pub use writer::Writer;

@@ -1,6 +1,6 @@
 //! New clocks in the model, against lists written by hand.
 
-use millstream_core::{Arrow, ClockExt, Modelled, pipeline};
+use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
 
 #[test]
 fn outputs_are_numbered_afresh_and_the_new_end_is_empty() {

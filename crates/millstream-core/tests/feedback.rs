@@ -1,6 +1,6 @@
 //! A loop's model shows its body the prefixes of the stream, and never an end in front of END.
 
-use millstream_core::{Arrow, ArrowLoop, Modelled, StreamsExt, pipeline};
+use millstream_core::{Arrow, FeedbackExt, ModelExt, StreamsExt, pipeline};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

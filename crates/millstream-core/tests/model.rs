@@ -1,7 +1,7 @@
 //! The model against lists written by hand.
 
 use millstream_core::{
-    Arrow, AsyncExt, Density, Deploy, KeepsClock, Model, Modelled, Quiet, Stateless, Val, id, pipeline,
+    Arrow, AsyncExt, Density, Deploy, KeepsClock, Model, ModelExt, Quiet, Stateless, Val, id, pipeline,
 };
 
 fn evens() -> impl Deploy<Model, In = Val<u64>, Out = Val<bool>> + KeepsClock + Quiet + Stateless {

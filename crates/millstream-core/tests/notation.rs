@@ -2,16 +2,16 @@
 
 use millstream_core::pipe::Id;
 use millstream_core::{
-    Arrow, ArrowChoice, ArrowParts, Density, Deploy, Either, Event, KeepsClock, Model, Modelled, Own, Quiet, Stateless,
-    Val, id, pipeline,
+    Arrow, ChoiceExt, Density, Deploy, Either, Item, KeepsClock, Model, ModelExt, PartsExt, Quiet, Stateless,
+    ToOwnedItem, Val, id, pipeline,
 };
 use std::fmt::Debug;
 
 /// Both have the same plan, and the same slots for inputs of every length up to 9.
 fn assert_same<P, Q, T>(notation: &P, methods: &Q)
 where
-    P: Modelled<u64, Out: Own<Owned = T>>,
-    Q: Modelled<u64, Out: Own<Owned = T>>,
+    P: ModelExt<u64, Out: ToOwnedItem<Owned = T>>,
+    Q: ModelExt<u64, Out: ToOwnedItem<Owned = T>>,
     T: PartialEq + Debug,
 {
     assert_eq!(notation.plan(), methods.plan());
@@ -116,7 +116,7 @@ fn bodies_are_written_in_it_and_other_macros_hand_it_on() {
     }
     assert_same(&twice!(times(2)), &numbers().fanout(|p| p.then(times(2)), |p| p.then(times(2))));
     assert_same(&twice!(|p| p.map(|x| x + 1)), &numbers().fanout(|p| p.map(|x| x + 1), |p| p.map(|x| x + 1)));
-    assert_same(&as_it_is!(times(2) &&& times(3) >>> .fst()), &pipeline!(times(2) &&& times(3) >>> .fst()));
+    assert_same(&as_it_is!(times(2) &&& times(3) >>> .firsts()), &pipeline!(times(2) &&& times(3) >>> .firsts()));
     assert_same(
         &pipeline!(numbers() >>> .shard(2, |p| pipeline!(p >>> times(2) &&& times(3)))),
         &numbers().shard(2, |p| p.fanout(|p| p.then(times(2)), |p| p.then(times(3)))),
@@ -124,7 +124,7 @@ fn bodies_are_written_in_it_and_other_macros_hand_it_on() {
 }
 
 /// A function that knows nothing of the edge it gets, but that its values can be shown.
-fn shown<T: Event + Debug>(p: Id<Val<T>>) -> impl Deploy<Model, In = Val<T>, Out = Val<String>> + KeepsClock {
+fn shown<T: Item + Debug>(p: Id<Val<T>>) -> impl Deploy<Model, In = Val<T>, Out = Val<String>> + KeepsClock {
     p.map(|x| format!("{x:?}"))
 }
 

@@ -53,7 +53,7 @@ fn more_bytes_than_can_be_counted_are_as_many_as_can() {
 fn rings_know_their_bytes() {
     let p = pipeline::<u64>().filter(|x| *x > 3).map(|x| *x as u8);
     let plan = p.plan();
-    let bytes: Vec<_> = plan.rings.iter().map(|ring| (ring.slot_bytes, ring.full)).collect();
+    let bytes: Vec<_> = plan.rings.iter().map(|ring| (ring.slot_bytes, ring.dense)).collect();
     assert_eq!(bytes, [(8, true), (1, true), (2, false)]);
     assert_eq!(plan.stages[1].reads, [0, 1]);
     assert_eq!(plan.bytes(), None);

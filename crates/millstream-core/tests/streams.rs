@@ -1,6 +1,6 @@
 //! Stages that keep a state and their clock, in the model, against lists written by hand.
 
-use millstream_core::{Arrow, ClockExt, Modelled, SequenceNumber, StreamsExt, pipeline};
+use millstream_core::{Arrow, ClockExt, ModelExt, SequenceNumber, StreamsExt, pipeline};
 
 #[test]
 fn at_the_outer_level_take_ends_the_stream_and_in_a_body_it_does_not() {
@@ -45,7 +45,7 @@ fn empty_slots_change_no_state() {
 fn inspect_changes_no_shape() {
     let p = pipeline::<u64>().map(|x| (*x, !x)).inspect(|_| ()).both(|p| p, |p| p.inspect(|_| ()).map(|y| !y));
     assert_eq!(p.model([1, 2]), [(1, 1), (2, 2)]);
-    assert!(p.plan().rings.iter().all(|ring| ring.full), "slots are as full as before");
+    assert!(p.plan().rings.iter().all(|ring| ring.dense), "slots are as full as before");
 }
 
 #[test]

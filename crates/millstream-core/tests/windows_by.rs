@@ -1,6 +1,6 @@
 //! Windows of event time in the model, against lists written by hand.
 
-use millstream_core::{ClockExt, Late, Modelled, Overflow, TimeWindow, Window, pipeline};
+use millstream_core::{ClockExt, Late, ModelExt, Overflow, TimeWindow, Window, pipeline};
 
 /// Start, end and values of the windows of these times, and what was late in front of each.
 type Given = Vec<(u64, u64, Vec<u64>, Vec<u64>, u64)>;

@@ -104,7 +104,7 @@ impl Population {
         };
         for worker in 0..WORKERS {
             population.workers.push(Worker::new(Duration::ZERO));
-            assert_eq!(population.master.seat(Duration::ZERO), worker);
+            assert_eq!(population.master.add_worker(Duration::ZERO), worker);
             population.master.join(worker, &mut population.posts);
         }
         population.reset();
@@ -217,7 +217,7 @@ impl Population {
         self.master.lost(worker, self.now, &mut self.posts);
         self.posts.0[worker].clear();
         self.workers[worker] = Worker::new(self.now);
-        assert_eq!(self.master.seat(self.now), worker);
+        assert_eq!(self.master.add_worker(self.now), worker);
         self.master.join(worker, &mut self.posts);
     }
 

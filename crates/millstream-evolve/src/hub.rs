@@ -43,7 +43,7 @@ pub(crate) struct Hub {
     /// By key behind the listeners' ones.
     connections: Vec<Option<Connection>>,
     /// By worker, its connection.
-    seats: Vec<Option<usize>>,
+    records: Vec<Option<usize>>,
     outs: Outs,
     /// Connections that may have more than was read, and listeners where more may wait.
     unread: Vec<usize>,
@@ -87,7 +87,7 @@ impl Hub {
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             connections: Vec::new(),
-            seats: Vec::new(),
+            records: Vec::new(),
             outs: Outs::default(),
             unread: Vec::new(),
             strangers: STRANGERS,
@@ -135,12 +135,12 @@ impl Hub {
 
     /// Whoever this is has shown that it is a worker.
     fn admit(&mut self, key: usize) {
-        let worker = self.master.seat(self.clock.now());
+        let worker = self.master.add_worker(self.clock.now());
         self.outs.forget(worker);
-        if worker >= self.seats.len() {
-            self.seats.resize(worker + 1, None);
+        if worker >= self.records.len() {
+            self.records.resize(worker + 1, None);
         }
-        self.seats[worker] = Some(key);
+        self.records[worker] = Some(key);
         if let Some(connection) = &mut self.connections[key] {
             connection.who = Who::Worker(worker);
             connection.received.allow(LONGEST_ANSWER);
@@ -284,7 +284,7 @@ impl Hub {
     }
 
     fn write(&mut self, worker: usize) {
-        let Some(key) = self.seats.get(worker).copied().flatten() else { return self.outs.forget(worker) };
+        let Some(key) = self.records.get(worker).copied().flatten() else { return self.outs.forget(worker) };
         let Some(connection) = &mut self.connections[key] else { return };
         let now = self.clock.now();
         match self.outs.write(worker, &mut connection.stream) {
@@ -312,7 +312,7 @@ impl Hub {
         let Some(mut connection) = self.connections[key].take() else { return };
         connection.stream.deregister(self.poll.registry());
         if let Who::Worker(worker) = connection.who {
-            self.seats[worker] = None;
+            self.records[worker] = None;
             self.outs.forget(worker);
             self.last_lost = Some(why.to_owned());
             self.master.lost(worker, self.clock.now(), &mut self.outs);
@@ -322,7 +322,7 @@ impl Hub {
     /// Lets in who could not be let in before, gives up who has said nothing for too long, and says that the master lives.
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
-            let Some(key) = self.seats[worker] else { return };
+            let Some(key) = self.records[worker] else { return };
             self.give_up(key, "it said nothing for too long");
         }
         for key in 0..self.connections.len() {

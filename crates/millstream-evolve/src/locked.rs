@@ -230,7 +230,7 @@ impl<E: Evolve> Locked<E> {
         let mut posts = Vec::new();
         let mut guard = lock(&self.shared.inner);
         let Inner { master, posts: outs } = &mut *guard;
-        let worker = master.seat(self.shared.now());
+        let worker = master.add_worker(self.shared.now());
         if worker >= outs.posts.len() {
             outs.posts.resize(worker + 1, None);
         }

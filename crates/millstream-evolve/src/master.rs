@@ -143,7 +143,7 @@ impl Master {
 
     /// A worker is there. Its number is free again when it is lost. `join` is to be called as soon as it can be sent
     /// something.
-    pub(crate) fn seat(&mut self, now: Duration) -> usize {
+    pub(crate) fn add_worker(&mut self, now: Duration) -> usize {
         self.now = now;
         self.roster.sit(now)
     }
@@ -156,9 +156,9 @@ impl Master {
 
     /// Who has been told nothing for long is told that the master lives.
     pub(crate) fn tell_silent(&mut self, now: Duration, out: &mut impl Outbox) {
-        for (worker, seat) in self.roster.workers.iter_mut().enumerate() {
-            if seat.here && now.saturating_sub(seat.told) >= LIVES_EVERY {
-                seat.told = now;
+        for (worker, record) in self.roster.workers.iter_mut().enumerate() {
+            if record.here && now.saturating_sub(record.told) >= LIVES_EVERY {
+                record.told = now;
                 frame(out.to(worker), &Request::Lives).end();
             }
         }
@@ -166,7 +166,7 @@ impl Master {
 
     /// Nobody is needed any more.
     pub(crate) fn end(&mut self, out: &mut impl Outbox) {
-        for (worker, _) in self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here) {
+        for (worker, _) in self.roster.workers.iter().enumerate().filter(|(_, record)| record.here) {
             frame(out.to(worker), &Request::End).end();
         }
     }
@@ -196,19 +196,19 @@ impl Master {
 
     /// Everything for this worker has been written to its socket.
     pub(crate) fn written(&mut self, worker: usize, now: Duration) {
-        let seat = &mut self.roster.workers[worker];
-        (seat.told, seat.stalled) = (now, false);
-        if let Some(answered) = seat.handed_for.take() {
+        let record = &mut self.roster.workers[worker];
+        (record.told, record.stalled) = (now, false);
+        if let Some(answered) = record.handed_for.take() {
             self.latency.add(now.saturating_sub(answered));
         }
     }
 
     /// Working and waiting time of each worker as it told, and how many states it has evolved.
     pub(crate) fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> {
-        let here = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here);
-        here.map(|(worker, seat)| {
-            let [working, waiting] = [seat.spent.working, seat.spent.waiting].map(Duration::from_nanos);
-            (worker, working, waiting, seat.evolved)
+        let here = self.roster.workers.iter().enumerate().filter(|(_, record)| record.here);
+        here.map(|(worker, record)| {
+            let [working, waiting] = [record.spent.working, record.spent.waiting].map(Duration::from_nanos);
+            (worker, working, waiting, record.evolved)
         })
     }
 

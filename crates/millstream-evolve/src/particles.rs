@@ -12,7 +12,7 @@ mod linear;
 mod scene;
 mod volatility;
 
-pub use bootstrap::{Bootstrap, Told, Weighed};
+pub use bootstrap::{Bootstrap, BootstrapInput, Weighed};
 pub use epidemic::{Epidemic, Town};
 pub use exact::{Estimated, grid, kalman};
 pub use filter::{Estimate, Filter};

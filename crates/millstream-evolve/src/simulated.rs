@@ -158,7 +158,7 @@ impl Simulation {
     }
 
     fn join(&mut self) {
-        let seat = self.master.seat(self.now);
+        let record = self.master.add_worker(self.now);
         self.number += 1;
         let one = Simulated {
             life: self.number,
@@ -171,13 +171,13 @@ impl Simulation {
             silence: Duration::ZERO,
             last: [self.now; 2],
         };
-        if seat == self.workers.len() {
+        if record == self.workers.len() {
             self.workers.push(Some(one))
         } else {
-            self.workers[seat] = Some(one)
+            self.workers[record] = Some(one)
         }
-        self.post.to(seat).clear();
-        self.master.join(seat, &mut self.post);
+        self.post.to(record).clear();
+        self.master.join(record, &mut self.post);
         self.send();
     }
 

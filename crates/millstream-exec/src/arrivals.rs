@@ -1,6 +1,6 @@
 //! The futures that a stage has in flight, in no order.
 
-use crate::flights::{InFlight, Seats};
+use crate::flights::{FutureSlots, InFlight};
 use crate::wakes::Wakes;
 use millstream_core::failure::Finished;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// At most `limit` futures and results, the results in the order in which they came.
 pub(crate) struct Arrivals<Fut: Future> {
     limit: usize,
-    seats: Seats<Fut>,
+    slots: FutureSlots<Fut>,
     /// The number of the value that each seat's future was made of, by seat.
     numbers: Vec<u64>,
     in_flight: usize,
@@ -23,12 +23,12 @@ impl<Fut: Future> InFlight<Fut> for Arrivals<Fut> {
     }
 
     fn start(&mut self, number: u64, make: impl FnOnce() -> Fut) {
-        let index = self.seats.start(make);
+        let index = self.slots.start(make);
         if index == self.numbers.len() {
             self.numbers.push(number);
         }
         self.numbers[index] = number;
-        if self.seats.landed(index) {
+        if self.slots.landed(index) {
             self.landed.push_back(index);
         } else {
             self.in_flight += 1;
@@ -38,8 +38,8 @@ impl<Fut: Future> InFlight<Fut> for Arrivals<Fut> {
 
 impl<Fut: Future> Arrivals<Fut> {
     pub(crate) fn new(limit: usize, wakes: Arc<Wakes>) -> Self {
-        let (seats, numbers, landed) = (Seats::new(wakes), Vec::new(), VecDeque::new());
-        Arrivals { limit, seats, numbers, in_flight: 0, landed }
+        let (slots, numbers, landed) = (FutureSlots::new(wakes), Vec::new(), VecDeque::new());
+        Arrivals { limit, slots, numbers, in_flight: 0, landed }
     }
 
     /// Futures and results.
@@ -52,10 +52,10 @@ impl<Fut: Future> Arrivals<Fut> {
         self.landed.len()
     }
 
-    /// As [`Seats::poll_woken`].
+    /// As [`FutureSlots::poll_woken`].
     pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G) -> bool {
         let (in_flight, landed) = (&mut self.in_flight, &mut self.landed);
-        self.seats.poll_woken(enter, |index, lands| {
+        self.slots.poll_woken(enter, |index, lands| {
             if lands {
                 *in_flight -= 1;
                 landed.push_back(index);
@@ -63,15 +63,15 @@ impl<Fut: Future> Arrivals<Fut> {
         })
     }
 
-    /// As [`Seats::leave`].
+    /// As [`FutureSlots::leave`].
     pub(crate) fn leave(&self) -> bool {
-        self.seats.leave()
+        self.slots.leave()
     }
 
     /// The result that came first, if there is one, and the number of the value it was made of.
     pub(crate) fn land(&mut self) -> Option<(u64, Finished<Fut::Output>)> {
         let index = self.landed.pop_front()?;
-        let landed = self.seats.take(index).expect("it has landed");
+        let landed = self.slots.take(index).expect("it has landed");
         Some((self.numbers[index], landed))
     }
 
@@ -80,6 +80,6 @@ impl<Fut: Future> Arrivals<Fut> {
         let _entered = (self.len() > 0).then(enter);
         self.landed.clear();
         self.in_flight = 0;
-        self.seats.clear();
+        self.slots.clear();
     }
 }

@@ -15,9 +15,9 @@
 //! turn.
 
 use crate::flights::{Flights, InFlight};
-use crate::gauges::Gauges;
 use crate::reactor::Reactor;
 use crate::stage::{EndSlot, Shows};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::watched::Calls;
@@ -25,18 +25,18 @@ use crate::wiring::{Home, Wiring};
 use millstream_core::failure::Finished;
 use millstream_core::pipe::{MapAsync, Settle};
 use millstream_core::{Density, Val};
-use millstream_ring::{Last, Producer, Reader, Wire, ring};
+use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
 use std::future::Future;
 use std::sync::Arc;
 
 /// The density of the output.
-type Out<A, Fut, P> = <P as Settle<<Fut as Future>::Output>>::Density<<A as millstream_core::Flow>::Density>;
+type Out<A, Fut, P> = <P as Settle<<Fut as Future>::Output>>::Density<<A as millstream_core::Shape>::Density>;
 type Value<Fut, P> = <P as Settle<<Fut as Future>::Output>>::Value;
 type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
 type Slot<A, Fut, P> = <Out<A, Fut, P> as Density>::Slot<Value<Fut, P>>;
 
 /// Adds the stage to the wiring.
-pub(crate) fn async_stage<A: Wire, F, Fut, P: Settle<Fut::Output>>(
+pub(crate) fn async_stage<A: RingLayout, F, Fut, P: Settle<Fut::Output>>(
     map: MapAsync<A, F, Fut, P>,
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -76,7 +76,7 @@ pub(crate) fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &
 
 /// An input is released when its future is made, since that keeps nothing of it. Numbers from the output's next to the
 /// input's next are under way; most hold a future, or the result of one, and no more than `limit` do.
-struct AsyncStage<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> {
+struct AsyncStage<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> {
     input: Reader<A>,
     output: Producer<Slot<A, Fut, P>>,
     flights: Flights<Fut>,
@@ -95,7 +95,7 @@ struct AsyncStage<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> {
     at_end: Option<u64>,
 }
 
-impl<A: Wire, F, Fut, P: Settle<Fut::Output>> AsyncStage<A, F, Fut, P>
+impl<A: RingLayout, F, Fut, P: Settle<Fut::Output>> AsyncStage<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
     Fut: Future,
@@ -203,7 +203,7 @@ where
     }
 }
 
-impl<A: Wire, F, Fut, P: Settle<Fut::Output>> Tasklet for AsyncStage<A, F, Fut, P>
+impl<A: RingLayout, F, Fut, P: Settle<Fut::Output>> Tasklet for AsyncStage<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
     Fut: Future<Output: Send> + Send,
@@ -226,13 +226,13 @@ where
         self.input.backlog() + self.started().saturating_sub(self.output.next().0)
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe()).holding_numbers()
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe()).holding_numbers()
     }
 }
 
 /// The futures in flight find around them what they found when they were polled.
-impl<A: Wire, F, Fut: Future, P: Settle<Fut::Output>> Drop for AsyncStage<A, F, Fut, P> {
+impl<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> Drop for AsyncStage<A, F, Fut, P> {
     fn drop(&mut self) {
         self.flights.clear(|| self.reactor.enter());
     }

@@ -1,5 +1,5 @@
-use crate::{Carried, Pipeline, Rings, Wiring};
-use millstream_core::model::{Extent, Listed, Model};
+use crate::{Pipeline, RingShape, Rings, Wiring};
+use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Stateless};
 use millstream_ring::Reader;
@@ -31,7 +31,7 @@ pub enum FreePipe {}
 /// queues as well: `BoxEverywhere`, with the feature `queues`.
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, Val, pipeline};
+/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
 /// use millstream_exec::BoxPipeline;
 /// let steps: Vec<BoxPipeline<Val<u64>, Val<u64>>> = vec![
 ///     BoxPipeline::new(pipeline::<u64>().map(|x| x + 1)),
@@ -45,13 +45,13 @@ pub struct BoxPipeline<A, B, Known = AnyPipe> {
     known: PhantomData<fn() -> Known>,
 }
 
-pub(crate) trait Erased<A: Carried + Listed, B: Carried + Listed>: Send + Sync {
+pub(crate) trait Erased<A: RingShape + ModelShape, B: RingShape + ModelShape>: Send + Sync {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
     fn model_erased(&self, input: <A as On<Model>>::Edge, extent: &mut Extent, outer: bool) -> <B as On<Model>>::Edge;
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
 }
 
-impl<A: Carried + Listed, B: Carried + Listed, P> Erased<A, B> for P
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape, P> Erased<A, B> for P
 where
     P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<Rings>,
 {
@@ -89,7 +89,7 @@ mod sealed {
 /// [`boxed`](BoxExt::boxed) makes one that keeps its clock.
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, Val, pipeline};
+/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
 /// use millstream_exec::{BoxExt, BoxPipeline, PurePipe};
 ///
 /// /// A struct field needs a type that can be written.
@@ -109,7 +109,7 @@ mod sealed {
 /// let p = pipeline::<String>().shard(2, move |p| p.then(service.parse)).then(built(&["double", "delay"]));
 /// assert_eq!(p.model(["a", "bcd"].map(String::from)), [0, 2]);
 /// ```
-pub trait BoxExt: Pipeline<In: Carried + Listed, Out: Carried + Listed> {
+pub trait BoxExt: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelShape> {
     /// This pipeline in a box that can be a body wherever the clock is kept.
     fn boxed(self) -> BoxPipeline<Self::In, Self::Out>
     where
@@ -125,34 +125,34 @@ pub trait BoxExt: Pipeline<In: Carried + Listed, Out: Carried + Listed> {
     }
 }
 
-impl<P: Pipeline<In: Carried + Listed, Out: Carried + Listed>> BoxExt for P {}
+impl<P: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelShape>> BoxExt for P {}
 
-impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B> {
     /// Boxes a pipeline; as [`boxed`](BoxExt::boxed).
     pub fn new<P: Pipeline<In = A, Out = B> + KeepsClock>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, QuietPipe> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, QuietPipe> {
     /// Boxes a pipeline that can stand in a lane of a choice.
     pub fn quiet<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, PurePipe> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, PurePipe> {
     /// Boxes a pipeline that can be a `shard`'s body.
     pub fn pure<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet + Stateless>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed> BoxPipeline<A, B, FreePipe> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, FreePipe> {
     /// Boxes a pipeline that may renumber.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, Modelled, Val, pipeline};
+    /// use millstream_core::{Arrow, ClockExt, ModelExt, Val, pipeline};
     /// use millstream_exec::{BoxPipeline, FreePipe};
     /// struct Job {
     ///     words: BoxPipeline<Val<String>, Val<char>, FreePipe>,
@@ -186,7 +186,7 @@ impl<A, B> Quiet for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, PurePipe> {}
 impl<A, B> Stateless for BoxPipeline<A, B, PurePipe> {}
 
-impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Arrow for BoxPipeline<A, B, Known> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Arrow for BoxPipeline<A, B, Known> {
     type In = A;
     type Out = B;
 
@@ -195,7 +195,7 @@ impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Arrow for BoxPipe
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Model> for BoxPipeline<A, B, Known> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Deploy<Model> for BoxPipeline<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
         self.pipeline.model_erased(input, extent, false)
     }
@@ -205,7 +205,7 @@ impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Model> for
     }
 }
 
-impl<A: Carried + Listed, B: Carried + Listed, Known: 'static> Deploy<Rings> for BoxPipeline<A, B, Known> {
+impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Deploy<Rings> for BoxPipeline<A, B, Known> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
         self.pipeline.rings_erased(input, wiring, false)
     }

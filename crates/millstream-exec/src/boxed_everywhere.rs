@@ -1,8 +1,8 @@
 use crate::boxed::{AnyPipe, Erased, Fits, PurePipe, QuietPipe};
-use crate::{Carried, Everywhere, Queue, Queued, Queues, QueuesWiring, Rings, Wiring};
-use millstream_core::model::{Extent, Listed, Model};
+use crate::{Everywhere, Queue, QueueShape, Queues, QueuesWiring, RingShape, Rings, Wiring};
+use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Own, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Stateless, ToOwnedItem};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// from a configuration and still verified everywhere.
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, Val, pipeline};
+/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
 /// use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Queues, Runner};
 /// let steps: Vec<BoxEverywhere<Val<u64>, Val<u64>>> = vec![
 ///     pipeline::<u64>().map(|x| x + 1).boxed_everywhere(),
@@ -27,17 +27,17 @@ pub struct BoxEverywhere<A, B, Known = AnyPipe> {
 }
 
 /// The owned values of a shape, in a queue.
-type Owning<A> = Queue<<A as Own>::Owned>;
+type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
 
 /// A shape that every deployment carries. Nothing to implement.
-pub trait CarriedEverywhere: Carried + Listed + Queued {}
-impl<A: Carried + Listed + Queued> CarriedEverywhere for A {}
+pub trait EveryShape: RingShape + ModelShape + QueueShape {}
+impl<A: RingShape + ModelShape + QueueShape> EveryShape for A {}
 
-trait ErasedEverywhere<A: CarriedEverywhere, B: CarriedEverywhere>: Erased<A, B> {
+trait ErasedEverywhere<A: EveryShape, B: EveryShape>: Erased<A, B> {
     fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B>;
 }
 
-impl<A: CarriedEverywhere, B: CarriedEverywhere, P: Everywhere<In = A, Out = B>> ErasedEverywhere<A, B> for P {
+impl<A: EveryShape, B: EveryShape, P: Everywhere<In = A, Out = B>> ErasedEverywhere<A, B> for P {
     fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B> {
         let deploy = if outer { Deploy::<Queues>::deploy_outer } else { Deploy::<Queues>::deploy };
         deploy(self, input, wiring)
@@ -45,7 +45,7 @@ impl<A: CarriedEverywhere, B: CarriedEverywhere, P: Everywhere<In = A, Out = B>>
 }
 
 /// Boxing a pipeline that runs everywhere, as [`BoxExt`](crate::BoxExt) does for any.
-pub trait BoxEverywhereExt: Everywhere<In: CarriedEverywhere, Out: CarriedEverywhere> {
+pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
     /// This pipeline in a box that can be a body wherever the clock is kept.
     fn boxed_everywhere(self) -> BoxEverywhere<Self::In, Self::Out>
     where
@@ -60,7 +60,7 @@ pub trait BoxEverywhereExt: Everywhere<In: CarriedEverywhere, Out: CarriedEveryw
     }
 }
 
-impl<P: Everywhere<In: CarriedEverywhere, Out: CarriedEverywhere>> BoxEverywhereExt for P {}
+impl<P: Everywhere<In: EveryShape, Out: EveryShape>> BoxEverywhereExt for P {}
 
 impl<A, B, Known> Clone for BoxEverywhere<A, B, Known> {
     fn clone(&self) -> Self {
@@ -89,7 +89,7 @@ impl<A, B> Quiet for BoxEverywhere<A, B, PurePipe> {}
 #[diagnostic::do_not_recommend]
 impl<A, B> Stateless for BoxEverywhere<A, B, PurePipe> {}
 
-impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Arrow for BoxEverywhere<A, B, Known> {
+impl<A: EveryShape, B: EveryShape, Known: 'static> Arrow for BoxEverywhere<A, B, Known> {
     type In = A;
     type Out = B;
 
@@ -98,7 +98,7 @@ impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Arrow for BoxEv
     }
 }
 
-impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Deploy<Model> for BoxEverywhere<A, B, Known> {
+impl<A: EveryShape, B: EveryShape, Known: 'static> Deploy<Model> for BoxEverywhere<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
         self.pipeline.model_erased(input, extent, false)
     }
@@ -108,7 +108,7 @@ impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Deploy<Model> f
     }
 }
 
-impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Deploy<Rings> for BoxEverywhere<A, B, Known> {
+impl<A: EveryShape, B: EveryShape, Known: 'static> Deploy<Rings> for BoxEverywhere<A, B, Known> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
         self.pipeline.rings_erased(input, wiring, false)
     }
@@ -118,7 +118,7 @@ impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Deploy<Rings> f
     }
 }
 
-impl<A: CarriedEverywhere, B: CarriedEverywhere, Known: 'static> Deploy<Queues> for BoxEverywhere<A, B, Known> {
+impl<A: EveryShape, B: EveryShape, Known: 'static> Deploy<Queues> for BoxEverywhere<A, B, Known> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<B> {
         self.pipeline.queues_erased(input, wiring, false)
     }

@@ -11,26 +11,26 @@
 //! - The body of a `tee` finishes the input that it already has. Whether it sees END is unspecified.
 //! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
-use crate::gauges::Gauges;
-use crate::handle::EndSource;
+use crate::handle::StopSource;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, Shows, claimed, moved, take_end};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::pipe::Sieve;
-use millstream_core::{Flow, Full, Val};
-use millstream_ring::{Producer, Reader, Wire, ring};
+use millstream_core::pipe::FilterKernel;
+use millstream_core::{Dense, Shape, Val};
+use millstream_ring::{Producer, Reader, RingLayout, ring};
 use std::sync::Arc;
 
 /// Adds a stage that writes a sieve's mask to the wiring. Where the sieve is over the mask ends, and whatever stands in
 /// front is cancelled.
-pub(crate) fn cut_stage<K: Sieve<In: Wire>>(
+pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     input: Reader<K::In>,
     wiring: &mut Wiring,
     sieve: Arc<K>,
 ) -> Reader<Val<bool>> {
-    let (output, reader) = ring::<bool, Full>(wiring.slots).expect("the options were checked");
-    let (state, end) = (sieve.start(), EndSlot::of::<<K::In as Flow>::Density>());
+    let (output, reader) = ring::<bool, Dense>(wiring.slots).expect("the options were checked");
+    let (state, end) = (sieve.start(), EndSlot::of::<<K::In as Shape>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
     let stage =
@@ -43,7 +43,7 @@ pub(crate) fn cut_stage<K: Sieve<In: Wire>>(
 struct Cancel {
     before: usize,
     shared: Arc<Shared>,
-    end_source: Option<EndSource>,
+    end_source: Option<StopSource>,
 }
 
 impl Cancel {
@@ -55,7 +55,7 @@ impl Cancel {
     }
 }
 
-struct CutStage<K: Sieve<In: Wire>> {
+struct CutStage<K: FilterKernel<In: RingLayout>> {
     input: Reader<K::In>,
     output: Producer<bool>,
     sieve: Arc<K>,
@@ -69,7 +69,7 @@ struct CutStage<K: Sieve<In: Wire>> {
     at_end: Option<u64>,
 }
 
-impl<K: Sieve<In: Wire>> CutStage<K> {
+impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
     /// As in any other stage, up to where the sieve is over.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
@@ -102,7 +102,7 @@ impl<K: Sieve<In: Wire>> CutStage<K> {
     }
 }
 
-impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
+impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
     fn step(&mut self) -> Progress {
         let moved = moved(self.batch, |max| self.move_batch(max));
         if self.sieve.over(&self.state) {
@@ -125,7 +125,7 @@ impl<K: Sieve<In: Wire>> Tasklet for CutStage<K> {
         self.input.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe())
     }
 }

@@ -23,20 +23,20 @@ use crate::keyed_stage::stateful_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
-use crate::{Carried, Rings, Wiring};
+use crate::{RingShape, Rings, Wiring};
 use millstream_core::pipe::{
-    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
-    Tee, Then, TryMap,
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
+    Shard, Tee, Then, TryMap,
 };
 use millstream_core::{
-    Arrow, AtEnd, Cause, Choice, Deploy, Event, Fst, Full, Holed, Lens, Lft, Like, Masked, On, OneOf, Own, Pair, Rgt,
-    Seen, Snd, Val,
+    Arrow, AtEnd, Cause, Choice, Dense, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Sparse,
+    ToOwnedItem, Val, lens,
 };
-use millstream_ring::{Reader, Wire};
+use millstream_ring::{Reader, RingLayout};
 use std::any::Any;
 use std::cell::Cell;
 
-impl<A: Carried> Deploy<Rings> for Id<A> {
+impl<A: RingShape> Deploy<Rings> for Id<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
         input
     }
@@ -72,7 +72,7 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
     }
 }
 
-impl<A: Carried, F, B: Event> Deploy<Rings> for Map<A, F, B>
+impl<A: RingShape, F, B: Item> Deploy<Rings> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -93,7 +93,7 @@ where
     }
 }
 
-impl<A: Carried, F, B: Event> Deploy<Rings> for MapBlocking<A, F, B>
+impl<A: RingShape, F, B: Item> Deploy<Rings> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -103,7 +103,7 @@ where
     }
 }
 
-impl<A: Carried, F, B: Event, E: Cause, P: Policy> Deploy<Rings> for TryMap<A, F, B, E, P>
+impl<A: RingShape, F, B: Item, E: Cause, P: Policy> Deploy<Rings> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -120,23 +120,23 @@ where
     }
 }
 
-impl<A: Carried, F, B: Event> Deploy<Rings> for FilterMap<A, F, B>
+impl<A: RingShape, F, B: Item> Deploy<Rings> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Holed>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Sparse>> {
         let f = self.f.clone();
-        stateless_stage::<A, B, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value| {
+        stateless_stage::<A, B, Sparse>(input, wiring, EndSlot::Written, Home::Workers, move |value| {
             value.and_then(|value| f(value))
         })
     }
 }
 
-impl<A: Carried, F> Deploy<Rings> for Filter<A, F>
+impl<A: RingShape, F> Deploy<Rings> for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Masked<A>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Filtered<A>> {
         let keep = self.keep.clone();
         let judged = input.fork();
         // The mask has a slot at every number, whether or not the value's is filled.
@@ -146,17 +146,17 @@ where
 }
 
 /// A stage that writes a mask. A mask's END has a slot where END can hold a value.
-fn mask_stage<A: Carried>(
+fn mask_stage<A: RingShape>(
     input: Reader<A>,
     wiring: &mut Wiring,
     keep: impl for<'a> Fn(Option<A::Ref<'a>>) -> bool + Clone + Send + 'static,
-) -> Reader<Val<bool, Full>> {
-    stateless_stage::<A, bool, Full>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
+) -> Reader<Val<bool, Dense>> {
+    stateless_stage::<A, bool, Dense>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
         Some(keep(value))
     })
 }
 
-impl<A: Carried, S: Event + Clone, F, B: Event> Deploy<Rings> for Scan<A, S, F, B>
+impl<A: RingShape, S: Item + Clone, F, B: Item> Deploy<Rings> for Scan<A, S, F, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -168,7 +168,7 @@ where
     }
 }
 
-impl<A: Carried, S: Event + Clone, F, G, B: Event> Deploy<Rings> for Fold<A, S, F, G, B>
+impl<A: RingShape, S: Item + Clone, F, G, B: Item> Deploy<Rings> for Fold<A, S, F, G, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
@@ -185,20 +185,20 @@ where
     }
 }
 
-impl<A: Carried + Own<Owned: Clone>> Deploy<Rings> for Delay<A> {
+impl<A: RingShape + ToOwnedItem<Owned: Clone>> Deploy<Rings> for Delay<A> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<A::Owned, A::Density>> {
         let (first, end) = (self.first.clone(), EndSlot::of::<A::Density>());
         stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, |before, _, value, _| {
-            value.map(|value| std::mem::replace(before, A::own(value)))
+            value.map(|value| std::mem::replace(before, A::to_owned_item(value)))
         })
     }
 }
 
 impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::In>> Deploy<Rings> for Fanout<P, Q>
 where
-    P::In: Carried,
-    P::Out: Carried,
-    Q::Out: Carried,
+    P::In: RingShape,
+    P::Out: RingShape,
+    Q::Out: RingShape,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
@@ -207,52 +207,53 @@ where
     }
 }
 
-impl<A: Carried, P, Q> Deploy<Rings> for Both<A, P, Q>
+impl<A: RingShape, P, Q> Deploy<Rings> for Both<A, P, Q>
 where
-    Fst: Lens<A>,
-    Snd: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Seen<A, Fst>, Out: Carried>,
-    Q: Deploy<Rings> + Arrow<In = Seen<A, Snd>, Out: Carried>,
+    lens::First: Lens<A>,
+    lens::Second: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Projected<A, lens::First>, Out: RingShape>,
+    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Second>, Out: RingShape>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
-        let first = self.first.deploy(seen::<A, Fst>(input), wiring);
-        first.zip(self.second.deploy(seen::<A, Snd>(second), wiring))
+        let first = self.first.deploy(seen::<A, lens::First>(input), wiring);
+        first.zip(self.second.deploy(seen::<A, lens::Second>(second), wiring))
     }
 }
 
-fn seen<A: Carried, L: Lens<A>>(input: Reader<A>) -> <Seen<A, L> as On<Rings>>::Edge {
+fn seen<A: RingShape, L: Lens<A>>(input: Reader<A>) -> <Projected<A, L> as On<Rings>>::Edge {
     input.seen::<L>()
 }
 
-impl<A: Carried, P, Q> Deploy<Rings> for Choose<A, P, Q>
+impl<A: RingShape, P, Q> Deploy<Rings> for Choose<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Seen<A, Lft>, Out: Carried>,
-    Q: Deploy<Rings> + Arrow<In = Seen<A, Rgt>, Out: Carried>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Projected<A, lens::Left>, Out: RingShape>,
+    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Right>, Out: RingShape>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Choice<P::Out, Q::Out>> {
         let right = input.fork();
-        let left = self.left.deploy(seen::<A, Lft>(input), wiring);
-        left.beside(self.right.deploy(seen::<A, Rgt>(right), wiring))
+        let left = self.left.deploy(seen::<A, lens::Left>(input), wiring);
+        left.beside(self.right.deploy(seen::<A, lens::Right>(right), wiring))
     }
 }
 
-impl<A: Carried, P, Q> Deploy<Rings> for Merge<A, P, Q>
+impl<A: RingShape, P, Q> Deploy<Rings> for Merge<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Seen<A, Lft>, Out: Carried>,
-    Q: Deploy<Rings> + Arrow<In = Seen<A, Rgt>, Out: Carried + Like<P::Out>>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Deploy<Rings> + Arrow<In = Projected<A, lens::Left>, Out: RingShape>,
+    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Right>, Out: RingShape + SameItem<P::Out>>,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<OneOf<P::Out, Q::Out>> {
-        let right = seen::<A, Rgt>(input.fork());
-        let left = seen::<A, Lft>(input);
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Merged<P::Out, Q::Out>> {
+        let right = seen::<A, lens::Right>(input.fork());
+        let left = seen::<A, lens::Left>(input);
         if self.left.is_lane(wiring) && self.right.is_lane(wiring) {
             let other = self.left.deploy_lane(left, None, wiring);
             let both = self.right.deploy_lane(right, Some(other), wiring);
-            let both = both.downcast::<Reader<<P::Out as Wire>::Whole>>().expect("both lanes give values of one type");
+            let both =
+                both.downcast::<Reader<<P::Out as RingLayout>::Whole>>().expect("both lanes give values of one type");
             return Reader::of_lanes(*both);
         }
         let left = self.left.deploy(left, wiring);
@@ -260,21 +261,21 @@ where
     }
 }
 
-impl<A: Carried, L: Lens<A>> Deploy<Rings> for See<A, L> {
-    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Seen<A, L>> {
+impl<A: RingShape, L: Lens<A>> Deploy<Rings> for Project<A, L> {
+    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Projected<A, L>> {
         input.seen::<L>()
     }
 }
 
 impl<P: Deploy<Rings>> Deploy<Rings> for Tee<P>
 where
-    P::In: Carried,
+    P::In: RingShape,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
-        let outside = std::mem::replace(&mut wiring.aside, true);
+        let outside = std::mem::replace(&mut wiring.side_output, true);
         // A ring without readers never holds back its stage.
         drop(self.body.deploy(input.fork(), wiring));
-        wiring.aside = outside;
+        wiring.side_output = outside;
         input
     }
 }

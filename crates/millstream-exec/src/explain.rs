@@ -2,9 +2,9 @@
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
 use crate::source::most_slots;
-use crate::wait::{BackOff, Wait, refused};
+use crate::wait::{Backoff, Wait, refused};
 use crate::{Rings, Source};
-use millstream_core::{Event, Plan};
+use millstream_core::{Item, Plan};
 use std::fmt;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Feed {
 
     /// From a source of this type.
     #[must_use]
-    pub fn source<T: Event, X: Source<T>>() -> Self {
+    pub fn source<T: Item, X: Source<T>>() -> Self {
         let slots = most_slots::<T, X>();
         let words = match (X::WAITS, Feed::sweeps::<T>()) {
             (false, _) => {
@@ -53,7 +53,7 @@ impl Feed {
 
     /// From a [`Sender`](crate::Sender) of such values.
     #[must_use]
-    pub fn sender<T: Event>() -> Self {
+    pub fn sender<T: Item>() -> Self {
         let words = "a sender, on a thread of the program's";
         Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, fed: None, words }
     }
@@ -184,7 +184,7 @@ pub struct Tunables {
     /// The most that one step moves: [`Rings::batch`].
     pub batch: usize,
     /// How patient a thread is before it parks: [`Rings::wait`] chooses what of it is used.
-    pub back_off: BackOff,
+    pub back_off: Backoff,
     /// Whether workers are pinned: [`Rings::pin_workers`].
     pub pinned: bool,
     /// How long a step may take: [`Rings::step_budget`].
@@ -252,7 +252,7 @@ impl Rings {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Explanation { cores, workers, tasklets, rings, wait, tunables, .. } = self;
-        let BackOff { spins, yields, nap_us, longest_nap_us } = tunables.back_off;
+        let Backoff { spins, yields, nap_us, longest_nap_us } = tunables.back_off;
         let limit = rings.limit.map_or("no limit is known".to_owned(), |limit| limit.to_string());
         let pinned = if tunables.pinned { ", pinned to physical cores" } else { "" };
         writeln!(f, "usable cores:   {} ({})", cores.usable, cores.why)?;

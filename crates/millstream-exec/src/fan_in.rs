@@ -1,38 +1,38 @@
 //! Many producers, joined into one stream.
 //!
-//! Each producer has a ring of its own, from which values are moved and not cloned (`ring/moving.rs`), so a type with
+//! Each producer has a ring of its own, from which values are moved and not cloned (`ring/spsc.rs`), so a type with
 //! `Drop` costs no sweep. A worker's tasklet takes from the rings by a rule, and fills the source's ring in batches. A
-//! [`Poller`] does the same for a closure, without the second move. `Desk` is the registry where producers come and go;
+//! [`Poller`] does the same for a closure, without the second move. `Registry` is the registry where producers come and go;
 //! no value takes its lock. All rings wake their consumer through the run's one event count.
 
-mod choices;
-mod desk;
 #[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
 mod gate;
 mod lane;
 mod merge;
+mod merge_log;
 mod panics;
 mod poller;
 mod producer;
+mod registry;
 mod rule;
 mod table;
 mod tasklet;
 mod values;
 
-pub use choices::{Choices, CorruptChoices};
 #[cfg(loom)]
 pub use gate::{Gate, Shown};
 pub(crate) use merge::Merge;
+pub use merge_log::{CorruptMergeLog, MergeLog};
 pub use panics::{ProducerPanic, ProducerPanics};
 pub use poller::{Polled, Poller};
-pub(crate) use producer::Member;
+pub(crate) use producer::ProducerEnd;
 pub(crate) use tasklet::{MergeTasklet, tick};
 pub use values::PolledValues;
 
 use crate::explain::Feed;
 use crate::rings::OptionsError;
 use crate::{Rings, RunError, Sender};
-use millstream_core::Event;
+use millstream_core::Item;
 use rule::Rule;
 use std::fmt;
 use std::marker::PhantomData;
@@ -67,7 +67,7 @@ const DEFAULT_TURN: usize = 1024;
 ///
 /// Anchor: "one consumer, many single-producer rings" of the LMAX Disruptor's authors, where the consumer polls each ring in
 /// turn.
-pub fn fan_in<T: Event>(producers: usize) -> FanIn<T> {
+pub fn fan_in<T: Item>(producers: usize) -> FanIn<T> {
     FanIn {
         producers,
         at_most: producers,
@@ -89,7 +89,7 @@ type Record = Box<dyn FnMut(u32, u64) + Send>;
 
 /// Many producers, and how what they send is joined. See [`fan_in`].
 #[must_use]
-pub struct FanIn<T: Event, O = Bare> {
+pub struct FanIn<T: Item, O = Plain> {
     producers: usize,
     at_most: usize,
     slots: Option<usize>,
@@ -101,9 +101,9 @@ pub struct FanIn<T: Event, O = Bare> {
     told: PhantomData<O>,
 }
 
-/// A value, and where it comes from. See [`FanIn::with_origin`].
+/// A value, and where it comes from. See [`FanIn::with_producer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Produced<T> {
+pub struct FromProducer<T> {
     /// Which producer: 0, 1, ... in the order in which they began.
     pub producer: u32,
     /// The value's number among those of this producer.
@@ -112,29 +112,29 @@ pub struct Produced<T> {
     pub value: T,
 }
 
-/// What the stream of a [`FanIn`] carries: values, [`Bare`] or [`WithOrigin`].
-pub trait Told<T>: sealed::Told {
+/// What the stream of a [`FanIn`] carries: values, [`Plain`] or [`WithProducer`].
+pub trait ItemFormat<T>: sealed::ItemFormat {
     /// What the stream carries.
-    type Item: Event;
+    type Item: Item;
 
     /// A value that is this producer's number so.
     fn told(producer: u32, number: u64, value: T) -> Self::Item;
 }
 
 mod sealed {
-    pub trait Told: Send + 'static {}
+    pub trait ItemFormat: Send + 'static {}
 }
 
 /// Values as they were sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Bare;
+pub struct Plain;
 
-/// Every value as a [`Produced`].
+/// Every value as a [`FromProducer`].
 #[derive(Clone, Copy, Debug)]
-pub struct WithOrigin;
+pub struct WithProducer;
 
-impl sealed::Told for Bare {}
-impl<T: Event> Told<T> for Bare {
+impl sealed::ItemFormat for Plain {}
+impl<T: Item> ItemFormat<T> for Plain {
     type Item = T;
 
     #[inline(always)]
@@ -143,36 +143,36 @@ impl<T: Event> Told<T> for Bare {
     }
 }
 
-impl sealed::Told for WithOrigin {}
-impl<T: Event> Told<T> for WithOrigin {
-    type Item = Produced<T>;
+impl sealed::ItemFormat for WithProducer {}
+impl<T: Item> ItemFormat<T> for WithProducer {
+    type Item = FromProducer<T>;
 
     #[inline(always)]
-    fn told(producer: u32, number: u64, value: T) -> Produced<T> {
-        Produced { producer, number, value }
+    fn told(producer: u32, number: u64, value: T) -> FromProducer<T> {
+        FromProducer { producer, number, value }
     }
 }
 
-impl<T: Event> FanIn<T, Bare> {
+impl<T: Item> FanIn<T, Plain> {
     /// The stream carries every value with its producer and its number there.
     ///
     /// ```
-    /// use millstream_exec::{Polled, Produced, Rings, fan_in};
-    /// let (senders, mut poller) = fan_in(2).with_origin().open(&Rings::new())?;
+    /// use millstream_exec::{Polled, FromProducer, Rings, fan_in};
+    /// let (senders, mut poller) = fan_in(2).with_producer().open(&Rings::new())?;
     /// senders[1].send("x")?;
     /// senders[1].send("y")?;
     /// let mut last = None;
     /// assert_eq!(poller.poll(|number, value| last = Some((number.0, value)))?, Polled::Values(2));
-    /// assert_eq!(last, Some((1, Produced { producer: 1, number: 1, value: "y" })));
+    /// assert_eq!(last, Some((1, FromProducer { producer: 1, number: 1, value: "y" })));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn with_origin(self) -> FanIn<T, WithOrigin> {
+    pub fn with_producer(self) -> FanIn<T, WithProducer> {
         let FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, .. } = self;
         FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, told: PhantomData }
     }
 }
 
-impl<T: Event, O: Told<T>> FanIn<T, O> {
+impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// Slots of each producer's ring, or of the shared one: a power of two. Unless it is set, as many as the run's rings have.
     pub fn ring(mut self, slots: usize) -> Self {
         self.slots = Some(slots);
@@ -287,7 +287,7 @@ impl<T: Event, O: Told<T>> FanIn<T, O> {
     }
 
     /// Tells `record` of every choice before its values come out: a producer, and how many of its values come next. See
-    /// [`Choices`], which keeps them in two bytes each, mostly.
+    /// [`MergeLog`], which keeps them in two bytes each, mostly.
     pub fn record(mut self, record: impl FnMut(u32, u64) + Send + 'static) -> Self {
         self.record = Some(Box::new(record));
         self
@@ -298,8 +298,8 @@ impl<T: Event, O: Told<T>> FanIn<T, O> {
     /// record says fails the run.
     ///
     /// ```
-    /// use millstream_exec::{Choices, Rings, fan_in};
-    /// let choices: Choices = [(1, 2), (0, 1)].into_iter().collect();
+    /// use millstream_exec::{MergeLog, Rings, fan_in};
+    /// let choices: MergeLog = [(1, 2), (0, 1)].into_iter().collect();
     /// let (senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new())?;
     /// senders[0].send_all(["c", "never asked for"])?;
     /// senders[1].send_all(["a", "b"])?;
@@ -308,7 +308,7 @@ impl<T: Event, O: Told<T>> FanIn<T, O> {
     /// assert_eq!(all, "abc");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn replay(mut self, choices: Choices) -> Self {
+    pub fn replay(mut self, choices: MergeLog) -> Self {
         self.rule = Rule::replay(choices);
         self
     }
@@ -349,7 +349,7 @@ impl<T: Event, O: Told<T>> FanIn<T, O> {
     }
 }
 
-impl<T: Event, O> fmt::Debug for FanIn<T, O> {
+impl<T: Item, O> fmt::Debug for FanIn<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FanIn { producers, slots, shared, .. } = self;
         f.debug_struct("FanIn")

@@ -8,13 +8,13 @@
 //! The producer is shared, so a lock protects it. Values are dropped apart from it, by a [`Sweeper`]: a worker uses it,
 //! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
-use crate::gauges::Gauges;
-use crate::handle::Outside;
+use crate::handle::ExternalSource;
 use crate::shared::Shared;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::together::Together;
 use millstream_core::failure::discard;
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Producer, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,14 +25,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 /// What was released is dropped apart from it. A worker does so, so that an idle source keeps no value alive; and so
 /// does a thread that finds no room. The sweeper's lock is only tried, so no thread waits for itself. If a drop panics,
 /// the run fails, and the thread that it happened on continues.
-pub(crate) struct Output<T: Event> {
+pub(crate) struct Output<T: Item> {
     producer: Arc<Mutex<Producer<T>>>,
     /// None of types without `Drop`.
     sweeper: Option<Arc<Mutex<Sweeper<T>>>>,
     shared: Arc<Shared>,
 }
 
-impl<T: Event> Clone for Output<T> {
+impl<T: Item> Clone for Output<T> {
     fn clone(&self) -> Self {
         Output { producer: self.producer.clone(), sweeper: self.sweeper.clone(), shared: self.shared.clone() }
     }
@@ -45,7 +45,7 @@ pub(crate) enum Offer<T> {
     Ended(T),
 }
 
-impl<T: Event> Output<T> {
+impl<T: Item> Output<T> {
     pub(crate) fn new(mut producer: Producer<T>, shared: Arc<Shared>) -> Self {
         let sweeper = producer.sweep_apart().map(|sweeper| Arc::new(Mutex::new(sweeper)));
         Output { producer: Arc::new(Mutex::new(producer)), sweeper, shared }
@@ -140,7 +140,7 @@ impl<T: Event> Output<T> {
     }
 }
 
-impl<T: Event> Outside for Output<T> {
+impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
         let mut producer = self.lock();
         if !producer.ended() {
@@ -162,7 +162,7 @@ impl<T: Event> Outside for Output<T> {
 
 /// Starts a thread that takes values from the iterator until it ends or the run is stopped. The thread is not joined:
 /// it may sit in an iterator that never comes back, and nobody should hang with it.
-pub(crate) fn spawn<T: Event>(
+pub(crate) fn spawn<T: Item>(
     values: impl Iterator<Item = T> + Send + 'static,
     output: Output<T>,
     shared: Arc<Shared>,
@@ -172,12 +172,7 @@ pub(crate) fn spawn<T: Event>(
     builder.spawn(move || feed(values, &output, &shared, together())).map(drop)
 }
 
-fn feed<T: Event>(
-    values: impl Iterator<Item = T>,
-    output: &Output<T>,
-    shared: &Shared,
-    mut together: Option<Together>,
-) {
+fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut together: Option<Together>) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         for value in values {
             let published = match &mut together {
@@ -205,7 +200,7 @@ fn feed<T: Event>(
 }
 
 /// As [`publish`], by a thread that may run the stages itself: then no worker is woken for the value.
-fn publish_together<T: Event>(value: T, output: &Output<T>, shared: &Shared, together: &mut Together) -> bool {
+fn publish_together<T: Item>(value: T, output: &Output<T>, shared: &Shared, together: &mut Together) -> bool {
     let waited = match output.offer(value) {
         Offer::Published => {
             if !together.on(shared) {
@@ -227,7 +222,7 @@ fn publish_together<T: Event>(value: T, output: &Output<T>, shared: &Shared, tog
 }
 
 /// Publishes a value as soon as there is room; false if the run takes no more.
-pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -> bool {
+pub(crate) fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared) -> bool {
     let mut unsent = Some(value);
     let published = shared.wait_for(|| match output.offer(unsent.take()?) {
         Offer::Published => Some(true),
@@ -242,9 +237,9 @@ pub(crate) fn publish<T: Event>(value: T, output: &Output<T>, shared: &Shared) -
 }
 
 /// Drops what the readers of a source's ring have released.
-pub(crate) struct SweepTasklet<T: Event>(pub(crate) Output<T>);
+pub(crate) struct SweepTasklet<T: Item>(pub(crate) Output<T>);
 
-impl<T: Event> Tasklet for SweepTasklet<T> {
+impl<T: Item> Tasklet for SweepTasklet<T> {
     fn step(&mut self) -> Progress {
         if self.0.sweep() {
             // Whoever waits for room may have found this one at it.
@@ -261,7 +256,7 @@ impl<T: Event> Tasklet for SweepTasklet<T> {
         0
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::default()
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::default()
     }
 }

@@ -8,40 +8,40 @@
 //! The tasklets of a loop are never divided between workers. One worker steps them round and round in its turn
 //! (`Pool::turns`), and the plan says `serial`.
 
-use crate::gauges::Gauges;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use crate::{Carried, Rings};
-use millstream_core::keys::Seat;
+use crate::{RingShape, Rings};
+use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{Fed, Feedback, Looped, States};
-use millstream_core::{Arrow, Density, Deploy, Event, Fst, Holed, Lens, On, Seen, Val};
-use millstream_ring::{Last, Producer, Reader, Wire, ring};
+use millstream_core::{Arrow, Density, Deploy, Item, Lens, On, Projected, Sparse, Val, lens};
+use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
 
-impl<A: Carried, S: Event + Clone, P> Deploy<Rings> for Feedback<A, S, P>
+impl<A: RingShape, S: Item + Clone, P> Deploy<Rings> for Feedback<A, S, P>
 where
-    P: Deploy<Rings> + Arrow<In = Looped<A, S>, Out: Carried + Fed<S>>,
-    Fst: Lens<P::Out>,
+    P: Deploy<Rings> + Arrow<In = Looped<A, S>, Out: RingShape + Fed<S>>,
+    lens::First: Lens<P::Out>,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Seen<P::Out, Fst>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Projected<P::Out, lens::First>> {
         // The state of a number is written while the one before it is still being read.
         let (states, reader) = ring::<S, A::Density>(wiring.slots.max(2)).expect("the options were checked");
         let (clock, lanes) = match &wiring.keyed {
             None => (Clock::Input(input.fork()), 1),
-            Some(keyed) => (Clock::Seats(keyed.seats.fork()), keyed.lanes),
+            Some(keyed) => (Clock::Keyed(keyed.key_slots.fork()), keyed.lanes),
         };
         let kept = vec![States::new(self.state.clone()); lanes];
         let output = wiring.in_loop(|wiring| {
             let output = self.body.deploy(looped::<A, S>(input, reader), wiring);
             let back = output.fork();
-            let closing = Closing { clock, back, states, kept, seat: None, known: true, done: false };
+            let closing = Closing { clock, back, states, kept, key_slot: None, known: true, done: false };
             wiring.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
             output
         });
-        output.seen::<Fst>()
+        output.seen::<lens::First>()
     }
 }
 
-fn looped<A: Carried, S: Event>(
+fn looped<A: RingShape, S: Item>(
     input: Reader<A>,
     states: Reader<Val<S, A::Density>>,
 ) -> <Looped<A, S> as On<Rings>>::Edge {
@@ -49,28 +49,28 @@ fn looped<A: Carried, S: Event>(
 }
 
 /// What there is a number of, before the body has done it.
-enum Clock<A: Wire> {
+enum Clock<A: RingLayout> {
     Input(Reader<A>),
-    /// Inside `shard_by`, the seats: of the number's key is the state.
-    Seats(Reader<Val<Seat, Holed>>),
+    /// Inside `shard_by`, the key_slots: of the number's key is the state.
+    Keyed(Reader<Val<KeySlot, Sparse>>),
 }
 
-/// The seat of the only state, where there are no keys.
-const ALONE: Seat = Seat { place: 0, lane: 0, fresh: false };
+/// The key_slot of the only state, where there are no keys.
+const ALONE: KeySlot = KeySlot { place: 0, lane: 0, fresh: false };
 
-impl<A: Wire> Clock<A> {
-    /// The next number's seat, if it is there, and whether the number is END. None for a number without a key.
-    fn next(&mut self) -> Option<(Option<Seat>, bool)> {
+impl<A: RingLayout> Clock<A> {
+    /// The next number's key_slot, if it is there, and whether the number is END. None for a number without a key.
+    fn next(&mut self) -> Option<(Option<KeySlot>, bool)> {
         match self {
             Clock::Input(input) => {
                 let more = input.batch(1).is_some();
                 (more || input.end().is_some()).then_some((Some(ALONE), !more))
             }
-            Clock::Seats(seats) => {
-                if let Some(batch) = seats.batch(1) {
+            Clock::Keyed(key_slots) => {
+                if let Some(batch) = key_slots.batch(1) {
                     return Some((batch.get(0).copied(), false));
                 }
-                seats.end().map(|end| (end.value().copied(), true))
+                key_slots.end().map(|end| (end.value().copied(), true))
             }
         }
     }
@@ -79,32 +79,32 @@ impl<A: Wire> Clock<A> {
     fn backlog(&self) -> u64 {
         match self {
             Clock::Input(input) => input.backlog(),
-            Clock::Seats(seats) => seats.backlog(),
+            Clock::Keyed(key_slots) => key_slots.backlog(),
         }
     }
 }
 
 /// Number n's state is known once the body has done number n - 1; whether n is END, only the input knows.
-struct Closing<A: Wire, B: Wire, S: Event> {
+struct Closing<A: RingLayout, B: RingLayout, S: Item> {
     clock: Clock<A>,
     back: Reader<B>,
     states: Producer<<A::Density as Density>::Slot<S>>,
     /// The newest states that are known, by lane.
     kept: Vec<States<S>>,
     /// Whose state the body has been told.
-    seat: Option<Seat>,
+    key_slot: Option<KeySlot>,
     /// Whether the next number's is known.
     known: bool,
     /// END's is published.
     done: bool,
 }
 
-impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
+impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
     /// Takes the state from what the body gave, if it has.
     fn learn(&mut self) -> bool {
         let Some(batch) = self.back.batch(1) else { return false };
-        if let (Some(next), Some(seat)) = (batch.get(0).and_then(B::state), self.seat) {
-            *self.kept[usize::from(seat.lane)].of(Seat { fresh: false, ..seat }) = next;
+        if let (Some(next), Some(key_slot)) = (batch.get(0).and_then(B::state), self.key_slot) {
+            *self.kept[usize::from(key_slot.lane)].of(KeySlot { fresh: false, ..key_slot }) = next;
         }
         self.known = true;
         true
@@ -115,13 +115,13 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
         if self.states.free() == 0 {
             return false;
         }
-        let Some((seat, end)) = self.clock.next() else { return false };
-        self.seat = seat;
+        let Some((key_slot, end)) = self.clock.next() else { return false };
+        self.key_slot = key_slot;
         // A number without a key has no value that the state would stand beside.
-        let seat = seat.unwrap_or(ALONE);
-        let state = self.kept[usize::from(seat.lane)].of(seat).clone();
+        let key_slot = key_slot.unwrap_or(ALONE);
+        let state = self.kept[usize::from(key_slot.lane)].of(key_slot).clone();
         if end {
-            let last = if A::Density::FULL { None } else { Some(Last::of::<S, A::Density>(Some(state))) };
+            let last = if A::Density::DENSE { None } else { Some(Last::of::<S, A::Density>(Some(state))) };
             let Ok(()) = self.states.try_end_with(last) else { unreachable!("there was room") };
             self.done = true;
             return true;
@@ -135,7 +135,7 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Closing<A, B, S> {
     }
 }
 
-impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Tasklet for Closing<A, B, S> {
+impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing<A, B, S> {
     fn step(&mut self) -> Progress {
         if self.done {
             self.states.sweep();
@@ -154,7 +154,7 @@ impl<A: Wire, B: Wire + Fed<S>, S: Event + Clone> Tasklet for Closing<A, B, S> {
         self.clock.backlog() + self.back.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.back.probe(), self.states.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.back.probe(), self.states.probe())
     }
 }

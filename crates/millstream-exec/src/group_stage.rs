@@ -1,17 +1,17 @@
-//! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring (`ring/group.rs`).
+//! A stage inside `shard`: k tasklets claim runs of one input and fill one output ring (`ring/run_writers.rs`).
 
-use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, stage};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::{Density, Event, Val};
-use millstream_ring::{Last, Member, Reader, Wire, group};
+use millstream_core::{Density, Item, Val};
+use millstream_ring::{Last, Reader, RingLayout, RunWriter, run_writers};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Adds a stateless stage to the wiring: as many tasklets as the shards around it ask for.
-pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
+pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
@@ -21,22 +21,23 @@ pub(crate) fn stateless_stage<A: Wire, B: Event, D: Density>(
     if wiring.width == 1 {
         return stage::<A, B, D>(input, wiring, end, home, move |value, _| f(value));
     }
-    let (members, reader) = group::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
+    let (writers, reader) =
+        run_writers::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
     let batch = wiring.batch_at(home);
     let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
-    let tasklets: Vec<_> = members
+    let tasklets: Vec<_> = writers
         .into_iter()
-        .map(|member| {
+        .map(|writer| {
             let (shared, f) = (shared.clone(), f.clone());
-            Box::new(GroupStage { member, f, batch, end, shared, density }) as Box<dyn Tasklet>
+            Box::new(GroupStage { writer, f, batch, end, shared, density }) as Box<dyn Tasklet>
         })
         .collect();
     wiring.stage(home, tasklets);
     reader
 }
 
-struct GroupStage<A: Wire, B: Event, D: Density, F> {
-    member: Member<A, D::Slot<B>>,
+struct GroupStage<A: RingLayout, B: Item, D: Density, F> {
+    writer: RunWriter<A, D::Slot<B>>,
     f: F,
     batch: usize,
     end: EndSlot,
@@ -44,7 +45,7 @@ struct GroupStage<A: Wire, B: Event, D: Density, F> {
     density: PhantomData<fn() -> (B, D)>,
 }
 
-impl<A: Wire, B: Event, D: Density, F> Tasklet for GroupStage<A, B, D, F>
+impl<A: RingLayout, B: Item, D: Density, F> Tasklet for GroupStage<A, B, D, F>
 where
     F: for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Send,
 {
@@ -52,25 +53,25 @@ where
         let f = &self.f;
         let shared = &self.shared;
         // Whoever was shown too little, and has parked, must look again.
-        let moved = self.member.fill_or_tell(self.batch, || shared.signal.notify(), |value| D::pack(f(value)));
+        let moved = self.writer.fill_or_tell(self.batch, || shared.signal.notify(), |value| D::pack(f(value)));
         if moved > 0 {
             return Progress::moved(moved);
         }
-        self.member.sweep();
+        self.writer.sweep();
         let end = self.end;
-        let ended = self.member.end_with(|value| end.then(|| Last::of::<B, D>(f(value))));
+        let ended = self.writer.end_with(|value| end.then(|| Last::of::<B, D>(f(value))));
         if ended { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.member.abandoned_at().map(|number| number.0)
+        self.writer.abandoned_at().map(|number| number.0)
     }
 
     fn backlog(&self) -> u64 {
-        self.member.backlog()
+        self.writer.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_both(self.member.probes())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_both(self.writer.probes())
     }
 }

@@ -6,7 +6,7 @@ use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
 use crate::placement::set_workers;
 use crate::pool::Pool;
-use crate::report::{Ending, StageReport};
+use crate::report::{RunOutcome, StageReport};
 use crate::sink::Outcome;
 use crate::{ProducerPanics, Report, RunError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -23,14 +23,14 @@ pub(crate) struct Started {
     pub(crate) pool: Arc<Pool>,
     pub(crate) observer: Observer,
     /// Ends the stream of a source that is not a tasklet.
-    pub(crate) end_source: Option<EndSource>,
+    pub(crate) end_source: Option<StopSource>,
     pub(crate) ring_bytes: usize,
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
 }
 
 /// A stream that comes from outside: from a source's own thread, or from a sender.
-pub(crate) trait Outside: Send + Sync {
+pub(crate) trait ExternalSource: Send + Sync {
     /// Ends it where it is.
     fn end(&self);
 
@@ -47,7 +47,7 @@ pub(crate) trait Outside: Send + Sync {
 }
 
 /// What a run knows of its stream from outside.
-pub(crate) type EndSource = Arc<dyn Outside>;
+pub(crate) type StopSource = Arc<dyn ExternalSource>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
@@ -104,13 +104,13 @@ impl std::fmt::Debug for Stopper {
 }
 
 /// Ends a run on rings.
-struct Ends {
+struct RunStopper {
     pool: Arc<Pool>,
     /// Weakly: a [`Stopper`] may outlive the run, and keeps none of its values alive.
-    end_source: Option<Weak<dyn Outside>>,
+    end_source: Option<Weak<dyn ExternalSource>>,
 }
 
-impl Stops for Ends {
+impl Stops for RunStopper {
     fn drain(&self) {
         if self.pool.finished() {
             return;
@@ -139,10 +139,10 @@ impl Stops for Ends {
 
     fn unfinished(&self) -> Vec<Unfinished> {
         let mut stages: Vec<Unfinished> = Vec::new();
-        for (seat, stepped) in self.pool.seats().iter().filter_map(|seat| Some((seat, seat.in_step()?))) {
+        for (task, stepped) in self.pool.tasks().iter().filter_map(|task| Some((task, task.in_step()?))) {
             match stages.last_mut() {
-                Some(last) if last.stage == seat.name => last.in_step = last.in_step.map(|before| before || stepped),
-                _ => stages.push(Unfinished { stage: seat.name.clone(), in_step: Some(stepped) }),
+                Some(last) if last.stage == task.name => last.in_step = last.in_step.map(|before| before || stepped),
+                _ => stages.push(Unfinished { stage: task.name.clone(), in_step: Some(stepped) }),
             }
         }
         stages
@@ -150,8 +150,8 @@ impl Stops for Ends {
 }
 
 impl Started {
-    fn ends(&self) -> Ends {
-        Ends { pool: self.pool.clone(), end_source: self.end_source.as_ref().map(Arc::downgrade) }
+    fn ends(&self) -> RunStopper {
+        RunStopper { pool: self.pool.clone(), end_source: self.end_source.as_ref().map(Arc::downgrade) }
     }
 
     fn drain(&self) {
@@ -168,14 +168,14 @@ impl Started {
     }
 
     /// How the run ended, whoever asked for it.
-    fn ending(&self) -> Ending {
+    fn outcome(&self) -> RunOutcome {
         let shared = &self.pool.shared;
         // It may have come to its end just when it was stopped.
         let stopped = shared.stopped() && !(shared.overdue() && self.pool.is_empty());
         match (stopped, shared.draining()) {
-            (true, _) => Ending::Stopped,
-            (false, true) => Ending::Drained,
-            (false, false) => Ending::End,
+            (true, _) => RunOutcome::Stopped,
+            (false, true) => RunOutcome::Drained,
+            (false, false) => RunOutcome::End,
         }
     }
 
@@ -201,7 +201,7 @@ impl Started {
         let controller = self.pool.controller();
         let pins = self.pool.pins.as_ref();
         let report = Report {
-            ending: if failure.is_some() { Ending::Failed } else { self.ending() },
+            outcome: if failure.is_some() { RunOutcome::Failed } else { self.outcome() },
             numbers: 0.into(),
             values: 0,
             workers: if self.inline { 0 } else { controller.workers() },
@@ -315,7 +315,7 @@ impl<S> Handle<S> {
     ///
     /// If a thread could not be started: then fewer run.
     pub fn set_workers(&self, workers: usize) -> Result<(), RunError> {
-        let workers = workers.clamp(1, self.started.pool.seats().len());
+        let workers = workers.clamp(1, self.started.pool.tasks().len());
         set_workers(&self.started.pool, workers).map_err(|error| RunError::Spawn(error.to_string()))
     }
 
@@ -343,26 +343,26 @@ impl<S> Handle<S> {
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Ending, Rings, Run, source};
+    /// use millstream_exec::{RunOutcome, Rings, Run, source};
     /// let p = pipeline::<u64>().map(|x| 100 / (5 - x)).named("divide");
     /// let run = p.start(&Rings::new(), source::ready(0..9), Vec::new(), |all, _, x| all.push(*x))?;
     /// let ended = run.join();
-    /// assert_eq!(ended.report.ending, Ending::Failed);
+    /// assert_eq!(ended.report.outcome, RunOutcome::Failed);
     /// assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 5: panicked"));
     /// assert!([20, 25, 33, 50, 100].starts_with(&ended.state.unwrap()));
     /// # Ok::<(), millstream_exec::RunError>(())
     /// ```
     #[must_use]
-    pub fn join(mut self) -> Ended<S> {
+    pub fn join(mut self) -> RunEnd<S> {
         let (report, failure) = self.started.join();
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
         match outcome {
             Some(Outcome { state, numbers, values, ended }) => {
                 let report = Report { numbers, values, ..report };
                 let failure = failure.or_else(|| self.started.overdue(&report, ended));
-                Ended { state: Some(state), report, failure }
+                RunEnd { state: Some(state), report, failure }
             }
-            None => Ended { state: None, report, failure },
+            None => RunEnd { state: None, report, failure },
         }
     }
 }
@@ -370,7 +370,7 @@ impl<S> Handle<S> {
 /// A run that has ended, one way or another.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Ended<S> {
+pub struct RunEnd<S> {
     /// What the sink's state came to; none if its thread was lost.
     pub state: Option<S>,
     /// What was done, up to the end or the failure.
@@ -379,7 +379,7 @@ pub struct Ended<S> {
     pub failure: Option<RunError>,
 }
 
-impl<S> Ended<S> {
+impl<S> RunEnd<S> {
     /// The state and the report of a run that did not fail.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use crate::handle;
 use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
-use crate::{Carried, Rings, RunError, Source};
+use crate::{RingShape, Rings, RunError, Source};
 use millstream_core::failure::caught;
-use millstream_core::{Arrow, Deploy, Event, Own, Val, pipeline};
+use millstream_core::{Arrow, Deploy, Item, ToOwnedItem, Val, pipeline};
 use millstream_ring::Reader;
 use std::collections::VecDeque;
 #[cfg(feature = "stream")]
@@ -33,8 +33,8 @@ pub trait ThroughExt: Iterator + Sized {
     fn through<P>(self, pipeline: P) -> Through<P::Out>
     where
         Self: Send + 'static,
-        Self::Item: Event,
-        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: Carried + Own>,
+        Self::Item: Item,
+        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
     {
         self.through_on(Rings::new(), pipeline)
     }
@@ -43,8 +43,8 @@ pub trait ThroughExt: Iterator + Sized {
     fn through_on<P>(self, rings: Rings, pipeline: P) -> Through<P::Out>
     where
         Self: Send + 'static,
-        Self::Item: Event,
-        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: Carried + Own>,
+        Self::Item: Item,
+        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
     {
         Through(State::New(Box::new(move || start(&rings, self, &pipeline))))
     }
@@ -53,15 +53,15 @@ pub trait ThroughExt: Iterator + Sized {
 impl<I: Iterator> ThroughExt for I {}
 
 /// The outputs of a pipeline, as an iterator. See [`ThroughExt::through`].
-pub struct Through<A: Carried + Own>(State<A>);
+pub struct Through<A: RingShape + ToOwnedItem>(State<A>);
 
-enum State<A: Carried + Own> {
+enum State<A: RingShape + ToOwnedItem> {
     New(Box<dyn FnOnce() -> Result<Started<A>, RunError> + Send>),
     Started(Started<A>),
     Ended,
 }
 
-struct Started<A: Carried + Own> {
+struct Started<A: RingShape + ToOwnedItem> {
     /// Dropped first: the run stops before its output's gate opens, so that nothing is made that nobody will take.
     running: handle::Started,
     output: Reader<A>,
@@ -72,21 +72,21 @@ struct Started<A: Carried + Own> {
     broken: bool,
 }
 
-impl<A: Carried + Own> Through<A> {
+impl<A: RingShape + ToOwnedItem> Through<A> {
     /// The output of a run that starts now.
     pub(crate) fn start(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
         Ok(Through(State::Started(Started::begin(wired, rings)?)))
     }
 }
 
-fn start<T: Event, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
+fn start<T: Item, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried + Own>,
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
 {
     Started::begin(wire(pipeline, rings, source, Threads::Workers)?, rings)
 }
 
-impl<A: Carried + Own> Started<A> {
+impl<A: RingShape + ToOwnedItem> Started<A> {
     fn begin(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
         let batch = wired.batch();
         wired.deliver_rest();
@@ -102,14 +102,14 @@ impl<A: Carried + Own> Started<A> {
         let taken = caught(|| {
             if let Some(batch) = output.batch(*batch) {
                 for value in batch.iter() {
-                    ready.extend(value.map(A::own));
+                    ready.extend(value.map(A::to_owned_item));
                     number += 1;
                 }
                 return Some(());
             }
             let end = output.end()?;
             number = end.number().0;
-            ready.extend(end.value().map(A::own));
+            ready.extend(end.value().map(A::to_owned_item));
             Some(())
         });
         taken.unwrap_or_else(|payload| {
@@ -149,7 +149,7 @@ impl<A: Carried + Own> Started<A> {
 /// Waits until the function gives something, or says that a future must wait.
 type Waiting<'a> = dyn FnMut(&Shared, &mut dyn FnMut() -> Option<()>) -> Poll<()> + 'a;
 
-impl<A: Carried + Own> Through<A> {
+impl<A: RingShape + ToOwnedItem> Through<A> {
     /// The next value, or why there is none.
     ///
     /// What the stages had been given for the numbers before a failure comes first, and then the failure: no stage takes
@@ -229,7 +229,7 @@ impl<A: Carried + Own> Through<A> {
     }
 }
 
-impl<A: Carried + Own> Iterator for Through<A> {
+impl<A: RingShape + ToOwnedItem> Iterator for Through<A> {
     type Item = A::Owned;
 
     fn next(&mut self) -> Option<A::Owned> {
@@ -240,7 +240,7 @@ impl<A: Carried + Own> Iterator for Through<A> {
     }
 }
 
-impl<A: Carried + Own> std::fmt::Debug for Through<A> {
+impl<A: RingShape + ToOwnedItem> std::fmt::Debug for Through<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Through").finish_non_exhaustive()
     }

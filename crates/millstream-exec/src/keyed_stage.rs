@@ -1,26 +1,26 @@
 //! Stages with a state: one tasklet and one state; or inside `shard_by` as many as that has, and a state for every key.
 
-use crate::gauges::Gauges;
 use crate::stage::{EndSlot, moved, stage};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::keys::Seat;
+use millstream_core::keys::KeySlot;
 use millstream_core::pipe::States;
-use millstream_core::{Density, Event, Holed, SequenceNumber, Val};
-use millstream_ring::{Last, Mate, Reader, Wire, team};
+use millstream_core::{Density, Item, SequenceNumber, Sparse, Val};
+use millstream_ring::{KeyedWriter, Last, Reader, RingLayout, keyed_writers};
 use std::marker::PhantomData;
 
 /// What the body of a `shard_by` is deployed with.
 pub(crate) struct Keyed {
-    /// The seat of every number's key. Stages fork it.
-    pub(crate) seats: Reader<Val<Seat, Holed>>,
+    /// The key slot of every number's key. Stages fork it.
+    pub(crate) key_slots: Reader<Val<KeySlot, Sparse>>,
     /// How many lanes there are.
     pub(crate) lanes: usize,
 }
 
 /// Adds a stage to the wiring: `f` of the state and every slot with its number, and of END with `true`, in order. Inside a
 /// `shard_by` it is the state of the number's key, and `f` is asked about values only.
-pub(crate) fn stateful_stage<A: Wire, S: Clone + Send + 'static, B: Event, D: Density>(
+pub(crate) fn stateful_stage<A: RingLayout, S: Clone + Send + 'static, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
@@ -31,7 +31,7 @@ pub(crate) fn stateful_stage<A: Wire, S: Clone + Send + 'static, B: Event, D: De
 }
 
 /// As [`stateful_stage`], of a stage that writes something, `blank`, also where there is no value.
-pub(crate) fn stateful_stage_or<A: Wire, S: Clone + Send + 'static, B: Event, D: Density>(
+pub(crate) fn stateful_stage_or<A: RingLayout, S: Clone + Send + 'static, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
@@ -39,7 +39,7 @@ pub(crate) fn stateful_stage_or<A: Wire, S: Clone + Send + 'static, B: Event, D:
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
     blank: fn() -> Option<B>,
 ) -> Reader<Val<B, D>> {
-    let Some(Keyed { seats, lanes }) = &wiring.keyed else {
+    let Some(Keyed { key_slots, lanes }) = &wiring.keyed else {
         let (mut state, mut next) = (start, input.position().0);
         return stage::<A, B, D>(input, wiring, end, Home::Workers, move |value, end| {
             let number = SequenceNumber(next);
@@ -47,13 +47,13 @@ pub(crate) fn stateful_stage_or<A: Wire, S: Clone + Send + 'static, B: Event, D:
             f(&mut state, number, value, end)
         });
     };
-    let (seats, lanes) = (seats.fork(), *lanes);
+    let (key_slots, lanes) = (key_slots.fork(), *lanes);
     let states = States::new(start);
-    seated_stage::<A, B, D, _>(input, seats, lanes, wiring, end, || {
+    seated_stage::<A, B, D, _>(input, key_slots, lanes, wiring, end, || {
         let (f, mut states) = (f.clone(), states.clone());
-        move |number, value: Option<A::Ref<'_>>, seat, end| {
+        move |number, value: Option<A::Ref<'_>>, key_slot, end| {
             // A key can begin at a number at which this stage has no value.
-            match (seat.map(|seat| states.of(seat)), value) {
+            match (key_slot.map(|key_slot| states.of(key_slot)), value) {
                 (Some(state), Some(value)) => f(state, number, Some(value), end),
                 _ => blank(),
             }
@@ -61,62 +61,64 @@ pub(crate) fn stateful_stage_or<A: Wire, S: Clone + Send + 'static, B: Event, D:
     })
 }
 
-/// Adds a stage that knows of every number its key's seat: a tasklet for each lane, which does what `work` makes.
-pub(crate) fn seated_stage<A: Wire, B: Event, D: Density, F>(
+/// Adds a stage that knows of every number its key's slot: a tasklet for each lane, which does what `work` makes.
+pub(crate) fn seated_stage<A: RingLayout, B: Item, D: Density, F>(
     input: Reader<A>,
-    seats: Reader<Val<Seat, Holed>>,
+    key_slots: Reader<Val<KeySlot, Sparse>>,
     lanes: usize,
     wiring: &mut Wiring,
     end: EndSlot,
     mut work: impl FnMut() -> F,
 ) -> Reader<Val<B, D>>
 where
-    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<Seat>, bool) -> Option<B> + Send + 'static,
+    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<KeySlot>, bool) -> Option<B> + Send + 'static,
 {
-    let (mates, reader) = team::<A, B, D>(input, seats, lanes, wiring.slots).expect("the options were checked");
+    let (writers, reader) =
+        keyed_writers::<A, B, D>(input, key_slots, lanes, wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch, PhantomData::<fn() -> (B, D)>);
-    let tasklet = |mate| Box::new(SeatedStage { mate, f: work(), batch, end, density }) as Box<dyn Tasklet>;
-    let tasklets: Vec<_> = mates.into_iter().map(tasklet).collect();
+    let tasklet = |writer| Box::new(KeyedStage { writer, f: work(), batch, end, density }) as Box<dyn Tasklet>;
+    let tasklets: Vec<_> = writers.into_iter().map(tasklet).collect();
     wiring.stage(Home::Workers, tasklets);
     reader
 }
 
-struct SeatedStage<A: Wire, B: Event, D: Density, F> {
-    mate: Mate<A, D::Slot<B>>,
+struct KeyedStage<A: RingLayout, B: Item, D: Density, F> {
+    writer: KeyedWriter<A, D::Slot<B>>,
     f: F,
     batch: usize,
     end: EndSlot,
     density: PhantomData<fn() -> (B, D)>,
 }
 
-impl<A: Wire, B: Event, D: Density, F> Tasklet for SeatedStage<A, B, D, F>
+impl<A: RingLayout, B: Item, D: Density, F> Tasklet for KeyedStage<A, B, D, F>
 where
-    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<Seat>, bool) -> Option<B> + Send,
+    F: for<'a> FnMut(SequenceNumber, Option<A::Ref<'a>>, Option<KeySlot>, bool) -> Option<B> + Send,
 {
     fn step(&mut self) -> Progress {
         let f = &mut self.f;
         let moved = moved(self.batch, |max| {
-            self.mate.fill(max, |n, value, seat| D::pack(f(SequenceNumber(n), value, seat, false)))
+            self.writer.fill(max, |n, value, key_slot| D::pack(f(SequenceNumber(n), value, key_slot, false)))
         });
         if moved > 0 {
             return Progress::moved(moved);
         }
-        self.mate.sweep();
+        self.writer.sweep();
         let end = self.end;
-        let ended =
-            self.mate.end_with(|n, value, seat| end.then(|| Last::of::<B, D>(f(SequenceNumber(n), value, seat, true))));
+        let ended = self
+            .writer
+            .end_with(|n, value, key_slot| end.then(|| Last::of::<B, D>(f(SequenceNumber(n), value, key_slot, true))));
         if ended { Progress::ENDED } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.mate.abandoned_at().map(|number| number.0)
+        self.writer.abandoned_at().map(|number| number.0)
     }
 
     fn backlog(&self) -> u64 {
-        self.mate.backlog()
+        self.writer.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_both(self.mate.probes())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_both(self.writer.probes())
     }
 }

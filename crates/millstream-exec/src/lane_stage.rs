@@ -1,21 +1,21 @@
 //! A stage that is a whole lane of a choice: it fills one ring together with the other lane's.
 
-use crate::gauges::Gauges;
 use crate::stage::moved;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::Event;
-use millstream_ring::{Lane, OtherLane, Reader, Wire, is_lane, lane};
+use millstream_core::Item;
+use millstream_ring::{LaneWriter, OtherLane, Reader, RingLayout, is_lane, lane};
 use std::any::Any;
 
 /// Whether a stateless stage that reads an edge of shape `A` can be such a lane: shards and keys deal numbers otherwise.
-pub(crate) fn can_be_lane<A: Wire>(wiring: &Wiring) -> bool {
+pub(crate) fn can_be_lane<A: RingLayout>(wiring: &Wiring) -> bool {
     is_lane::<A>() && wiring.width == 1 && wiring.keyed.is_none()
 }
 
 /// Adds the first lane to the wiring, and gives what the second one needs; or the second one, and gives the reader of what
 /// both make.
-pub(crate) fn lane_stage<A: Wire, B: Event>(
+pub(crate) fn lane_stage<A: RingLayout, B: Item>(
     input: Reader<A>,
     other: Option<Box<dyn Any>>,
     wiring: &mut Wiring,
@@ -37,13 +37,13 @@ pub(crate) fn lane_stage<A: Wire, B: Event>(
     next
 }
 
-struct LaneStage<A: Wire, B: Event, F> {
-    lane: Lane<A, B>,
+struct LaneStage<A: RingLayout, B: Item, F> {
+    lane: LaneWriter<A, B>,
     f: F,
     batch: usize,
 }
 
-impl<A: Wire, B: Event, F> Tasklet for LaneStage<A, B, F>
+impl<A: RingLayout, B: Item, F> Tasklet for LaneStage<A, B, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send,
 {
@@ -64,7 +64,7 @@ where
         self.lane.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_both(self.lane.probes())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_both(self.lane.probes())
     }
 }

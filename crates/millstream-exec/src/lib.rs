@@ -16,12 +16,12 @@
 mod advice;
 mod arrivals;
 mod async_stage;
+mod batching_delay;
 mod bottleneck;
 mod boxed;
 #[cfg(feature = "queues")]
 mod boxed_everywhere;
 mod budget;
-mod carried;
 mod contention;
 mod cut_stage;
 mod deploy;
@@ -31,16 +31,14 @@ mod fan_in;
 mod feed;
 mod feedback;
 mod flights;
-mod gauges;
 mod group_stage;
 mod handle;
 mod inline;
 mod iterator;
 mod keyed_stage;
 mod lane_stage;
-mod linger;
+mod latency_markers;
 mod machine;
-mod notes;
 mod observer;
 mod pause;
 mod piece_stage;
@@ -53,10 +51,10 @@ mod reactor;
 mod renumber_stage;
 mod report;
 mod restart;
+mod ring_shape;
 mod rings;
 mod run;
 mod runner;
-mod seat;
 mod sender;
 mod sending;
 mod shared;
@@ -68,8 +66,9 @@ mod start;
 mod stepped;
 #[cfg(feature = "stream")]
 mod stream;
-mod summons;
 mod sync;
+mod task;
+mod task_probe;
 mod tasklet;
 mod text_stage;
 mod together;
@@ -80,42 +79,45 @@ mod wakes;
 mod watched;
 mod wiring;
 mod worker;
+mod worker_standby;
 
 pub use advice::TooMany;
 pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
 #[cfg(feature = "queues")]
-pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, CarriedEverywhere};
-pub use carried::Carried;
+pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, EveryShape};
 pub use error::RunError;
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
-    Bare, Choices, CorruptChoices, FanIn, Opened, Polled, PolledValues, Poller, Produced, ProducerPanic,
-    ProducerPanics, Told, WithOrigin, fan_in,
+    CorruptMergeLog, FanIn, FromProducer, ItemFormat, MergeLog, Opened, Plain, Polled, PolledValues, Poller,
+    ProducerPanic, ProducerPanics, WithProducer, fan_in,
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Ended, Handle, Stopper, Unfinished};
+pub use handle::{Handle, RunEnd, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
-pub use observer::{Activity, Counters, End, Observer, Passed, RingCounters, State, TaskletCounters, TaskletInfo};
+pub use observer::{
+    Activity, Counters, Observer, Passed, PipelineEnd, RingCounters, State, TaskletCounters, TaskletInfo,
+};
 #[cfg(feature = "queues")]
 pub use pipeline::Everywhere;
 pub use pipeline::Pipeline;
 #[cfg(feature = "queues")]
-pub use queues::{Lend, Queue, Queued, Queues, QueuesHandle, QueuesWiring};
-pub use report::{Ending, Overrun, Rate, Report, StageReport};
+pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
+pub use report::{Overrun, Rate, Report, RunOutcome, StageReport};
 pub use restart::RunAgain;
+pub use ring_shape::RingShape;
 pub use rings::{OptionsError, Rings};
 pub use run::Run;
 pub use runner::Runner;
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
-pub use signal::{Place, Signal, Ticket};
+pub use signal::{Signal, Ticket, WakerSlot};
 pub use source::Source;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
-pub use wait::{BackOff, Wait};
+pub use wait::{Backoff, Wait};
 pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

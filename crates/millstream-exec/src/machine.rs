@@ -6,18 +6,18 @@
 
 mod account;
 mod cgroup;
+mod core_balancer;
 mod cores;
 mod cpus;
 mod memory;
 mod pin;
-mod spread;
 
 pub(crate) use account::{Account, Accounts};
+pub(crate) use core_balancer::{CoreBalancer, MigrationBackoff};
 pub use cores::Cores;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
 pub use pin::{physical_cores, pin_to_physical_core};
-pub(crate) use spread::{Moves, Spread};
 
 use std::path::Path;
 

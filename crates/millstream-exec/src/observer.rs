@@ -13,7 +13,7 @@ pub use counters::{Counters, RingCounters, TaskletCounters};
 
 use crate::bottleneck::{Loads, ThreadTimes};
 use crate::pool::Pool;
-use crate::seat::Seat;
+use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;
 use millstream_core::Plan;
@@ -60,7 +60,7 @@ struct Observed {
     since: Instant,
 }
 
-/// A ring's counters, and for each of its readers the seats.
+/// A ring's counters, and for each of its readers the tasks.
 struct Watching {
     probe: Option<RingProbe>,
     readers: Vec<Vec<usize>>,
@@ -98,7 +98,7 @@ impl Activity {
 
 /// An end of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum PipelineEnd {
     /// Where values come from.
     Source,
     /// Where they go.
@@ -124,9 +124,9 @@ pub struct TaskletInfo<'a> {
     /// Its stage in the plan; none if it is the source, a sink, or stands aside.
     pub stage: Option<usize>,
     /// Whether it takes what leaves the pipeline's way: a dead-letter sink, or the end of a `tee`.
-    pub aside: bool,
+    pub side_output: bool,
     /// The end of the pipeline that it is, if it is one. What drops the values of a source with a thread of its own is not.
-    pub end: Option<End>,
+    pub end: Option<PipelineEnd>,
     /// Whether it has a thread of its own.
     pub own_thread: bool,
 }
@@ -165,15 +165,15 @@ impl Observer {
 
     /// Who the tasklets are. The source is none of them if it has a thread of its own and its values need not be dropped.
     pub fn tasklets(&self) -> impl Iterator<Item = TaskletInfo<'_>> {
-        self.0.pool.seats().iter().map(|seat| {
-            let (stage, end) = match seat.watched.role {
+        self.0.pool.tasks().iter().map(|task| {
+            let (stage, end) = match task.watched.role {
                 Role::Stage(stage) => (Some(stage), None),
-                Role::Source => (None, seat.watched.gauges.output().map(|_| End::Source)),
-                Role::Sink => (None, Some(End::Sink)),
-                Role::Aside => (None, None),
+                Role::Source => (None, task.watched.probe.output().map(|_| PipelineEnd::Source)),
+                Role::Sink => (None, Some(PipelineEnd::Sink)),
+                Role::SideOutput => (None, None),
             };
-            let (aside, own_thread) = (seat.watched.role == Role::Aside, seat.home == Home::Thread);
-            TaskletInfo { name: &seat.name, stage, aside, end, own_thread }
+            let (side_output, own_thread) = (task.watched.role == Role::SideOutput, task.home == Home::Thread);
+            TaskletInfo { name: &task.name, stage, side_output, end, own_thread }
         })
     }
 
@@ -199,7 +199,7 @@ impl Observer {
             false => State::Blocked,
         };
         counters.tasklets.clear();
-        counters.tasklets.extend(self.0.pool.seats().iter().map(tasklet));
+        counters.tasklets.extend(self.0.pool.tasks().iter().map(tasklet));
         counters.workers.clear();
         counters.workers.extend(self.0.pool.activities());
         let seconds = |time: Duration| time.as_secs_f64();
@@ -236,14 +236,14 @@ impl Observer {
         ring.capacity = capacity;
         // The readers first: nobody releases what is not published.
         ring.consumed.resize(watching.readers.len(), 0);
-        let seats = self.0.pool.seats();
+        let tasks = self.0.pool.tasks();
         for (consumed, readers) in ring.consumed.iter_mut().zip(&watching.readers) {
             let gone = u64::MAX;
             let least = if readers.is_empty() {
                 // The program reads the output itself.
                 Some(probe.released())
             } else {
-                readers.iter().filter_map(|seat| seats[*seat].watched.gauges.consumed()).min()
+                readers.iter().filter_map(|task| tasks[*task].watched.probe.consumed()).min()
             };
             *consumed = (*consumed).max(least.unwrap_or(gone));
         }
@@ -259,7 +259,7 @@ impl Observer {
     /// other tasklets first.
     #[must_use]
     pub fn in_step(&self, tasklet: usize) -> bool {
-        self.0.pool.seats().get(tasklet).is_some_and(|seat| seat.in_step() == Some(true))
+        self.0.pool.tasks().get(tasklet).is_some_and(|task| task.in_step() == Some(true))
     }
 
     /// Asks the source to note the next number that it publishes. Only while the run is [observed](Observer::observe).
@@ -290,47 +290,47 @@ impl Observer {
 /// Whose counters are read for each ring.
 fn watching(pool: &Pool, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
     let mut seats_of = vec![Vec::new(); plan.stages.len() + 1];
-    for (index, seat) in pool.seats().iter().enumerate() {
-        match seat.watched.role {
+    for (index, task) in pool.tasks().iter().enumerate() {
+        match task.watched.role {
             Role::Stage(stage) => seats_of[stage].push(index),
             Role::Sink => seats_of[plan.stages.len()].push(index),
-            Role::Source | Role::Aside => {}
+            Role::Source | Role::SideOutput => {}
         }
     }
     let probe = |writer: Option<usize>| match writer {
         None => Some(source.clone()),
-        Some(stage) => seats_of[stage].iter().find_map(|seat| pool.seats()[*seat].watched.gauges.output().cloned()),
+        Some(stage) => seats_of[stage].iter().find_map(|task| pool.tasks()[*task].watched.probe.output().cloned()),
     };
     let mut rings: Box<[Watching]> =
         plan.rings.iter().map(|ring| Watching { probe: probe(ring.writer), readers: Vec::new() }).collect();
     let reads = plan.stages.iter().map(|stage| &stage.reads).chain([&plan.output]);
-    for (reads, seats) in reads.zip(&seats_of) {
+    for (reads, tasks) in reads.zip(&seats_of) {
         let mut reads = reads.clone();
         reads.sort_unstable();
         reads.dedup();
-        reads.into_iter().for_each(|ring| rings[ring].readers.push(seats.clone()));
+        reads.into_iter().for_each(|ring| rings[ring].readers.push(tasks.clone()));
     }
     rings
 }
 
-fn tasklet(seat: &Seat) -> TaskletCounters {
-    let (timed_numbers, timed_ns) = seat.timed();
-    let calls = seat.watched.calls.as_ref();
-    let done = seat.done.load(Ordering::Relaxed);
-    let empties = seat.watched.gauges.empties();
+fn tasklet(task: &Task) -> TaskletCounters {
+    let (timed_numbers, timed_ns) = task.timed();
+    let calls = task.watched.calls.as_ref();
+    let done = task.done.load(Ordering::Relaxed);
+    let empties = task.watched.probe.empties();
     TaskletCounters {
-        moved: seat.moved(),
-        steps: seat.steps.load(Ordering::Relaxed),
+        moved: task.moved(),
+        steps: task.steps.load(Ordering::Relaxed),
         timed_numbers,
         timed_ns,
-        longest_ns: seat.longest_ns.load(Ordering::Relaxed),
-        batches: seat.watched.batches(),
+        longest_ns: task.longest_ns.load(Ordering::Relaxed),
+        batches: task.watched.batches(),
         failures: calls.map_or(0, |calls| calls.failures()),
         retries: calls.map_or(0, |calls| calls.retries()),
         parked: calls.map_or(0, |calls| calls.parked()),
         looked_at: empties.looked_at,
         empties: empties.empty,
-        state: if done { State::Starved } else { seat.watched.gauges.state() },
+        state: if done { State::Starved } else { task.watched.probe.state() },
         done,
     }
 }

@@ -31,16 +31,16 @@ pub(crate) fn pause(signal: &Signal, time: Duration, unwanted: impl Fn() -> bool
 #[derive(Clone)]
 pub(crate) struct Pauses {
     pub(crate) shared: Arc<Shared>,
-    /// The stage's first seat.
-    pub(crate) seat: usize,
+    /// The stage's first task.
+    pub(crate) task: usize,
     /// Whether it stands in a `tee`: then it is not cancelled before it has done what there is to do.
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
 }
 
 impl Pauses {
     /// Waits so long, or unwinds once the run is stopped or the stage is cancelled.
     pub(crate) fn wait(&self, time: Duration) {
-        let cancelled = || !self.aside && self.seat < self.shared.cancelled();
+        let cancelled = || !self.side_output && self.task < self.shared.cancelled();
         // Other than `signal`, nothing that moves wakes those who wait for this one.
         pause(&self.shared.surplus, time, || self.shared.stopped() || cancelled());
     }

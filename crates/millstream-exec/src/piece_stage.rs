@@ -1,27 +1,27 @@
 //! A stage that cuts text into pieces, and numbers them afresh.
 
-use crate::gauges::Gauges;
 use crate::renumber_stage::{At, Part, lay};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
-use millstream_core::{Full, OfPieces, Text};
-use millstream_ring::{Claim, Kind, Passing, Pen, Producer, Reader, Span, Wire, text_ring};
+use millstream_core::{Dense, OfPieces, Text};
+use millstream_ring::{Claim, Kind, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
 use std::sync::Arc;
 
 /// Adds a stage to the wiring that cuts every value into pieces.
-pub(crate) fn piece_stage<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>>(
+pub(crate) fn piece_stage<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>>(
     input: Reader<A>,
     wiring: &mut Wiring,
     cut: Arc<C>,
 ) -> Reader<Text<A::Kind>> {
-    let (output, reader) = text_ring::<A::Kind, Full>(wiring.slots).expect("the options were checked");
+    let (output, reader) = text_ring::<A::Kind, Dense>(wiring.slots).expect("the options were checked");
     let stage = PieceStage::new(input, output, cut, wiring.batch);
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
 
-struct PieceStage<A: Wire + OfPieces<Kind: Kind>, C> {
+struct PieceStage<A: RingLayout + OfPieces<Kind: Kind>, C> {
     input: Reader<A>,
     output: Producer<Span<A::Kind>>,
     cut: Arc<C>,
@@ -33,7 +33,7 @@ struct PieceStage<A: Wire + OfPieces<Kind: Kind>, C> {
     marks: u64,
 }
 
-impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
+impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
     fn new(input: Reader<A>, output: Producer<Span<A::Kind>>, cut: Arc<C>, batch: usize) -> Self {
         let at = At { number: 0, busy: false };
         PieceStage { input, output, cut, pen: Pen::new(), from: 0, at, batch, marks: 0 }
@@ -97,7 +97,7 @@ impl<C> Cutter<'_, C> {
         C: Cut<A::Kind>,
     {
         let mut taken = 0;
-        let written = claim.pass_on::<A::Kind, Full>(pen, |slots| taken = self.cut_all::<A>(first, values, slots));
+        let written = claim.pass_on::<A::Kind, Dense>(pen, |slots| taken = self.cut_all::<A>(first, values, slots));
         claim.publish();
         let part = match taken.max(written) {
             0 => Part::Full,
@@ -113,7 +113,7 @@ impl<C> Cutter<'_, C> {
         &mut self,
         first: u64,
         values: impl Iterator<Item = Option<A::Ref<'b>>>,
-        slots: &mut Passing<'_, 'b, A::Kind, Full>,
+        slots: &mut Passing<'_, 'b, A::Kind, Dense>,
     ) -> usize
     where
         C: Cut<A::Kind>,
@@ -139,7 +139,7 @@ impl<C> Cutter<'_, C> {
     }
 }
 
-impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, C> {
+impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, C> {
     fn step(&mut self) -> Progress {
         let mut left = self.batch;
         while left > 0 {
@@ -170,7 +170,7 @@ impl<A: Wire + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, 
         self.input.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe())
     }
 }

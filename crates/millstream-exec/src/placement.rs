@@ -9,7 +9,7 @@ mod controller;
 pub(crate) use controller::Controller;
 
 use crate::pool::Pool;
-use crate::seat::Seat;
+use crate::task::Task;
 use controller::Verdict;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -30,13 +30,13 @@ pub(crate) fn review(pool: &Arc<Pool>) {
     let Some(mut controller) = pool.try_controller() else { return };
     // Not before the lock: of two workers the later one would look back.
     let now = Instant::now();
-    let moved = pool.seats().iter().map(|seat| seat.moved()).sum();
+    let moved = pool.tasks().iter().map(|task| task.moved()).sum();
     let waited = pool.accounts.waited(pool.started());
-    match controller.review(now, moved, waited, |workers| pool.summons.answered(workers)) {
+    match controller.review(now, moved, waited, |workers| pool.standby.answered(workers)) {
         Verdict::Stay => {}
         Verdict::Summon(workers) => {
             if let Err(error) = pool.summon(workers) {
-                pool.summons.dismiss();
+                pool.standby.dismiss();
                 controller.refused(&error, pool.started());
             }
         }
@@ -70,12 +70,12 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
         controller.refused(error, pool.started());
     }
     let workers = controller.workers();
-    if let Some(refused) = pool.shared.patience.placed(workers) {
+    if let Some(refused) = pool.shared.idle.placed(workers) {
         controller.note(refused);
     }
     let Scratch { loads, cuts } = &mut controller.scratch;
     loads.clear();
-    let load = |seat: &Seat| seat.cost().map_or(0.0, |cost| cost * seat.moved() as f64);
+    let load = |task: &Task| task.cost().map_or(0.0, |cost| cost * task.moved() as f64);
     loads.extend(pool.cooperative().map(|together| together.map(load).sum::<f64>()));
     cut(loads, workers, cuts);
     pool.place(cuts);

@@ -12,15 +12,15 @@ mod round;
 pub(crate) use round::Round;
 
 use crate::budget::Budgets;
-use crate::machine::{Accounts, Moves, Pins, Spread};
+use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins};
 use crate::observer::Activity;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
-use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::summons::Summons;
+use crate::task::Task;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
+use crate::worker_standby::WorkerStandby;
 use millstream_core::Plan;
 use millstream_core::failure::caught;
 use std::ops::Range;
@@ -33,8 +33,8 @@ pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
     /// The most that a step moves.
     batch: u64,
-    seats: Vec<Seat>,
-    /// The seats that workers share; the others have a thread each. A feedback loop's seats stay together.
+    tasks: Vec<Task>,
+    /// The tasks that workers share; the others have a thread each. A feedback loop's tasks stay together.
     cooperative: Vec<Vec<usize>>,
     /// Where the groups are cut: worker i runs `cuts[i]..cuts[i + 1]` of what is cooperative.
     cuts: Mutex<Vec<usize>>,
@@ -51,7 +51,7 @@ pub(crate) struct Pool {
     abandoned: AtomicBool,
     controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
-    spread: Spread,
+    spread: CoreBalancer,
     /// The thread of a source that may run the stages as well.
     pub(crate) source_thread: OnceLock<ThreadId>,
     /// What the workers do with their time.
@@ -60,24 +60,24 @@ pub(crate) struct Pool {
     pub(crate) exact: bool,
     /// What every worker does.
     activities: Box<[AtomicU8]>,
-    pub(crate) summons: Summons,
+    pub(crate) standby: WorkerStandby,
 }
 
-/// The seats of the tasklets that workers share: each by itself, and those of a feedback loop together.
+/// The tasks of the tasklets that workers share: each by itself, and those of a feedback loop together.
 pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
-    let mut seats: Vec<Vec<usize>> = Vec::new();
+    let mut tasks: Vec<Vec<usize>> = Vec::new();
     let mut around = None;
     for (i, tasklet) in tasklets.iter().enumerate().filter(|(_, tasklet)| tasklet.home == Home::Workers) {
-        match seats.last_mut() {
+        match tasks.last_mut() {
             Some(together) if tasklet.around.is_some() && tasklet.around == around => together.push(i),
-            _ => seats.push(vec![i]),
+            _ => tasks.push(vec![i]),
         }
         around = tasklet.around;
     }
-    seats
+    tasks
 }
 
-/// For each tasklet the seats of the feedback loop that it is in, or its own.
+/// For each tasklet the tasks of the feedback loop that it is in, or its own.
 fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
     let mut around: Vec<Range<usize>> = Vec::new();
     for together in tasklets.chunk_by(|a, b| a.around.is_some() && a.around == b.around) {
@@ -101,21 +101,21 @@ impl Pool {
         let cooperative = shared_seats(&tasklets);
         let around = loops_around(&tasklets);
         let mut clock = 0;
-        let seat = |(index, (tasklet, around)): (usize, (Named, Range<usize>))| {
+        let task = |(index, (tasklet, around)): (usize, (Named, Range<usize>))| {
             clock = tasklet.role.clock(plan).unwrap_or(clock);
-            Seat::new(index, tasklet, around, clock, budgets, plan)
+            Task::new(index, tasklet, around, clock, budgets, plan)
         };
-        let seats: Vec<Seat> = tasklets.into_iter().zip(around).enumerate().map(seat).collect();
-        let (count, workers) = (seats.len(), controller.workers());
+        let tasks: Vec<Task> = tasklets.into_iter().zip(around).enumerate().map(task).collect();
+        let (count, workers) = (tasks.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(cooperative.len(), workers, &mut cuts);
         Arc::new(Pool {
             shared,
             batch: batch as u64,
             cuts: Mutex::new(cuts),
-            summons: Summons::new(count.max(1)),
+            standby: WorkerStandby::new(count.max(1)),
             activities: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
-            seats,
+            tasks,
             cooperative,
             version: AtomicU64::new(0),
             left: AtomicUsize::new(count),
@@ -126,7 +126,7 @@ impl Pool {
             abandoned: AtomicBool::new(false),
             controller: Mutex::new(controller),
             pins,
-            spread: Spread::new(count.max(1)),
+            spread: CoreBalancer::new(count.max(1)),
             source_thread: OnceLock::new(),
             // One more is the thread of the source.
             accounts: Accounts::new(count + 1),
@@ -147,19 +147,19 @@ impl Pool {
         }
     }
 
-    pub(crate) fn seats(&self) -> &[Seat] {
-        &self.seats
+    pub(crate) fn tasks(&self) -> &[Task] {
+        &self.tasks
     }
 
     /// Whether the run is observed from now on.
     pub(crate) fn observe(&self, on: bool) {
         self.shared.notes.switch(on);
-        self.seats.iter().for_each(|seat| seat.watched.gauges.look(on));
+        self.tasks.iter().for_each(|task| task.watched.probe.look(on));
     }
 
-    /// What the workers share, in pipeline order: seats, or a feedback loop's seats together.
-    pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Seat>> {
-        self.cooperative.iter().map(|together| together.iter().map(|i| &self.seats[*i]))
+    /// What the workers share, in pipeline order: tasks, or a feedback loop's tasks together.
+    pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Task>> {
+        self.cooperative.iter().map(|together| together.iter().map(|i| &self.tasks[*i]))
     }
 
     /// Everything that the workers share.
@@ -174,7 +174,7 @@ impl Pool {
 
     /// Whether the source is a tasklet that has come to its end.
     pub(crate) fn source_is_done(&self) -> bool {
-        self.seats.first().is_some_and(|seat| seat.name == "source" && seat.done.load(Ordering::Relaxed))
+        self.tasks.first().is_some_and(|task| task.name == "source" && task.done.load(Ordering::Relaxed))
     }
 
     /// Whether there is nothing left to do: every tasklet is done, or the run was stopped.
@@ -186,7 +186,7 @@ impl Pool {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The seats of this worker's tasklets.
+    /// The tasks of this worker's tasklets.
     pub(crate) fn group(&self, worker: usize) -> Range<usize> {
         let cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         match (cuts.get(worker), cuts.get(worker + 1)) {
@@ -206,7 +206,7 @@ impl Pool {
             self.shared.signal.notify();
             self.shared.surplus.notify();
         }
-        self.summons.dismiss();
+        self.standby.dismiss();
     }
 
     /// How many worker threads run.
@@ -232,7 +232,7 @@ impl Pool {
 
     /// Sees to it that so many workers run, and calls those that have nothing to do.
     pub(crate) fn summon(self: &Arc<Self>, workers: usize) -> std::io::Result<()> {
-        self.summons.call(workers);
+        self.standby.call(workers);
         self.start(workers)?;
         self.shared.surplus.notify();
         Ok(())
@@ -260,8 +260,8 @@ impl Pool {
     }
 
     /// Sees to it that this worker shares its core with no other one, if there is a core for each.
-    pub(crate) fn spread(&self, worker: usize, moves: &mut Moves, now: Instant) {
-        if self.pins.is_none() && self.shared.patience.has_core(worker) {
+    pub(crate) fn spread(&self, worker: usize, moves: &mut MigrationBackoff, now: Instant) {
+        if self.pins.is_none() && self.shared.idle.has_core(worker) {
             self.spread.look(worker, moves, now);
         }
     }
@@ -269,9 +269,9 @@ impl Pool {
     /// Starts the threads of the tasklets that have one of their own.
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.home == Home::Thread) {
+        for (i, task) in self.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
             let pool = self.clone();
-            threads.push(self.spawn(format!("millstream-{}", seat.name), move || work_alone(&pool, i))?);
+            threads.push(self.spawn(format!("millstream-{}", task.name), move || work_alone(&pool, i))?);
         }
         Ok(())
     }
@@ -332,9 +332,9 @@ impl Pool {
         source || threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 
-    /// Whether the tasklet in this seat has ended.
-    pub(crate) fn is_done(&self, seat: usize) -> bool {
-        self.seats[seat].done.load(Ordering::Relaxed)
+    /// Whether the tasklet in this task has ended.
+    pub(crate) fn is_done(&self, task: usize) -> bool {
+        self.tasks[task].done.load(Ordering::Relaxed)
     }
 
     /// Waits until every worker has ended, but for the calling one, if a closure or a waker of the user's calls this. The
@@ -366,29 +366,29 @@ impl Pool {
     /// of a step. Once the run has ended or was stopped.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
         let wait = !self.is_abandoned();
-        let report = |seat: &Seat| {
-            let empties = seat.watched.gauges.empties();
-            let left = seat.clear(&self.shared, wait).unwrap_or(0);
-            let longest_step = Duration::from_nanos(seat.longest_ns.load(Ordering::Relaxed));
+        let report = |task: &Task| {
+            let empties = task.watched.probe.empties();
+            let left = task.clear(&self.shared, wait).unwrap_or(0);
+            let longest_step = Duration::from_nanos(task.longest_ns.load(Ordering::Relaxed));
             StageReport {
-                name: seat.name.clone(),
-                moved: seat.moved(),
-                steps: seat.steps.load(Ordering::Relaxed),
+                name: task.name.clone(),
+                moved: task.moved(),
+                steps: task.steps.load(Ordering::Relaxed),
                 left,
-                ns_per_number: seat.cost(),
+                ns_per_number: task.cost(),
                 longest_step,
-                budget: seat.budget,
-                overruns: seat.overruns.load(Ordering::Relaxed),
-                blocking: seat.home == Home::Thread,
-                keys: seat.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
-                failures: seat.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
-                retries: seat.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
-                parked: seat.watched.calls.as_ref().map_or(0, |calls| calls.parked()),
+                budget: task.budget,
+                overruns: task.overruns.load(Ordering::Relaxed),
+                blocking: task.home == Home::Thread,
+                keys: task.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
+                failures: task.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
+                retries: task.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
+                parked: task.watched.calls.as_ref().map_or(0, |calls| calls.parked()),
                 looked_at: empties.looked_at,
                 empties: empties.empty,
-                batches: seat.watched.batches(),
+                batches: task.watched.batches(),
             }
         };
-        self.seats.iter().map(report).collect()
+        self.tasks.iter().map(report).collect()
     }
 }

@@ -23,8 +23,8 @@ mod deploy;
 mod handle;
 mod keyed;
 mod message;
+mod queue_shape;
 mod route;
-mod shape;
 mod sink;
 mod source;
 mod stage;
@@ -33,16 +33,16 @@ mod wiring;
 
 pub use handle::QueuesHandle;
 pub use message::Queue;
-pub use shape::{Lend, Queued};
+pub use queue_shape::{LendItem, QueueShape};
 pub use wiring::QueuesWiring;
 
-use crate::handle::EndSource;
+use crate::handle::StopSource;
 use crate::rings::DEFAULT_SLOTS;
 use crate::source::most_slots;
 use crate::{OptionsError, RunError, Source};
 use control::Control;
-use handle::Ends;
-use millstream_core::{Arrow, Backend, Deploy, Event, Flow, SequenceNumber, Val};
+use handle::RunStopper;
+use millstream_core::{Arrow, Backend, Deploy, Item, SequenceNumber, Shape, Val};
 use sink::Sink;
 use source::{Ready, Tap};
 use std::sync::{Arc, Mutex};
@@ -52,14 +52,14 @@ use std::sync::{Arc, Mutex};
 /// Every stage has a thread, and a bounded queue before it. A fan-out has a thread that copies every value and one that
 /// joins what comes back; `both` one that splits and one that joins; a choice a router, a queue of tags by which the
 /// order is known again, and a collector; `shard(k, body)` deploys its body k times, with a thread that deals the
-/// numbers in turn and one that gathers them in turn. A lens, such as `fst`, has one that clones the part. So values
+/// numbers in turn and one that gathers them in turn. A lens, such as `firsts`, has one that clones the part. So values
 /// must be
-/// `Clone`; only here, and the pipeline itself does not say so ([`Queued`]).
+/// `Clone`; only here, and the pipeline itself does not say so ([`QueueShape`]).
 ///
 /// The output is the model's, number by number, as on [`Rings`](crate::Rings).
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, pipeline};
+/// use millstream_core::{Arrow, ModelExt, pipeline};
 /// use millstream_exec::{Queues, Runner};
 /// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
 /// assert_eq!(Queues::new().collect(&p, 1..=5)?, p.model(1..=5));
@@ -110,11 +110,11 @@ impl Queues {
         pipeline: &P,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<QueuesHandle<S>, RunError>
     where
-        T: Event + Clone,
-        P: Deploy<Queues> + Arrow<In = Val<T>, Out: Queued>,
+        T: Item + Clone,
+        P: Deploy<Queues> + Arrow<In = Val<T>, Out: QueueShape>,
         S: Send + 'static,
     {
         if self.slots == 0 {
@@ -131,7 +131,7 @@ impl Queues {
         wiring.thread("sink", Sink::<P::Out, S, _>::new(output, state, sink, outcome.clone()));
         let source = feed.as_ref().map(|feed| feed.source.clone());
         let QueuesWiring { threads, bytes, .. } = wiring;
-        let handle = QueuesHandle::start(Ends { control, source }, threads, (bytes, renumbered), outcome)?;
+        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), outcome)?;
         if let Some(feed) = feed {
             feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
         }
@@ -142,7 +142,7 @@ impl Queues {
 /// A source that may wait, not started yet.
 struct Feed {
     start: Box<dyn FnOnce() -> std::io::Result<()>>,
-    source: EndSource,
+    source: StopSource,
 }
 
 impl Feed {
@@ -152,7 +152,7 @@ impl Feed {
 }
 
 /// Adds the thread of a source that is always ready; one that may wait has a thread beside the run.
-fn feed<T: Event, X: Source<T>>(
+fn feed<T: Item, X: Source<T>>(
     source: X,
     outlet: message::Outlet<T>,
     control: &Arc<Control>,
@@ -164,17 +164,17 @@ fn feed<T: Event, X: Source<T>>(
         return None;
     }
     let tap = Tap::new(outlet, control.clone());
-    let source: EndSource = tap.clone();
+    let source: StopSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })
 }
 
 /// The most slots of this source's queue.
-fn most_of<T: Event, X: Source<T>>(_: &X) -> usize {
+fn most_of<T: Item, X: Source<T>>(_: &X) -> usize {
     most_slots::<T, X>()
 }
 
 /// The edge of a source.
-fn source_edge<T: Event + Clone>(input: Queue<T>) -> <Val<T> as millstream_core::On<Queues>>::Edge {
+fn source_edge<T: Item + Clone>(input: Queue<T>) -> <Val<T> as millstream_core::On<Queues>>::Edge {
     input
 }

@@ -1,22 +1,22 @@
 //! A stage that numbers its outputs from 0 again. `pipe/renumber.rs` in `millstream-core` says what such a stage is.
 
-use crate::gauges::Gauges;
 use crate::stage::Shows;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::pipe::Expand;
-use millstream_core::{Full, Val};
-use millstream_ring::{Mark, Producer, Reader, Wire, ring};
+use millstream_core::pipe::ExpandKernel;
+use millstream_core::{Dense, Val};
+use millstream_ring::{Mark, Producer, Reader, RingLayout, ring};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds a renumbering stage to the wiring.
-pub(crate) fn renumber_stage<E: Expand<In: Wire>>(
+pub(crate) fn renumber_stage<E: ExpandKernel<In: RingLayout>>(
     input: Reader<E::In>,
     wiring: &mut Wiring,
     expand: Arc<E>,
 ) -> Reader<Val<E::Item>> {
-    let (output, reader) = ring::<E::Item, Full>(wiring.slots).expect("the options were checked");
+    let (output, reader) = ring::<E::Item, Dense>(wiring.slots).expect("the options were checked");
     let state = Some(expand.start());
     let at = At { number: 0, busy: false };
     let stage = RenumberStage {
@@ -34,7 +34,7 @@ pub(crate) fn renumber_stage<E: Expand<In: Wire>>(
     reader
 }
 
-struct RenumberStage<E: Expand<In: Wire>> {
+struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     input: Reader<E::In>,
     output: Producer<E::Item>,
     expand: Arc<E>,
@@ -56,7 +56,7 @@ pub(crate) struct At {
 }
 
 /// The outputs of some slots, one after the other.
-struct Outputs<'s, E: Expand, I> {
+struct Outputs<'s, E: ExpandKernel, I> {
     expand: &'s E,
     state: &'s mut E::State,
     values: &'s mut Option<E::Values>,
@@ -67,7 +67,7 @@ struct Outputs<'s, E: Expand, I> {
     at: &'s mut At,
 }
 
-impl<'b, E: Expand, I: Iterator<Item = Option<<E::In as millstream_core::Flow>::Ref<'b>>>> Iterator
+impl<'b, E: ExpandKernel, I: Iterator<Item = Option<<E::In as millstream_core::Shape>::Ref<'b>>>> Iterator
     for Outputs<'_, E, I>
 {
     type Item = E::Item;
@@ -101,7 +101,7 @@ pub(crate) enum Part {
     Nothing,
 }
 
-impl<E: Expand<In: Wire>> RenumberStage<E> {
+impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Writes at most `max` of the outputs that are left of an earlier value.
     fn go_on(&mut self, max: usize) -> Part {
         let Some(values) = &mut self.values else { return Part::Nothing };
@@ -174,12 +174,12 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
 }
 
 /// Lays a mark of the input at the output's next number.
-pub(crate) fn lay<T: millstream_core::Event>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
+pub(crate) fn lay<T: millstream_core::Item>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
     *room = output.mark(mark.id).is_ok();
     *room
 }
 
-impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
+impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
         self.holds.store(self.values.is_some(), Ordering::Relaxed);
@@ -195,12 +195,12 @@ impl<E: Expand<In: Wire>> Tasklet for RenumberStage<E> {
         self.input.backlog() + u64::from(self.values.is_some())
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe()).saying(&self.holds)
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe()).saying(&self.holds)
     }
 }
 
-impl<E: Expand<In: Wire>> RenumberStage<E> {
+impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Moves what there is, at most a batch.
     fn move_batch(&mut self) -> Progress {
         let mut left = self.batch;
@@ -233,16 +233,16 @@ impl<E: Expand<In: Wire>> RenumberStage<E> {
 mod tests {
     use super::{Arc, At, RenumberStage};
     use crate::tasklet::Tasklet;
-    use millstream_core::pipe::{Expand, Renumber, Then};
-    use millstream_core::{ClockExt, Full, Val, pipeline};
-    use millstream_ring::{Producer, Reader, Wire, ring};
+    use millstream_core::pipe::{ExpandKernel, Renumber, Then};
+    use millstream_core::{ClockExt, Dense, Val, pipeline};
+    use millstream_ring::{Producer, Reader, RingLayout, ring};
 
-    fn stage<P, E: Expand<In: Wire>>(
+    fn stage<P, E: ExpandKernel<In: RingLayout>>(
         pipeline: &Then<P, Renumber<E>>,
         input: Reader<E::In>,
         slots: usize,
     ) -> (RenumberStage<E>, Reader<Val<E::Item>>) {
-        let (output, reader) = ring::<E::Item, Full>(slots).unwrap();
+        let (output, reader) = ring::<E::Item, Dense>(slots).unwrap();
         let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
         let state = Some(expand.start());
         (
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn marks_lie_in_front_of_the_outputs_of_what_came_behind_them() {
         for slots in [1, 2, 8, 64] {
-            let (mut producer, input) = ring::<u64, Full>(slots).unwrap();
+            let (mut producer, input) = ring::<u64, Dense>(slots).unwrap();
             let twice_the_odd = pipeline::<u64>().flat_map(|x| vec![*x; if x % 2 == 1 { 2 } else { 0 }]);
             let (mut stage, mut output) = stage(&twice_the_odd, input, slots);
             let (mut marks, mut values) = (Vec::new(), Vec::new());
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_step_is_bounded_by_the_batch() {
-        let (mut producer, input) = ring::<u64, Full>(64).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(64).unwrap();
         let (mut stage, _output) = stage(&pipeline::<u64>().flat_map(|_| 0..), input, 64);
         feed(&mut producer, 1);
         for written in [3, 6, 9] {

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct Report {
     /// How it ended.
-    pub ending: Ending,
+    pub outcome: RunOutcome,
     /// How many numbers the sink has seen; after the end of the stream, END's number: the length of its clock.
     pub numbers: SequenceNumber,
     /// How many values the sink got.
@@ -48,7 +48,7 @@ pub struct Report {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-pub enum Ending {
+pub enum RunOutcome {
     /// The source ended.
     End,
     /// It was drained: the source was ended, and everything accepted was finished.

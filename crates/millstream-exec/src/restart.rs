@@ -1,10 +1,10 @@
 //! Runs that begin again after a failure.
 
 use crate::{Report, Rings, Run, RunError, Source};
-use millstream_core::{Event, Flow, Retry, SequenceNumber};
+use millstream_core::{Item, Retry, SequenceNumber, Shape};
 
 /// Running a pipeline again where it fails, as often as told.
-pub trait RunAgain<T: Event>: Run<T> {
+pub trait RunAgain<T: Item>: Run<T> {
     /// As [`run_with`](Run::run_with); where a stage or the source fails, the pipeline is run again, from number 0, on a new
     /// source, and after a pause: as [`Retry`] says, counted from the last failure behind which something new came out.
     ///
@@ -41,13 +41,13 @@ pub trait RunAgain<T: Event>: Run<T> {
         sink: F,
     ) -> Result<(S, Report), RunError>
     where
-        F: for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        F: for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     {
         let mut kept = Kept { state, sink, next: 0, in_sink: false };
         let mut pauses = retry.pauses();
         loop {
             let before = kept.next;
-            let put = |kept: &mut Kept<S, F>, number: SequenceNumber, value: <Self::Out as Flow>::Ref<'_>| {
+            let put = |kept: &mut Kept<S, F>, number: SequenceNumber, value: <Self::Out as Shape>::Ref<'_>| {
                 if number.0 >= kept.next {
                     kept.in_sink = true;
                     (kept.sink)(&mut kept.state, number, value);
@@ -77,7 +77,7 @@ pub trait RunAgain<T: Event>: Run<T> {
     }
 }
 
-impl<T: Event, P: Run<T>> RunAgain<T> for P {}
+impl<T: Item, P: Run<T>> RunAgain<T> for P {}
 
 /// What a sink has come to.
 struct Kept<S, F> {

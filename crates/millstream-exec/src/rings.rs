@@ -2,7 +2,7 @@ use crate::budget::Budgets;
 use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::placement::Controller;
-use crate::wait::{BackOff, Wait};
+use crate::wait::{Backoff, Wait};
 use crate::wiring::Wiring;
 use millstream_core::{Backend, Plan};
 use std::fmt;
@@ -230,7 +230,7 @@ impl Rings {
         Tunables {
             ring: self.slots,
             batch: self.most(rings),
-            back_off: BackOff::THIS,
+            back_off: Backoff::THIS,
             pinned: self.pin,
             step_budget: self.budgets.of_others(),
         }

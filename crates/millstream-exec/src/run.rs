@@ -1,10 +1,10 @@
-use crate::fan_in::{FanIn, Told};
+use crate::fan_in::{FanIn, ItemFormat};
 use crate::start::{Threads, wire, wire_fan_in, wire_fed};
-use crate::{Carried, Handle, Report, Rings, RunError, Sender, Source, Through, runner};
-use millstream_core::{Arrow, Deploy, Event, Flow, Own, SequenceNumber, Val};
+use crate::{Handle, Report, RingShape, Rings, RunError, Sender, Source, Through, runner};
+use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 
 /// Running a pipeline on rings.
-pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
+pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
     /// Runs the pipeline to its end: `sink` gets every value of the output with its number, END's among them, in
     /// order, on a worker.
     ///
@@ -17,7 +17,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         &self,
         rings: &Rings,
         source: impl Source<T>,
-        mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<Report, RunError> {
         let outcome = self.run_with(rings, source, (), move |(), number, value| sink(number, value));
         outcome.map(|((), report)| report)
@@ -33,7 +33,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
         self.start(rings, source, state, sink)?.wait()
     }
@@ -48,7 +48,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
         wire(self, rings, source, Threads::Workers)?.start_into(rings, state, sink)
     }
@@ -80,7 +80,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
         pause: impl FnMut(&mut S) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
         wire(self, rings, source, Threads::Workers)?.start_into_pausing(rings, state, sink, Some(Box::new(pause)))
@@ -95,7 +95,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         &self,
         rings: &Rings,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(Sender<T>, Handle<S>), RunError> {
         let (sender, wired) = wire_fed(self, rings)?;
         Ok((sender, wired.start_into(rings, state, sink)?))
@@ -108,15 +108,15 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     /// As [`start`](Run::start). If the options of the fan-in do not fit together, or its rings and the pipeline's take more
     /// memory than there is. While it runs: if a producer panics, and the error names it, `producer 2` for the third one, and
     /// how many values it had sent; or if the rule cannot go on.
-    fn start_fan_in<V: Event, O, S: Send + 'static>(
+    fn start_fan_in<V: Item, O, S: Send + 'static>(
         &self,
         rings: &Rings,
         fan_in: FanIn<V, O>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(Vec<Sender<V>>, Handle<S>), RunError>
     where
-        O: Told<V, Item = T>,
+        O: ItemFormat<V, Item = T>,
     {
         let (senders, wired) = wire_fan_in(self, rings, fan_in)?;
         Ok((senders, wired.start_into(rings, state, sink)?))
@@ -144,7 +144,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     /// As [`start`](Run::start).
     fn channel(&self, rings: &Rings) -> Result<(Sender<T>, Through<Self::Out>), RunError>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
     {
         let (sender, wired) = wire_fed(self, rings)?;
         Ok((sender, Through::start(wired, rings)?))
@@ -163,7 +163,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
         self.start_inline(rings, source, state, sink)?.wait()
     }
@@ -179,7 +179,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
         wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)
     }
@@ -196,7 +196,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         rings: &Rings,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
         pause: impl FnMut(&mut S) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
         wire(self, rings, source, Threads::Inline)?.start_into_pausing(rings, state, sink, Some(Box::new(pause)))
@@ -218,7 +218,7 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         source: impl Source<T>,
         seed: u64,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, Report), RunError> {
         wire(self, rings, source, Threads::Stepped(seed))?.start_into(rings, state, sink)?.wait()
     }
@@ -228,9 +228,9 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
     /// # Errors
     ///
     /// As [`run`](Run::run).
-    fn collect(&self, rings: &Rings, source: impl Source<T>) -> Result<Vec<<Self::Out as Own>::Owned>, RunError>
+    fn collect(&self, rings: &Rings, source: impl Source<T>) -> Result<Vec<<Self::Out as ToOwnedItem>::Owned>, RunError>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
     {
         self.run_with(rings, source, Vec::new(), runner::push::<Self>).map(|(all, _)| all)
     }
@@ -244,13 +244,13 @@ pub trait Run<T: Event>: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried> {
         &self,
         rings: &Rings,
         source: impl Source<T>,
-    ) -> Result<Vec<Option<<Self::Out as Own>::Owned>>, RunError>
+    ) -> Result<Vec<Option<<Self::Out as ToOwnedItem>::Owned>>, RunError>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
     {
         let (all, report) = self.run_with(rings, source, Vec::new(), runner::put::<Self>)?;
         Ok(runner::padded(all, report.numbers))
     }
 }
 
-impl<T: Event, P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>> Run<T> for P {}
+impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> Run<T> for P {}

@@ -1,6 +1,8 @@
-use crate::{Carried, Inline, Rings, Run, RunError, Source};
-use millstream_core::model::Listed;
-use millstream_core::{Arrow, Deploy, Determinate, Event, Flow, Model, Modelled, Own, SequenceNumber, Val, failure};
+use crate::{Inline, RingShape, Rings, Run, RunError, Source};
+use millstream_core::model::ModelShape;
+use millstream_core::{
+    Arrow, Deploy, Determinate, Item, Model, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A deployment with its options, and what it asks of a pipeline: one way to run the same value anywhere.
@@ -9,12 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// shapes they carry; the output is the same. Code that does not care where a pipeline runs takes any of them:
 ///
 /// ```
-/// use millstream_core::{Arrow, Full, Model, Val, pipeline};
+/// use millstream_core::{Arrow, Dense, Model, Val, pipeline};
 /// use millstream_exec::{Inline, Pipeline, Rings, RunError, Runner};
 ///
 /// fn total<P, R>(on: &R, pipeline: &P) -> Result<u64, RunError>
 /// where
-///     P: Arrow<In = Val<u64>, Out = Val<u64, Full>>,
+///     P: Arrow<In = Val<u64>, Out = Val<u64, Dense>>,
 ///     R: Runner<u64, P>,
 /// {
 ///     Ok(on.run(pipeline, 1..=4, 0, |sum, _, x| *sum += x)?.0)
@@ -28,7 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// assert_eq!(total(&millstream_exec::Queues::new(), &squares)?, 30);
 /// # Ok::<(), RunError>(())
 /// ```
-pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
+pub trait Runner<T: Item, P: Arrow<In = Val<T>>> {
     /// Runs the pipeline to its end: `sink` gets every value of the output with its number, END's among them, in order,
     /// and the state. Gives the state back, and END's number.
     ///
@@ -41,7 +43,7 @@ pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
         pipeline: &P,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError>;
 
     /// Every value of the output, in order.
@@ -49,9 +51,9 @@ pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
     /// # Errors
     ///
     /// As [`run`](Runner::run).
-    fn collect(&self, pipeline: &P, source: impl Source<T>) -> Result<Vec<<P::Out as Own>::Owned>, RunError>
+    fn collect(&self, pipeline: &P, source: impl Source<T>) -> Result<Vec<<P::Out as ToOwnedItem>::Owned>, RunError>
     where
-        P::Out: Own,
+        P::Out: ToOwnedItem,
     {
         self.run(pipeline, source, Vec::new(), push::<P>).map(|(all, _)| all)
     }
@@ -65,30 +67,34 @@ pub trait Runner<T: Event, P: Arrow<In = Val<T>>> {
         &self,
         pipeline: &P,
         source: impl Source<T>,
-    ) -> Result<Vec<Option<<P::Out as Own>::Owned>>, RunError>
+    ) -> Result<Vec<Option<<P::Out as ToOwnedItem>::Owned>>, RunError>
     where
-        P::Out: Own,
+        P::Out: ToOwnedItem,
     {
         let (all, end) = self.run(pipeline, source, Vec::new(), put::<P>)?;
         Ok(padded(all, end))
     }
 }
 
-type Owned<P> = <<P as Arrow>::Out as Own>::Owned;
+type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 
 /// A sink that keeps the values.
-pub(crate) fn push<P: Arrow<Out: Own>>(all: &mut Vec<Owned<P>>, _: SequenceNumber, value: <P::Out as Flow>::Ref<'_>) {
-    all.push(P::Out::own(value));
+pub(crate) fn push<P: Arrow<Out: ToOwnedItem>>(
+    all: &mut Vec<Owned<P>>,
+    _: SequenceNumber,
+    value: <P::Out as Shape>::Ref<'_>,
+) {
+    all.push(P::Out::to_owned_item(value));
 }
 
 /// A sink that keeps the slots, up to the last value.
-pub(crate) fn put<P: Arrow<Out: Own>>(
+pub(crate) fn put<P: Arrow<Out: ToOwnedItem>>(
     all: &mut Vec<Option<Owned<P>>>,
     SequenceNumber(number): SequenceNumber,
-    value: <P::Out as Flow>::Ref<'_>,
+    value: <P::Out as Shape>::Ref<'_>,
 ) {
     all.resize_with(number as usize, || None);
-    all.push(Some(P::Out::own(value)));
+    all.push(Some(P::Out::to_owned_item(value)));
 }
 
 /// What [`put`] has kept, with the empty slots up to END.
@@ -97,13 +103,15 @@ pub(crate) fn padded<T>(mut all: Vec<Option<T>>, end: SequenceNumber) -> Vec<Opt
     all
 }
 
-impl<T: Event, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: Listed + Own>> Runner<T, P> for Model {
+impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem>> Runner<T, P>
+    for Model
+{
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
         source: impl Source<T>,
         mut state: S,
-        mut sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        mut sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError> {
         let values = source.values();
         let run = AssertUnwindSafe(|| pipeline.model_each(values, |number, value| sink(&mut state, number, value)));
@@ -117,32 +125,32 @@ impl<T: Event, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: Listed +
     }
 }
 
-impl<T: Event, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Rings {
+impl<T: Item, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: RingShape>> Runner<T, P> for Rings {
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError> {
         pipeline.run_with(self, source, state, sink).map(|(state, report)| (state, report.numbers))
     }
 }
 
-impl<T: Event, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: Carried>> Runner<T, P> for Inline {
+impl<T: Item, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: RingShape>> Runner<T, P> for Inline {
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError> {
         pipeline.run_inline(self.rings(), source, state, sink).map(|(state, report)| (state, report.numbers))
     }
 }
 
 #[cfg(feature = "queues")]
-impl<T: Event + Clone, P: Deploy<crate::Queues> + Determinate + Arrow<In = Val<T>, Out: crate::Queued>> Runner<T, P>
+impl<T: Item + Clone, P: Deploy<crate::Queues> + Determinate + Arrow<In = Val<T>, Out: crate::QueueShape>> Runner<T, P>
     for crate::Queues
 {
     fn run<S: Send + 'static>(
@@ -150,7 +158,7 @@ impl<T: Event + Clone, P: Deploy<crate::Queues> + Determinate + Arrow<In = Val<T
         pipeline: &P,
         source: impl Source<T>,
         state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError> {
         let (state, report) = self.start(pipeline, source, state, sink)?.wait()?;
         Ok((state, report.numbers))

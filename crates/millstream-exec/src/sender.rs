@@ -2,13 +2,13 @@ mod error;
 
 pub use error::{JoinError, SendError, TrySendError};
 
-use crate::fan_in::Member;
+use crate::fan_in::ProducerEnd;
 use crate::feed::{Offer, Output};
-use crate::handle::Outside;
+use crate::handle::ExternalSource;
 use crate::shared::Shared;
 use crate::{Room, RunError, Sending, Signal};
-use millstream_core::Event;
-use millstream_ring::Given;
+use millstream_core::Item;
+use millstream_ring::spsc;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,38 +38,38 @@ const CHUNK: usize = 1024;
 /// assert_eq!(run.wait()?.0, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Sender<T: Event> {
-    way: Way<T>,
+pub struct Sender<T: Item> {
+    way: Route<T>,
     shared: Arc<Shared>,
     /// What `send_all` has given back: empty, so that it allocates once.
     spare: Mutex<VecDeque<T>>,
 }
 
 /// Where values go.
-enum Way<T: Event> {
+enum Route<T: Item> {
     /// Into the source's ring.
     Source(Output<T>),
     /// Into a ring in front of it.
-    FanIn(Member<T>),
+    FanIn(ProducerEnd<T>),
 }
 
-impl<T: Event> Way<T> {
+impl<T: Item> Route<T> {
     fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
         match self {
-            Way::Source(output) => output.give(values),
-            Way::FanIn(member) => member.give_buffered(values),
+            Route::Source(output) => output.give(values),
+            Route::FanIn(member) => member.give_buffered(values),
         }
     }
 }
 
-impl<T: Event> Sender<T> {
+impl<T: Item> Sender<T> {
     pub(crate) fn new(output: Output<T>, shared: Arc<Shared>) -> Self {
-        Sender { way: Way::Source(output), shared, spare: Mutex::default() }
+        Sender { way: Route::Source(output), shared, spare: Mutex::default() }
     }
 
     /// One of many.
-    pub(crate) fn of_many(member: Member<T>) -> Self {
-        Sender { shared: member.shared().clone(), way: Way::FanIn(member), spare: Mutex::default() }
+    pub(crate) fn of_many(member: ProducerEnd<T>) -> Self {
+        Sender { shared: member.shared().clone(), way: Route::FanIn(member), spare: Mutex::default() }
     }
 
     /// Sends a value if there is room for it now. It does not wait.
@@ -80,8 +80,8 @@ impl<T: Event> Sender<T> {
     /// [`send_all`](Sender::send_all) on this sender is in its iterator, the ring counts as full.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let offered = match &self.way {
-            Way::Source(output) => output.offer(value),
-            Way::FanIn(member) => member.offer(value),
+            Route::Source(output) => output.offer(value),
+            Route::FanIn(member) => member.offer(value),
         };
         match offered {
             Offer::Published => {
@@ -141,7 +141,7 @@ impl<T: Event> Sender<T> {
     /// If the run takes no more: gives the values back that the iterator had given and that were not sent.
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
-        if let Way::FanIn(member) = &self.way
+        if let Route::FanIn(member) = &self.way
             && let Some(sent) = self.send_directly(member, &mut values)
         {
             return sent;
@@ -187,21 +187,21 @@ impl<T: Event> Sender<T> {
         T: Copy,
     {
         let mut left = values;
-        while let Way::FanIn(member) = &self.way
+        while let Route::FanIn(member) = &self.way
             && !left.is_empty()
         {
             let given = self.shared.wait_for(|| match member.give_slice(&left[..left.len().min(CHUNK)]) {
-                Some(Given::Full) => None,
+                Some(spsc::Sent::Full) => None,
                 given => Some(given),
             });
             match given {
                 // All have one ring.
                 Some(None) => break,
-                Some(Some(Given::Some(sent) | Given::All(sent))) => {
+                Some(Some(spsc::Sent::Some(sent) | spsc::Sent::All(sent))) => {
                     left = &left[sent..];
                     self.shared.signal.notify();
                 }
-                Some(Some(Given::Full | Given::Ended)) | None => return Err(SendError(left)),
+                Some(Some(spsc::Sent::Full | spsc::Sent::Ended)) | None => return Err(SendError(left)),
             }
         }
         let mut unasked = left.iter();
@@ -216,7 +216,7 @@ impl<T: Event> Sender<T> {
     /// Values from the iterator to their slots, if the ring is this sender's own.
     fn send_directly(
         &self,
-        member: &Member<T>,
+        member: &ProducerEnd<T>,
         values: &mut impl Iterator<Item = T>,
     ) -> Option<Result<(), SendError<Vec<T>>>> {
         loop {
@@ -235,15 +235,15 @@ impl<T: Event> Sender<T> {
                 // Of what came, or that the ring is free again.
                 let _others = Notifies(&self.shared.signal);
                 self.shared.wait_for(|| match member.give(values, CHUNK) {
-                    Some(Ok(Given::Full)) => None,
+                    Some(Ok(spsc::Sent::Full)) => None,
                     given => Some(given),
                 })
             };
             match given {
                 // Nothing of the user's runs between a claim in a shared ring and its values.
                 Some(None) => return None,
-                Some(Some(Ok(Given::All(_)))) => return Some(Ok(())),
-                Some(Some(Ok(Given::Some(_)))) => (),
+                Some(Some(Ok(spsc::Sent::All(_)))) => return Some(Ok(())),
+                Some(Some(Ok(spsc::Sent::Some(_)))) => (),
                 Some(Some(Ok(_))) | None => return Some(Err(SendError(Vec::new()))),
                 Some(Some(Err(refused))) => return Some(Err(SendError(refused))),
             }
@@ -257,8 +257,8 @@ impl<T: Event> Sender<T> {
     /// If there are as many as there may be, or the run takes no more, or has one producer by its nature.
     pub fn add_producer(&self) -> Result<Self, JoinError> {
         match &self.way {
-            Way::Source(_) => Err(JoinError::One),
-            Way::FanIn(member) => Ok(Sender::of_many(member.another()?)),
+            Route::Source(_) => Err(JoinError::One),
+            Route::FanIn(member) => Ok(Sender::of_many(member.another()?)),
         }
     }
 
@@ -266,8 +266,8 @@ impl<T: Event> Sender<T> {
     #[must_use]
     pub fn producer(&self) -> u32 {
         match &self.way {
-            Way::Source(_) => 0,
-            Way::FanIn(member) => member.id(),
+            Route::Source(_) => 0,
+            Route::FanIn(member) => member.id(),
         }
     }
 
@@ -275,15 +275,15 @@ impl<T: Event> Sender<T> {
     #[must_use]
     pub fn sent(&self) -> u64 {
         match &self.way {
-            Way::Source(output) => output.next() - u64::from(output.ended()),
-            Way::FanIn(member) => member.sent(),
+            Route::Source(output) => output.next() - u64::from(output.ended()),
+            Route::FanIn(member) => member.sent(),
         }
     }
 
     /// Says that nothing earlier than `time` comes any more from this producer: for
     /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp), which then does not wait for it up to there.
     pub fn advance(&self, time: u64) {
-        if let Way::FanIn(member) = &self.way {
+        if let Route::FanIn(member) = &self.way {
             member.advance(time);
             self.shared.signal.notify();
         }
@@ -310,8 +310,8 @@ impl<T: Event> Sender<T> {
     /// Whether the run takes no more.
     pub(crate) fn ended(&self) -> bool {
         let ended = || match &self.way {
-            Way::Source(output) => output.ended(),
-            Way::FanIn(member) => member.ended(),
+            Route::Source(output) => output.ended(),
+            Route::FanIn(member) => member.ended(),
         };
         self.shared.stopped() || ended()
     }
@@ -321,16 +321,16 @@ impl<T: Event> Sender<T> {
     #[must_use]
     pub fn free(&self) -> usize {
         match &self.way {
-            Way::Source(output) => output.free(),
-            Way::FanIn(member) => member.free(),
+            Route::Source(output) => output.free(),
+            Route::FanIn(member) => member.free(),
         }
     }
 }
 
-impl<T: Event> Drop for Sender<T> {
+impl<T: Item> Drop for Sender<T> {
     fn drop(&mut self) {
         // One of many ends its ring itself, and says so.
-        if let Way::Source(output) = &self.way {
+        if let Route::Source(output) = &self.way {
             if std::thread::panicking() && !self.ended() {
                 self.shared.fail_with(RunError::panicked("source".to_owned(), output.next()));
             }
@@ -349,7 +349,7 @@ impl Drop for Notifies<'_> {
     }
 }
 
-impl<T: Event> fmt::Debug for Sender<T> {
+impl<T: Item> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").finish_non_exhaustive()
     }

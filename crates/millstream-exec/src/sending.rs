@@ -1,8 +1,8 @@
 //! Sending from async tasks, on any executor.
 
-use crate::signal::Place;
+use crate::signal::WakerSlot;
 use crate::{SendError, Sender, TrySendError};
-use millstream_core::Event;
+use millstream_core::Item;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use std::task::{Context, Poll};
 ///
 /// It gives the value back in a [`SendError`] if the run takes no more.
 #[must_use = "a future does nothing before it is awaited"]
-pub struct Sending<'s, T: Event> {
+pub struct Sending<'s, T: Item> {
     sender: &'s Sender<T>,
     value: Option<T>,
-    place: Place,
+    place: WakerSlot,
 }
 
 // No value is pinned in it.
-impl<T: Event> Unpin for Sending<'_, T> {}
+impl<T: Item> Unpin for Sending<'_, T> {}
 
-impl<'s, T: Event> Sending<'s, T> {
+impl<'s, T: Item> Sending<'s, T> {
     pub(crate) fn new(sender: &'s Sender<T>, value: T) -> Self {
-        Sending { sender, value: Some(value), place: Place::default() }
+        Sending { sender, value: Some(value), place: WakerSlot::default() }
     }
 
     /// The value, if it was not sent: for whoever gives up waiting.
@@ -32,7 +32,7 @@ impl<'s, T: Event> Sending<'s, T> {
     }
 }
 
-impl<T: Event> Future for Sending<'_, T> {
+impl<T: Item> Future for Sending<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     /// # Panics
@@ -52,13 +52,13 @@ impl<T: Event> Future for Sending<'_, T> {
     }
 }
 
-impl<T: Event> Drop for Sending<'_, T> {
+impl<T: Item> Drop for Sending<'_, T> {
     fn drop(&mut self) {
         self.sender.shared().signal.leave(&mut self.place);
     }
 }
 
-impl<T: Event> fmt::Debug for Sending<'_, T> {
+impl<T: Item> fmt::Debug for Sending<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sending").field("sent", &self.value.is_none()).finish_non_exhaustive()
     }
@@ -68,18 +68,18 @@ impl<T: Event> fmt::Debug for Sending<'_, T> {
 ///
 /// It gives an error if the run takes no more.
 #[must_use = "a future does nothing before it is awaited"]
-pub struct Room<'s, T: Event> {
+pub struct Room<'s, T: Item> {
     sender: &'s Sender<T>,
-    place: Place,
+    place: WakerSlot,
 }
 
-impl<'s, T: Event> Room<'s, T> {
+impl<'s, T: Item> Room<'s, T> {
     pub(crate) fn new(sender: &'s Sender<T>) -> Self {
-        Room { sender, place: Place::default() }
+        Room { sender, place: WakerSlot::default() }
     }
 }
 
-impl<T: Event> Future for Room<'_, T> {
+impl<T: Item> Future for Room<'_, T> {
     type Output = Result<(), SendError<()>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -92,13 +92,13 @@ impl<T: Event> Future for Room<'_, T> {
     }
 }
 
-impl<T: Event> Drop for Room<'_, T> {
+impl<T: Item> Drop for Room<'_, T> {
     fn drop(&mut self) {
         self.sender.shared().signal.leave(&mut self.place);
     }
 }
 
-impl<T: Event> fmt::Debug for Room<'_, T> {
+impl<T: Item> fmt::Debug for Room<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Room").finish_non_exhaustive()
     }

@@ -10,9 +10,9 @@
 //! SAFETY.md lists all places where user code runs, and what prevents harm in each: it may panic, or ask for the run,
 //! in more places than its closures.
 
-use crate::notes::Notes;
+use crate::latency_markers::LatencyMarkers;
 use crate::trace::Trace;
-use crate::wait::Patience;
+use crate::wait::IdleStrategy;
 use crate::{RunError, Signal};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::into_message;
@@ -29,19 +29,19 @@ pub(crate) struct Shared {
     /// Wakes workers that have no tasklets, and stages that pause. They wait for a new placement or the end of the run, and would make every
     /// step of the others a wake-up if they waited for `signal`.
     pub(crate) surplus: Signal,
-    pub(crate) patience: Patience,
+    pub(crate) idle: IdleStrategy,
     stopped: AtomicBool,
     draining: AtomicBool,
     /// It was stopped because draining it took too long.
     overdue: AtomicBool,
-    /// Nobody wants what the tasklets before this seat do.
+    /// Nobody wants what the tasklets before this task do.
     cancelled: AtomicUsize,
     failure: FirstFailure,
     /// Somebody takes the output one by one, and behind a failure what comes before it.
     delivers: AtomicBool,
     /// Nothing of that comes any more.
     rest_is_over: AtomicBool,
-    pub(crate) notes: Notes,
+    pub(crate) notes: LatencyMarkers,
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
@@ -113,11 +113,11 @@ impl FirstFailure {
 }
 
 impl Shared {
-    pub(crate) fn new(patience: Patience, notes: Notes) -> Self {
+    pub(crate) fn new(idle: IdleStrategy, notes: LatencyMarkers) -> Self {
         Shared {
             signal: Signal::new(),
             surplus: Signal::new(),
-            patience,
+            idle,
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
@@ -206,14 +206,14 @@ impl Shared {
         self.source_ended.load(Ordering::Relaxed)
     }
 
-    /// How many seats, from the first on, are cancelled.
+    /// How many tasks, from the first on, are cancelled.
     pub(crate) fn cancelled(&self) -> usize {
         self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Nobody wants any more what these first tasklets do. The run goes on.
-    pub(crate) fn cancel(&self, seats: usize) {
-        self.cancelled.fetch_max(seats, Ordering::Relaxed);
+    pub(crate) fn cancel(&self, tasks: usize) {
+        self.cancelled.fetch_max(tasks, Ordering::Relaxed);
         self.signal.notify();
         self.surplus.notify();
     }
@@ -293,7 +293,7 @@ impl Shared {
                 return found;
             }
             round = round.saturating_add(1);
-            if self.patience.wait(round) {
+            if self.idle.wait(round) {
                 continue;
             }
             if let Some(found) = self.signal.park_unless(&mut ready) {

@@ -47,7 +47,7 @@ pub struct Ticket(u64);
 
 /// A future's place among those that wait for a [`Signal`]. Whoever drops the future [leaves](Signal::leave).
 #[derive(Debug, Default)]
-pub struct Place(Option<u64>);
+pub struct WakerSlot(Option<u64>);
 
 /// Takes an announcement back when it is dropped.
 struct Announced<'a>(&'a Signal);
@@ -129,7 +129,12 @@ impl Signal {
     }
 
     /// What `ready` gives; or else the future is woken when something has happened.
-    pub fn poll<R>(&self, place: &mut Place, cx: &mut Context<'_>, mut ready: impl FnMut() -> Option<R>) -> Poll<R> {
+    pub fn poll<R>(
+        &self,
+        place: &mut WakerSlot,
+        cx: &mut Context<'_>,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Poll<R> {
         let mut found = ready();
         if found.is_none() && self.enter(place, cx.waker()) {
             found = ready();
@@ -141,7 +146,7 @@ impl Signal {
     }
 
     /// Announces a future, unless it is announced; true if it must look once more whether there is something to do.
-    fn enter(&self, place: &mut Place, waker: &Waker) -> bool {
+    fn enter(&self, place: &mut WakerSlot, waker: &Waker) -> bool {
         // Counted before it is in the list: whoever does not see the count is seen by the look that follows.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let announced = Announced(self);
@@ -167,7 +172,7 @@ impl Signal {
     }
 
     /// Takes a future's announcement back.
-    pub fn leave(&self, place: &mut Place) {
+    pub fn leave(&self, place: &mut WakerSlot) {
         let Some(place) = place.0.take() else { return };
         let mut events = self.lock();
         if let Some(at) = events.wakers.iter().position(|(id, _)| *id == place) {
@@ -235,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_future_is_counted_once_until_it_is_woken_or_leaves() {
-        let (signal, mut place) = (Signal::new(), Place::default());
-        let poll = |place: &mut Place, ready: Option<()>| {
+        let (signal, mut place) = (Signal::new(), WakerSlot::default());
+        let poll = |place: &mut WakerSlot, ready: Option<()>| {
             signal.poll(place, &mut Context::from_waker(Waker::noop()), || ready)
         };
         for _ in 0..3 {

@@ -1,7 +1,7 @@
-use crate::gauges::Gauges;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::SequenceNumber;
-use millstream_ring::{Reader, Wire};
+use millstream_ring::{Reader, RingLayout};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a sink leaves behind when its stream has ended.
@@ -15,7 +15,7 @@ pub(crate) struct Outcome<S> {
 }
 
 /// The end of a run: user code that sees every value, with its number.
-pub(crate) struct Sink<A: Wire, S, F> {
+pub(crate) struct Sink<A: RingLayout, S, F> {
     input: Reader<A>,
     /// None once the state was left to whoever waits for it.
     user: Option<User<S, F>>,
@@ -48,7 +48,7 @@ impl<S, F> User<S, F> {
     }
 }
 
-impl<A: Wire, S, F> Sink<A, S, F> {
+impl<A: RingLayout, S, F> Sink<A, S, F> {
     pub(crate) fn new(input: Reader<A>, state: S, f: F, batch: usize, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
         let user = Some(User { state, f, values: 0 });
         Sink { input, user, batch, at_end: None, pause: None, read: false, outcome }
@@ -76,14 +76,14 @@ impl<A: Wire, S, F> Sink<A, S, F> {
 }
 
 /// A sink that is stopped leaves its state as well.
-impl<A: Wire, S, F> Drop for Sink<A, S, F> {
+impl<A: RingLayout, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
         let abandoned = self.at_end.map(SequenceNumber).or_else(|| self.input.visited());
         self.leave(abandoned.unwrap_or_else(|| self.input.position()), false);
     }
 }
 
-impl<A: Wire, S: Send, F> Tasklet for Sink<A, S, F>
+impl<A: RingLayout, S: Send, F> Tasklet for Sink<A, S, F>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, A::Ref<'a>) + Send,
 {
@@ -124,7 +124,7 @@ where
         self.input.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_sink(self.input.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_sink(self.input.probe())
     }
 }

@@ -23,11 +23,11 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use zip::{Zip, zip};
 
-use crate::gauges::Gauges;
 use crate::shared::Shared;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::text::Block;
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::{Item, SequenceNumber};
 use millstream_ring::Producer;
 use std::any::TypeId;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// **Memory**: a source's ring, or queue, keeps as many values as it has slots. Of [`Block`]s of text these are 16 at
 /// most, whatever the run's rings have, so that a file that is read takes a megabyte and not hundreds. Of other values
 /// that own much, [`few`] says so.
-pub trait Source<T: Event> {
+pub trait Source<T: Item> {
     /// The iterator that gives the values.
     type Values: Iterator<Item = T> + Send + 'static;
 
@@ -52,7 +52,7 @@ pub trait Source<T: Event> {
     fn values(self) -> Self::Values;
 }
 
-impl<T: Event, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for I {
+impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for I {
     type Values = I::IntoIter;
     const WAITS: bool = true;
 
@@ -66,7 +66,7 @@ impl<T: Event, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> fo
 const BLOCKS: usize = 16;
 
 /// The most slots that the ring of such a source should have.
-pub(crate) fn most_slots<T: Event, X: Source<T>>() -> usize {
+pub(crate) fn most_slots<T: Item, X: Source<T>>() -> usize {
     if TypeId::of::<T>() == TypeId::of::<Block>() { X::SLOTS.min(BLOCKS) } else { X::SLOTS }
 }
 
@@ -80,7 +80,7 @@ pub fn ready<I: IntoIterator>(values: I) -> Ready<I::IntoIter> {
     Ready(values.into_iter())
 }
 
-impl<T: Event, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
+impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
     type Values = I;
     const WAITS: bool = false;
 
@@ -114,7 +114,7 @@ pub fn few<const SLOTS: usize, X>(source: X) -> Few<X, SLOTS> {
     Few(source)
 }
 
-impl<T: Event, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
+impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     type Values = X::Values;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = SLOTS;
@@ -125,7 +125,7 @@ impl<T: Event, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
 }
 
 /// A source that a worker runs.
-pub(crate) struct SourceTasklet<T: Event, I> {
+pub(crate) struct SourceTasklet<T: Item, I> {
     values: I,
     output: Producer<T>,
     batch: usize,
@@ -141,7 +141,7 @@ enum Rest {
     Over,
 }
 
-impl<T: Event, I> SourceTasklet<T, I> {
+impl<T: Item, I> SourceTasklet<T, I> {
     /// Of an iterator that never waits.
     pub(crate) fn ready(values: I, output: Producer<T>, batch: usize, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch, shared, rest: Rest::Never }
@@ -153,7 +153,7 @@ impl<T: Event, I> SourceTasklet<T, I> {
     }
 }
 
-impl<T: Event, I> SourceTasklet<T, I> {
+impl<T: Item, I> SourceTasklet<T, I> {
     /// Ends the stream behind the `moved` last numbers.
     fn end(&mut self, moved: usize) -> Progress {
         self.shared.end_source();
@@ -164,7 +164,7 @@ impl<T: Event, I> SourceTasklet<T, I> {
     }
 }
 
-impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
+impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     fn step(&mut self) -> Progress {
         if self.rest == Rest::Due {
             self.rest = Rest::Over;
@@ -201,7 +201,7 @@ impl<T: Event, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         0
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_source(self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_source(self.output.probe())
     }
 }

@@ -4,16 +4,16 @@
 //! is compiled twice, once for any machine and once for AVX2 (`ring/vectorised.rs`). What the function changes is
 //! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
-use crate::gauges::Gauges;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::{Density, Event, Val};
-use millstream_ring::{Batch, Claim, Last, Producer, Reader, Wire, ring};
+use millstream_core::{Density, Item, Val};
+use millstream_ring::{Batch, Claim, Last, Producer, Reader, RingLayout, ring};
 use std::marker::PhantomData;
 
 /// Adds a stage to the wiring: `f` of every slot, and of END with `true`, in order. END has a slot where `end` can hold
 /// a value: for all stages but a mask's, that is their own density.
-pub(crate) fn stage<A: Wire, B: Event, D: Density>(
+pub(crate) fn stage<A: RingLayout, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
@@ -37,7 +37,7 @@ pub(crate) enum EndSlot {
 impl EndSlot {
     /// Written where an edge of density `D` can hold a value at END.
     pub(crate) fn of<D: Density>() -> Self {
-        if D::FULL { EndSlot::Absent } else { EndSlot::Written }
+        if D::DENSE { EndSlot::Absent } else { EndSlot::Written }
     }
 
     pub(crate) fn then<S>(self, slot: impl FnOnce() -> S) -> Option<S> {
@@ -48,7 +48,7 @@ impl EndSlot {
 /// What lies side by side on both sides, at most `max`, once the input's new marks are laid on the output; nothing if one
 /// of the two has nothing to give, or there is no room for the marks.
 #[inline(always)]
-pub(crate) fn claimed<'s, A: Wire, S: Event>(
+pub(crate) fn claimed<'s, A: RingLayout, S: Item>(
     input: &'s mut Reader<A>,
     output: &'s mut Producer<S>,
     marks: &mut u64,
@@ -80,7 +80,7 @@ pub(crate) fn moved(max: usize, mut move_batch: impl FnMut(usize) -> usize) -> u
 
 /// Publishes END once the input's is there, if there is room for what it may hold: `slot` of the input's. Meanwhile
 /// `at_end` is its number.
-pub(crate) fn take_end<A: Wire, S: Event>(
+pub(crate) fn take_end<A: RingLayout, S: Item>(
     input: &mut Reader<A>,
     output: &mut Producer<S>,
     marks: &mut u64,
@@ -107,9 +107,9 @@ pub(crate) fn take_end<A: Wire, S: Event>(
 }
 
 /// A claim that shows what was written of it, also where user code panics: what stands before a failure comes out.
-pub(crate) struct Shows<'p, S: Event>(Option<Claim<'p, S>>);
+pub(crate) struct Shows<'p, S: Item>(Option<Claim<'p, S>>);
 
-impl<'p, S: Event> Shows<'p, S> {
+impl<'p, S: Item> Shows<'p, S> {
     pub(crate) fn new(claim: Claim<'p, S>) -> Self {
         Shows(Some(claim))
     }
@@ -125,7 +125,7 @@ impl<'p, S: Event> Shows<'p, S> {
     }
 }
 
-impl<S: Event> Drop for Shows<'_, S> {
+impl<S: Item> Drop for Shows<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(claim) = self.0.take() {
@@ -134,7 +134,7 @@ impl<S: Event> Drop for Shows<'_, S> {
     }
 }
 
-struct Stage<A: Wire, B: Event, D: Density, F> {
+struct Stage<A: RingLayout, B: Item, D: Density, F> {
     input: Reader<A>,
     output: Producer<D::Slot<B>>,
     f: F,
@@ -147,7 +147,7 @@ struct Stage<A: Wire, B: Event, D: Density, F> {
     density: PhantomData<fn() -> (B, D)>,
 }
 
-impl<A: Wire, B: Event, D: Density, F> Stage<A, B, D, F>
+impl<A: RingLayout, B: Item, D: Density, F> Stage<A, B, D, F>
 where
     F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
@@ -165,7 +165,7 @@ where
     }
 }
 
-impl<A: Wire, B: Event, D: Density, F> Tasklet for Stage<A, B, D, F>
+impl<A: RingLayout, B: Item, D: Density, F> Tasklet for Stage<A, B, D, F>
 where
     F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
@@ -189,7 +189,7 @@ where
         self.input.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe())
     }
 }

@@ -1,24 +1,24 @@
 //! From a pipeline value to a run: wiring, threads, handles.
 
-use crate::carried::source_edge;
 use crate::explain::Feed;
-use crate::fan_in::{FanIn, Merge, MergeTasklet, Told, tick};
+use crate::fan_in::{FanIn, ItemFormat, Merge, MergeTasklet, tick};
 use crate::feed::{self, Output, SweepTasklet};
-use crate::handle::{EndSource, Handle, Started};
+use crate::handle::{Handle, Started, StopSource};
+use crate::latency_markers::LatencyMarkers;
 use crate::machine::{Cores, usable_cores};
-use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::placement::Controller;
 use crate::pool::{Pool, shared_seats};
+use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink::{Pause, Sink};
 use crate::source::{SourceTasklet, most_slots};
 use crate::together::Together;
-use crate::wait::Patience;
+use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::worker::work;
-use crate::{Carried, Rings, RunError, Sender, Source, Wiring, stepped};
-use millstream_core::{Arrow, Deploy, Event, Flow, Full, SequenceNumber, Val};
+use crate::{RingShape, Rings, RunError, Sender, Source, Wiring, stepped};
+use millstream_core::{Arrow, Dense, Deploy, Item, SequenceNumber, Shape, Val};
 use millstream_ring::{Producer, Reader, ring};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -46,18 +46,18 @@ pub(crate) struct Wired<R> {
     cores: Cores,
     feeding: Feed,
     feed: Option<StartFeed>,
-    end_source: Option<EndSource>,
+    end_source: Option<StopSource>,
 }
 
 /// Wires a pipeline behind its source. Without workers, a source that may wait is a tasklet too.
-pub(crate) fn wire<T: Event, P, X: Source<T>>(
+pub(crate) fn wire<T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
     source: X,
     threads: Threads,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     let values = source.values();
     let feeding =
@@ -76,7 +76,7 @@ where
                 let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
                 feed::spawn(values, output, shared, together)
             });
-            return Some(Arc::new(end_by) as EndSource);
+            return Some(Arc::new(end_by) as StopSource);
         }
         let tasklet = if X::WAITS {
             SourceTasklet::waiting(values, producer, shared)
@@ -93,15 +93,15 @@ where
 type Fed<T, A> = (Sender<T>, Wired<Reader<A>>);
 
 /// Wires a pipeline behind a sender.
-pub(crate) fn wire_fed<T: Event, P>(pipeline: &P, rings: &Rings) -> Result<Fed<T, P::Out>, RunError>
+pub(crate) fn wire_fed<T: Item, P>(pipeline: &P, rings: &Rings) -> Result<Fed<T, P::Out>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     let mut sender = None;
     let wired = wire_behind(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
         let output = fed(producer, wiring);
         sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
-        Some(Arc::new(output) as EndSource)
+        Some(Arc::new(output) as StopSource)
     })?;
     Ok((sender.expect("it was wired"), wired))
 }
@@ -110,13 +110,13 @@ where
 type FannedIn<T, A> = (Vec<Sender<T>>, Wired<Reader<A>>);
 
 /// Wires a pipeline behind many senders.
-pub(crate) fn wire_fan_in<T: Event, O: Told<T>, P>(
+pub(crate) fn wire_fan_in<T: Item, O: ItemFormat<T>, P>(
     pipeline: &P,
     rings: &Rings,
     fan_in: FanIn<T, O>,
 ) -> Result<FannedIn<T, P::Out>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<O::Item>, Out: Carried>,
+    P: Deploy<Rings> + Arrow<In = Val<O::Item>, Out: RingShape>,
 {
     fan_in.check()?;
     let (feed, idle) = (fan_in.feed(), fan_in.idle_bound());
@@ -124,7 +124,7 @@ where
     let wired = wire_behind(pipeline, rings, Threads::Workers, feed, |producer, wiring| {
         let (all, merge) = Merge::new(fan_in, &wiring.shared, rings.slots());
         senders = all;
-        let end_source: EndSource = merge.desk().clone();
+        let end_source: StopSource = merge.registry().clone();
         let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch);
         wiring.end("source", Role::Source, Box::new(tasklet));
         Some(end_source)
@@ -136,7 +136,7 @@ where
 }
 
 /// A producer for values from outside.
-fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
+fn fed<T: Item>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     let output = Output::new(producer, wiring.shared.clone());
     if Feed::sweeps::<T>() {
         wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));
@@ -144,15 +144,15 @@ fn fed<T: Event>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     output
 }
 
-fn wire_behind<T: Event, P>(
+fn wire_behind<T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
     feeding: Feed,
-    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<EndSource>,
+    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<StopSource>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: Carried>,
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     rings.check()?;
     let plan = pipeline.plan();
@@ -164,9 +164,9 @@ where
     // Who observes the run sees the rings from the source's on.
     plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
-    let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), cores.usable), Notes::of(&plan)));
+    let shared = Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan)));
     let mut wiring = Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, plan);
-    let (producer, input) = ring::<T, Full>(feeding.slots(rings.slots())).expect("the options were checked");
+    let (producer, input) = ring::<T, Dense>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring);
     wiring.end_source.clone_from(&end_source);
@@ -202,8 +202,8 @@ impl<R> Wired<R> {
             controller.note(format!("no stage is named {stage:?}: its step budget has no effect"));
         }
         let workers = controller.workers();
-        shared.patience.beside(threads_apart + feeding.threads());
-        if let Some(refused) = shared.patience.placed(workers) {
+        shared.idle.beside(threads_apart + feeding.threads());
+        if let Some(refused) = shared.idle.placed(workers) {
             controller.note(refused);
         }
         shared.trace.started(&plan, workers, ring_bytes);
@@ -233,13 +233,13 @@ impl<R> Wired<R> {
     }
 }
 
-impl<A: Carried> Wired<Reader<A>> {
+impl<A: RingShape> Wired<Reader<A>> {
     /// Puts a sink behind the output and starts the workers.
     pub(crate) fn start_into<S: Send + 'static>(
         self,
         rings: &Rings,
         state: S,
-        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
+        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<Handle<S>, RunError> {
         self.start_into_pausing(rings, state, f, None)
     }
@@ -249,7 +249,7 @@ impl<A: Carried> Wired<Reader<A>> {
         self,
         rings: &Rings,
         state: S,
-        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Flow>::Ref<'a>) + Send + 'static,
+        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Shape>::Ref<'a>) + Send + 'static,
         pause: Option<Pause<S>>,
     ) -> Result<Handle<S>, RunError> {
         let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;

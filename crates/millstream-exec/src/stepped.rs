@@ -10,20 +10,20 @@ use millstream_core::SplitMix64;
 /// If none of them can do anything, and not all are done.
 pub(crate) fn work(pool: &Pool, seed: u64) {
     let mut random = SplitMix64::new(seed);
-    let seats = pool.seats().len();
+    let tasks = pool.tasks().len();
     let mut idle = 0;
     while !pool.finished() {
-        let chosen = random.below(seats as u64) as usize;
+        let chosen = random.below(tasks as u64) as usize;
         if pool.step(chosen, &mut None) != Some(0) {
             idle = 0;
             continue;
         }
         idle += 1;
-        if idle > 8 * seats {
+        if idle > 8 * tasks {
             idle = 0;
             // Once more where the first round only dropped what was released.
             let moved = (0..2).any(|_| pool.round(pool.everything(), false).moved > 0);
-            let unfinished = (0..seats).filter(|seat| !pool.is_done(*seat)).map(|seat| &*pool.seats()[seat].name);
+            let unfinished = (0..tasks).filter(|task| !pool.is_done(*task)).map(|task| &*pool.tasks()[task].name);
             assert!(moved || pool.finished(), "a deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
         }
     }

@@ -1,10 +1,10 @@
 //! Outputs as streams, for async tasks on any executor.
 
 use crate::shared::Shared;
-use crate::signal::Place;
-use crate::{Carried, RunError, Through};
+use crate::signal::WakerSlot;
+use crate::{RingShape, RunError, Through};
 use futures_core::Stream;
-use millstream_core::Own;
+use millstream_core::ToOwnedItem;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The outputs of a pipeline, as a [`Stream`] of results: see [`Through::stream`].
-pub struct ThroughStream<A: Carried + Own> {
+pub struct ThroughStream<A: RingShape + ToOwnedItem> {
     through: Through<A>,
-    place: Place,
+    place: WakerSlot,
     /// The run, while its signal may know the waker of this.
     shared: Option<Arc<Shared>>,
 }
 
-impl<A: Carried + Own> Through<A> {
+impl<A: RingShape + ToOwnedItem> Through<A> {
     /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the last, behind
     /// the values before it: see [`try_next`](Through::try_next).
     ///
@@ -41,11 +41,11 @@ impl<A: Carried + Own> Through<A> {
     /// ```
     #[must_use]
     pub fn stream(self) -> ThroughStream<A> {
-        ThroughStream { through: self, place: Place::default(), shared: None }
+        ThroughStream { through: self, place: WakerSlot::default(), shared: None }
     }
 }
 
-impl<A: Carried + Own> ThroughStream<A> {
+impl<A: RingShape + ToOwnedItem> ThroughStream<A> {
     /// Stops the run, and waits until every thread of it has left the step it is at. Then no closure of the pipeline runs any
     /// more, and every value that was in it has been dropped.
     ///
@@ -79,9 +79,9 @@ impl<A: Carried + Own> ThroughStream<A> {
 }
 
 // No value is pinned in it.
-impl<A: Carried + Own> Unpin for ThroughStream<A> {}
+impl<A: RingShape + ToOwnedItem> Unpin for ThroughStream<A> {}
 
-impl<A: Carried + Own> Stream for ThroughStream<A> {
+impl<A: RingShape + ToOwnedItem> Stream for ThroughStream<A> {
     type Item = Result<A::Owned, RunError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -94,7 +94,7 @@ impl<A: Carried + Own> Stream for ThroughStream<A> {
     }
 }
 
-impl<A: Carried + Own> Drop for ThroughStream<A> {
+impl<A: RingShape + ToOwnedItem> Drop for ThroughStream<A> {
     fn drop(&mut self) {
         if let Some(shared) = &self.shared {
             shared.signal.leave(&mut self.place);
@@ -103,7 +103,7 @@ impl<A: Carried + Own> Drop for ThroughStream<A> {
     }
 }
 
-impl<A: Carried + Own> fmt::Debug for ThroughStream<A> {
+impl<A: RingShape + ToOwnedItem> fmt::Debug for ThroughStream<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThroughStream").finish_non_exhaustive()
     }

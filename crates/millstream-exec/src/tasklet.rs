@@ -17,7 +17,7 @@
 //! have made a future or an iterator of it. A stage that writes text waits for its pen as it waits for slots
 //! (`ring/text.rs`).
 
-use crate::gauges::Gauges;
+use crate::task_probe::TaskProbe;
 
 /// What one step of a tasklet came to: how much moved, and whether that was all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,5 +55,5 @@ pub(crate) trait Tasklet: Send {
     fn backlog(&self) -> u64;
 
     /// Where its ends are, for whoever watches.
-    fn gauges(&self) -> Gauges;
+    fn probe(&self) -> TaskProbe;
 }

@@ -1,44 +1,46 @@
 //! Stages whose output is text: they write it, or pass on parts of what they read.
 
-use crate::gauges::Gauges;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::pipe::{Parting, Writing};
-use millstream_core::{Density, Flow, Text};
-use millstream_ring::{Batch, Claim, Kind, Last, Member, Pen, Producer, Reader, Span, Wire, text_group, text_ring};
+use millstream_core::pipe::{FormatKernel, SliceKernel};
+use millstream_core::{Density, Shape, Text};
+use millstream_ring::{
+    Batch, Claim, Kind, Last, Pen, Producer, Reader, RingLayout, RunWriter, Span, text_ring, text_run_writers,
+};
 use std::sync::Arc;
 
 /// What fills slots of text: one for each tasklet.
 pub(crate) trait Fill: Send + 'static {
-    type In: Wire;
+    type In: RingLayout;
     type Kind: Kind + ?Sized;
     type Density: Density;
     /// The claim's next slots, from the batch's; returns how many.
     fn fill(&mut self, batch: &Batch<'_, Self::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize;
     /// A run of a member's own; returns how long it was.
-    fn fill_run(&mut self, member: &mut Member<Self::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize;
+    fn fill_run(&mut self, member: &mut RunWriter<Self::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize;
     /// END's slot.
-    fn end(&mut self, value: Option<<Self::In as Flow>::Ref<'_>>) -> Option<Span<Self::Kind>>;
+    fn end(&mut self, value: Option<<Self::In as Shape>::Ref<'_>>) -> Option<Span<Self::Kind>>;
 }
 
 /// What a slot of its output stores.
 type Slot<F> = <<F as Fill>::Density as Density>::Slot<Span<<F as Fill>::Kind>>;
 
 /// Writes text at every value.
-pub(crate) struct Writes<W: Writing<Kind: Kind>> {
+pub(crate) struct Writes<W: FormatKernel<Kind: Kind>> {
     writing: Arc<W>,
     pen: Pen<W::Kind>,
 }
 
 /// Passes on a part of every value.
-pub(crate) struct PassesOn<K: Parting<Kind: Kind>> {
+pub(crate) struct PassesOn<K: SliceKernel<Kind: Kind>> {
     parting: Arc<K>,
     pen: Pen<K::Kind>,
 }
 
-impl<W: Writing<In: Wire, Kind: Kind>> Fill for Writes<W> {
+impl<W: FormatKernel<In: RingLayout, Kind: Kind>> Fill for Writes<W> {
     type In = W::In;
     type Kind = W::Kind;
     type Density = W::Density;
@@ -50,20 +52,20 @@ impl<W: Writing<In: Wire, Kind: Kind>> Fill for Writes<W> {
         })
     }
 
-    fn fill_run(&mut self, member: &mut Member<W::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+    fn fill_run(&mut self, member: &mut RunWriter<W::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
         let writing = &*self.writing;
         member.write_text::<W::Kind, W::Density>(max, &mut self.pen, hid, |value, out| {
             value.is_some_and(|value| writing.write(value, out))
         })
     }
 
-    fn end(&mut self, value: Option<<W::In as Flow>::Ref<'_>>) -> Option<Span<W::Kind>> {
+    fn end(&mut self, value: Option<<W::In as Shape>::Ref<'_>>) -> Option<Span<W::Kind>> {
         let value = value?;
         self.pen.one(|out| self.writing.write(value, out))
     }
 }
 
-impl<K: Parting<In: Wire, Kind: Kind>> Fill for PassesOn<K> {
+impl<K: SliceKernel<In: RingLayout, Kind: Kind>> Fill for PassesOn<K> {
     type In = K::In;
     type Kind = K::Kind;
     type Density = K::Density;
@@ -72,17 +74,17 @@ impl<K: Parting<In: Wire, Kind: Kind>> Fill for PassesOn<K> {
         claim.pass_on_parts::<K::In, K::Kind, K::Density>(batch, &mut self.pen, &*self.parting)
     }
 
-    fn fill_run(&mut self, member: &mut Member<K::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+    fn fill_run(&mut self, member: &mut RunWriter<K::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
         member.pass_on::<K::Kind, K::Density>(max, &mut self.pen, hid, &*self.parting)
     }
 
-    fn end(&mut self, value: Option<<K::In as Flow>::Ref<'_>>) -> Option<Span<K::Kind>> {
+    fn end(&mut self, value: Option<<K::In as Shape>::Ref<'_>>) -> Option<Span<K::Kind>> {
         self.parting.part(value?).map(Span::of)
     }
 }
 
 /// Adds a stage that writes text to the wiring.
-pub(crate) fn write_stage<W: Writing<In: Wire, Kind: Kind>>(
+pub(crate) fn write_stage<W: FormatKernel<In: RingLayout, Kind: Kind>>(
     input: Reader<W::In>,
     wiring: &mut Wiring,
     writing: &Arc<W>,
@@ -91,7 +93,7 @@ pub(crate) fn write_stage<W: Writing<In: Wire, Kind: Kind>>(
 }
 
 /// Adds a stage that passes on parts of text to the wiring.
-pub(crate) fn part_stage<K: Parting<In: Wire, Kind: Kind>>(
+pub(crate) fn part_stage<K: SliceKernel<In: RingLayout, Kind: Kind>>(
     input: Reader<K::In>,
     wiring: &mut Wiring,
     parting: &Arc<K>,
@@ -111,8 +113,8 @@ fn text_stage<F: Fill>(
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
-    let (members, reader) =
-        text_group::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots).expect("the options were checked");
+    let (members, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots)
+        .expect("the options were checked");
     let shared = &wiring.shared;
     let tasklet =
         |member| Box::new(GroupTextStage { member, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;
@@ -177,14 +179,14 @@ impl<F: Fill> Tasklet for TextStage<F> {
         self.input.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe())
     }
 }
 
 /// As [`TextStage`], of one of k tasklets in a shard.
 struct GroupTextStage<F: Fill> {
-    member: Member<F::In, Slot<F>>,
+    member: RunWriter<F::In, Slot<F>>,
     fill: F,
     batch: usize,
     shared: Arc<Shared>,
@@ -211,7 +213,7 @@ impl<F: Fill> Tasklet for GroupTextStage<F> {
         self.member.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_both(self.member.probes())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_both(self.member.probes())
     }
 }

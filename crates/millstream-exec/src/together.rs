@@ -93,7 +93,7 @@ const TIMED: u32 = 16;
 impl Together {
     /// None where some stage has a thread of its own, which waits for the workers' signals. Called by the source's thread.
     pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
-        let shared = pool.seats().iter().all(|seat| seat.home == Home::Workers);
+        let shared = pool.tasks().iter().all(|task| task.home == Home::Workers);
         shared.then(|| {
             let _ = pool.source_thread.set(std::thread::current().id());
             Together { turns: Turns::new(slots), pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
@@ -120,7 +120,7 @@ impl Together {
     /// A value was published; whether it had to wait for room.
     pub(crate) fn published(&mut self, waited: bool, shared: &Shared) {
         if !self.turns.together() {
-            if !waited || !shared.patience.contended() {
+            if !waited || !shared.idle.contended() {
                 return;
             }
             let now = Instant::now();
@@ -137,7 +137,7 @@ impl Together {
         let now = Instant::now();
         let Together { turns, pool, account, .. } = self;
         turns.took(now, now.duration_since(begun), || {
-            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.seats().len(), &pool.accounts))
+            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.tasks().len(), &pool.accounts))
         });
         if !drained {
             self.part(shared);
@@ -159,7 +159,7 @@ impl Together {
                 return true;
             }
             if moved == 0 {
-                return !pool.seats().iter().any(|seat| seat.backlog().is_some_and(|waiting| waiting > 0));
+                return !pool.tasks().iter().any(|task| task.backlog().is_some_and(|waiting| waiting > 0));
             }
         }
     }
@@ -167,7 +167,7 @@ impl Together {
     /// Looks at the account; what it says up to now is the run's if the thread ran the stages.
     fn settle(&mut self, now: Instant, counts: bool) {
         if let Some(pool) = self.pool.upgrade() {
-            let thread = if counts { pool.seats().len() } else { usize::MAX };
+            let thread = if counts { pool.tasks().len() } else { usize::MAX };
             self.account.settle(now, thread, &pool.accounts);
         }
     }
@@ -249,7 +249,7 @@ mod tests {
         let run = p.start(&Rings::new().workers(workers), few::<4, _>(values), Vec::new(), push).unwrap();
         let pool = pool.get_or_init(|| run.started.pool.clone());
         while !pool.finished() {
-            pool.shared.patience.waited_for_core(Duration::from_secs(1));
+            pool.shared.idle.waited_for_core(Duration::from_secs(1));
             std::thread::yield_now();
         }
         let turns = pool.shared.turns();

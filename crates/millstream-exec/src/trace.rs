@@ -71,7 +71,7 @@ impl Trace {
 
     /// The run is over.
     pub(crate) fn ended(&self, report: &Report) {
-        let (ending, seconds) = (format!("{:?}", report.ending).to_lowercase(), report.elapsed.as_secs_f64());
+        let (ending, seconds) = (format!("{:?}", report.outcome).to_lowercase(), report.elapsed.as_secs_f64());
         let span = self.span().take();
         Self::within(span, || tracing::info!(ending, seconds, workers = report.workers, "ended"));
     }

@@ -6,29 +6,29 @@
 
 use crate::arrivals::Arrivals;
 use crate::flights::InFlight;
-use crate::gauges::Gauges;
 use crate::reactor::Reactor;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::wiring::{Home, Wiring};
-use millstream_core::pipe::{AsIs, Expand, Settle, Unordered};
-use millstream_core::{Event, Flow, Full, Val};
-use millstream_ring::{Mark, Producer, Reader, Wire, ring};
+use millstream_core::pipe::{AsIs, ExpandKernel, Settle, Unordered};
+use millstream_core::{Dense, Item, Shape, Val};
+use millstream_ring::{Mark, Producer, Reader, RingLayout, ring};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds the stage to the wiring.
-pub(crate) fn unordered_stage<A: Wire, F, Fut>(
+pub(crate) fn unordered_stage<A: RingLayout, F, Fut>(
     map: Unordered<A, F, Fut>,
     input: Reader<A>,
     wiring: &mut Wiring,
 ) -> Reader<Val<Fut::Output>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event> + Send + 'static,
+    Fut: Future<Output: Item> + Send + 'static,
 {
-    let (output, reader) = ring::<Fut::Output, Full>(wiring.slots).expect("the options were checked");
+    let (output, reader) = ring::<Fut::Output, Dense>(wiring.slots).expect("the options were checked");
     let shared = wiring.shared.clone();
     let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.wake()));
     let (batch, reactor) = (wiring.batch, wiring.reactor());
@@ -39,7 +39,7 @@ where
 }
 
 /// An input is released when its future is made, since that keeps nothing of it.
-struct UnorderedStage<A: Wire, F, Fut: Future<Output: Event>> {
+struct UnorderedStage<A: RingLayout, F, Fut: Future<Output: Item>> {
     input: Reader<A>,
     output: Producer<Fut::Output>,
     arrivals: Arrivals<Fut>,
@@ -55,10 +55,10 @@ struct UnorderedStage<A: Wire, F, Fut: Future<Output: Event>> {
     failed: Option<u64>,
 }
 
-impl<A: Wire, F, Fut> UnorderedStage<A, F, Fut>
+impl<A: RingLayout, F, Fut> UnorderedStage<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
-    Fut: Future<Output: Event>,
+    Fut: Future<Output: Item>,
 {
     /// Starts the futures of at most `max` numbers; returns how many numbers those were.
     fn start(&mut self, max: usize) -> usize {
@@ -145,15 +145,15 @@ where
 }
 
 /// Lays a mark of the input at the output's next number, if nothing in front of it is to come.
-fn lay<T: Event>(output: &mut Producer<T>, mark: Mark, in_flight: usize, laid: &mut bool) -> bool {
+fn lay<T: Item>(output: &mut Producer<T>, mark: Mark, in_flight: usize, laid: &mut bool) -> bool {
     *laid = in_flight == 0 && output.mark(mark.id).is_ok();
     *laid
 }
 
-impl<A: Wire, F, Fut> Tasklet for UnorderedStage<A, F, Fut>
+impl<A: RingLayout, F, Fut> Tasklet for UnorderedStage<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
-    Fut: Future<Output: Event> + Send,
+    Fut: Future<Output: Item> + Send,
 {
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
@@ -173,13 +173,13 @@ where
         self.input.backlog() + self.arrivals.len() as u64
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of(self.input.probe(), self.output.probe()).saying(&self.holds)
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of(self.input.probe(), self.output.probe()).saying(&self.holds)
     }
 }
 
 /// The futures in flight find around them what they found when they were polled.
-impl<A: Wire, F, Fut: Future<Output: Event>> Drop for UnorderedStage<A, F, Fut> {
+impl<A: RingLayout, F, Fut: Future<Output: Item>> Drop for UnorderedStage<A, F, Fut> {
     fn drop(&mut self) {
         self.arrivals.clear(|| self.reactor.enter());
     }
@@ -191,10 +191,10 @@ pub(crate) struct InTurn<A, F, Fut> {
     pub(crate) reactor: Arc<Reactor>,
 }
 
-impl<A: Flow, F, Fut> Expand for InTurn<A, F, Fut>
+impl<A: Shape, F, Fut> ExpandKernel for InTurn<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event> + Send + 'static,
+    Fut: Future<Output: Item> + Send + 'static,
 {
     type In = A;
     type Item = Fut::Output;
@@ -233,8 +233,8 @@ mod tests {
                 Poll::Pending
             })
         });
-        let (mut producer, input) = ring::<u64, Full>(8).unwrap();
-        let (output, mut outputs) = ring::<u64, Full>(8).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
+        let (output, mut outputs) = ring::<u64, Dense>(8).unwrap();
         let mut stage = UnorderedStage {
             input,
             output,

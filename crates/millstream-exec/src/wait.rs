@@ -65,7 +65,7 @@ const OTHERS: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct BackOff {
+pub struct Backoff {
     /// Rounds of looking again at once. None while threads outnumber cores.
     pub spins: u32,
     /// Then rounds of yielding.
@@ -76,8 +76,8 @@ pub struct BackOff {
     pub longest_nap_us: u64,
 }
 
-impl BackOff {
-    pub(crate) const THIS: BackOff = BackOff {
+impl Backoff {
+    pub(crate) const THIS: Backoff = Backoff {
         spins: SPINS,
         yields: YIELDS,
         nap_us: NAP.as_micros() as u64,
@@ -92,7 +92,7 @@ pub(crate) fn refused(threads: usize, cores: usize) -> String {
 
 /// A strategy, as this run can have it: where threads outnumber cores, nobody spins.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct IdleStrategy {
     wait: Wait,
     cores: usize,
     /// Threads beside the workers.
@@ -104,10 +104,10 @@ pub(crate) struct Patience {
     contention: Contention,
 }
 
-impl Patience {
+impl IdleStrategy {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
         let [others, threads] = [0, 1].map(AtomicUsize::new);
-        Patience { wait, cores, others, threads, told: AtomicBool::new(false), contention: Contention::new() }
+        IdleStrategy { wait, cores, others, threads, told: AtomicBool::new(false), contention: Contention::new() }
     }
 
     /// There are so many threads beside the workers: those of a source and of stages that block.
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn beside_others_a_thread_parks_at_once_for_some_time() {
         let waits = |wait, seen: Duration| {
-            let patience = Patience::of(wait, 4);
+            let idle = IdleStrategy::of(wait, 4);
             // It counts for some time only, and this thread may be away for longer just then.
             (0..1000).all(|_| {
-                patience.waited_for_core(seen);
-                patience.wait(1)
+                idle.waited_for_core(seen);
+                idle.wait(1)
             })
         };
         assert!(!waits(Wait::Phased, OTHERS));
@@ -216,7 +216,7 @@ mod tests {
     fn naps_double_up_to_the_longest() {
         let micros = |before| nap(before).as_micros() as u64;
         assert_eq!([0, 1, 2, 3].map(micros), [1, 2, 4, 8]);
-        let BackOff { nap_us, longest_nap_us, .. } = BackOff::THIS;
+        let Backoff { nap_us, longest_nap_us, .. } = Backoff::THIS;
         assert_eq!((micros(0), micros(8), micros(9)), (nap_us, longest_nap_us / 2, longest_nap_us));
         assert_eq!((micros(10), micros(u32::MAX)), (longest_nap_us, longest_nap_us));
     }

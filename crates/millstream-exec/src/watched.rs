@@ -1,7 +1,7 @@
 //! What is counted of a tasklet while its run is observed, and which stage of the plan it belongs to.
 
-use crate::gauges::Gauges;
-use crate::notes::{Notable, Notes};
+use crate::latency_markers::{LatencyMarkers, MarkerWiring};
+use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(crate) enum Role {
     /// The run's sink.
     Sink,
     /// A sink that stands aside.
-    Aside,
+    SideOutput,
 }
 
 impl Role {
@@ -29,7 +29,7 @@ impl Role {
             Role::Source => return Some(0),
             Role::Stage(stage) => *plan.stages.get(stage)?.reads.first()?,
             Role::Sink => *plan.output.first()?,
-            Role::Aside => return None,
+            Role::SideOutput => return None,
         };
         plan.rings.get(ring).map(|ring| ring.clock)
     }
@@ -90,42 +90,44 @@ impl Calls {
 /// What is counted beside a tasklet.
 pub(crate) struct Watched {
     pub(crate) role: Role,
-    pub(crate) gauges: Gauges,
+    pub(crate) probe: TaskProbe,
     pub(crate) calls: Option<Arc<Calls>>,
-    notable: Option<Notable>,
+    notable: Option<MarkerWiring>,
     /// How many steps moved how much.
     batches: [AtomicU64; BATCHES],
 }
 
 impl Watched {
-    pub(crate) fn new(role: Role, gauges: Gauges, calls: Option<Arc<Calls>>, plan: &Plan) -> Self {
+    pub(crate) fn new(role: Role, probe: TaskProbe, calls: Option<Arc<Calls>>, plan: &Plan) -> Self {
         let clock = |ring: &usize| plan.rings[*ring].clock;
         let notable = match role {
             Role::Stage(stage) => plan.stages.get(stage).and_then(|described| {
                 let (clock, starts) = (described.reads.first().map(clock)?, Some(clock(&described.writes)));
-                Some(Notable { reader: stage, clock, starts })
+                Some(MarkerWiring { reader: stage, clock, starts })
             }),
-            Role::Sink => {
-                plan.output.first().map(clock).map(|clock| Notable { reader: plan.stages.len(), clock, starts: None })
-            }
-            Role::Source | Role::Aside => None,
+            Role::Sink => plan.output.first().map(clock).map(|clock| MarkerWiring {
+                reader: plan.stages.len(),
+                clock,
+                starts: None,
+            }),
+            Role::Source | Role::SideOutput => None,
         };
-        Watched { role, gauges, calls, notable, batches: [const { AtomicU64::new(0) }; BATCHES] }
+        Watched { role, probe, calls, notable, batches: [const { AtomicU64::new(0) }; BATCHES] }
     }
 
     /// Counts a step. Whoever took it holds the tasklet's lock.
-    pub(crate) fn stepped(&self, moved: usize, notes: &Notes) {
+    pub(crate) fn stepped(&self, moved: usize, notes: &LatencyMarkers) {
         if moved > 0 {
             let class = &self.batches[(moved.ilog2() as usize).min(BATCHES - 1)];
             class.store(class.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         match (self.role, self.notable) {
             (Role::Source, _) if moved > 0 => {
-                if let Some(output) = self.gauges.output() {
+                if let Some(output) = self.probe.output() {
                     notes.published(|| output.published());
                 }
             }
-            (_, Some(notable)) => notes.pass(notable, &self.gauges),
+            (_, Some(notable)) => notes.pass(notable, &self.probe),
             _ => {}
         }
     }

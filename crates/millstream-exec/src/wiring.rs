@@ -1,4 +1,4 @@
-use crate::handle::EndSource;
+use crate::handle::StopSource;
 use crate::keyed_stage::Keyed;
 use crate::pause::Pauses;
 use crate::reactor::Reactor;
@@ -19,11 +19,11 @@ pub struct Wiring {
     /// What the body of a `shard_by` is deployed with.
     pub(crate) keyed: Option<Keyed>,
     /// Whether what is deployed now stands aside: in a `tee`.
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
     /// Ends the stream of a source that is not a tasklet.
-    pub(crate) end_source: Option<EndSource>,
+    pub(crate) end_source: Option<StopSource>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     reactor: Option<Arc<Reactor>>,
@@ -45,7 +45,7 @@ pub(crate) struct Named {
     pub(crate) role: Role,
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
     /// The feedback loop that it is in: its tasklets stay together.
     pub(crate) around: Option<usize>,
     /// How many keys it has.
@@ -70,7 +70,7 @@ impl Wiring {
             batch,
             width: 1,
             keyed: None,
-            aside: false,
+            side_output: false,
             inline,
             end_source: None,
             shared,
@@ -101,17 +101,17 @@ impl Wiring {
         self.stages += 1;
         let name = self.plan.stages.get(stage).map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
         let home = if self.inline { Home::Workers } else { home };
-        let (aside, around, calls, role) = (self.aside, self.around, self.calls.take(), Role::Stage(stage));
+        let (side_output, around, calls, role) = (self.side_output, self.around, self.calls.take(), Role::Stage(stage));
         let named = |tasklet| {
             let (name, calls) = (name.clone(), calls.clone());
-            Named { name, role, tasklet, home, aside, around, keys: None, calls }
+            Named { name, role, tasklet, home, side_output, around, keys: None, calls }
         };
         self.tasklets.extend(tasklets.into_iter().map(named));
     }
 
     /// How the stage that is added next pauses.
     pub(crate) fn pauses(&self) -> Pauses {
-        Pauses { shared: self.shared.clone(), seat: self.tasklets.len(), aside: self.aside }
+        Pauses { shared: self.shared.clone(), task: self.tasklets.len(), side_output: self.side_output }
     }
 
     /// Where the failures of the stage that is added next are counted.
@@ -139,14 +139,23 @@ impl Wiring {
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, role: Role, tasklet: Box<dyn Tasklet>) {
         let (name, home) = (name.to_owned(), Home::Workers);
-        self.tasklets.push(Named { name, role, tasklet, home, aside: false, around: None, keys: None, calls: None });
+        self.tasklets.push(Named {
+            name,
+            role,
+            tasklet,
+            home,
+            side_output: false,
+            around: None,
+            keys: None,
+            calls: None,
+        });
     }
 
     /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        let (role, around) = (Role::Aside, self.around);
-        self.tasklets.push(Named { name, role, tasklet, home, aside: true, around, keys: None, calls: None });
+        let (role, around) = (Role::SideOutput, self.around);
+        self.tasklets.push(Named { name, role, tasklet, home, side_output: true, around, keys: None, calls: None });
     }
 }
 

@@ -2,8 +2,8 @@
 //! none of them can do anything.
 
 use crate::Ticket;
-use crate::linger::{Linger, linger_until};
-use crate::machine::{Account, Moves};
+use crate::batching_delay::{BatchingDelay, linger_until};
+use crate::machine::{Account, MigrationBackoff};
 use crate::observer::Activity;
 use crate::placement::review;
 use crate::pool::Pool;
@@ -62,23 +62,23 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut version = pool.version();
     let mut group = pool.group(worker);
     let (mut idle, mut rounds) = (0_u32, 0_u32);
-    let mut linger = Linger::new();
+    let mut linger = BatchingDelay::new();
     // What was said last of what this worker does.
     let mut busy = true;
-    let mut moves = Moves::new();
+    let mut moves = MigrationBackoff::new();
     let mut watch = Watch { last: None, closely: CLOSELY };
     let mut account = Account::open();
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
             group = pool.group(worker);
-            moves = Moves::new();
+            moves = MigrationBackoff::new();
         }
         match pool.round(group.clone(), pool.exact || watch.times(rounds)).moved {
             0 if group.is_empty() => {
                 busy = false;
                 watch.last = None;
-                if pool.summons.calls(worker) {
+                if pool.standby.calls(worker) {
                     pool.spread(worker, &mut moves, Instant::now());
                     account.settle(Instant::now(), worker, &pool.accounts);
                     stand_by(pool, worker, version);
@@ -86,7 +86,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 }
                 pool.does(worker, Activity::Parked);
                 let ticket = pool.shared.surplus.announce();
-                if pool.finished() || pool.version() != version || pool.summons.calls(worker) {
+                if pool.finished() || pool.version() != version || pool.standby.calls(worker) {
                     pool.shared.surplus.withdraw(ticket);
                 } else {
                     pool.shared.surplus.park(ticket);
@@ -98,12 +98,12 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 }
                 idle = idle.saturating_add(1);
                 watch.last = None;
-                let contended = pool.shared.patience.contended();
-                if pool.shared.patience.wait(idle) {
+                let contended = pool.shared.idle.contended();
+                if pool.shared.idle.wait(idle) {
                     continue;
                 }
                 // A trial that waits for cores is not waited for.
-                if !contended && pool.shared.patience.contended() {
+                if !contended && pool.shared.idle.contended() {
                     account.settle(Instant::now(), worker, &pool.accounts);
                     review(pool);
                 } else if contended && account.look(Instant::now(), worker, &pool.accounts) {
@@ -142,7 +142,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 let now = watch.look();
                 if watch.was_long() {
                     let waited = account.settle(now, worker, &pool.accounts);
-                    pool.shared.patience.waited_for_core(waited);
+                    pool.shared.idle.waited_for_core(waited);
                 } else {
                     account.look(now, worker, &pool.accounts);
                 }
@@ -153,7 +153,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 if rounds.is_multiple_of(REVIEWED) || watch.was_long() {
                     review(pool);
                 }
-                if pool.shared.patience.lingers()
+                if pool.shared.idle.lingers()
                     && let Some(time) = linger.after(moved)
                 {
                     linger_until(Instant::now() + time);
@@ -181,22 +181,22 @@ fn leave_to_source(pool: &Pool, ticket: Ticket) {
 /// Says that a worker is at hand that was called, and stays awake a little, if there is a core for it.
 fn stand_by(pool: &Pool, worker: usize, version: u64) {
     pool.does(worker, Activity::Idle);
-    pool.summons.answer(worker);
+    pool.standby.answer(worker);
     let until = Instant::now() + AT_HAND;
-    let waits = || pool.summons.wants(worker) && pool.version() == version && !pool.finished();
-    while pool.shared.patience.stands_by(worker) && waits() && Instant::now() < until {
+    let waits = || pool.standby.wants(worker) && pool.version() == version && !pool.finished();
+    while pool.shared.idle.stands_by(worker) && waits() && Instant::now() < until {
         std::thread::yield_now();
     }
 }
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
-pub(crate) fn work_alone(pool: &Arc<Pool>, seat: usize) {
-    // Somebody who looks at the seat for a moment is no reason to park.
-    let moved = || match pool.step(seat, &mut Some(Instant::now())) {
+pub(crate) fn work_alone(pool: &Arc<Pool>, task: usize) {
+    // Somebody who looks at the task for a moment is no reason to park.
+    let moved = || match pool.step(task, &mut Some(Instant::now())) {
         Some(0) => None,
         moved => Some(moved),
     };
-    while !pool.is_done(seat) && pool.shared.wait_for(moved).is_some() {
+    while !pool.is_done(task) && pool.shared.wait_for(moved).is_some() {
         pool.shared.signal.notify();
     }
     pool.shared.signal.notify();

@@ -3,7 +3,7 @@
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{
-    Arrow, ArrowChoice, ArrowLoop, AsyncExt, AtEnd, ClockExt, Density, Flow, KeysExt, Modelled, SequenceNumber,
+    Arrow, AsyncExt, AtEnd, ChoiceExt, ClockExt, Density, FeedbackExt, KeysExt, ModelExt, SequenceNumber, Shape,
     StreamsExt, TextExt, pipeline,
 };
 use millstream_exec::{Queues, Rings, Runner, source};
@@ -141,7 +141,7 @@ fn choices_behind_a_fold() {
     );
     // Two lanes that leave nothing out are filled at END alone together.
     let whole = p().merge(|l| l.map(|x| x + 1), |r| r.map(|x| x * 2));
-    fn is_filled_at_end_alone<P: Arrow<Out: Flow<Density = AtEnd>>>(_: &P) {}
+    fn is_filled_at_end_alone<P: Arrow<Out: Shape<Density = AtEnd>>>(_: &P) {}
     is_filled_at_end_alone(&whole);
     is_filled_at_end_alone(&nested);
     as_the_model!(nested);

@@ -3,8 +3,8 @@
 //! What is slow sleeps, at a pace that drowns what a busy machine adds.
 #![cfg(not(loom))]
 
-use millstream_core::{Arrow, Deploy, KeysExt, Own, Val, pipeline};
-use millstream_exec::{Bottleneck, Carried, Limit, Report, Rings, Run, source};
+use millstream_core::{Arrow, Deploy, KeysExt, ToOwnedItem, Val, pipeline};
+use millstream_exec::{Bottleneck, Limit, Report, RingShape, Rings, Run, source};
 use millstream_testkit::at_some_pace;
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn nap(pace: u32, ms: u64) {
     sleep(Duration::from_millis(ms) * pace);
 }
 
-fn run<P: Deploy<Rings, In = Val<u64>, Out: Carried + Own>>(p: &P, workers: usize) -> Report {
+fn run<P: Deploy<Rings, In = Val<u64>, Out: RingShape + ToOwnedItem>>(p: &P, workers: usize) -> Report {
     p.run(&Rings::new().workers(workers), source::ready(0..NUMBERS), |_, _| ()).expect("nothing panics")
 }
 

@@ -1,6 +1,6 @@
 //! What a run takes: memory, copies, tasklets.
 
-use millstream_core::{Arrow, Modelled, pipeline};
+use millstream_core::{Arrow, ModelExt, pipeline};
 use millstream_exec::{Rings, Run, ThroughExt, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

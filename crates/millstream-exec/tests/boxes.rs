@@ -3,7 +3,7 @@
 #![cfg(feature = "queues")]
 
 use millstream_core::{
-    Arrow, ArrowChoice, ClockExt, Density, Either, Full, Holed, Lane, Model, StreamsExt, Val, id, pipeline,
+    Arrow, ChoiceExt, ClockExt, Dense, Density, Either, Lane, Model, Sparse, StreamsExt, Val, id, pipeline,
 };
 use millstream_exec::{
     BoxEverywhere, BoxEverywhereExt, BoxExt, BoxPipeline, FreePipe, Inline, PurePipe, Queues, QuietPipe, Rings, Runner,
@@ -27,18 +27,18 @@ fn values(numbers: impl IntoIterator<Item = u64>) -> Vec<Option<u64>> {
 
 #[test]
 fn a_box_runs_everywhere_alone_and_as_a_body() {
-    let double: Numbers<Full, PurePipe> = pipeline::<u64>().map(|x| x * 2).boxed_everywhere_as();
+    let double: Numbers<Dense, PurePipe> = pipeline::<u64>().map(|x| x * 2).boxed_everywhere_as();
     assert_eq!(slots(&double, 50), values((0..50).map(|x| x * 2)));
 
     let body = double.clone();
-    let sharded: Numbers<Full, PurePipe> = pipeline::<u64>().shard(3, move |p| p.then(body)).boxed_everywhere_as();
+    let sharded: Numbers<Dense, PurePipe> = pipeline::<u64>().shard(3, move |p| p.then(body)).boxed_everywhere_as();
     assert_eq!(slots(&sharded, 50), values((0..50).map(|x| x * 2)));
 
     let sum = |sum: &mut u64, x: &u64| {
         *sum += x;
         *sum
     };
-    type InLane = Val<u64, Lane<Full>>;
+    type InLane = Val<u64, Lane<Dense>>;
     let running: BoxEverywhere<InLane, InLane, QuietPipe> = id::<InLane>().scan(0, sum).boxed_everywhere_as();
     let parity = |x: &u64| if x.is_multiple_of(2) { Either::Left(*x) } else { Either::Right(*x) };
     let lanes =
@@ -49,13 +49,13 @@ fn a_box_runs_everywhere_alone_and_as_a_body() {
 /// A stage that ends the stream does so at the outer level and in no body, boxed or not.
 #[test]
 fn a_box_knows_where_it_stands() {
-    let taken: Numbers<Holed, _> = pipeline::<u64>().take(3).map(|x| *x).boxed_everywhere();
+    let taken: Numbers<Sparse, _> = pipeline::<u64>().take(3).map(|x| *x).boxed_everywhere();
     assert_eq!(slots(&taken, 6), values(0..3));
     let beside = pipeline::<u64>().fanout(|p| p, move |p| p.then(taken)).map(|(x, y)| x + y);
     let expected = [Some(0), Some(2), Some(4), None, None, None, None];
     assert_eq!(slots(&beside.boxed_everywhere(), 6), expected);
 
-    let repeated: Numbers<Holed, FreePipe> =
+    let repeated: Numbers<Sparse, FreePipe> =
         pipeline::<u64>().flat_map(|x| vec![*x; 2]).take(3).map(|x| *x).boxed_everywhere_as();
     assert_eq!(slots(&repeated, 6), values([0, 0, 1]));
 }

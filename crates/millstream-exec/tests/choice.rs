@@ -1,7 +1,7 @@
 //! Choices on rings: lanes read the same ring, and nothing is routed.
 
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::{Arrow, ArrowChoice, Density, Flow, Modelled, SequenceNumber, Val, pipeline};
+use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, Val, pipeline};
 use millstream_exec::{Counters, Pipeline, Rings, Run, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -17,7 +17,7 @@ fn lanes(
     modulus: u64,
 ) -> impl Pipeline<
     In = Val<u64>,
-    Out: millstream_exec::Carried + millstream_core::model::Listed + millstream_core::Own<Owned = u64>,
+    Out: millstream_exec::RingShape + millstream_core::model::ModelShape + millstream_core::ToOwnedItem<Owned = u64>,
 > {
     pipeline::<u64>()
         .map(move |x| split(x, modulus))
@@ -49,7 +49,7 @@ fn lanes_keep_every_value_at_its_number() {
 }
 
 fn is_full<P: Arrow>(_: &P) -> bool {
-    <P::Out as Flow>::Density::FULL
+    <P::Out as Shape>::Density::DENSE
 }
 
 #[test]
@@ -91,7 +91,8 @@ fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
     fn both<P>(p: P)
     where
         P: Pipeline<In = Val<u64>>,
-        P::Out: millstream_exec::Carried + millstream_core::model::Listed + millstream_core::Own<Owned = u64>,
+        P::Out:
+            millstream_exec::RingShape + millstream_core::model::ModelShape + millstream_core::ToOwnedItem<Owned = u64>,
     {
         for (ring, batch, workers) in [(1, 1, 1), (1, 2, 2), (2, 8, 3), (64, 16, 2)] {
             let rings = Rings::new().ring(ring).batch(batch).workers(workers);

@@ -1,6 +1,6 @@
 //! New clocks on rings.
 
-use millstream_core::{Arrow, ClockExt, Late, Modelled, Overflow, SequenceNumber, Window, pipeline};
+use millstream_core::{Arrow, ClockExt, Late, ModelExt, Overflow, SequenceNumber, Window, pipeline};
 use millstream_exec::{Rings, Run, RunError, ThroughExt, source};
 use std::iter;
 use std::sync::Arc;

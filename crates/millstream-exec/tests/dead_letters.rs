@@ -1,6 +1,6 @@
 //! Failures that leave the run, each with its stage, its number and its input, while the others go on.
 
-use millstream_core::{Arrow, DeadLetter, Deploy, Fault, Flow, Full, Lane, Modelled, Val, pipeline};
+use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ fn judged(x: &u64) -> Result<u64, String> {
     }
 }
 
-fn sharded(told: &Arc<Mutex<Told>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Full>>> {
+fn sharded(told: &Arc<Mutex<Told>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
     let told = told.clone();
     let tell = move |letter: DeadLetter<'_, u64, String>| {
         assert_eq!(letter.stage, "judge");
@@ -52,7 +52,7 @@ fn failures_leave_by_number_in_order_and_the_others_go_on() {
 /// A pipeline whose values all fail, and what they are told to; the source tells what it was asked for.
 fn all_dead(
     dead: SyncSender<u64>,
-) -> (impl Deploy<Rings, In = Val<u64>, Out: millstream_exec::Carried>, Receiver<u64>, impl Iterator<Item = u64> + Send)
+) -> (impl Deploy<Rings, In = Val<u64>, Out: millstream_exec::RingShape>, Receiver<u64>, impl Iterator<Item = u64> + Send)
 {
     let p = pipeline::<u64>().try_map_or_dead_letter(
         "all",
@@ -109,7 +109,7 @@ fn ends_value_can_be_a_dead_letter_and_the_plan_knows_the_stage() {
 /// A type that can be named by its shape.
 #[test]
 fn a_failure_takes_no_room_in_the_ring() {
-    fn slot_bytes<A: Flow>(_: &impl Arrow<Out = A>) -> usize {
+    fn slot_bytes<A: Shape>(_: &impl Arrow<Out = A>) -> usize {
         A::BYTES
     }
     let p = pipeline::<[u64; 8]>().try_map_or_dead_letter("small", |_| Err::<u64, _>("dead"), |_| ());

@@ -4,7 +4,7 @@
 use futures_executor::block_on;
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
-use millstream_core::{Arrow, Modelled, Val, pipeline};
+use millstream_core::{Arrow, ModelExt, Val, pipeline};
 use millstream_exec::{Handle, Rings, Run, RunError, Sender, Through, ThroughExt, ThroughStream};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -1,6 +1,6 @@
 //! Loops on rings: one number at a time, in any deployment.
 
-use millstream_core::{Arrow, ArrowLoop, ArrowParts, Modelled, pipeline};
+use millstream_core::{Arrow, FeedbackExt, ModelExt, PartsExt, pipeline};
 use millstream_exec::{Rings, Run, RunError, source};
 
 fn deployments() -> impl Iterator<Item = Rings> {
@@ -24,7 +24,7 @@ fn loops_of_several_stages_and_loops_in_loops_are_their_models() {
     let p = pipeline::<i64>()
         .filter(|x| x % 7 != 0)
         .feedback(1, |p| {
-            p.fanout(|p| p.map(|(x, s)| x ^ s), |p| p.snd().map(|s| s * 3 % 101).delay(5))
+            p.fanout(|p| p.map(|(x, s)| x ^ s), |p| p.seconds().map(|s| s * 3 % 101).delay(5))
                 .map(|(x, s)| (*x, *s))
                 .feedback(2, |p| p.filter(|((x, _), _)| x % 5 != 0).map(|((x, s), t)| ((x + t, s + t), t + 1)))
         })

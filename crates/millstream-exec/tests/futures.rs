@@ -2,8 +2,8 @@
 
 use futures_executor::block_on;
 use futures_util::future::{pending, poll_fn};
-use millstream_core::{Arrow, AsyncExt, Modelled, SequenceNumber, pipeline};
-use millstream_exec::{Ending, Rings, Run, RunError, source};
+use millstream_core::{Arrow, AsyncExt, ModelExt, SequenceNumber, pipeline};
+use millstream_exec::{Rings, Run, RunError, RunOutcome, source};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -211,7 +211,7 @@ fn futures_in_flight_are_dropped_when_a_run_is_stopped() {
         match round % 3 {
             0 => {
                 let (n, report) = run.stop_now().unwrap();
-                assert!(n <= 10 && report.ending == Ending::Stopped);
+                assert!(n <= 10 && report.outcome == RunOutcome::Stopped);
                 assert!(report.stages.iter().any(|stage| stage.name == "map_async-1" && stage.left >= 4));
             }
             1 => assert!(matches!(run.drain(Duration::ZERO), Err(RunError::DrainTimeout { left: 4.. }))),
@@ -232,7 +232,7 @@ fn draining_finishes_what_is_in_flight() {
     assert!(sender.send(20).is_err());
     (0..20).rev().for_each(|x| doors.open(x));
     let (all, report) = run.wait().unwrap();
-    assert_eq!((all.len(), report.ending), (20, Ending::Drained));
+    assert_eq!((all.len(), report.outcome), (20, RunOutcome::Drained));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Runs that are steered: workers, draining, stopping, senders.
 
-use millstream_core::{Arrow, AsyncExt, ClockExt, Modelled, SequenceNumber, pipeline};
-use millstream_exec::{Ending, Rings, Run, RunError, TrySendError, Wait, fan_in, source};
+use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
+use millstream_exec::{Rings, Run, RunError, RunOutcome, TrySendError, Wait, fan_in, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn workers_change_while_it_runs_and_the_output_does_not() {
         std::thread::yield_now();
     }
     let (last, report) = run.wait().unwrap();
-    assert_eq!((last, report.ending, report.numbers), (expected, Ending::End, SequenceNumber(n)));
+    assert_eq!((last, report.outcome, report.numbers), (expected, RunOutcome::End, SequenceNumber(n)));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn draining_finishes_what_was_accepted_also_while_the_source_waits() {
     (1..=10).for_each(|_| sees.recv().unwrap());
     // The eleventh value never comes, and the source's thread waits for it.
     let (sum, report) = run.drain(LONG).unwrap();
-    assert_eq!(report.ending, Ending::Drained);
+    assert_eq!(report.outcome, RunOutcome::Drained);
     // The tenth was taken from the source, and it may not have been accepted yet.
     assert!(sum == 110 && report.numbers.0 <= 10 || sum == 90, "{sum}");
     drop(values);
@@ -73,7 +73,7 @@ fn an_endless_run_drains_to_a_prefix() {
             let run =
                 if ready { p.start(&rings, source::ready(0..), 0, count) } else { p.start(&rings, 0.., 0, count) };
             let (n, report) = run.unwrap().drain(LONG).unwrap();
-            assert_eq!((report.ending, report.numbers), (Ending::Drained, SequenceNumber(n)));
+            assert_eq!((report.outcome, report.numbers), (RunOutcome::Drained, SequenceNumber(n)));
             assert!(report.stages.iter().all(|stage| stage.left == 0), "{report:?}");
         }
     }
@@ -93,7 +93,7 @@ fn a_run_that_is_stopped_says_what_it_left() {
     sees.recv().unwrap();
     drop(go);
     let (values, report) = run.stop_now().unwrap();
-    assert_eq!((report.ending, report.values), (Ending::Stopped, values));
+    assert_eq!((report.outcome, report.values), (RunOutcome::Stopped, values));
     assert_eq!(report.stages.iter().map(|stage| &*stage.name).collect::<Vec<_>>(), ["source", "increment", "sink"]);
     let sum_left: u64 = report.stages.iter().map(|stage| stage.left).sum();
     assert_eq!(report.stages[0].moved - values, sum_left, "{report:?}");
@@ -267,7 +267,7 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
     drop(let_go);
     match ending.join().unwrap() {
         // Where that thread was late, there was nothing left to drain.
-        Ok(((), report)) => assert!(matches!(report.ending, Ending::End | Ending::Drained), "{report:?}"),
+        Ok(((), report)) => assert!(matches!(report.outcome, RunOutcome::End | RunOutcome::Drained), "{report:?}"),
         Err(failure) => assert!(matches!(failure, RunError::DrainTimeout { .. }), "{failure}"),
     }
     assert_eq!(stopper.unfinished(), []);
@@ -285,14 +285,14 @@ fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
     let overdue = |left| RunError::DrainTimeout { left };
     assert_eq!(start().drain(Duration::ZERO).unwrap_err(), overdue(5));
     let ended = start().drain_join(Duration::from_millis(1));
-    assert_eq!((ended.state, ended.report.ending, ended.failure), (Some(0), Ending::Stopped, Some(overdue(5))));
+    assert_eq!((ended.state, ended.report.outcome, ended.failure), (Some(0), RunOutcome::Stopped, Some(overdue(5))));
     let run = start();
     let stopper = run.stopper();
     assert!(!stopper.drain_within(Duration::ZERO));
     assert_eq!(run.wait().unwrap_err(), overdue(5));
     assert!(stopper.drain_within(Duration::ZERO), "it has ended");
     // Who asks for a stop knows.
-    assert_eq!(start().stop_now().unwrap().1.ending, Ending::Stopped);
+    assert_eq!(start().stop_now().unwrap().1.ending, RunOutcome::Stopped);
 
     let (senders, run) = p.start_fan_in(&Rings::new(), fan_in(2), 0, |n, _, _| *n += 1).unwrap();
     senders[0].send_all(0..3).unwrap();
@@ -309,7 +309,7 @@ fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
     sender.send_all(0..5).unwrap();
     assert!(run.stopper().drain_within(LONG));
     let (n, report) = run.wait().unwrap();
-    assert_eq!((n, report.ending), (5, Ending::Drained));
+    assert_eq!((n, report.outcome), (5, RunOutcome::Drained));
 }
 
 #[cfg(feature = "queues")]
@@ -332,6 +332,6 @@ fn a_drain_of_queues_that_runs_out_of_time_says_how_much_was_left() {
     let Some(RunError::DrainTimeout { left }) = ended.failure else { panic!("{:?}", ended.failure) };
     // The value that was worked on may have come out.
     assert!(left >= 4 && left + ended.report.numbers.0 == 5, "{left} left: {:?}", ended.report);
-    assert_eq!((ended.state, ended.report.ending), (Some(ended.report.values), Ending::Stopped));
+    assert_eq!((ended.state, ended.report.outcome), (Some(ended.report.values), RunOutcome::Stopped));
     drop(keep);
 }

@@ -1,8 +1,8 @@
 //! A state for every key: the same output for every number of tasklets, bounds on keys, and keys that are parked.
 #![cfg(feature = "queues")]
 
-use millstream_core::{Arrow, ArrowLoop, Bound, DeadLetter, Event, Fault, KeysExt, Modelled, Val, pipeline};
-use millstream_exec::{Carried, Ending, Inline, Pipeline, Queues, Rings, Run, RunError, Runner, source};
+use millstream_core::{Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, Val, pipeline};
+use millstream_exec::{Inline, Pipeline, Queues, RingShape, Rings, Run, RunError, RunOutcome, Runner, source};
 use std::sync::mpsc;
 
 const N: u64 = 3_000;
@@ -76,10 +76,10 @@ fn the_model_gives_that_too() {
     assert_eq!((model, p.collect(&Rings::new(), 0..100).unwrap()), (expected.clone(), expected));
 }
 
-fn counted<P: Pipeline + Arrow<In = Val<u64>, Out: Carried>>(p: &P, input: Vec<u64>) -> (Option<u64>, Ending) {
+fn counted<P: Pipeline + Arrow<In = Val<u64>, Out: RingShape>>(p: &P, input: Vec<u64>) -> (Option<u64>, RunOutcome) {
     let (_, report) = p.run_with(&Rings::new(), source::ready(input), (), |(), _, _| ()).unwrap();
     let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the seats");
-    (stage.keys, report.ending)
+    (stage.keys, report.outcome)
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn a_report_says_how_many_keys_there_are_and_a_plan_how_many_there_can_be() {
             },
         )
     };
-    assert_eq!(counted(&sums(Bound::default()), (0..100).collect()), (Some(10), Ending::End));
-    assert_eq!(counted(&sums(Bound::forget(4)), (0..100).collect()), (Some(4), Ending::End));
+    assert_eq!(counted(&sums(Bound::default()), (0..100).collect()), (Some(10), RunOutcome::End));
+    assert_eq!(counted(&sums(Bound::forget(4)), (0..100).collect()), (Some(4), RunOutcome::End));
     let plan = sums(Bound::refuse(12)).plan();
     assert!(plan.stages.iter().all(|stage| stage.keys == Some(12)));
     assert_eq!(plan.stages.iter().map(|stage| stage.tasklets).collect::<Vec<_>>(), [1, 2]);
     assert!(plan.to_string().contains("scan (up to 12 keys)"), "{plan}");
 }
 
-fn failure<R: Event>(outcome: Result<R, RunError>) -> String {
+fn failure<R: Item>(outcome: Result<R, RunError>) -> String {
     outcome.err().expect("it fails").to_string()
 }
 

@@ -2,8 +2,8 @@
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
-use millstream_core::{Arrow, Modelled, Retry, pipeline};
-use millstream_exec::{Ending, Feed, LimitedBy, OptionsError, Queues, Report, Rings, Run, RunError, Wait, source};
+use millstream_core::{Arrow, ModelExt, Retry, pipeline};
+use millstream_exec::{Feed, LimitedBy, OptionsError, Queues, Report, Rings, Run, RunError, RunOutcome, Wait, source};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -126,7 +126,7 @@ fn a_failed_run_tells_what_it_did_up_to_there() {
         let ended = run.join();
         let state = ended.state.expect("the sink was not at fault");
         assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 1000"));
-        assert_eq!((ended.report.ending, ended.report.values), (Ending::Failed, state.len() as u64));
+        assert_eq!((ended.report.outcome, ended.report.values), (RunOutcome::Failed, state.len() as u64));
         assert_eq!(ended.report.numbers.0, state.len() as u64);
         assert!(ended.report.stages[1].moved <= 1000);
         assert!(state.iter().copied().eq((0..state.len() as u64).map(|x| 10_000 / (1000 - x))));

@@ -4,9 +4,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
-use millstream_core::{Full, Val};
+use millstream_core::{Dense, Val};
 use millstream_exec::{Gate, Place, Shown, Signal, Wakes};
-use millstream_ring::{Given, Giver, Member, Taker, group, moving_ring, ring};
+use millstream_ring::{Member, group, ring, spsc};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
@@ -222,8 +222,8 @@ fn a_stage_hears_of_every_wake_up_of_its_futures() {
 #[test]
 fn the_loser_of_a_claim_wakes_whom_it_misled() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 1).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
+        let (mut members, mut output) = group::<_, u64, Dense>(input, 2, 1).unwrap();
         let Ok(Some(mut claim)) = producer.try_claim(1) else { panic!("there is room") };
         claim.fill(1, |_| 7);
         claim.publish();
@@ -247,7 +247,7 @@ fn the_loser_of_a_claim_wakes_whom_it_misled() {
 }
 
 /// As a sender: its value is published, then whoever waits is told.
-fn send(mut giver: Giver<u64>, signal: &Signal, value: u64) {
+fn send(mut giver: spsc::Sender<u64>, signal: &Signal, value: u64) {
     giver.give(&mut [value].into_iter(), 1);
     signal.notify();
     giver.end();
@@ -255,13 +255,13 @@ fn send(mut giver: Giver<u64>, signal: &Signal, value: u64) {
 }
 
 /// As a poller: looks at every ring, announces itself, looks at every ring once more, and parks.
-fn poll_all(takers: &mut [Taker<u64>], signal: &Signal) -> u64 {
-    let look = |takers: &mut [Taker<u64>]| {
+fn poll_all(takers: &mut [spsc::Receiver<u64>], signal: &Signal) -> u64 {
+    let look = |takers: &mut [spsc::Receiver<u64>]| {
         let mut sum = 0;
         for taker in takers.iter_mut() {
             sum += taker.take(1).sum::<u64>();
         }
-        (sum, takers.iter_mut().all(Taker::ended))
+        (sum, takers.iter_mut().all(spsc::Receiver::ended))
     };
     let mut sum = 0;
     loop {
@@ -285,15 +285,15 @@ fn poll_all(takers: &mut [Taker<u64>], signal: &Signal) -> u64 {
 /// nothing else.
 fn closing(iterator_first: bool) {
     loom::model(move || {
-        let (giver, mut taker) = moving_ring::<u64>(2).unwrap();
+        let (giver, mut taker) = spsc::ring::<u64>(2).unwrap();
         let gate = Arc::new(Gate::new(giver));
         let sender = {
             let gate = gate.clone();
             thread::spawn(move || {
                 let iterate = || {
-                    let give = |giver: &mut Giver<u64>| giver.give_if(&mut [1].into_iter(), 1, || gate.pass());
+                    let give = |giver: &mut spsc::Sender<u64>| giver.give_if(&mut [1].into_iter(), 1, || gate.pass());
                     let given = gate.iterate(give).expect("there is one iterator");
-                    u64::from(given.map_err(|refused| assert_eq!(refused, [1])) == Ok(Given::Some(1)))
+                    u64::from(given.map_err(|refused| assert_eq!(refused, [1])) == Ok(spsc::Sent::Some(1)))
                 };
                 let show =
                     || u64::from(matches!(gate.show(|giver| giver.give(&mut [2].into_iter(), 1)), Shown::Did(_)));
@@ -354,7 +354,7 @@ fn one_who_waits_for_many_rings_wakes_on_any() {
         let signal = Arc::new(Signal::new());
         let (mut takers, mut threads) = (Vec::new(), Vec::new());
         for value in [1, 10] {
-            let (giver, taker) = moving_ring(1).unwrap();
+            let (giver, taker) = spsc::ring(1).unwrap();
             let signal = signal.clone();
             takers.push(taker);
             threads.push(thread::spawn(move || send(giver, &signal, value)));

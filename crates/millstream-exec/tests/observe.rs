@@ -1,7 +1,7 @@
 //! What a run tells whoever watches it.
 #![cfg(not(loom))]
 
-use millstream_core::{Arrow, ArrowChoice, ArrowLoop, AsyncExt, ClockExt, Either, KeysExt, Retry, pipeline};
+use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, pipeline};
 use millstream_exec::{Activity, Counters, Observer, Rings, Run, State, TaskletCounters, source};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -336,7 +336,8 @@ fn failures_of_futures_and_what_is_parked_are_counted() {
     let observer = run.observer();
     run.wait().unwrap();
     let tasklets = observer.tasklets().zip(read(&observer).tasklets);
-    let counted: Vec<_> = tasklets.map(|(who, told)| (who.aside, told.failures, told.parked, told.moved)).collect();
+    let counted: Vec<_> =
+        tasklets.map(|(who, told)| (who.side_output, told.failures, told.parked, told.moved)).collect();
     let letters = (true, 0, 0, 21);
     let rest = [(false, 0, 0, 21), (false, 10, 0, 21), (false, 2, 2, 21), letters, (false, 0, 0, 21)];
     assert_eq!(counted, rest);

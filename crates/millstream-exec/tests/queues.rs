@@ -2,9 +2,9 @@
 #![cfg(feature = "queues")]
 
 use millstream_core::{
-    Arrow, ArrowChoice, ArrowParts, ClockExt, Either, Modelled, Retry, SequenceNumber, StreamsExt, pipeline,
+    Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, pipeline,
 };
-use millstream_exec::{Ending, Queues, QueuesHandle, RunError, Runner, source};
+use millstream_exec::{Queues, QueuesHandle, RunError, RunOutcome, Runner, source};
 use millstream_testkit::within;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// The names of the threads of a run over a few values.
 fn threads<P>(pipeline: &P) -> Vec<String>
 where
-    P: millstream_core::Deploy<Queues> + Arrow<In = millstream_core::Val<u64>, Out: millstream_exec::Queued>,
+    P: millstream_core::Deploy<Queues> + Arrow<In = millstream_core::Val<u64>, Out: millstream_exec::QueueShape>,
 {
     let handle = Queues::new().start(pipeline, source::ready(0..5), (), |(), _, _| ()).unwrap();
     let (_, report) = handle.wait().unwrap();
@@ -117,9 +117,9 @@ fn fewer_outputs_than_inputs_are_no_reason_to_wait() {
 #[test]
 fn a_new_clock_and_a_body_on_the_side() {
     let seen = Arc::new(AtomicU64::new(0));
-    let aside = seen.clone();
+    let side_output = seen.clone();
     let p = pipeline::<u64>()
-        .tee(move |p| p.map(move |x| aside.fetch_add(*x, Ordering::Relaxed)))
+        .tee(move |p| p.map(move |x| side_output.fetch_add(*x, Ordering::Relaxed)))
         .flat_map(|x| 0..*x % 4)
         .filter(|x| *x > 0)
         .compact();
@@ -158,7 +158,7 @@ fn queues_are_bounded() {
     stopper.stop_now();
     drop(blocked);
     let (_, report) = handle.wait().unwrap();
-    assert_eq!(report.ending, Ending::Stopped);
+    assert_eq!(report.outcome, RunOutcome::Stopped);
     assert!(given.load(Ordering::SeqCst) <= most);
 }
 
@@ -183,7 +183,7 @@ fn a_failure_has_its_stage_and_its_number_and_ends_all_threads() {
         assert_eq!(ended.failure.as_ref().unwrap().to_string(), "stage \"delicate\", number 7: panicked: eight");
         // The fold must not take a failure for the end.
         assert_eq!((ended.state, ended.report.values), (Some(0), 0));
-        assert_eq!(ended.report.ending, Ending::Failed);
+        assert_eq!(ended.report.outcome, RunOutcome::Failed);
     }
 }
 
@@ -222,7 +222,7 @@ fn a_run_is_drained_while_its_source_waits() {
     let handle = Queues::new().start(&tell, receive, Vec::new(), |all, _, x: &u64| all.push(*x)).unwrap();
     while sink_reached.recv().unwrap() != 9 {}
     let (all, report) = handle.drain(Duration::from_secs(60)).unwrap();
-    assert_eq!((all, report.ending, report.numbers.0), (vec![45], Ending::Drained, 10));
+    assert_eq!((all, report.outcome, report.numbers.0), (vec![45], RunOutcome::Drained, 10));
     assert_eq!((&*report.stages[0].name, report.stages[0].moved), ("source", 11));
     drop(send);
 }
@@ -233,7 +233,7 @@ fn a_run_is_stopped_while_its_source_waits() {
     let p = pipeline::<u64>().map(|x| *x);
     let handle = Queues::new().start(&p, receive, (), |(), _, _| ()).unwrap();
     assert!(!handle.is_finished());
-    assert_eq!(handle.stop_now().unwrap().1.ending, Ending::Stopped);
+    assert_eq!(handle.stop_now().unwrap().1.ending, RunOutcome::Stopped);
     let dropped = Queues::new().start(&p, std::iter::repeat(1), (), |(), _, _| ()).unwrap();
     drop(dropped);
     drop(send);
@@ -311,7 +311,7 @@ fn nobody_waits_for_a_silent_source() {
         let takes = pipeline::<u64>().map(|x| x + 1).take(3);
         let (silent, source) = then_silent();
         let (all, report) = Queues::new().start(&takes, source, Vec::new(), push).unwrap().wait().unwrap();
-        assert_eq!((all, report.ending), (vec![1, 2, 3], Ending::End));
+        assert_eq!((all, report.outcome), (vec![1, 2, 3], RunOutcome::End));
         drop(silent);
         let (silent, source) = then_silent();
         let all = Queues::new().start(&pipeline::<u64>().take(2), source, Vec::new(), push).unwrap().wait().unwrap().0;
@@ -361,7 +361,7 @@ fn nobody_waits_for_a_pause_on_queues() {
             tries.recv().unwrap();
             let ended =
                 if drains { run.drain_join(Duration::from_millis(1)).report } else { run.stop_now().unwrap().1 };
-            assert_eq!(ended.ending, Ending::Stopped);
+            assert_eq!(ended.ending, RunOutcome::Stopped);
         }
     })
     .unwrap();

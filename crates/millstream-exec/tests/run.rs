@@ -1,6 +1,6 @@
 //! Pipelines on rings: output, errors, laziness.
 
-use millstream_core::{Arrow, Modelled, SequenceNumber, pipeline};
+use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{ParMapExt, Rings, Run, RunError, ThroughExt, source};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Text on rings and queues: failures at their numbers, folds that speak at END, and nothing held back.
 
-use millstream_core::text::{Block, Cutting};
-use millstream_core::{Arrow, Modelled, StreamsExt, TextExt, pipeline};
+use millstream_core::text::{Block, Splitter};
+use millstream_core::{Arrow, ModelExt, StreamsExt, TextExt, pipeline};
 use millstream_exec::{Inline, Queues, Rings, Run, RunError, Runner, source};
 use std::sync::mpsc;
 
@@ -51,7 +51,7 @@ fn what_is_no_utf8_fails_at_its_number() {
 
 #[test]
 fn a_cut_that_is_none_fails_at_the_number_of_its_text() {
-    let beyond = |text: &[u8], from: usize| (from == 0).then(|| Cutting { range: 0..text.len() + 1, next: 1 });
+    let beyond = |text: &[u8], from: usize| (from == 0).then(|| Splitter { range: 0..text.len() + 1, next: 1 });
     let p = pipeline::<Block>().cut(beyond).named("beyond");
     let (stage, number, cause) = failure(p.collect(&Rings::new(), [block(""), block("a")].into_iter().skip(1)));
     assert_eq!((stage.as_str(), number), ("beyond", Some(0)));
@@ -80,7 +80,7 @@ fn long_texts_go_through_small_rings() {
         assert_eq!(p.collect(&rings, [block(&text)]).unwrap(), vec![4; 20_000]);
     }
     let long = pipeline::<u64>().map_bytes(|n, out| out.extend_with((0..3 << 20).map(|i| (i + n) as u8)));
-    let lengths = long.shard(2, |p| p.map_part(|text| text.part(0..1 << 20).unwrap())).map(|text| text.len());
+    let lengths = long.shard(2, |p| p.map_slice(|text| text.part(0..1 << 20).unwrap())).map(|text| text.len());
     assert_eq!(lengths.collect(&Rings::new().ring(64), 0..9).unwrap(), vec![1 << 20; 9]);
 }
 

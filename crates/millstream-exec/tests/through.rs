@@ -1,8 +1,8 @@
 //! What a program takes out of a run value by value: by an iterator, or by a stream.
 #![cfg(not(loom))]
 
-use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, Own, StreamsExt, Val, pipeline};
-use millstream_exec::{Carried, Rings, Through, ThroughExt};
+use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, StreamsExt, ToOwnedItem, Val, pipeline};
+use millstream_exec::{RingShape, Rings, Through, ThroughExt};
 use millstream_testkit::within;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(120);
 
 /// Everything up to the end or the failure.
-fn taken<A: Carried + Own<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Option<String>) {
+fn taken<A: RingShape + ToOwnedItem<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Option<String>) {
     let mut all = Vec::new();
     loop {
         match values.try_next() {
@@ -30,7 +30,7 @@ fn taken<A: Carried + Own<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Op
 
 /// The same by a stream.
 #[cfg(feature = "stream")]
-fn streamed<A: Carried + Own<Owned = u64>>(values: Through<A>) -> (Vec<u64>, Option<String>) {
+fn streamed<A: RingShape + ToOwnedItem<Owned = u64>>(values: Through<A>) -> (Vec<u64>, Option<String>) {
     use futures_util::StreamExt;
     futures_executor::block_on(async {
         let (mut all, mut stream) = (Vec::new(), values.stream());
@@ -55,7 +55,7 @@ fn fails_at(at: u64) -> impl Fn(&u64) -> u64 + Send + Sync + Clone + 'static {
 /// All ways to run a pipeline in which something fails at 7 give these values, and then the error.
 fn come_first<P>(how: &str, pipeline: impl Fn() -> P + Send + 'static, expected: Vec<u64>)
 where
-    P: Deploy<Rings> + Arrow<In = Val<u64>, Out: Carried + Own<Owned = u64>>,
+    P: Deploy<Rings> + Arrow<In = Val<u64>, Out: RingShape + ToOwnedItem<Owned = u64>>,
 {
     let named = how.to_owned();
     within(LONG, move || {

@@ -1,6 +1,6 @@
 //! Futures whose results come as they are finished: the same values as the model's, in any order.
 
-use millstream_core::{Arrow, AsyncExt, Modelled, pipeline};
+use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
 use millstream_exec::{Rings, Run, RunError, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,16 +44,16 @@ fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
 #[test]
 fn the_values_are_the_models_in_any_order_and_the_slots_are_full() {
     // With empty slots in front, and a value at END.
-    let holed = pipeline::<u64>().filter(|x| x % 3 != 0).unordered(4, uneven).map(|x| x + 1);
+    let sparse = pipeline::<u64>().filter(|x| x % 3 != 0).unordered(4, uneven).map(|x| x + 1);
     let at_end = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).unordered(1, uneven);
     for ring in [1, 2, 64] {
         for batch in [1, 3, 100] {
             for workers in 1..=3 {
                 let rings = Rings::new().ring(ring).batch(batch).workers(workers);
-                let mut slots = holed.collect_slots(&rings, source::ready(0..200)).unwrap();
+                let mut slots = sparse.collect_slots(&rings, source::ready(0..200)).unwrap();
                 assert_eq!(slots.pop(), Some(None), "END is empty");
                 let values: Option<Vec<u64>> = slots.into_iter().collect();
-                assert_eq!(values.map(sorted), Some(sorted(holed.model(0..200))), "{rings:?}");
+                assert_eq!(values.map(sorted), Some(sorted(sparse.model(0..200))), "{rings:?}");
                 assert_eq!(at_end.collect_slots(&rings, 0..5), Ok(vec![Some(100), None]));
             }
         }
@@ -164,7 +164,7 @@ fn no_futures_at_a_time_are_refused_when_it_is_built() {
 #[test]
 fn the_plan_shows_a_new_clock() {
     let plan = pipeline::<u64>().unordered(4, uneven).plan();
-    assert_eq!((plan.stages[0].kind, plan.rings[1].clock, plan.rings[1].full), ("unordered", 1, true));
+    assert_eq!((plan.stages[0].kind, plan.rings[1].clock, plan.rings[1].dense), ("unordered", 1, true));
 }
 
 #[cfg(feature = "queues")]

@@ -95,7 +95,7 @@ impl Framing for Prefixed {
 /// `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
-/// use millstream_core::{Modelled, TextExt, pipeline};
+/// use millstream_core::{ModelExt, TextExt, pipeline};
 /// use millstream_io::WholeBlocks;
 /// let blocks = WholeBlocks::lines(&b"to be\nor not\nto be"[..]);
 /// assert_eq!(pipeline().lines().model(blocks), ["to be", "or not", "to be"]);

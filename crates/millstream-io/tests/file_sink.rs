@@ -1,6 +1,6 @@
 //! Files that are written to: replaced, appended to, synced, rotated, resumed, and disks that are full.
 
-use millstream_core::{Arrow, Modelled, SequenceNumber, pipeline};
+use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{Rings, Run, RunError};
 use millstream_io::time::VirtualClock;
 use millstream_io::{FileSink, SyncPolicy};

@@ -1,7 +1,7 @@
 //! Blocks of whole records, from readers that give their bytes in any way.
 
 use millstream_core::text::{Prefixed, Records};
-use millstream_core::{Modelled, TextExt, pipeline};
+use millstream_core::{ModelExt, TextExt, pipeline};
 use millstream_io::{Block, WholeBlocks};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};

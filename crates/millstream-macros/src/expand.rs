@@ -92,8 +92,8 @@ fn method(operator: &Operator) -> TokenStream {
     let at = operator.span();
     match operator.kind {
         Kind::Then => quote_spanned!(at=> Arrow::then),
-        Kind::Merge => quote_spanned!(at=> ArrowChoice::merge),
-        Kind::Choose => quote_spanned!(at=> ArrowChoice::choose),
+        Kind::Merge => quote_spanned!(at=> ChoiceExt::merge),
+        Kind::Choose => quote_spanned!(at=> ChoiceExt::choose),
         Kind::Fanout => quote_spanned!(at=> Arrow::fanout),
         Kind::Both => quote_spanned!(at=> Arrow::both),
     }

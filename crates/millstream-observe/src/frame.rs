@@ -27,7 +27,7 @@ pub struct Frame {
     pub stages: Vec<StageFrame>,
     /// What stands aside, in pipeline order: dead-letter sinks, by the names of their stages with `.dead-letters` behind, and
     /// the ends of `tee`s.
-    pub asides: Vec<StageFrame>,
+    pub side_outputs: Vec<StageFrame>,
     /// The workers.
     pub workers: Vec<WorkerFrame>,
     /// From the source to the sink, since the watch began.

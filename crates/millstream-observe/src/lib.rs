@@ -43,6 +43,6 @@ pub use graph::{Graph, Layout, Node, Spot, Wire};
 #[cfg(feature = "otlp")]
 pub use otlp::Otlp;
 #[cfg(feature = "page")]
-pub use page::{Board, Page};
+pub use page::{Dashboard, Page};
 pub use recording::{Elements, Level, Moment, Recorder, Recording};
 pub use watch::{Options, Watch};

@@ -58,7 +58,7 @@ impl Otlp {
         let resource = Resource::builder().with_service_name(service.to_owned()).build();
         let provider = SdkMeterProvider::builder().with_reader(reader).with_resource(resource).build();
         let meter = provider.meter("millstream");
-        let told = Told { meter: &meter, watch: &watch };
+        let told = Metrics { meter: &meter, watch: &watch };
         told.run();
         told.stages();
         told.rings();
@@ -76,7 +76,7 @@ impl Otlp {
 }
 
 /// What is told of a watch.
-struct Told<'a> {
+struct Metrics<'a> {
     meter: &'a Meter,
     watch: &'a Arc<Watch>,
 }
@@ -84,7 +84,7 @@ struct Told<'a> {
 /// Takes a value and its labels.
 type Tell<'a, T> = &'a dyn Fn(T, &[KeyValue]);
 
-impl Told<'_> {
+impl Metrics<'_> {
     /// A counter, by what `read` tells of the newest frame.
     fn counter(&self, name: &'static str, help: &'static str, read: fn(&Watch, &Frame, Tell<'_, u64>)) {
         let watch = self.watch.clone();

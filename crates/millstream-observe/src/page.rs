@@ -3,11 +3,11 @@
 //! A thread with a tokio runtime of its own serves frames: as JSON, as server-sent events for the one self-contained
 //! page, and as metrics, of which at most 200 stages, rings and workers have series of their own.
 
-mod board;
+mod dashboard;
 mod metrics;
 mod served;
 
-pub use board::Board;
+pub use dashboard::Dashboard;
 
 use crate::frame::Frame;
 use crate::graph::Layout;
@@ -74,13 +74,13 @@ pub struct Page {
 /// What is shown.
 #[derive(Debug, Default)]
 struct Stage {
-    state: Mutex<Told>,
+    state: Mutex<Announced>,
     /// Somebody has asked who knows now how it ended.
     asked: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct Announced {
     runs: u64,
     shown: Option<Arc<Shown>>,
     program: Option<String>,
@@ -159,7 +159,7 @@ impl Drop for Page {
 }
 
 impl Stage {
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, Announced> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ pub use elements::Elements;
 
 use crate::frame::{Frame, RingFrame, StageFrame};
 use crate::graph::Graph;
-use millstream_exec::{Counters, End, Observer, State};
+use millstream_exec::{Counters, Observer, PipelineEnd, State};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -141,7 +141,7 @@ impl Tape {
         let graph = Graph::of(observer.plan());
         let nodes = observer.tasklets().map(|tasklet| match (tasklet.stage, tasklet.end) {
             (Some(stage), _) => Some(stage + 1),
-            (None, Some(End::Sink)) => Some(graph.nodes.len() - 1),
+            (None, Some(PipelineEnd::Sink)) => Some(graph.nodes.len() - 1),
             (None, _) => None,
         });
         let numbers = graph.wires.iter().map(|wire| 1 + wire.to.len()).sum::<usize>() + graph.nodes.len();

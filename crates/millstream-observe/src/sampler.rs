@@ -4,7 +4,7 @@ use crate::frame::{Frame, StageFrame};
 use crate::graph::Graph;
 use crate::latency::Latencies;
 use crate::still::Stills;
-use crate::tally::{Seats, Tally};
+use crate::tally::{Tally, TaskletsByNode};
 use crate::watch::{Options, Shown};
 use millstream_exec::{Bottleneck, Counters, Observer};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(crate) struct Sampler {
     options: Options,
     graph: Arc<Graph>,
     shown: Arc<Shown>,
-    seats: Seats,
+    tasklets: TaskletsByNode,
     /// Since the frame before, and up to that since the watch began.
     tally: Tally,
     whole: Tally,
@@ -48,7 +48,7 @@ impl Sampler {
         let mut now = Counters::default();
         observer.read(&mut now);
         Sampler {
-            seats: Seats::new(&graph, &observer),
+            tasklets: TaskletsByNode::new(&graph, &observer),
             latencies: Latencies::of(&graph, &observer),
             stills: Stills::default(),
             tally: Tally::default(),
@@ -89,7 +89,7 @@ impl Sampler {
 
     fn look(&mut self) {
         self.observer.read(&mut self.now);
-        self.tally.look(&self.now, &self.seats);
+        self.tally.look(&self.now, &self.tasklets);
         self.latencies.look(&self.observer, self.now.at, self.options.spacing);
     }
 
@@ -99,8 +99,8 @@ impl Sampler {
         self.open += open;
         let before = std::mem::replace(&mut self.before, self.now.clone());
         let mut frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
-        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.asides));
-        frame.stuck = self.stills.stuck(&self.graph, &self.seats, &self.observer, &self.now);
+        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.side_outputs));
+        frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.observer, &self.now);
         self.recent.push_back((before, open));
         while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].0.at) >= RECENT {
             self.recent.pop_front();
@@ -117,10 +117,10 @@ impl Sampler {
     fn frame(&self, tally: &Tally, before: &Counters, bottleneck: Option<Bottleneck>) -> Frame {
         let span = self.now.at.saturating_sub(before.at).as_secs_f64();
         let stages = self.graph.nodes.iter().enumerate().map(|(node, described)| {
-            let stage = tally.stage(node, &described.name, &self.seats, before, &self.now);
+            let stage = tally.stage(node, &described.name, &self.tasklets, before, &self.now);
             StageFrame { latency: self.latencies.through(node), ..stage }
         });
-        let aside = |(node, name)| tally.stage(node, name, &self.seats, before, &self.now);
+        let side_output = |(node, name)| tally.stage(node, name, &self.tasklets, before, &self.now);
         Frame {
             number: self.frames,
             at: self.now.at.as_secs_f64(),
@@ -128,7 +128,7 @@ impl Sampler {
             looks: tally.looks,
             running: self.now.running,
             stages: stages.collect(),
-            asides: self.seats.asides().map(aside).collect(),
+            side_outputs: self.tasklets.side_outputs().map(side_output).collect(),
             rings: tally.rings(before, &self.now, span),
             workers: tally.workers(),
             latency: self.latencies.whole(),

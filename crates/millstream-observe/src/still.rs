@@ -2,7 +2,7 @@
 
 use crate::frame::{StageFrame, Stuck};
 use crate::graph::Graph;
-use crate::tally::Seats;
+use crate::tally::TaskletsByNode;
 use millstream_exec::{Counters, Observer};
 use std::time::Duration;
 
@@ -34,15 +34,23 @@ impl Stills {
     }
 
     /// Who is stuck. A source waits for what is outside, which nobody sees.
-    pub(crate) fn stuck(&self, graph: &Graph, seats: &Seats, observer: &Observer, now: &Counters) -> Vec<Stuck> {
+    pub(crate) fn stuck(
+        &self,
+        graph: &Graph,
+        tasklets: &TaskletsByNode,
+        observer: &Observer,
+        now: &Counters,
+    ) -> Vec<Stuck> {
         let long = |still: &Still| now.at.saturating_sub(still.since) >= LONG;
         let nodes = self.0.iter().enumerate().skip(1).filter(|(_, still)| now.running && long(still));
         // What shares a worker with one that is stuck has moved nothing either.
-        let stuck = nodes.filter(|(node, _)| seats.of(*node).any(|tasklet| observer.in_step(tasklet)));
+        let stuck = nodes.filter(|(node, _)| tasklets.of(*node).any(|tasklet| observer.in_step(tasklet)));
         stuck
             .map(|(node, still)| {
                 let name = graph.nodes.get(node).map(|node| &*node.name);
-                let name = name.or_else(|| seats.asides().find(|(aside, _)| *aside == node).map(|(_, name)| name));
+                let name = name.or_else(|| {
+                    tasklets.side_outputs().find(|(side_output, _)| *side_output == node).map(|(_, name)| name)
+                });
                 let number = reached(graph, node, now).unwrap_or(still.moved);
                 told(name.unwrap_or_default(), number, now.at.saturating_sub(still.since).as_secs_f64())
             })

@@ -2,44 +2,44 @@
 
 use crate::frame::{RingFrame, StageFrame, WorkerFrame};
 use crate::graph::Graph;
-use millstream_exec::{Activity, Counters, End, Observer, RingCounters, State, TaskletCounters};
+use millstream_exec::{Activity, Counters, Observer, PipelineEnd, RingCounters, State, TaskletCounters};
 use std::ops::Range;
 
 /// Which tasklets run which node.
-pub(crate) struct Seats {
+pub(crate) struct TaskletsByNode {
     /// For each node; none where the tasklet is not one of the run's: a source with a thread of its own, or a program that
     /// reads the output itself. And behind the nodes for each that stands aside.
     of: Vec<Range<usize>>,
     /// The names of those.
-    asides: Vec<String>,
+    side_outputs: Vec<String>,
 }
 
-impl Seats {
+impl TaskletsByNode {
     pub(crate) fn new(graph: &Graph, observer: &Observer) -> Self {
         let mut of = vec![0..0; graph.nodes.len()];
         let sink = graph.nodes.len() - 1;
-        let mut asides = Vec::new();
+        let mut side_outputs = Vec::new();
         for (seat, tasklet) in observer.tasklets().enumerate() {
-            if tasklet.aside {
-                asides.push(tasklet.name.to_owned());
+            if tasklet.side_output {
+                side_outputs.push(tasklet.name.to_owned());
                 of.push(seat..seat + 1);
                 continue;
             }
             let node = match (tasklet.stage, tasklet.end) {
                 (Some(stage), _) => stage + 1,
-                (None, Some(End::Source)) => 0,
-                (None, Some(End::Sink)) => sink,
+                (None, Some(PipelineEnd::Source)) => 0,
+                (None, Some(PipelineEnd::Sink)) => sink,
                 (None, None) => continue,
             };
             of[node] = if of[node].is_empty() { seat..seat + 1 } else { of[node].start..seat + 1 };
         }
-        Seats { of, asides }
+        TaskletsByNode { of, side_outputs }
     }
 
     /// What stands aside: as if they were nodes behind the last one, and their names.
-    pub(crate) fn asides(&self) -> impl Iterator<Item = (usize, &str)> {
-        let first = self.of.len() - self.asides.len();
-        self.asides.iter().enumerate().map(move |(aside, name)| (first + aside, &**name))
+    pub(crate) fn side_outputs(&self) -> impl Iterator<Item = (usize, &str)> {
+        let first = self.of.len() - self.side_outputs.len();
+        self.side_outputs.iter().enumerate().map(move |(side_output, name)| (first + side_output, &**name))
     }
 
     /// The tasklets of a node.
@@ -87,9 +87,9 @@ impl Tally {
         other.clear();
     }
 
-    pub(crate) fn look(&mut self, counters: &Counters, seats: &Seats) {
+    pub(crate) fn look(&mut self, counters: &Counters, tasklets: &TaskletsByNode) {
         self.looks += 1;
-        self.states.resize(seats.of.len(), [0; 3]);
+        self.states.resize(tasklets.of.len(), [0; 3]);
         self.rings.resize(counters.rings.len(), [0; 2]);
         self.workers.resize(counters.workers.len(), [0; 3]);
         for (node, seen) in self.states.iter_mut().enumerate() {
@@ -100,7 +100,7 @@ impl Tally {
                     State::Blocked => 2,
                 }] += 1
             };
-            match (seats.at(node, counters), node) {
+            match (tasklets.at(node, counters), node) {
                 // Whoever fills the source's ring is judged by it, tasklet or not.
                 (_, 0) => count(counters.source),
                 ([], _) => count(outside(counters)),
@@ -148,13 +148,13 @@ impl Tally {
         &self,
         node: usize,
         name: &str,
-        seats: &Seats,
+        tasklets: &TaskletsByNode,
         before: &Counters,
         now: &Counters,
     ) -> StageFrame {
         let span = now.at.saturating_sub(before.at).as_secs_f64();
         let [working, starved, blocked] = shares(self.states.get(node).copied().unwrap_or_default());
-        let (then, tasklets) = (seats.at(node, before), seats.at(node, now));
+        let (then, tasklets) = (tasklets.at(node, before), tasklets.at(node, now));
         let sum = |of: fn(&TaskletCounters) -> u64, all: &[TaskletCounters]| all.iter().map(of).sum::<u64>();
         let since = |of: fn(&TaskletCounters) -> u64| sum(of, tasklets).saturating_sub(sum(of, then));
         let outside = match node {

@@ -1,6 +1,6 @@
 //! Graphs of plans, and pictures of them.
 
-use millstream_core::{Arrow, ArrowLoop, ArrowParts, KeysExt, pipeline};
+use millstream_core::{Arrow, FeedbackExt, KeysExt, PartsExt, pipeline};
 use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Graph, Layout, Watch};
 

@@ -33,9 +33,9 @@ fn got(page: &Page, path: &str) -> (String, String) {
 /// A run that ends at once is seen to have ended by those who look at it.
 #[test]
 fn a_board_tells_its_last_word_before_it_is_gone() {
-    use millstream_observe::Board;
+    use millstream_observe::Dashboard;
     for last in 1..10 {
-        let board = Board::open("127.0.0.1:0", "FIRST").unwrap();
+        let board = Dashboard::open("127.0.0.1:0", "FIRST").unwrap();
         board.tell("begun".into());
         let mut events = asked(board.address(), "/events");
         let mut line = String::new();
@@ -240,7 +240,7 @@ fn what_leaves_by_the_side_is_told_as_well() {
     run.wait().unwrap();
     let all = watch.finish();
     assert_eq!(all.stage("halve").map(|stage| stage.failures), Some(50));
-    let [letters] = &all.asides[..] else { panic!("one sink of dead letters: {:?}", all.asides) };
+    let [letters] = &all.side_outputs[..] else { panic!("one sink of dead letters: {:?}", all.side_outputs) };
     assert_eq!((&*letters.name, letters.moved, letters.done), ("halve.dead-letters", 101, true));
     let metrics = got(&page, "/metrics").1;
     for line in [

@@ -1,6 +1,6 @@
 //! Recordings of runs, and the pictures that are made of them.
 
-use millstream_core::{Arrow, ArrowParts, StreamsExt, pipeline};
+use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Elements, Recorder, Recording};
 use serde_json::Value;

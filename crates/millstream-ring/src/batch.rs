@@ -2,18 +2,18 @@ use crate::claim::Claim;
 use crate::mark::Mark;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
-use crate::view::{View, Wire, of_one_ring};
-use millstream_core::{Event, Pair, SequenceNumber};
+use crate::view::{RingLayout, View, of_one_ring};
+use millstream_core::{Item, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
 #[derive(Debug)]
 #[must_use = "a batch that is dropped releases its slots, read or not; `truncate(0)` keeps them"]
-pub struct Batch<'r, F: Wire> {
+pub struct Batch<'r, F: RingLayout> {
     reader: &'r mut Reader<F>,
     len: usize,
 }
 
-impl<'r, F: Wire> Batch<'r, F> {
+impl<'r, F: RingLayout> Batch<'r, F> {
     pub(crate) fn new(reader: &'r mut Reader<F>, len: usize) -> Self {
         Batch { reader, len }
     }
@@ -86,7 +86,7 @@ impl<'r, F: Wire> Batch<'r, F> {
     /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go. `state` is what `f`
     /// changes.
     #[inline]
-    pub fn map_into<S: Event, T>(
+    pub fn map_into<S: Item, T>(
         &self,
         claim: &mut Claim<'_, S>,
         state: &mut T,
@@ -96,12 +96,12 @@ impl<'r, F: Wire> Batch<'r, F> {
     }
 }
 
-struct ForEach<'b, 'r, F: Wire, G> {
+struct ForEach<'b, 'r, F: RingLayout, G> {
     batch: &'b mut Batch<'r, F>,
     f: G,
 }
 
-impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loop<T> for ForEach<'_, '_, F, G> {
+impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loop<T> for ForEach<'_, '_, F, G> {
     type Output = ();
 
     #[inline(always)]
@@ -115,7 +115,7 @@ impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loop<T> f
     }
 }
 
-impl<F: Wire, G> ForEach<'_, '_, F, G> {
+impl<F: RingLayout, G> ForEach<'_, '_, F, G> {
     #[inline(always)]
     fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
     where
@@ -132,12 +132,12 @@ impl<F: Wire, G> ForEach<'_, '_, F, G> {
     }
 }
 
-struct ForEachValue<'b, 'r, F: Wire, G> {
+struct ForEachValue<'b, 'r, F: RingLayout, G> {
     batch: &'b mut Batch<'r, F>,
     f: G,
 }
 
-impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for ForEachValue<'_, '_, F, G> {
+impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for ForEachValue<'_, '_, F, G> {
     type Output = ();
 
     #[inline(always)]
@@ -151,7 +151,7 @@ impl<F: Wire, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for ForEa
     }
 }
 
-impl<F: Wire, G> ForEachValue<'_, '_, F, G> {
+impl<F: RingLayout, G> ForEachValue<'_, '_, F, G> {
     #[inline(always)]
     fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
     where
@@ -171,13 +171,13 @@ impl<F: Wire, G> ForEachValue<'_, '_, F, G> {
     }
 }
 
-struct MapInto<'b, 'r, 'c, 'p, F: Wire, S: Event, G> {
+struct MapInto<'b, 'r, 'c, 'p, F: RingLayout, S: Item, G> {
     batch: &'b Batch<'r, F>,
     claim: &'c mut Claim<'p, S>,
     f: G,
 }
 
-impl<F: Wire, S: Event, T, G> Loop<T> for MapInto<'_, '_, '_, '_, F, S, G>
+impl<F: RingLayout, S: Item, T, G> Loop<T> for MapInto<'_, '_, '_, '_, F, S, G>
 where
     G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
 {
@@ -193,7 +193,7 @@ where
     }
 }
 
-impl<F: Wire, S: Event, G> MapInto<'_, '_, '_, '_, F, S, G> {
+impl<F: RingLayout, S: Item, G> MapInto<'_, '_, '_, '_, F, S, G> {
     #[inline(always)]
     fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
     where
@@ -218,7 +218,7 @@ impl Drop for Visited<'_> {
     }
 }
 
-impl<F: Wire> Drop for Batch<'_, F> {
+impl<F: RingLayout> Drop for Batch<'_, F> {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
@@ -230,13 +230,13 @@ impl<F: Wire> Drop for Batch<'_, F> {
 }
 
 /// What the slots of a batch hold, in order.
-pub struct Iter<'b, F: Wire> {
+pub struct Iter<'b, F: RingLayout> {
     chunk: F::Chunk<'b>,
     next: usize,
     len: usize,
 }
 
-impl<'b, F: Wire> Iterator for Iter<'b, F> {
+impl<'b, F: RingLayout> Iterator for Iter<'b, F> {
     type Item = Option<F::Ref<'b>>;
 
     #[inline]
@@ -253,9 +253,9 @@ impl<'b, F: Wire> Iterator for Iter<'b, F> {
     }
 }
 
-impl<F: Wire> ExactSizeIterator for Iter<'_, F> {}
+impl<F: RingLayout> ExactSizeIterator for Iter<'_, F> {}
 
-impl<F: Wire> std::fmt::Debug for Iter<'_, F> {
+impl<F: RingLayout> std::fmt::Debug for Iter<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Iter").field("next", &self.next).field("len", &self.len).finish_non_exhaustive()
     }
@@ -264,11 +264,11 @@ impl<F: Wire> std::fmt::Debug for Iter<'_, F> {
 /// END, lent by its reader. Dropping it releases it; there is nothing behind it.
 #[derive(Debug)]
 #[must_use = "END that is dropped is released, read or not; `keep` keeps it"]
-pub struct End<'r, F: Wire> {
+pub struct End<'r, F: RingLayout> {
     reader: &'r mut Reader<F>,
 }
 
-impl<'r, F: Wire> End<'r, F> {
+impl<'r, F: RingLayout> End<'r, F> {
     pub(crate) fn new(reader: &'r mut Reader<F>) -> Self {
         End { reader }
     }
@@ -297,7 +297,7 @@ impl<'r, F: Wire> End<'r, F> {
     }
 }
 
-impl<F: Wire, G: Wire> End<'_, Pair<F, G>> {
+impl<F: RingLayout, G: RingLayout> End<'_, Pair<F, G>> {
     /// What each half of END holds.
     pub(crate) fn halves(&self) -> (Option<F::Ref<'_>>, Option<G::Ref<'_>>) {
         // SAFETY: as in `value`.
@@ -305,7 +305,7 @@ impl<F: Wire, G: Wire> End<'_, Pair<F, G>> {
     }
 }
 
-impl<F: Wire> Drop for End<'_, F> {
+impl<F: RingLayout> Drop for End<'_, F> {
     fn drop(&mut self) {
         self.reader.position += 1;
         // SAFETY: what was lent borrowed this, so it is not used any more.

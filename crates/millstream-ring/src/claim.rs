@@ -2,10 +2,10 @@ use crate::batch::Batch;
 use crate::producer::Producer;
 use crate::text::{Kind, Passing, Pen, Run, Span};
 use crate::vectorised::{Loop, vectorised};
-use crate::view::Wire;
-use millstream_core::pipe::Parting;
+use crate::view::RingLayout;
+use millstream_core::pipe::SliceKernel;
 use millstream_core::text::Writer;
-use millstream_core::{Density, Event, OfPieces, SequenceNumber};
+use millstream_core::{Density, Item, OfPieces, SequenceNumber};
 
 /// Free slots, claimed by the producer: write them in order, then publish.
 ///
@@ -13,7 +13,7 @@ use millstream_core::{Density, Event, OfPieces, SequenceNumber};
 /// publishes nothing and drops what was written into it.
 #[derive(Debug)]
 #[must_use = "a claim that is dropped publishes nothing and drops what was written: `publish` it"]
-pub struct Claim<'p, S: Event> {
+pub struct Claim<'p, S: Item> {
     producer: &'p mut Producer<S>,
     len: usize,
     written: usize,
@@ -21,7 +21,7 @@ pub struct Claim<'p, S: Event> {
     ahead: usize,
 }
 
-impl<'p, S: Event> Claim<'p, S> {
+impl<'p, S: Item> Claim<'p, S> {
     pub(crate) fn new(producer: &'p mut Producer<S>, len: usize) -> Self {
         Claim { producer, len, written: 0, ahead: 0 }
     }
@@ -110,7 +110,7 @@ impl<'p, S: Event> Claim<'p, S> {
     ///
     /// If `f` panics, none of them is written.
     #[inline]
-    pub fn write_text<F: Wire, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
+    pub fn write_text<F: RingLayout, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         batch: &Batch<'_, F>,
         pen: &mut Pen<T>,
@@ -155,10 +155,10 @@ impl<'p, S: Event> Claim<'p, S> {
         &mut self,
         batch: &Batch<'_, F>,
         pen: &mut Pen<T>,
-        parting: &impl Parting<In = F, Kind = T>,
+        parting: &impl SliceKernel<In = F, Kind = T>,
     ) -> usize
     where
-        F: Wire + OfPieces,
+        F: RingLayout + OfPieces,
     {
         let n = pen.room_for_pieces(self.producer.shared.swept(), batch.len().min(self.len - self.written));
         if n == 0 {
@@ -229,12 +229,12 @@ impl<'p, S: Event> Claim<'p, S> {
     }
 }
 
-struct Extend<'c, 'p, S: Event, F> {
+struct Extend<'c, 'p, S: Item, F> {
     claim: &'c mut Claim<'p, S>,
     slot: F,
 }
 
-impl<S: Event, I: Iterator, F: FnMut(I::Item) -> S> Loop<I> for Extend<'_, '_, S, F> {
+impl<S: Item, I: Iterator, F: FnMut(I::Item) -> S> Loop<I> for Extend<'_, '_, S, F> {
     type Output = usize;
 
     #[inline(always)]
@@ -256,7 +256,7 @@ impl Drop for Count<'_> {
     }
 }
 
-impl<S: Event> Drop for Claim<'_, S> {
+impl<S: Item> Drop for Claim<'_, S> {
     fn drop(&mut self) {
         let next = self.producer.next;
         self.producer.abandoned = Some(next + (self.written + self.ahead) as u64);

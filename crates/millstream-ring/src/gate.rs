@@ -5,7 +5,7 @@
 //! while running") shows why this misses no fork. The design that this project began from adds readers only while it
 //! wires. `Wiring::start` is for callers that want the same: after it, a ring gets readers only by `Reader::fork`.
 
-use crate::group::GroupState;
+use crate::run_writers::RunWriters;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 
@@ -18,8 +18,8 @@ pub(crate) type Counter = Arc<CachePadded<AtomicU64>>;
 pub(crate) enum Gate {
     /// One reader: it alone writes the counter.
     Reader(Counter),
-    /// k members: what their group has not done yet.
-    Group(Arc<GroupState>),
+    /// k writers: what their group has not done yet.
+    Group(Arc<RunWriters>),
 }
 
 impl Gate {

@@ -14,7 +14,7 @@
 //! `end` and `end_slot` are stored before the cursor that shows END, so a reader that sees that cursor knows both.
 
 use crate::view::Beside;
-use millstream_core::{Density, Event};
+use millstream_core::{Density, Item};
 
 /// What END gets: a slot as the others have, or a value beside them on an edge that is filled
 /// [at END](millstream_core::AtEnd) alone.
@@ -30,7 +30,7 @@ impl<S> Last<S> {
     ///
     /// As [`Density::pack`]: if the edge is full and `value` is `None`.
     #[must_use]
-    pub fn of<T: Event, D: Density<Slot<T> = S>>(value: Option<T>) -> Self {
+    pub fn of<T: Item, D: Density<Slot<T> = S>>(value: Option<T>) -> Self {
         if D::AT_END {
             Last { slot: None, beside: value.map(|value| Box::new(value) as Beside) }
         } else {

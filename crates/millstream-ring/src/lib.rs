@@ -3,16 +3,16 @@
 //! A [`Producer`] claims free slots, writes through the claim and publishes. A [`Reader`] owns its position; a
 //! [`Batch`] lends it published slots and releases them when it is done. The producer never overtakes a reader: every
 //! reader is a *gate*, which says the next number it needs. Readers of several rings side by side
-//! ([`Pair`](millstream_core::Pair), [`Masked`](millstream_core::Masked), [`Seen`](millstream_core::Seen)) are joined by
-//! number and copy nothing. A [`group`] lets k [`Member`]s claim runs of one input and fill the same numbers of one
-//! output ring; in a [`team`] each of k [`Mate`]s fills the numbers whose keys are its own, and the two
-//! [`Lane`]s of a choice can fill one ring as well.
+//! ([`Pair`](millstream_core::Pair), [`Filtered`](millstream_core::Filtered), [`Projected`](millstream_core::Projected)) are joined by
+//! number and copy nothing. A [`run_writers`] lets k [`RunWriter`]s claim runs of one input and fill the same numbers of one
+//! output ring; in a [`keyed_writers`] each of k [`KeyedWriter`]s fills the numbers whose keys are its own, and the two
+//! [`LaneWriter`]s of a choice can fill one ring as well.
 //!
 //! ```
 //! use millstream_ring::ring;
-//! use millstream_core::Full;
+//! use millstream_core::Dense;
 //!
-//! let (mut producer, mut reader) = ring::<char, Full>(2)?;
+//! let (mut producer, mut reader) = ring::<char, Dense>(2)?;
 //! let mut claim = producer.try_claim(2)?.expect("the ring is empty");
 //! assert_eq!((claim.first().0, claim.last().0), (0, 1));
 //! claim.write('a');
@@ -33,50 +33,50 @@
 #![allow(unsafe_code)]
 
 mod batch;
-mod census;
 mod claim;
-mod crew;
 mod error;
 mod gate;
-mod group;
+mod keyed_writer;
+mod keyed_writers;
 mod lane;
 mod last;
 mod mark;
-mod mate;
-mod member;
-mod moving;
+pub mod mpsc;
+mod occupancy;
 mod probe;
 mod producer;
 mod reader;
+mod run_writer;
+mod run_writers;
 mod shared;
 mod slots;
+pub mod spsc;
 mod sweeper;
 mod sync;
-mod team;
 mod text;
 mod vectorised;
 mod view;
 mod wait;
 mod wiring;
+mod writer_core;
 
 pub use batch::{Batch, End, Iter};
-pub use census::Empties;
 pub use claim::Claim;
 pub use error::{CapacityError, ClaimError, MarksFull};
-pub use group::{group, text_group};
-pub use lane::{Lane, OtherLane, is_lane, lane};
+pub use keyed_writer::KeyedWriter;
+pub use keyed_writers::keyed_writers;
+pub use lane::{LaneWriter, OtherLane, is_lane, lane};
 pub use last::Last;
 pub use mark::Mark;
-pub use mate::Mate;
-pub use member::Member;
-pub use moving::{Given, Giver, SharedGiver, SharedTaker, Taken, Taker, moving_ring, shared_ring};
+pub use occupancy::Occupancy;
 pub use probe::{InputProbe, RingProbe};
 pub use producer::Producer;
 pub use reader::Reader;
-pub use slots::Slice;
+pub use run_writer::RunWriter;
+pub use run_writers::{run_writers, text_run_writers};
+pub use slots::SlotSlice;
 pub use sweeper::Sweeper;
-pub use team::team;
 pub use text::{Kind, Passing, Pen, Span};
-pub use view::{Leaf, MaskedView, OneOfView, OneRing, SeenView, View, Wire, ZipView};
+pub use view::{FilteredView, Leaf, MergedView, OneRing, ProjectedView, RingLayout, View, ZipView};
 pub use wait::{IdleStrategy, WaitError};
 pub use wiring::{Wiring, ring, text_ring};

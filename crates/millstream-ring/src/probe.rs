@@ -1,19 +1,19 @@
 //! The counters of a ring, read from outside. The ring's ends write nothing for it.
 
-use crate::census::{Census, Empties};
 use crate::gate::{GONE, Gate, Gates};
-use crate::group::GroupState;
+use crate::occupancy::{Occupancy, OccupancySampler};
+use crate::run_writers::RunWriters;
 use crate::shared::Published;
 use crate::sync::Arc;
-use crate::view::{View, Wire};
+use crate::view::{RingLayout, View};
 
 /// The counters of one ring. It keeps no slot and no value alive, and reads nothing but counters; what it reads may be
 /// older than what the ring's ends know.
 ///
 /// ```
-/// use millstream_core::Full;
+/// use millstream_core::Dense;
 /// use millstream_ring::ring;
-/// let (mut producer, mut reader) = ring::<char, Full>(4)?;
+/// let (mut producer, mut reader) = ring::<char, Dense>(4)?;
 /// let probe = producer.probe();
 /// let mut claim = producer.try_claim(3)?.expect("room");
 /// "abc".chars().for_each(|c| claim.write(c));
@@ -27,7 +27,7 @@ pub struct RingProbe {
     published: Published,
     gates: Arc<Gates>,
     capacity: u64,
-    census: Option<std::sync::Arc<Census>>,
+    sampler: Option<std::sync::Arc<OccupancySampler>>,
 }
 
 impl RingProbe {
@@ -35,14 +35,14 @@ impl RingProbe {
         published: Published,
         gates: Arc<Gates>,
         capacity: u64,
-        census: Option<std::sync::Arc<Census>>,
+        sampler: Option<std::sync::Arc<OccupancySampler>>,
     ) -> Self {
-        RingProbe { published, gates, capacity, census }
+        RingProbe { published, gates, capacity, sampler }
     }
 
     /// The same with what somebody who fills a part of the ring counts.
-    pub(crate) fn counted_by(self, census: &std::sync::Arc<Census>) -> Self {
-        RingProbe { census: Some(census.clone()), ..self }
+    pub(crate) fn counted_by(self, sampler: &std::sync::Arc<OccupancySampler>) -> Self {
+        RingProbe { sampler: Some(sampler.clone()), ..self }
     }
 
     /// Whether both are of one ring. What is compared is kept by both, so that no later ring can be at its place.
@@ -79,23 +79,23 @@ impl RingProbe {
     /// Whether its empty slots are counted from now on: by whoever writes it, and of some batches. Otherwise, and at first,
     /// that costs a look at a flag for every batch.
     pub fn look(&self, wanted: bool) {
-        if let Some(census) = &self.census {
-            census.want(wanted);
+        if let Some(sampler) = &self.sampler {
+            sampler.want(wanted);
         }
     }
 
     /// How many slots were left empty, of those that were looked at. Of a ring whose slots cannot be empty: none, of all that
     /// are published. Behind a mask what it leaves out is empty; in a ring that two lanes fill, for each what the other has.
     #[must_use]
-    pub fn empties(&self) -> Empties {
-        match &self.census {
-            Some(census) => census.counted(),
-            None => Empties { looked_at: self.published(), empty: 0 },
+    pub fn empties(&self) -> Occupancy {
+        match &self.sampler {
+            Some(sampler) => sampler.counted(),
+            None => Occupancy { looked_at: self.published(), empty: 0 },
         }
     }
 
     /// Whether somebody who writes number `next` next has room for it. Of a ring with one producer that is what is
-    /// published; the members of a group claim before that.
+    /// published; the writers of a group claim before that.
     #[must_use]
     pub fn has_room(&self, next: u64) -> bool {
         let next = match &self.published {
@@ -112,15 +112,15 @@ impl RingProbe {
 pub struct InputProbe {
     rings: Vec<RingProbe>,
     gate: Gate,
-    /// Which member of a group reads.
-    member: Option<(Arc<GroupState>, usize)>,
+    /// Which writer of a group reads.
+    writer: Option<(Arc<RunWriters>, usize)>,
 }
 
 impl InputProbe {
-    pub(crate) fn of<F: Wire>(view: &F::View, member: Option<(Arc<GroupState>, usize)>) -> Self {
+    pub(crate) fn of<F: RingLayout>(view: &F::View, writer: Option<(Arc<RunWriters>, usize)>) -> Self {
         let mut rings = Vec::new();
         let gate = view.watch(&mut rings).0;
-        InputProbe { rings, gate, member }
+        InputProbe { rings, gate, writer }
     }
 
     /// Every number below the result is published on all rings of the edge, END counted.
@@ -129,7 +129,7 @@ impl InputProbe {
         self.rings.iter().map(RingProbe::published).min().unwrap_or(0)
     }
 
-    /// Every number below the result has been released, by a group's member: by the whole group. None once the reader is
+    /// Every number below the result has been released, by a group's writer: by the whole group. None once the reader is
     /// gone: then it needs nothing any more.
     #[must_use]
     pub fn released(&self) -> Option<u64> {
@@ -140,7 +140,7 @@ impl InputProbe {
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         let released = self.released()?;
-        Some(self.member.as_ref().map_or(released, |(group, index)| group.next(*index)))
+        Some(self.writer.as_ref().map_or(released, |(group, index)| group.next(*index)))
     }
 }
 

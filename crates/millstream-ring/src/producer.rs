@@ -11,7 +11,7 @@ use crate::sync::{Arc, AtomicU64};
 use crate::view::Leaf;
 use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
-use millstream_core::{Density, Event, SequenceNumber, Val};
+use millstream_core::{Density, Item, SequenceNumber, Val};
 
 /// The writing end of a ring: there is one, and it never overtakes a reader.
 ///
@@ -20,7 +20,7 @@ use millstream_core::{Density, Event, SequenceNumber, Val};
 /// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can
 /// leave that to a [`Sweeper`]. What END holds on an edge that is filled [at END](millstream_core::AtEnd) alone is dropped
 /// with the ring.
-pub struct Producer<S: Event> {
+pub struct Producer<S: Item> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
     /// The next number to be published.
@@ -33,7 +33,7 @@ pub struct Producer<S: Event> {
     apart: bool,
 }
 
-impl<S: Event> Producer<S> {
+impl<S: Item> Producer<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>) -> Self {
         Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None, apart: false }
     }
@@ -134,9 +134,9 @@ impl<S: Event> Producer<S> {
     /// are free once they are released.
     ///
     /// ```
-    /// use millstream_core::Full;
+    /// use millstream_core::Dense;
     /// use millstream_ring::ring;
-    /// let (mut producer, mut reader) = ring::<String, Full>(1)?;
+    /// let (mut producer, mut reader) = ring::<String, Dense>(1)?;
     /// let mut sweeper = producer.sweep_apart().expect("nobody has asked before");
     /// let mut claim = producer.try_claim(1)?.expect("the ring is empty");
     /// claim.write("a".to_owned());
@@ -220,7 +220,7 @@ impl<S: Event> Producer<S> {
     }
 
     /// A reader from the next number on. (A [`Reader`] can be forked at its own number.)
-    pub fn reader<T: Event, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
+    pub fn reader<T: Item, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
         reader_at(&self.shared, self.next)
     }
 
@@ -269,12 +269,12 @@ impl<S: Event> Producer<S> {
 }
 
 /// A reader's end of `shared` from number `position` on, and its gate, still to be added.
-pub(crate) fn leaf_at<S: Event>(shared: &Arc<Shared<S>>, position: u64) -> (Gate, Leaf<S>) {
+pub(crate) fn leaf_at<S: Item>(shared: &Arc<Shared<S>>, position: u64) -> (Gate, Leaf<S>) {
     let counter = Counter::new(CachePadded::new(AtomicU64::new(position)));
     (Gate::Reader(counter.clone()), Leaf::new(shared.clone(), Gate::Reader(counter)))
 }
 
-impl<S: Event> std::fmt::Debug for Producer<S> {
+impl<S: Item> std::fmt::Debug for Producer<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Producer").field("next", &self.next).field("ended", &self.ended).finish_non_exhaustive()
     }

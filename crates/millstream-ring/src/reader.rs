@@ -1,14 +1,14 @@
 use crate::batch::{Batch, End};
-use crate::census::Holes;
 use crate::mark::{Coming, Mark};
+use crate::occupancy::EmptyCounter;
 use crate::probe::InputProbe;
-use crate::view::{Leaf, MaskedView, OneOfView, SeenView, View, Wire, ZipView};
-use millstream_core::{Full, Lens, Like, Masked, OneOf, Pair, Seen, SequenceNumber, SideBySide, Val};
+use crate::view::{FilteredView, Leaf, MergedView, ProjectedView, RingLayout, View, ZipView};
+use millstream_core::{Dense, Filtered, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val};
 
 /// The reading end of an edge, and the next number it needs.
 ///
 /// It sees every number from its own position on, in order, once. Dropping it lets the producer go on without it.
-pub struct Reader<F: Wire> {
+pub struct Reader<F: RingLayout> {
     pub(crate) view: F::View,
     pub(crate) position: u64,
     /// The greatest cursor seen: a group's may seem to step back.
@@ -17,7 +17,7 @@ pub struct Reader<F: Wire> {
     pub(crate) visited: Option<u64>,
 }
 
-impl<F: Wire> Reader<F> {
+impl<F: RingLayout> Reader<F> {
     pub(crate) fn new(view: F::View, position: u64) -> Self {
         Reader { view, position, seen: position, coming: Coming::new(), visited: None }
     }
@@ -114,15 +114,15 @@ impl<F: Wire> Reader<F> {
     /// This edge and another side by side, joined by number. Where one is behind, it passes over what the other has
     /// released already.
     #[must_use]
-    pub fn zip<G: Wire>(self, other: Reader<G>) -> Reader<Pair<F, G>> {
+    pub fn zip<G: RingLayout>(self, other: Reader<G>) -> Reader<Pair<F, G>> {
         self.beside(other)
     }
 
     /// As [`zip`](Reader::zip), for any shape of two edges side by side.
     #[must_use]
-    pub fn beside<J, G: Wire>(self, other: Reader<G>) -> Reader<J>
+    pub fn beside<J, G: RingLayout>(self, other: Reader<G>) -> Reader<J>
     where
-        J: Wire<View = ZipView<F, G>> + SideBySide<First = F, Second = G>,
+        J: RingLayout<View = ZipView<F, G>> + SideBySide<First = F, Second = G>,
     {
         let position = self.position.max(other.position);
         joined(Reader::new(ZipView::new(self.view, other.view), position))
@@ -130,41 +130,41 @@ impl<F: Wire> Reader<F> {
 
     /// This lane of a choice and the other one, with values of one type.
     #[must_use]
-    pub fn or<G: Wire + Like<F>>(self, other: Reader<G>) -> Reader<OneOf<F, G>> {
+    pub fn or<G: RingLayout + SameItem<F>>(self, other: Reader<G>) -> Reader<Merged<F, G>> {
         let position = self.position.max(other.position);
-        joined(Reader::new(OneOfView::apart(ZipView::new(self.view, other.view)), position))
+        joined(Reader::new(MergedView::apart(ZipView::new(self.view, other.view)), position))
     }
 
     /// Two lanes with values of one type that [fill one ring](crate::lane), by that ring.
     #[must_use]
-    pub fn of_lanes<G: Wire + Like<F>>(whole: Reader<F::Whole>) -> Reader<OneOf<F, G>> {
-        Reader::new(OneOfView::joined(whole.view), whole.position)
+    pub fn of_lanes<G: RingLayout + SameItem<F>>(whole: Reader<F::Whole>) -> Reader<Merged<F, G>> {
+        Reader::new(MergedView::joined(whole.view), whole.position)
     }
 
     /// This edge behind a mask: empty where the mask is not true.
     #[must_use]
-    pub fn masked(self, mask: Reader<Val<bool, Full>>) -> Reader<Masked<F>> {
+    pub fn masked(self, mask: Reader<Val<bool, Dense>>) -> Reader<Filtered<F>> {
         let position = self.position.max(mask.position);
         let mask: Leaf<bool> = mask.view;
-        mask.has_holes(Holes::of_mask);
-        joined(Reader::new(MaskedView::new(self.view, mask), position))
+        mask.has_holes(EmptyCounter::of_mask);
+        joined(Reader::new(FilteredView::new(self.view, mask), position))
     }
 
     /// This edge through a lens.
     #[must_use]
-    pub fn seen<L: Lens<F>>(self) -> Reader<Seen<F, L>> {
-        Reader::new(SeenView::new(self.view), self.position)
+    pub fn seen<L: Lens<F>>(self) -> Reader<Projected<F, L>> {
+        Reader::new(ProjectedView::new(self.view), self.position)
     }
 }
 
 /// Releases what one of the joined edges needs no more.
-fn joined<F: Wire>(reader: Reader<F>) -> Reader<F> {
+fn joined<F: RingLayout>(reader: Reader<F>) -> Reader<F> {
     // SAFETY: the readers were given up, so nothing is lent from them.
     unsafe { reader.view.release(reader.position) };
     reader
 }
 
-impl<F: Wire> std::fmt::Debug for Reader<F> {
+impl<F: RingLayout> std::fmt::Debug for Reader<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("position", &self.position).field("seen", &self.seen).finish_non_exhaustive()
     }

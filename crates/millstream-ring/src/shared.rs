@@ -1,15 +1,15 @@
 //! What the two ends of a ring share.
 
-use crate::census::{Census, Holes};
 use crate::error::CapacityError;
 use crate::gate::{Counter, Gates, Gating};
-use crate::group::GroupState;
+use crate::keyed_writers::KeyedWriters;
 use crate::last::Last;
 use crate::mark::MarkList;
+use crate::occupancy::{EmptyCounter, OccupancySampler};
 use crate::probe::RingProbe;
+use crate::run_writers::RunWriters;
 use crate::slots::Slots;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, try_lock};
-use crate::team::TeamState;
 use crate::view::{Beside, HiddenMarks};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
@@ -24,10 +24,10 @@ pub(crate) const OPEN: u64 = u64::MAX;
 pub(crate) enum Published {
     /// One producer, the only writer of this counter.
     Producer(Counter),
-    /// k members: what their group has done.
-    Group(Arc<GroupState>),
-    /// k mates: what all of them have passed.
-    Team(Arc<TeamState>),
+    /// k writers: what their group has done.
+    Group(Arc<RunWriters>),
+    /// k writers: what all of them have passed.
+    Team(Arc<KeyedWriters>),
 }
 
 pub(crate) struct Shared<S> {
@@ -39,13 +39,13 @@ pub(crate) struct Shared<S> {
     end_slot: AtomicBool,
     /// What END holds where no other slot can be filled. Set before the cursor that shows END, and dropped with the ring.
     beside: OnceLock<Beside>,
-    /// Every value below was dropped. Only whoever drops values stores it; a group's members acquire it before they
+    /// Every value below was dropped. Only whoever drops values stores it; a group's writers acquire it before they
     /// write over the slots.
     swept: CachePadded<AtomicU64>,
     pub(crate) gates: Arc<Gates>,
     marks: HiddenMarks,
     /// Of a ring whose slots can be empty: said once its shape, or that it is a mask, is known.
-    holes: OnceLock<Holes<S>>,
+    empty_slots: OnceLock<EmptyCounter<S>>,
 }
 
 impl Published {
@@ -80,7 +80,7 @@ impl<S> Shared<S> {
             swept: CachePadded::new(AtomicU64::new(first)),
             gates: Arc::new(Gates::new()),
             marks: HiddenMarks(MarkList::new()),
-            holes: OnceLock::new(),
+            empty_slots: OnceLock::new(),
         }))
     }
 
@@ -93,19 +93,19 @@ impl<S> Shared<S> {
 
     /// Its counters, to be read from outside.
     pub(crate) fn probe(&self) -> RingProbe {
-        let census = self.holes.get().map(|holes| holes.census.clone());
-        RingProbe::new(self.published.clone(), self.gates.clone(), self.slots.capacity(), census)
+        let sampler = self.empty_slots.get().map(|empty_slots| empty_slots.sampler.clone());
+        RingProbe::new(self.published.clone(), self.gates.clone(), self.slots.capacity(), sampler)
     }
 
     /// Says how empty slots are known, if there can be any. Before anybody watches or writes.
-    pub(crate) fn has_holes(&self, holes: impl FnOnce() -> Holes<S>) {
-        let _ = self.holes.get_or_init(holes);
+    pub(crate) fn counts_empty(&self, empty_slots: impl FnOnce() -> EmptyCounter<S>) {
+        let _ = self.empty_slots.get_or_init(empty_slots);
     }
 
     /// Who counts its empty slots, if there can be any.
     #[inline(always)]
-    pub(crate) fn census(&self) -> Option<&Census> {
-        self.holes.get().map(|holes| &*holes.census)
+    pub(crate) fn sampler(&self) -> Option<&OccupancySampler> {
+        self.empty_slots.get().map(|empty_slots| &*empty_slots.sampler)
     }
 
     /// Looks at slots that are written, if somebody wants to know how many are empty, and their turn has come.
@@ -115,9 +115,9 @@ impl<S> Shared<S> {
     /// The cells of these numbers must hold values, and nobody may write or drop them meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn look(&self, first: u64, len: usize) {
-        if let Some(census) = self.census().filter(|census| census.takes_this()) {
+        if let Some(sampler) = self.sampler().filter(|sampler| sampler.takes_this()) {
             // SAFETY: the same contract.
-            census.count(len, unsafe { self.empty(first, len) });
+            sampler.count(len, unsafe { self.empty(first, len) });
         }
     }
 
@@ -128,14 +128,14 @@ impl<S> Shared<S> {
     /// As [`look`](Shared::look).
     #[cold]
     pub(crate) unsafe fn empty(&self, first: u64, len: usize) -> usize {
-        let Some(holes) = self.holes.get() else { return 0 };
+        let Some(empty_slots) = self.empty_slots.get() else { return 0 };
         let here = self.slots.contiguous(first, len as u64) as usize;
         let runs = [(first, here), (first + here as u64, len - here)];
         let count = |(first, n)| {
             // SAFETY: the caller's contract.
             let slots = unsafe { self.slots.slice(first) };
             // SAFETY: the same; there are no more numbers than cells, so those that are left lie where the cells begin.
-            unsafe { holes.count(slots, n) }
+            unsafe { empty_slots.count(slots, n) }
         };
         runs.into_iter().map(count).sum()
     }
@@ -227,7 +227,7 @@ impl<S> Shared<S> {
         }
     }
 
-    /// As [`sweep`](Shared::sweep), and passes over holes.
+    /// As [`sweep`](Shared::sweep), and passes over empty slots.
     ///
     /// # Safety
     ///
@@ -267,7 +267,7 @@ impl<S> Drop for Shared<S> {
         let (written, group, team) = match &self.published {
             Published::Producer(cursor) => (cursor.load(Ordering::Acquire), None, None),
             Published::Group(group) => (group.taken(), Some(group.clone()), None),
-            // A mate that is ahead of the others has written some of what is below.
+            // A writer that is ahead of the others has written some of what is below.
             Published::Team(team) => (self.swept() + self.slots.capacity(), None, Some(team.clone())),
         };
         let is_hole = |n| {
@@ -275,7 +275,7 @@ impl<S> Drop for Shared<S> {
                 || team.as_ref().is_some_and(|team| !team.is_written(n))
         };
         // SAFETY: nobody else has this ring any more. Below `written` every slot from `swept` on holds a value, apart
-        // from the runs of a group that were not finished and what the mates of a team did not write, and those are passed
+        // from the runs of a group that were not finished and what the writers of a team did not write, and those are passed
         // over.
         unsafe { self.sweep_but(written, is_hole) };
     }

@@ -2,7 +2,7 @@
 //! touch a cell.
 
 use crate::sync::UnsafeCell;
-use crate::view::Place;
+use crate::view::BasePtr;
 use std::{fmt, marker::PhantomData, mem::MaybeUninit, ops::Range};
 
 pub(crate) struct Slots<S> {
@@ -63,8 +63,8 @@ impl<S> Slots<S> {
     ///
     /// For as long as `'a`, every cell that is read through the slice must hold a value and must not be written.
     #[inline(always)]
-    pub(crate) unsafe fn slice<'a>(&self, n: u64) -> Slice<'a, S> {
-        Slice { cells: Cursor::new(self.cells_in_order(), self.index(n)), lent: PhantomData }
+    pub(crate) unsafe fn slice<'a>(&self, n: u64) -> SlotSlice<'a, S> {
+        SlotSlice { cells: Cursor::new(self.cells_in_order(), self.index(n)), lent: PhantomData }
     }
 
     /// All cells, to be written by number.
@@ -217,26 +217,26 @@ impl<S> Around<'_, S> {
 }
 
 /// Published slots of one ring, side by side.
-pub struct Slice<'a, S> {
+pub struct SlotSlice<'a, S> {
     cells: Cursor<'a, S>,
     lent: PhantomData<&'a S>,
 }
 
-impl<S> Clone for Slice<'_, S> {
+impl<S> Clone for SlotSlice<'_, S> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<S> Copy for Slice<'_, S> {}
+impl<S> Copy for SlotSlice<'_, S> {}
 
-impl<S> fmt::Debug for Slice<'_, S> {
+impl<S> fmt::Debug for SlotSlice<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slice").finish_non_exhaustive()
+        f.debug_struct("SlotSlice").finish_non_exhaustive()
     }
 }
 
-impl<'a, S> Slice<'a, S> {
+impl<'a, S> SlotSlice<'a, S> {
     /// Slot `i`.
     ///
     /// # Safety
@@ -256,8 +256,8 @@ impl<'a, S> Slice<'a, S> {
 
     /// Where these slots begin.
     #[inline(always)]
-    pub(crate) fn place(&self) -> Place {
-        Place::new(self.cells.first)
+    pub(crate) fn place(&self) -> BasePtr {
+        BasePtr::new(self.cells.first)
     }
 
     /// The slots that begin there.
@@ -266,8 +266,8 @@ impl<'a, S> Slice<'a, S> {
     ///
     /// A slice like this one must begin there, made for as many slots and for as long.
     #[inline(always)]
-    pub(crate) unsafe fn at_place(place: Place) -> Self {
-        Slice { cells: Cursor { first: place.pointer(), storage: PhantomData }, lent: PhantomData }
+    pub(crate) unsafe fn at_place(place: BasePtr) -> Self {
+        SlotSlice { cells: Cursor { first: place.pointer(), storage: PhantomData }, lent: PhantomData }
     }
 }
 

@@ -1,16 +1,16 @@
 use crate::gate::Gating;
 use crate::shared::Shared;
 use crate::sync::Arc;
-use millstream_core::Event;
+use millstream_core::Item;
 
 /// Drops what the readers of one ring have released, in place of its producer: see
 /// [`Producer::sweep_apart`](crate::Producer::sweep_apart).
-pub struct Sweeper<S: Event> {
+pub struct Sweeper<S: Item> {
     shared: Arc<Shared<S>>,
     gating: Gating,
 }
 
-impl<S: Event> Sweeper<S> {
+impl<S: Item> Sweeper<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>) -> Self {
         Sweeper { shared, gating: Gating::new() }
     }
@@ -36,7 +36,7 @@ impl<S: Event> Sweeper<S> {
     }
 }
 
-impl<S: Event> std::fmt::Debug for Sweeper<S> {
+impl<S: Item> std::fmt::Debug for Sweeper<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sweeper").field("swept", &self.shared.swept()).finish_non_exhaustive()
     }

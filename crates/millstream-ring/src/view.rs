@@ -1,34 +1,34 @@
 //! How the slots of an edge are reached: one view a shape, composed as the shapes are.
 
+mod filtered;
 mod leaf;
-mod masked;
-mod one_of;
-mod seen;
+mod merged;
+mod projected;
 mod zip;
 
+pub use filtered::FilteredView;
 pub use leaf::{Leaf, OneRing};
-pub use masked::MaskedView;
-pub use one_of::OneOfView;
-pub use seen::SeenView;
+pub use merged::MergedView;
+pub use projected::ProjectedView;
 pub use zip::ZipView;
 
 use crate::gate::Gate;
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
-use millstream_core::{Flow, Like};
+use millstream_core::{SameItem, Shape};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
 /// A shape that rings carry: all shapes of this project. Sealed.
-pub trait Wire: Flow + sealed::Sealed {
+pub trait RingLayout: Shape + sealed::Sealed {
     /// What reads it.
     type View: View<Self>;
     /// Published slots side by side.
     type Chunk<'a>: Copy;
 
-    /// Whether slot `i` of a chunk is filled. Apart from [`value_at`](Wire::value_at), so that a loop over values tests a flag, and
+    /// Whether slot `i` of a chunk is filled. Apart from [`value_at`](RingLayout::value_at), so that a loop over values tests a flag, and
     /// two flags at once where two lanes lie side by side.
     ///
     /// # Safety
@@ -41,7 +41,7 @@ pub trait Wire: Flow + sealed::Sealed {
     ///
     /// # Safety
     ///
-    /// As [`is_filled`](Wire::is_filled), which must have said true of this slot.
+    /// As [`is_filled`](RingLayout::is_filled), which must have said true of this slot.
     #[doc(hidden)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a>;
 
@@ -49,19 +49,19 @@ pub trait Wire: Flow + sealed::Sealed {
     ///
     /// # Safety
     ///
-    /// As [`is_filled`](Wire::is_filled).
+    /// As [`is_filled`](RingLayout::is_filled).
     #[doc(hidden)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>>;
 
     /// This shape where every slot is filled, if it lies in one ring; any shape with the same values otherwise.
     #[doc(hidden)]
-    type Whole: Wire + Like<Self>;
+    type Whole: RingLayout + SameItem<Self>;
 
-    /// Whether it lies in one ring of values without holes.
+    /// Whether it lies in one ring of values without empty slots.
     #[doc(hidden)]
     const DENSE: bool = false;
 
-    /// Which lane it is of the choices that lie in one ring without holes, if it is one.
+    /// Which lane it is of the choices that lie in one ring without empty slots, if it is one.
     #[doc(hidden)]
     #[must_use]
     fn lane() -> Option<Side> {
@@ -79,14 +79,14 @@ pub trait Wire: Flow + sealed::Sealed {
     /// Where the slots of the first ring begin.
     #[doc(hidden)]
     #[inline(always)]
-    fn place(_: &Self::Chunk<'_>) -> Place {
-        Place(std::ptr::null())
+    fn place(_: &Self::Chunk<'_>) -> BasePtr {
+        BasePtr(std::ptr::null())
     }
 
     /// Whether the slots of every ring begin there.
     #[doc(hidden)]
     #[inline(always)]
-    fn is_at(_: &Self::Chunk<'_>, _: Place) -> bool {
+    fn is_at(_: &Self::Chunk<'_>, _: BasePtr) -> bool {
         false
     }
 
@@ -97,7 +97,7 @@ pub trait Wire: Flow + sealed::Sealed {
     /// The slots of every ring must begin there, and have a size.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, _: Place) -> Self::Chunk<'a> {
+    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, _: BasePtr) -> Self::Chunk<'a> {
         *chunk
     }
 }
@@ -126,12 +126,12 @@ impl Side {
 /// Where slots begin.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(*const ());
+pub struct BasePtr(*const ());
 
-impl Place {
+impl BasePtr {
     #[inline(always)]
     pub(crate) fn new<C>(first: *const C) -> Self {
-        Place(first.cast())
+        BasePtr(first.cast())
     }
 
     #[inline(always)]
@@ -143,7 +143,7 @@ impl Place {
 /// The same chunk, if all its rings are one, with a single pointer to it: so the compiler knows that they are one, and
 /// loads a slot once, however many readers look at it.
 #[inline(always)]
-pub(crate) fn of_one_ring<'a, F: Wire>(chunk: &F::Chunk<'a>) -> Option<F::Chunk<'a>> {
+pub(crate) fn of_one_ring<'a, F: RingLayout>(chunk: &F::Chunk<'a>) -> Option<F::Chunk<'a>> {
     // Slots without a size can be at one place and of different rings.
     if F::RINGS == 1 || !matches!(F::SLOT, Some(1..)) {
         return None;
@@ -166,7 +166,7 @@ pub(crate) const fn slot_of_both(one: Option<usize>, other: Option<usize>) -> Op
 /// The reading end of an edge without a position: a [`Reader`](crate::Reader) adds one.
 ///
 /// Numbers are counted from the start of the clock. All methods are for this crate.
-pub trait View<F: Wire>: sealed::Sealed + Send + Sync + Sized + 'static {
+pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     /// Every number below the result is published on all rings, END counted; may seem to step back.
     #[doc(hidden)]
     fn cursor(&self) -> u64;

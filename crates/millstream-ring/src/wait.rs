@@ -6,7 +6,7 @@
 
 use crate::reader::Reader;
 use crate::sync::pause;
-use crate::view::{View, Wire};
+use crate::view::{RingLayout, View};
 use millstream_core::SequenceNumber;
 use std::time::{Duration, Instant};
 use std::{error::Error, fmt};
@@ -66,7 +66,7 @@ impl fmt::Display for WaitError {
 
 impl Error for WaitError {}
 
-impl<F: Wire> Reader<F> {
+impl<F: RingLayout> Reader<F> {
     /// Blocks until number `n` is published, and returns the producer's position: the number that it publishes next, so
     /// every number below is published, END counted. The reader stays where it is, and releases nothing.
     ///
@@ -79,11 +79,11 @@ impl<F: Wire> Reader<F> {
     /// reader waits: wait for numbers less than its position plus the capacity.
     ///
     /// ```
-    /// use millstream_core::{Full, SequenceNumber};
+    /// use millstream_core::{Dense, SequenceNumber};
     /// use millstream_ring::{IdleStrategy, WaitError, ring};
     /// use std::time::Duration;
     ///
-    /// let (mut producer, mut reader) = ring::<u64, Full>(8)?;
+    /// let (mut producer, mut reader) = ring::<u64, Dense>(8)?;
     /// let filling = std::thread::spawn(move || {
     ///     producer.fill(3, |i| i as u64)?;
     ///     assert!(producer.try_end(None).is_ok());

@@ -1,21 +1,21 @@
-use crate::census::Holes;
 use crate::error::CapacityError;
+use crate::occupancy::EmptyCounter;
 use crate::producer::{Producer, leaf_at};
 use crate::reader::Reader;
 use crate::shared::{Published, Shared};
 use crate::sync::Arc;
 use crate::text::{Kind, Span};
 use crate::view::OneRing;
-use millstream_core::{Density, Event, Text, Val};
+use millstream_core::{Density, Item, Text, Val};
 use std::marker::PhantomData;
 
 /// A ring that has not started: readers made here see it from number 0 on.
 ///
 /// ```
-/// use millstream_core::Full;
+/// use millstream_core::Dense;
 /// use millstream_ring::Wiring;
 ///
-/// let wiring = Wiring::<u64, Full>::new(8)?;
+/// let wiring = Wiring::<u64, Dense>::new(8)?;
 /// let (mut a, mut b) = (wiring.reader(), wiring.reader());
 /// let mut producer = wiring.start();
 /// producer.try_claim(1)?.expect("room").write(7);
@@ -23,12 +23,12 @@ use std::marker::PhantomData;
 /// # assert!(b.batch(1).is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Wiring<T: Event, D: Density> {
+pub struct Wiring<T: Item, D: Density> {
     shared: Arc<Shared<D::Slot<T>>>,
     density: PhantomData<D>,
 }
 
-impl<T: Event, D: Density> Wiring<T, D> {
+impl<T: Item, D: Density> Wiring<T, D> {
     /// A ring of `capacity` slots, allocated here once and for all.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl<T: Event, D: Density> Wiring<T, D> {
 
 /// A reader from number `position` on, which must be the number that is published next.
 pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64) -> Reader<F> {
-    if !F::Density::FULL {
-        shared.has_holes(Holes::of::<F>);
+    if !F::Density::DENSE {
+        shared.has_holes(EmptyCounter::of::<F>);
     }
     let (gate, leaf) = leaf_at(shared, position);
     shared.gates.add(gate);
@@ -67,7 +67,7 @@ pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64
 ///
 /// If `capacity` is not a power of two, and at least 1.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
-pub fn ring<T: Event, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
+pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
     let wiring = Wiring::<T, D>::new(capacity)?;
     let reader = wiring.reader();
     Ok((wiring.start(), reader))
@@ -87,7 +87,7 @@ pub fn text_ring<T: Kind + ?Sized, D: Density>(
     Ok((Producer::new(shared), reader))
 }
 
-impl<T: Event, D: Density> std::fmt::Debug for Wiring<T, D> {
+impl<T: Item, D: Density> std::fmt::Debug for Wiring<T, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wiring").field("capacity", &self.shared.slots.capacity()).finish_non_exhaustive()
     }

@@ -1,11 +1,11 @@
 //! How many slots were left empty, as their ring tells it.
 
-use millstream_core::keys::Seat;
-use millstream_core::{Either, Full, Holed, Lft, Rgt, Seen, Val};
-use millstream_ring::{Empties, Producer, Reader, RingProbe, group, lane, ring, team};
+use millstream_core::keys::KeySlot;
+use millstream_core::{Dense, Either, Projected, Sparse, Val, lens};
+use millstream_ring::{Occupancy, Producer, Reader, RingProbe, keyed_writers, lane, ring, run_writers};
 
 fn counted(probe: &RingProbe) -> (u64, u64) {
-    let Empties { looked_at, empty, .. } = probe.empties();
+    let Occupancy { looked_at, empty, .. } = probe.empties();
     (looked_at, empty)
 }
 
@@ -22,13 +22,13 @@ fn pass<T: Send + Sync + 'static>(
     read();
 }
 
-fn read_all<F: millstream_ring::Wire>(reader: &mut Reader<F>) {
+fn read_all<F: millstream_ring::RingLayout>(reader: &mut Reader<F>) {
     while reader.batch(100).is_some() {}
 }
 
 #[test]
 fn nobody_counts_before_it_is_wanted_nor_behind() {
-    let (mut producer, mut reader) = ring::<String, Holed>(4).unwrap();
+    let (mut producer, mut reader) = ring::<String, Sparse>(4).unwrap();
     let probe = producer.probe();
     let third = |n: u64| n.is_multiple_of(3).then(|| n.to_string());
     pass(&mut producer, 0..3, third, || read_all(&mut reader));
@@ -51,7 +51,7 @@ fn nobody_counts_before_it_is_wanted_nor_behind() {
 fn of_many_batches_some_are_looked_at_and_they_keep_step_with_no_period() {
     // Whatever the period, a share of batches of one slot is looked at that is like all of them.
     for period in [2, 16, 256, 4096] {
-        let (mut producer, mut reader) = ring::<u64, Holed>(8).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Sparse>(8).unwrap();
         let probe = producer.probe();
         probe.look(true);
         let batches: u64 = 1 << 18;
@@ -68,8 +68,8 @@ fn of_many_batches_some_are_looked_at_and_they_keep_step_with_no_period() {
 
 #[test]
 fn a_ring_without_holes_has_none_unless_it_is_a_mask() {
-    let (mut values, input) = ring::<u64, Full>(8).unwrap();
-    let (mut mask, flags) = ring::<bool, Full>(8).unwrap();
+    let (mut values, input) = ring::<u64, Dense>(8).unwrap();
+    let (mut mask, flags) = ring::<bool, Dense>(8).unwrap();
     let mut both = input.masked(flags);
     let (of_values, of_mask) = (values.probe(), mask.probe());
     of_values.look(true);
@@ -81,13 +81,13 @@ fn a_ring_without_holes_has_none_unless_it_is_a_mask() {
 
 #[test]
 fn the_members_of_a_group_count_for_their_ring() {
-    let (mut producer, input) = ring::<u64, Full>(8).unwrap();
-    let (mut members, mut output) = group::<_, String, Holed>(input, 2, 8).unwrap();
-    let probe = members[0].probes().1;
+    let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
+    let (mut writers, mut output) = run_writers::<_, String, Sparse>(input, 2, 8).unwrap();
+    let probe = writers[0].probes().1;
     probe.look(true);
     for round in 0..3 {
         pass(&mut producer, round * 6..round * 6 + 6, |n| n, || ());
-        while members.iter_mut().any(|member| member.fill(2, |n| n.filter(|n| *n % 3 == 0).map(u64::to_string)) > 0) {}
+        while writers.iter_mut().any(|writer| writer.fill(2, |n| n.filter(|n| *n % 3 == 0).map(u64::to_string)) > 0) {}
         read_all(&mut output);
     }
     assert_eq!(counted(&probe), (18, 12));
@@ -95,27 +95,27 @@ fn the_members_of_a_group_count_for_their_ring() {
 
 #[test]
 fn mates_count_what_is_theirs() {
-    let (mut producer, input) = ring::<u64, Full>(16).unwrap();
-    let (mut seats, seated) = ring::<Seat, Holed>(16).unwrap();
-    let (mut mates, mut output) = team::<_, u64, Holed>(input, seated, 2, 16).unwrap();
-    let probe = mates[0].probes().1;
+    let (mut producer, input) = ring::<u64, Dense>(16).unwrap();
+    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(16).unwrap();
+    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, seated, 2, 16).unwrap();
+    let probe = writers[0].probes().1;
     probe.look(true);
     pass(&mut producer, 0..12, |n| n, || ());
-    pass(&mut seats, 0..12, |n| Some(Seat { place: 0, lane: (n % 2) as u16, fresh: false }), || ());
+    pass(&mut key_slots, 0..12, |n| Some(KeySlot { place: 0, lane: (n % 2) as u16, fresh: false }), || ());
     // The first leaves out its half, and the second one in three.
-    assert_eq!(mates[0].fill(100, |_, _, _| None), 12);
+    assert_eq!(writers[0].fill(100, |_, _, _| None), 12);
     assert_eq!(counted(&probe), (6, 6));
-    assert_eq!(mates[1].fill(100, |n, _, _| (n % 3 != 0).then_some(n)), 12);
+    assert_eq!(writers[1].fill(100, |n, _, _| (n % 3 != 0).then_some(n)), 12);
     assert_eq!(counted(&probe), (12, 8));
     read_all(&mut output);
 }
 
 #[test]
 fn a_lane_counts_what_the_other_one_has() {
-    type Of<L> = Seen<Val<Either<u64, u64>>, L>;
-    let (mut producer, input) = ring::<Either<u64, u64>, Full>(8).unwrap();
-    let right: Reader<Of<Rgt>> = input.fork().seen();
-    let left: Reader<Of<Lft>> = input.seen();
+    type Of<L> = Projected<Val<Either<u64, u64>>, L>;
+    let (mut producer, input) = ring::<Either<u64, u64>, Dense>(8).unwrap();
+    let right: Reader<Of<lens::Right>> = input.fork().seen();
+    let left: Reader<Of<lens::Left>> = input.seen();
     let (mut left, other) = lane::<_, u64>(left, 8);
     let (mut right, mut output) = other.joined(right);
     let probes = [left.probes().1, right.probes().1];

@@ -1,8 +1,8 @@
 //! What is easily forgotten: groups that begin late, drops that panic, marks that lay marks.
 
-use millstream_core::keys::Seat;
-use millstream_core::{Either, Full, Holed, Lft, Rgt, SequenceNumber};
-use millstream_ring::{Mark, Producer, group, lane, ring, team};
+use millstream_core::keys::KeySlot;
+use millstream_core::{Dense, Either, SequenceNumber, Sparse, lens};
+use millstream_ring::{Mark, Producer, keyed_writers, lane, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -35,26 +35,26 @@ fn panics(f: impl FnOnce()) -> bool {
 
 #[test]
 fn a_group_begins_where_its_input_is() {
-    let (mut producer, mut input) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut input) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..3);
     drop(input.batch(2));
-    let (mut members, mut output) = group::<_, String, Full>(input, 2, 4).unwrap();
+    let (mut writers, mut output) = run_writers::<_, String, Dense>(input, 2, 4).unwrap();
     assert_eq!(output.position().0, 2);
     assert!(output.batch(9).is_none(), "nobody has filled anything");
-    assert_eq!(members[0].fill(9, |x| x.unwrap().to_string()), 1);
+    assert_eq!(writers[0].fill(9, |x| x.unwrap().to_string()), 1);
     assert_eq!(output.batch(9).unwrap().iter().flatten().collect::<Vec<_>>(), ["2"]);
-    members[1].sweep();
+    writers[1].sweep();
 }
 
 #[test]
 fn a_group_behind_end_has_ended() {
-    let (mut producer, mut input) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut input) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..1);
     producer.try_end(None).unwrap();
     drop(input.batch(2));
     drop(input.end());
-    let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
-    assert!(members[0].end(|_| None) && members[1].end(|_| None));
+    let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 4).unwrap();
+    assert!(writers[0].end(|_| None) && writers[1].end(|_| None));
     assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
 }
 
@@ -62,7 +62,7 @@ fn a_group_behind_end_has_ended() {
 fn a_drop_that_panics_leaks_nothing() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let value = |fuse| Fused { dropped: dropped.clone(), fuse };
-    let (mut producer, mut reader) = ring::<Fused, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<Fused, Dense>(4).unwrap();
     let mut claim = producer.try_claim(3).unwrap().unwrap();
     claim.fill(3, |i| value(i == 0));
     assert!(panics(|| drop(claim)));
@@ -81,19 +81,19 @@ fn a_drop_that_panics_leaks_nothing() {
 #[test]
 fn a_drop_that_panics_does_not_stop_a_group() {
     let dropped = Arc::new(AtomicUsize::new(0));
-    let (mut producer, input) = ring::<u64, Full>(8).unwrap();
-    let (mut members, mut output) = group::<_, Fused, Full>(input, 2, 1).unwrap();
+    let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
+    let (mut writers, mut output) = run_writers::<_, Fused, Dense>(input, 2, 1).unwrap();
     publish(&mut producer, 0..3);
     let fuse = AtomicBool::new(true);
     let make = |_: Option<&u64>| Fused { dropped: dropped.clone(), fuse: fuse.swap(false, Ordering::Relaxed) };
-    assert_eq!(members[0].fill(9, make), 1);
+    assert_eq!(writers[0].fill(9, make), 1);
     drop(output.batch(1));
-    assert!(panics(|| members[1].sweep()));
+    assert!(panics(|| writers[1].sweep()));
     for done in 1..3 {
-        assert_eq!(members[done % 2].fill(9, make), 1, "there is room");
+        assert_eq!(writers[done % 2].fill(9, make), 1, "there is room");
         drop(output.batch(1));
     }
-    drop((members, output));
+    drop((writers, output));
     assert_eq!(dropped.load(Ordering::Relaxed), 3);
 }
 
@@ -101,7 +101,7 @@ fn a_drop_that_panics_does_not_stop_a_group() {
 fn whoever_gets_marks_may_lay_marks() {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         producer.mark(1).unwrap();
         publish(&mut producer, [7]);
         let batch = reader.batch(1).unwrap();
@@ -123,7 +123,7 @@ fn every_step_of_the_producer_drops_what_was_released() {
     ];
     for step in steps {
         let value = Arc::new(());
-        let (mut producer, mut reader) = ring::<Arc<()>, Full>(4).unwrap();
+        let (mut producer, mut reader) = ring::<Arc<()>, Dense>(4).unwrap();
         publish(&mut producer, [value.clone(), value.clone()]);
         drop(reader.batch(1));
         step(&mut producer);
@@ -139,7 +139,7 @@ fn every_step_of_the_producer_drops_what_was_released() {
 fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let value = |fuse| Fused { dropped: dropped.clone(), fuse };
-    let (mut producer, mut reader) = ring::<Fused, Full>(2).unwrap();
+    let (mut producer, mut reader) = ring::<Fused, Dense>(2).unwrap();
     publish(&mut producer, [value(false)]);
     drop(reader.batch(1));
     let mut sweeper = producer.sweep_apart().unwrap();
@@ -166,14 +166,14 @@ fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
     assert_eq!(dropped.load(Ordering::Relaxed), 3);
     drop(sweeper);
     assert_eq!(dropped.load(Ordering::Relaxed), 4);
-    let (mut plain, _reader) = ring::<u64, Full>(2).unwrap();
+    let (mut plain, _reader) = ring::<u64, Dense>(2).unwrap();
     assert!(plain.sweep_apart().is_none(), "there is nothing to sweep");
 }
 
 #[test]
 fn a_pair_passes_over_what_one_half_has_released() {
-    let (mut p, mut a) = ring::<u64, Full>(2).unwrap();
-    let (mut q, b) = ring::<u64, Full>(2).unwrap();
+    let (mut p, mut a) = ring::<u64, Dense>(2).unwrap();
+    let (mut q, b) = ring::<u64, Dense>(2).unwrap();
     publish(&mut p, 0..2);
     drop(a.batch(2));
     let mut pair = a.zip(b);
@@ -190,21 +190,21 @@ fn a_pair_passes_over_what_one_half_has_released() {
 
 #[test]
 fn readers_of_both_shapes_see_one_ring() {
-    let (mut producer, mut holed) = ring::<u64, Holed>(2).unwrap();
-    let mut whole = producer.reader::<Option<u64>, Full>();
+    let (mut producer, mut sparse) = ring::<u64, Sparse>(2).unwrap();
+    let mut whole = producer.reader::<Option<u64>, Dense>();
     publish(&mut producer, [Some(1), None]);
-    assert_eq!(holed.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
+    assert_eq!(sparse.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
     assert_eq!(producer.free(), 0, "the other one has not come so far");
     assert_eq!(whole.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&Some(1)), Some(&None)]);
     producer.try_end(Some(Some(9))).unwrap();
-    assert_eq!(holed.end().unwrap().value(), Some(&9));
+    assert_eq!(sparse.end().unwrap().value(), Some(&9));
     assert_eq!(whole.end().unwrap().value(), None, "the END of a full edge is empty");
 }
 
 #[test]
 fn a_mask_that_ends_first_ends_the_edge() {
-    let (mut values, input) = ring::<String, Holed>(2).unwrap();
-    let (mut mask, masks) = ring::<bool, Full>(2).unwrap();
+    let (mut values, input) = ring::<String, Sparse>(2).unwrap();
+    let (mut mask, masks) = ring::<bool, Dense>(2).unwrap();
     let mut edge = input.masked(masks);
     publish(&mut values, [Some("a".to_owned())]);
     publish(&mut mask, [true]);
@@ -221,8 +221,8 @@ fn a_mask_that_ends_first_ends_the_edge() {
 
 #[test]
 fn a_mask_whose_end_has_a_slot_waits_for_the_other_rings_end() {
-    let (mut values, input) = ring::<u64, Holed>(2).unwrap();
-    let (mut mask, masks) = ring::<bool, Full>(2).unwrap();
+    let (mut values, input) = ring::<u64, Sparse>(2).unwrap();
+    let (mut mask, masks) = ring::<bool, Dense>(2).unwrap();
     let mut edge = input.masked(masks);
     mask.try_end(Some(true)).unwrap();
     assert!(edge.end().is_none());
@@ -232,61 +232,61 @@ fn a_mask_whose_end_has_a_slot_waits_for_the_other_rings_end() {
 
 #[test]
 fn a_team_and_two_lanes_after_end_have_ended() {
-    let (mut producer, mut input) = ring::<Either<u64, u64>, Full>(4).unwrap();
-    let (mut seats, mut seated) = ring::<Seat, Holed>(4).unwrap();
+    let (mut producer, mut input) = ring::<Either<u64, u64>, Dense>(4).unwrap();
+    let (mut key_slots, mut seated) = ring::<KeySlot, Sparse>(4).unwrap();
     publish(&mut producer, [Either::Left(0)]);
-    publish(&mut seats, [None]);
+    publish(&mut key_slots, [None]);
     producer.try_end(None).unwrap();
-    seats.try_end(None).unwrap();
+    key_slots.try_end(None).unwrap();
     drop(input.batch(1));
     drop(input.end().unwrap());
     drop(seated.batch(1));
     drop(seated.end().unwrap());
 
-    let (mut left, other) = lane::<_, u64>(input.fork().seen::<Lft>(), 4);
-    let (mut right, mut output) = other.joined(input.fork().seen::<Rgt>());
+    let (mut left, other) = lane::<_, u64>(input.fork().seen::<lens::Left>(), 4);
+    let (mut right, mut output) = other.joined(input.fork().seen::<lens::Right>());
     assert!(left.end() && right.end());
     assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
 
-    let (mut mates, mut output) = team::<_, u64, Full>(input, seated, 2, 4).unwrap();
-    assert!(mates.iter_mut().all(|mate| mate.end(|_, _, _| None)));
+    let (mut writers, mut output) = keyed_writers::<_, u64, Dense>(input, seated, 2, 4).unwrap();
+    assert!(writers.iter_mut().all(|writer| writer.end(|_, _, _| None)));
     assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
 }
 
 #[test]
 fn a_join_that_begins_after_an_end_that_comes_later_ends() {
     let join = || {
-        let (producer, short) = ring::<u64, Full>(4).unwrap();
-        let (mut ahead, mut long) = ring::<u64, Full>(4).unwrap();
+        let (producer, short) = ring::<u64, Dense>(4).unwrap();
+        let (mut ahead, mut long) = ring::<u64, Dense>(4).unwrap();
         publish(&mut ahead, 0..3);
         drop(long.batch(2));
         (producer, short.zip(long), ahead)
     };
     let (mut producer, joined, _ahead) = join();
-    let (mut members, output) = group::<_, u64, Full>(joined, 2, 4).unwrap();
+    let (mut writers, output) = run_writers::<_, u64, Dense>(joined, 2, 4).unwrap();
     producer.try_end(None).unwrap(); // number 0, and the group begins at 2
-    assert!(members.iter_mut().all(|member| member.end(|_| None)));
+    assert!(writers.iter_mut().all(|writer| writer.end(|_| None)));
     assert!(output.ended());
 
     let (mut producer, joined, _ahead) = join();
-    let (mut seats, seated) = ring::<Seat, Holed>(4).unwrap();
-    let (mut mates, output) = team::<_, u64, Full>(joined, seated, 2, 4).unwrap();
+    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(4).unwrap();
+    let (mut writers, output) = keyed_writers::<_, u64, Dense>(joined, seated, 2, 4).unwrap();
     producer.try_end(None).unwrap();
-    publish(&mut seats, [None; 3]);
-    assert!(mates.iter_mut().all(|mate| mate.end(|_, _, _| None)));
+    publish(&mut key_slots, [None; 3]);
+    assert!(writers.iter_mut().all(|writer| writer.end(|_, _, _| None)));
     assert!(output.ended());
 }
 
 #[test]
 fn slots_are_not_made_on_the_stack() {
     const SLOT: usize = 16 << 20; // twice a thread's stack
-    let (producer, mut reader) = ring::<[u8; SLOT], Full>(2).unwrap();
+    let (producer, mut reader) = ring::<[u8; SLOT], Dense>(2).unwrap();
     assert!(producer.capacity() == 2 && reader.batch(1).is_none());
 }
 
 #[test]
 fn marks_are_laid_in_any_order() {
-    let (mut producer, mut reader) = ring::<u64, Full>(128).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(128).unwrap();
     let mark = |at, id| Mark { at: SequenceNumber(at), id };
     producer.copy_mark(mark(100, 0)).unwrap();
     // One mark that is far ahead keeps no room of the others.

@@ -16,8 +16,8 @@ mod teams;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
-use millstream_core::{Full, Holed, SequenceNumber};
-use millstream_ring::{Batch, IdleStrategy, Producer, Reader, WaitError, Wire, Wiring, ring};
+use millstream_core::{Dense, SequenceNumber, Sparse};
+use millstream_ring::{Batch, IdleStrategy, Producer, Reader, RingLayout, WaitError, Wiring, ring};
 
 /// Values alive, counted where loom watches.
 #[derive(Clone)]
@@ -65,14 +65,14 @@ fn end<S: Send + Sync + 'static>(producer: &mut Producer<S>) {
     assert!(producer.try_end(None).is_ok());
 }
 
-fn numbers<F: Wire>(batch: &Batch<'_, F>, show: impl Fn(F::Ref<'_>) -> u64) {
+fn numbers<F: RingLayout>(batch: &Batch<'_, F>, show: impl Fn(F::Ref<'_>) -> u64) {
     for (n, value) in (batch.first().0..).zip(batch.iter()) {
         assert_eq!(value.map(&show), Some(n));
     }
 }
 
 /// Reads until it needs `upto`.
-fn read<F: Wire>(reader: &mut Reader<F>, upto: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+fn read<F: RingLayout>(reader: &mut Reader<F>, upto: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
     while reader.position().0 < upto {
         let max = (upto - reader.position().0) as usize;
         match reader.batch(max) {
@@ -83,7 +83,7 @@ fn read<F: Wire>(reader: &mut Reader<F>, upto: u64, show: impl Fn(F::Ref<'_>) ->
 }
 
 /// Reads to END, which must be number `length`.
-fn read_to_end<F: Wire>(reader: &mut Reader<F>, length: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+fn read_to_end<F: RingLayout>(reader: &mut Reader<F>, length: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
     read(reader, length, show);
     loop {
         assert!(reader.batch(1).is_none(), "END is not among what a batch lends");
@@ -95,7 +95,7 @@ fn read_to_end<F: Wire>(reader: &mut Reader<F>, length: u64, show: impl Fn(F::Re
 }
 
 /// Looks for published slots a few times. Where three threads run nobody waits: loom would try every order of waiting.
-fn look<F: Wire>(reader: &mut Reader<F>, times: usize, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
+fn look<F: RingLayout>(reader: &mut Reader<F>, times: usize, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
     for _ in 0..times {
         if let Some(batch) = reader.batch(2) {
             numbers(&batch, show);
@@ -122,7 +122,7 @@ fn boxed(value: &Value) -> u64 {
 
 fn a_producer_and_a_reader(capacity: usize, count: u64) {
     loom::model(move || {
-        let (mut producer, mut reader) = ring::<u64, Full>(capacity).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(capacity).unwrap();
         let writing = spawn(move || (0..count).for_each(|_| publish(&mut producer, |n| n)));
         read(&mut reader, count, plain);
         writing.join().unwrap();
@@ -142,7 +142,7 @@ fn two_slots() {
 #[test]
 fn a_batch_of_two_is_published_at_once() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = spawn(move || {
             let mut claim = producer.try_claim(2).unwrap().unwrap();
             claim.fill(2, |i| i as u64);
@@ -166,7 +166,7 @@ fn a_batch_of_two_is_published_at_once() {
 fn values_are_dropped_by_the_producer() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        let (mut producer, mut reader) = ring::<Value, Dense>(1).unwrap();
         let made = alive.clone();
         let writing = spawn(move || {
             for _ in 0..2 {
@@ -185,7 +185,7 @@ fn values_are_dropped_by_the_producer() {
 fn a_sweeper_apart_drops_them() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        let (mut producer, mut reader) = ring::<Value, Dense>(1).unwrap();
         let mut sweeper = producer.sweep_apart().unwrap();
         let made = alive.clone();
         publish(&mut producer, |n| made.value(n));
@@ -204,7 +204,7 @@ fn a_sweeper_apart_drops_them() {
 #[test]
 fn two_readers_gate() {
     loom::model(|| {
-        let wiring = Wiring::<u64, Full>::new(1).unwrap();
+        let wiring = Wiring::<u64, Dense>::new(1).unwrap();
         let (mut a, mut b) = (wiring.reader(), wiring.reader());
         let mut producer = wiring.start();
         publish(&mut producer, |n| n);
@@ -220,7 +220,7 @@ fn two_readers_gate() {
 #[test]
 fn a_fork_while_the_producer_runs() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Full>(1).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(1).unwrap();
         let writing = spawn(move || (0..3).for_each(|_| publish(&mut producer, |n| n)));
         read(&mut reader, 1, plain);
         let mut fork = reader.fork();
@@ -235,7 +235,7 @@ fn a_fork_while_the_producer_runs() {
 fn a_fork_of_a_fork_on_another_thread() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut producer, mut reader) = ring::<Value, Full>(1).unwrap();
+        let (mut producer, mut reader) = ring::<Value, Dense>(1).unwrap();
         publish(&mut producer, |n| alive.value(n));
         let fork = reader.fork();
         let reading = spawn(move || look(&mut reader, 1, boxed));
@@ -255,7 +255,7 @@ fn a_fork_of_a_fork_on_another_thread() {
 #[test]
 fn end_is_known_to_whoever_sees_the_cursor_behind_it() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = spawn(move || {
             publish(&mut producer, |n| n);
             end(&mut producer);
@@ -269,7 +269,7 @@ fn end_is_known_to_whoever_sees_the_cursor_behind_it() {
 #[test]
 fn ends_value_is_seen_with_end() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Holed>(1).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Sparse>(1).unwrap();
         let writing = spawn(move || {
             publish(&mut producer, Some);
             while producer.try_end(Some(Some(7))).is_err() {
@@ -291,7 +291,7 @@ fn ends_value_is_seen_with_end() {
 #[test]
 fn a_mark_is_seen_at_its_number() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = spawn(move || {
             publish(&mut producer, |n| n);
             producer.mark(42).unwrap();
@@ -312,8 +312,8 @@ fn a_mark_is_seen_at_its_number() {
 #[test]
 fn a_pair_of_rings() {
     loom::model(|| {
-        let (mut p, a) = ring::<u64, Full>(1).unwrap();
-        let (mut q, b) = ring::<u64, Full>(2).unwrap();
+        let (mut p, a) = ring::<u64, Dense>(1).unwrap();
+        let (mut q, b) = ring::<u64, Dense>(2).unwrap();
         let first = spawn(move || {
             (0..2).for_each(|_| publish(&mut p, |n| n));
             end(&mut p);
@@ -332,7 +332,7 @@ fn a_pair_of_rings() {
 #[test]
 fn a_wait_ends_with_the_number_or_with_end() {
     loom::model(|| {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let waiting = spawn(move || {
             let idle = IdleStrategy::Yielding;
             let mut wait = |n| reader.wait_for(SequenceNumber(n), std::time::Duration::MAX, idle);

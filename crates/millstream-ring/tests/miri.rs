@@ -10,9 +10,9 @@ mod lanes;
 mod moving;
 mod support;
 
-use millstream_core::keys::Seat;
-use millstream_core::{Full, Holed, Pair, SplitMix64, Val};
-use millstream_ring::{Member, Producer, Reader, Wire, Wiring, group, ring, team};
+use millstream_core::keys::KeySlot;
+use millstream_core::{Dense, Pair, Sparse, SplitMix64, Val};
+use millstream_ring::{Producer, Reader, RingLayout, RunWriter, Wiring, keyed_writers, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
 use support::{Counted, Op, Tally, composite, groups, must_panic, one_ring, quietly_panic, teams};
@@ -30,8 +30,8 @@ fn random_ops(seed: u64, len: usize) -> Vec<Op> {
 fn random_operations_on_one_ring() {
     for seed in 0..CASES {
         let ops = random_ops(seed, 60);
-        one_ring::run::<Full>(1 << (seed % 4), 1 + seed as usize % 4, &ops, seed as u8);
-        one_ring::run::<Holed>(1 << (seed % 3), 1 + seed as usize % 2, &ops, seed as u8);
+        one_ring::run::<Dense>(1 << (seed % 4), 1 + seed as usize % 4, &ops, seed as u8);
+        one_ring::run::<Sparse>(1 << (seed % 3), 1 + seed as usize % 2, &ops, seed as u8);
     }
 }
 
@@ -75,7 +75,7 @@ fn produce(mut producer: Producer<Counted>, tally: &Tally) {
 }
 
 /// Reads to END; every number from where it is, in order.
-fn consume<F: Wire>(mut reader: Reader<F>, show: impl Fn(F::Ref<'_>) -> u64) {
+fn consume<F: RingLayout>(mut reader: Reader<F>, show: impl Fn(F::Ref<'_>) -> u64) {
     let mut next = reader.position().0;
     loop {
         if let Some(batch) = reader.batch(3) {
@@ -105,7 +105,7 @@ fn none_left(tally: &Tally) {
 fn a_reader_on_another_thread() {
     for capacity in [1, 2, 8] {
         let tally = Tally::default();
-        let (producer, reader) = ring::<Counted, Full>(capacity).unwrap();
+        let (producer, reader) = ring::<Counted, Dense>(capacity).unwrap();
         scope(|threads| {
             threads.spawn(|| produce(producer, &tally));
             consume(reader, number);
@@ -117,7 +117,7 @@ fn a_reader_on_another_thread() {
 #[test]
 fn two_readers_and_a_fork_while_the_producer_runs() {
     let tally = Tally::default();
-    let wiring = Wiring::<Counted, Full>::new(2).unwrap();
+    let wiring = Wiring::<Counted, Dense>::new(2).unwrap();
     let (mut a, b) = (wiring.reader(), wiring.reader());
     let producer = wiring.start();
     scope(|threads| {
@@ -137,8 +137,8 @@ fn two_readers_and_a_fork_while_the_producer_runs() {
 #[test]
 fn a_pair_of_rings_with_a_producer_each() {
     let (first, second) = (Tally::default(), Tally::default());
-    let (p, a) = ring::<Counted, Full>(1).unwrap();
-    let (q, b) = ring::<Counted, Full>(4).unwrap();
+    let (p, a) = ring::<Counted, Dense>(1).unwrap();
+    let (q, b) = ring::<Counted, Dense>(4).unwrap();
     scope(|threads| {
         threads.spawn(|| produce(p, &first));
         threads.spawn(|| produce(q, &second));
@@ -151,10 +151,10 @@ fn a_pair_of_rings_with_a_producer_each() {
     none_left(&second);
 }
 
-fn work(mut member: Member<Val<Counted>, Counted>, tally: &Tally) {
+fn work(mut writer: RunWriter<Val<Counted>, Counted>, tally: &Tally) {
     loop {
-        if member.fill(2, |value| tally.value(value.unwrap().number)) == 0 {
-            if member.end(|_| None) {
+        if writer.fill(2, |value| tally.value(value.unwrap().number)) == 0 {
+            if writer.end(|_| None) {
                 break;
             }
             yield_now();
@@ -166,11 +166,11 @@ fn work(mut member: Member<Val<Counted>, Counted>, tally: &Tally) {
 fn three_members_on_threads() {
     for capacity in [1, 4] {
         let (inputs, outputs) = (Tally::default(), Tally::default());
-        let (producer, input) = ring::<Counted, Full>(4).unwrap();
-        let (members, output) = group::<_, Counted, Full>(input, 3, capacity).unwrap();
+        let (producer, input) = ring::<Counted, Dense>(4).unwrap();
+        let (writers, output) = run_writers::<_, Counted, Dense>(input, 3, capacity).unwrap();
         scope(|threads| {
-            for member in members {
-                threads.spawn(|| work(member, &outputs));
+            for writer in writers {
+                threads.spawn(|| work(writer, &outputs));
             }
             threads.spawn(|| consume(output, number));
             produce(producer, &inputs);
@@ -184,19 +184,19 @@ fn three_members_on_threads() {
 fn three_mates_on_threads() {
     for capacity in [1, 4] {
         let (inputs, outputs) = (Tally::default(), Tally::default());
-        let (producer, input) = ring::<Counted, Full>(4).unwrap();
-        let (mut seats, seated) = ring::<Seat, Holed>(NUMBERS.next_power_of_two() as usize).unwrap();
-        let mut claim = seats.try_claim(NUMBERS as usize).unwrap().unwrap();
-        claim.fill(NUMBERS as usize, |i| Some(Seat { place: 0, lane: (i * i % 5) as u16, fresh: false }));
+        let (producer, input) = ring::<Counted, Dense>(4).unwrap();
+        let (mut key_slots, seated) = ring::<KeySlot, Sparse>(NUMBERS.next_power_of_two() as usize).unwrap();
+        let mut claim = key_slots.try_claim(NUMBERS as usize).unwrap().unwrap();
+        claim.fill(NUMBERS as usize, |i| Some(KeySlot { place: 0, lane: (i * i % 5) as u16, fresh: false }));
         claim.publish();
-        assert!(seats.try_end(None).is_ok());
-        let (mates, output) = team::<_, Counted, Full>(input, seated, 3, capacity).unwrap();
+        assert!(key_slots.try_end(None).is_ok());
+        let (writers, output) = keyed_writers::<_, Counted, Dense>(input, seated, 3, capacity).unwrap();
         scope(|threads| {
-            for mut mate in mates {
+            for mut writer in writers {
                 let outputs = &outputs;
                 threads.spawn(move || {
-                    while !mate.end(|_, _, _| None) {
-                        if mate.fill(2, |_, value, _| outputs.value(value.unwrap().number)) == 0 {
+                    while !writer.end(|_, _, _| None) {
+                        if writer.fill(2, |_, value, _| outputs.value(value.unwrap().number)) == 0 {
                             yield_now();
                         }
                     }
@@ -213,18 +213,18 @@ fn three_mates_on_threads() {
 #[test]
 fn a_member_that_panics_among_others() {
     let (inputs, outputs) = (Tally::default(), Tally::default());
-    let (mut producer, input) = ring::<Counted, Full>(8).unwrap();
-    let (members, mut output) = group::<_, Counted, Full>(input, 3, 8).unwrap();
+    let (mut producer, input) = ring::<Counted, Dense>(8).unwrap();
+    let (writers, mut output) = run_writers::<_, Counted, Dense>(input, 3, 8).unwrap();
     let mut claim = producer.try_claim(8).unwrap().unwrap();
     claim.fill(8, |i| inputs.value(i as u64));
     claim.publish();
     scope(|threads| {
-        for mut member in members {
+        for mut writer in writers {
             let outputs = &outputs;
             threads.spawn(move || {
                 let mut broken = false;
                 let mut fill = || {
-                    member.fill(2, |value| {
+                    writer.fill(2, |value| {
                         if value.unwrap().number == 5 {
                             broken = true;
                             quietly_panic();
@@ -233,7 +233,7 @@ fn a_member_that_panics_among_others() {
                     })
                 };
                 while catch_unwind(AssertUnwindSafe(&mut fill)).is_ok_and(|len| len > 0) {}
-                assert_eq!(broken, member.abandoned_at().is_some());
+                assert_eq!(broken, writer.abandoned_at().is_some());
             });
         }
     });
@@ -251,11 +251,11 @@ fn a_member_that_panics_among_others() {
 #[test]
 fn panics_in_every_function_that_is_lent_slots() {
     let tally = Tally::default();
-    let (mut producer, mut reader) = ring::<Counted, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<Counted, Dense>(4).unwrap();
     let mut claim = producer.try_claim(2).unwrap().unwrap();
     claim.fill(2, |i| tally.value(i as u64));
     claim.publish();
-    let (mut next, out) = ring::<Counted, Full>(4).unwrap();
+    let (mut next, out) = ring::<Counted, Dense>(4).unwrap();
     let batch = reader.batch(2).unwrap();
     let mut claim = next.try_claim(2).unwrap().unwrap();
     must_panic(|| {
@@ -274,7 +274,7 @@ fn panics_in_every_function_that_is_lent_slots() {
 
 #[test]
 fn a_forgotten_guard_leaks_and_does_nothing_else() {
-    let (mut producer, mut reader) = ring::<u64, Holed>(2).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Sparse>(2).unwrap();
     let mut claim = producer.try_claim(1).unwrap().unwrap();
     claim.write(Some(1));
     std::mem::forget(claim);
@@ -295,7 +295,7 @@ fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> 
     let show = |((a, b), c): ((&Counted, &Counted), &Counted)| [a.number, b.number, c.number];
     let mut batch = edge.batch(max).unwrap();
     let one_by_one: Vec<_> = batch.iter().map(|slot| slot.map(show)).collect();
-    let (mut copies, mut copied) = ring::<[u64; 3], Holed>(8).unwrap();
+    let (mut copies, mut copied) = ring::<[u64; 3], Sparse>(8).unwrap();
     let mut claim = copies.try_claim(batch.len()).unwrap().unwrap();
     batch.map_into(&mut claim, &mut (), |(), slot| slot.map(show));
     claim.publish();
@@ -310,13 +310,13 @@ fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> 
     looped
 }
 
-type Val3 = Pair<Pair<Val<Counted, Holed>, Val<Counted, Holed>>, Val<Counted, Holed>>;
+type Val3 = Pair<Pair<Val<Counted, Sparse>, Val<Counted, Sparse>>, Val<Counted, Sparse>>;
 
 #[test]
 fn readers_of_one_ring_side_by_side_and_of_two_rings_that_look_alike() {
     let (tally, others) = (Tally::default(), Tally::default());
-    let (mut p, one) = ring::<Counted, Holed>(4).unwrap();
-    let (mut q, other) = ring::<Counted, Holed>(4).unwrap();
+    let (mut p, one) = ring::<Counted, Sparse>(4).unwrap();
+    let (mut q, other) = ring::<Counted, Sparse>(4).unwrap();
     let mut of_one = one.fork().zip(one.fork()).zip(one.fork());
     let mut of_both = one.fork().zip(one).zip(other);
     for first in [0, 3, 6] {
@@ -341,23 +341,23 @@ fn readers_of_one_ring_side_by_side_and_of_two_rings_that_look_alike() {
 
 #[test]
 fn end_of_two_clocks_is_one_mates() {
-    let (mut producer, input) = ring::<u64, Full>(4).unwrap();
-    let (mut seats, seated) = ring::<Seat, Holed>(4).unwrap();
-    let seat = |lane| Some(Seat { place: 0, lane, fresh: false });
+    let (mut producer, input) = ring::<u64, Dense>(4).unwrap();
+    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(4).unwrap();
+    let key_slot = |lane| Some(KeySlot { place: 0, lane, fresh: false });
     producer.try_end(None).unwrap(); // END is number 0,
-    let mut claim = seats.try_claim(1).unwrap().unwrap();
-    claim.write(seat(1)); // and the seats go on
+    let mut claim = key_slots.try_claim(1).unwrap().unwrap();
+    claim.write(key_slot(1)); // and the key slots go on
     claim.publish();
-    let (mut mates, mut output) = team::<_, u64, Holed>(input, seated, 2, 4).unwrap();
+    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, seated, 2, 4).unwrap();
     let mut asked = Vec::new();
-    for (i, mate) in mates.iter_mut().enumerate() {
-        assert!(mate.end(|_, _, _| {
+    for (i, writer) in writers.iter_mut().enumerate() {
+        assert!(writer.end(|_, _, _| {
             asked.push(i);
             Some(Some(i as u64))
         }));
         // What comes after number 0 on the other edge is nothing to END.
         if i == 0 {
-            seats.try_end(Some(seat(0))).unwrap();
+            key_slots.try_end(Some(key_slot(0))).unwrap();
         }
     }
     assert_eq!(asked, [0]);

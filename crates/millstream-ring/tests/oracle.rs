@@ -2,7 +2,7 @@
 
 mod support;
 
-use millstream_core::{Full, Holed};
+use millstream_core::{Dense, Sparse};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use support::{composite, groups, lanes, moving, one_ring, teams};
@@ -12,8 +12,8 @@ proptest! {
     fn one_ring_is_a_queue_that_every_reader_sees(
         log in 0_u32..7, readers in 0_usize..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
-        one_ring::run::<Full>(1 << log, readers, &ops, last);
-        one_ring::run::<Holed>(1 << log, readers, &ops, last);
+        one_ring::run::<Dense>(1 << log, readers, &ops, last);
+        one_ring::run::<Sparse>(1 << log, readers, &ops, last);
     }
 
     #[test]
@@ -53,8 +53,8 @@ proptest! {
 
     #[test]
     fn what_several_give_is_taken_once_and_in_order(
-        log in 0_u32..6, givers in 1_usize..5, ops in vec(any::<[u8; 3]>(), 0..300),
+        log in 0_u32..6, senders in 1_usize..5, ops in vec(any::<[u8; 3]>(), 0..300),
     ) {
-        moving::run_shared(1 << log, givers, &ops);
+        moving::run_shared(1 << log, senders, &ops);
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a ring one by one: its capacity, elements, cursor and gates, and where its slots lie.
 
-use millstream_core::{Full, Holed, Val};
+use millstream_core::{Dense, Sparse, Val};
 use millstream_ring::{Producer, Reader, Wiring, ring};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn read<T: Clone + Send + Sync + 'static>(reader: &mut Reader<Val<T>>, max: usiz
 
 #[test]
 fn a_ring_has_a_capacity_elements_a_cursor_gates_and_their_cached_minimum() {
-    let wiring = Wiring::<char, Full>::new(4).unwrap();
+    let wiring = Wiring::<char, Dense>::new(4).unwrap();
     let (mut a, mut b) = (wiring.reader(), wiring.reader());
     let mut producer = wiring.start();
     let probe = producer.probe();
@@ -61,7 +61,7 @@ fn a_ring_has_a_capacity_elements_a_cursor_gates_and_their_cached_minimum() {
 
 #[test]
 fn a_claim_of_one_is_the_next_number_or_none() {
-    let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
     for n in 0..10 {
         let mut claim = producer.try_claim(1).unwrap().unwrap();
         assert_eq!((claim.first().0, claim.last().0, claim.len()), (n, n, 1));
@@ -77,7 +77,7 @@ fn a_claim_of_one_is_the_next_number_or_none() {
 /// The article's `size`, `iter`, `foldRB`, `toListSmall` and `toListBig`, and what is shown.
 #[test]
 fn a_ring_is_counted_listed_folded_and_shown_before_and_after_it_wraps() {
-    let (mut producer, mut reader) = ring::<char, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<char, Dense>(4).unwrap();
     assert_eq!((producer.free(), reader.backlog()), (4, 0));
     publish(&mut producer, "abc".chars());
     assert_eq!((producer.free(), reader.backlog()), (1, 3));
@@ -105,7 +105,7 @@ fn a_ring_is_counted_listed_folded_and_shown_before_and_after_it_wraps() {
 #[test]
 fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() {
     fn scans<T: Clone + Send + Sync + 'static>(value: T) -> u64 {
-        let (mut producer, mut reader) = ring::<T, Full>(1024).unwrap();
+        let (mut producer, mut reader) = ring::<T, Dense>(1024).unwrap();
         for _ in 0..100 {
             publish(&mut producer, std::iter::repeat_n(value.clone(), 1000));
             assert_eq!(read(&mut reader, 1000).len(), 1000);
@@ -116,7 +116,7 @@ fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() 
     assert!((90..=110).contains(&numbers), "{numbers} scans of 100,000 claims");
     assert_eq!(strings, 100_000);
     // A claim of many slots looks once for all of them.
-    let (mut producer, _reader) = ring::<String, Full>(1024).unwrap();
+    let (mut producer, _reader) = ring::<String, Dense>(1024).unwrap();
     let mut claim = producer.try_claim(1000).unwrap().unwrap();
     (0..1000).for_each(|n| claim.write(n.to_string()));
     claim.publish();
@@ -127,7 +127,7 @@ fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() 
 #[test]
 fn every_batch_is_released_when_it_is_done() {
     for k in [1, 3, 8, 64] {
-        let (mut producer, mut reader) = ring::<u64, Full>(64).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(64).unwrap();
         publish(&mut producer, 0..64);
         let mut free = 0;
         while let Some(batch) = reader.batch(k) {
@@ -148,7 +148,7 @@ fn slots_lie_side_by_side_without_a_box_or_a_tag() {
     where
         T: Send + Sync + 'static,
     {
-        let (mut producer, mut reader) = ring::<T, Full>(N).unwrap();
+        let (mut producer, mut reader) = ring::<T, Dense>(N).unwrap();
         publish(&mut producer, values);
         let batch = reader.batch(N).unwrap();
         let at: Vec<usize> = batch.iter().flatten().map(|value| std::ptr::from_ref(value).addr()).collect();
@@ -162,8 +162,8 @@ fn slots_lie_side_by_side_without_a_box_or_a_tag() {
 /// The halves of a pair of two rings lie apart, each in an array of its own kind.
 #[test]
 fn the_halves_of_a_pair_are_two_arrays() {
-    let (mut p, a) = ring::<u64, Full>(4).unwrap();
-    let (mut q, b) = ring::<u8, Holed>(4).unwrap();
+    let (mut p, a) = ring::<u64, Dense>(4).unwrap();
+    let (mut q, b) = ring::<u8, Sparse>(4).unwrap();
     let mut pair = a.zip(b);
     publish(&mut p, 0..4);
     publish(&mut q, (0..4).map(Some));
@@ -198,6 +198,6 @@ fn nothing_between_one_producer_and_its_readers_is_a_read_modify_write() {
     find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     // A group claims runs, a ring of several producers claims slots, a set of gates has a version that changes when a
     // reader comes or goes, and empty slots are counted once a batch, if somebody asked.
-    let expected = ["census.rs", "gate.rs", "group.rs", "shared_ring.rs"];
+    let expected = ["sampler.rs", "gate.rs", "group.rs", "shared_ring.rs"];
     assert!(found.iter().eq(expected.iter()), "{found:?}");
 }

@@ -1,7 +1,7 @@
 //! What is read from outside: the counters of rings and of those who read them.
 
-use millstream_core::{Full, Val};
-use millstream_ring::{Producer, group, ring};
+use millstream_core::{Dense, Val};
+use millstream_ring::{Producer, ring, run_writers};
 use std::sync::Arc;
 
 fn publish(producer: &mut Producer<u64>, values: std::ops::Range<u64>) {
@@ -12,7 +12,7 @@ fn publish(producer: &mut Producer<u64>, values: std::ops::Range<u64>) {
 
 #[test]
 fn a_ring_tells_what_is_published_released_and_free() {
-    let (mut producer, mut a) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut a) = ring::<u64, Dense>(4).unwrap();
     let mut b = a.fork();
     let probe = producer.probe();
     publish(&mut producer, 0..4);
@@ -33,8 +33,8 @@ fn a_ring_tells_what_is_published_released_and_free() {
 
 #[test]
 fn a_joined_edge_has_come_as_far_as_the_slower_ring() {
-    let (mut left, a) = ring::<u64, Full>(4).unwrap();
-    let (mut right, b) = ring::<u64, Full>(4).unwrap();
+    let (mut left, a) = ring::<u64, Dense>(4).unwrap();
+    let (mut right, b) = ring::<u64, Dense>(4).unwrap();
     let mut both = a.zip(b);
     let probe = both.probe();
     publish(&mut left, 0..3);
@@ -48,10 +48,10 @@ fn a_joined_edge_has_come_as_far_as_the_slower_ring() {
 
 #[test]
 fn a_member_tells_the_run_that_it_works_on() {
-    let (mut producer, input) = ring::<u64, Full>(8).unwrap();
-    let (members, reader) = group::<Val<u64>, u64, Full>(input, 2, 4).unwrap();
-    let mut members = members.into_iter();
-    let (mut a, mut b) = (members.next().unwrap(), members.next().unwrap());
+    let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
+    let (writers, reader) = group::<Val<u64>, u64, Dense>(input, 2, 4).unwrap();
+    let mut writers = writers.into_iter();
+    let (mut a, mut b) = (writers.next().unwrap(), writers.next().unwrap());
     publish(&mut producer, 0..8);
     let [(of_a, output), (of_b, _)] = [a.probes(), b.probes()];
     let mut seen = Vec::new();
@@ -74,7 +74,7 @@ fn a_member_tells_the_run_that_it_works_on() {
 #[test]
 fn a_probe_keeps_nothing_alive() {
     let value = Arc::new(());
-    let (mut producer, reader) = ring::<Arc<()>, Full>(4).unwrap();
+    let (mut producer, reader) = ring::<Arc<()>, Dense>(4).unwrap();
     let (of_ring, of_reader) = (producer.probe(), reader.probe());
     let mut claim = producer.try_claim(1).unwrap().unwrap();
     claim.write(value.clone());

@@ -1,6 +1,6 @@
 //! One ring, one thread: claims, batches, gates, END and marks.
 
-use millstream_core::{Full, Holed, SequenceNumber, Val};
+use millstream_core::{Dense, SequenceNumber, Sparse, Val};
 use millstream_ring::{CapacityError, ClaimError, Mark, Producer, Reader, Wiring, ring};
 
 fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, values: impl IntoIterator<Item = S>) -> usize {
@@ -21,7 +21,7 @@ fn read(reader: &mut Reader<Val<u64>>, max: usize) -> Vec<u64> {
 /// The example of the article "Parallel stream processing with zero-copy fan-out and sharding".
 #[test]
 fn the_articles_example() {
-    let (mut producer, mut reader) = ring::<char, Full>(2).unwrap();
+    let (mut producer, mut reader) = ring::<char, Dense>(2).unwrap();
     let mut claim = producer.try_claim(2).unwrap().unwrap();
     assert_eq!((claim.first(), claim.last(), claim.len()), (SequenceNumber(0), SequenceNumber(1), 2));
     claim.write('a');
@@ -37,10 +37,10 @@ fn the_articles_example() {
 #[test]
 fn a_capacity_is_a_power_of_two() {
     for slots in [0, 3, 5, 6, 7, 100, usize::MAX] {
-        assert_eq!(ring::<u8, Full>(slots).unwrap_err(), CapacityError { slots });
+        assert_eq!(ring::<u8, Dense>(slots).unwrap_err(), CapacityError { slots });
     }
     for slots in [1, 2, 4, 1024] {
-        assert_eq!(ring::<u8, Full>(slots).unwrap().0.capacity(), slots);
+        assert_eq!(ring::<u8, Dense>(slots).unwrap().0.capacity(), slots);
     }
     let message = "a ring of 3 slots: the capacity must be a power of two, and at least 1; 4 is the next one";
     assert_eq!(CapacityError { slots: 3 }.to_string(), message);
@@ -48,7 +48,7 @@ fn a_capacity_is_a_power_of_two() {
 
 #[test]
 fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.try_claim(0).unwrap_err(), ClaimError::Zero);
     assert_eq!(producer.try_claim(3).unwrap().unwrap().len(), 3);
     assert_eq!(producer.try_claim(100).unwrap().unwrap().len(), 4);
@@ -61,7 +61,7 @@ fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
 
 #[test]
 fn a_claim_of_all_gives_all_or_none_and_more_than_the_ring_has_is_an_error() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.try_claim_all(0).unwrap_err(), ClaimError::Zero);
     let too_large = producer.try_claim_all(5).unwrap_err();
     assert_eq!(too_large, ClaimError::TooLarge { slots: 5, capacity: 4 });
@@ -85,7 +85,7 @@ fn a_claim_of_all_gives_all_or_none_and_more_than_the_ring_has_is_an_error() {
 
 #[test]
 fn a_ring_of_one_slot_works() {
-    let (mut producer, mut reader) = ring::<u64, Full>(1).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(1).unwrap();
     for n in 0..5 {
         assert_eq!(publish(&mut producer, [n, n]), 1);
         assert_eq!(read(&mut reader, 9), [n]);
@@ -94,7 +94,7 @@ fn a_ring_of_one_slot_works() {
 
 #[test]
 fn what_was_written_and_not_published_is_not_seen() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     let mut claim = producer.try_claim(2).unwrap().unwrap();
     claim.write(7);
     drop(claim);
@@ -108,7 +108,7 @@ fn what_was_written_and_not_published_is_not_seen() {
 
 #[test]
 fn every_reader_gates_and_a_dropped_one_does_not() {
-    let wiring = Wiring::<u64, Full>::new(2).unwrap();
+    let wiring = Wiring::<u64, Dense>::new(2).unwrap();
     let (mut a, b) = (wiring.reader(), wiring.reader());
     let mut producer = wiring.start();
     assert_eq!(publish(&mut producer, 0..9), 2);
@@ -122,7 +122,7 @@ fn every_reader_gates_and_a_dropped_one_does_not() {
 
 #[test]
 fn a_fork_starts_where_its_reader_is_and_a_late_reader_at_the_producers_next() {
-    let (mut producer, mut a) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut a) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..3);
     assert_eq!(read(&mut a, 1), [0]);
     let mut fork = a.fork();
@@ -136,7 +136,7 @@ fn a_fork_starts_where_its_reader_is_and_a_late_reader_at_the_producers_next() {
 
 #[test]
 fn a_batch_can_give_slots_back() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..4);
     let mut batch = reader.batch(4).unwrap();
     batch.truncate(1);
@@ -148,7 +148,7 @@ fn a_batch_can_give_slots_back() {
 
 #[test]
 fn end_comes_behind_the_last_number_and_can_hold_a_value() {
-    let (mut producer, mut reader) = ring::<u64, Holed>(2).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Sparse>(2).unwrap();
     assert_eq!(publish(&mut producer, [Some(1), None]), 2);
     assert_eq!(producer.try_end(Some(Some(9))), Err(Some(9)), "no room for END's value");
     assert_eq!(reader.batch(9).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
@@ -163,8 +163,8 @@ fn end_comes_behind_the_last_number_and_can_hold_a_value() {
 
 #[test]
 fn a_pair_is_filled_where_both_halves_are() {
-    let (mut p, a) = ring::<u64, Full>(4).unwrap();
-    let (mut q, b) = ring::<u64, Holed>(8).unwrap();
+    let (mut p, a) = ring::<u64, Dense>(4).unwrap();
+    let (mut q, b) = ring::<u64, Sparse>(8).unwrap();
     let mut pair = a.zip(b);
     publish(&mut p, [0, 1, 2]);
     assert!(pair.batch(9).is_none());
@@ -180,8 +180,8 @@ fn a_pair_is_filled_where_both_halves_are() {
 
 #[test]
 fn a_mask_hides_slots_and_ends_value() {
-    let (mut p, a) = ring::<u64, Holed>(4).unwrap();
-    let (mut m, mask) = ring::<bool, Full>(4).unwrap();
+    let (mut p, a) = ring::<u64, Sparse>(4).unwrap();
+    let (mut m, mask) = ring::<bool, Dense>(4).unwrap();
     let mut masked = a.masked(mask);
     publish(&mut p, [Some(0), Some(1), None]);
     publish(&mut m, [true, false, true]);
@@ -193,7 +193,7 @@ fn a_mask_hides_slots_and_ends_value() {
 
 #[test]
 fn what_is_filled_in_one_call_is_published() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.fill(3, |i| i as u64), Ok(3));
     assert_eq!(producer.fill(3, |i| 3 + i as u64), Ok(1));
     assert_eq!(producer.fill(3, |_| unreachable!("the ring is full")), Ok(0));
@@ -208,7 +208,7 @@ fn what_is_filled_in_one_call_is_published() {
 
 #[test]
 fn a_batch_is_split_at_a_mark() {
-    let (mut producer, mut reader) = ring::<u64, Full>(8).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(8).unwrap();
     publish(&mut producer, 0..2);
     let mark = producer.mark(42).unwrap();
     assert_eq!(mark, Mark { at: SequenceNumber(2), id: 42 });
@@ -229,7 +229,7 @@ fn a_batch_is_split_at_a_mark() {
 
 #[test]
 fn the_gates_are_read_far_less_often_than_slots_are_claimed() {
-    let (mut producer, mut reader) = ring::<u64, Full>(1024).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(1024).unwrap();
     for round in 0..100 {
         assert_eq!(publish(&mut producer, 0..1000), 1000);
         while !read(&mut reader, 1000).is_empty() {}
@@ -239,12 +239,12 @@ fn the_gates_are_read_far_less_often_than_slots_are_claimed() {
 
 #[test]
 fn an_unboxed_ring_has_the_size_of_its_values() {
-    assert_eq!(size_of::<<Full as millstream_core::Density>::Slot<u64>>(), 8);
+    assert_eq!(size_of::<<Dense as millstream_core::Density>::Slot<u64>>(), 8);
 }
 
 #[test]
 fn free_slots_lists_and_folds_before_and_after_the_ring_wraps() {
-    let (mut producer, mut reader) = ring::<char, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<char, Dense>(4).unwrap();
     let list = |reader: &mut Reader<Val<char>>| {
         let mut all = String::new();
         while let Some(batch) = reader.batch(4) {
@@ -268,7 +268,7 @@ fn free_slots_lists_and_folds_before_and_after_the_ring_wraps() {
 
 #[test]
 fn a_mark_at_end_can_be_copied_from_end() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     let mark = producer.mark(7).unwrap();
     producer.try_end(None).unwrap();
     let (mut known, mut copied) = (0, Vec::new());

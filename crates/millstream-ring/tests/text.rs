@@ -2,10 +2,10 @@
 //! somebody is to read them, and no longer.
 #![cfg(not(loom))]
 
-use millstream_core::pipe::Parting;
+use millstream_core::pipe::SliceKernel;
 use millstream_core::text::{Block, Cut, Lines, Piece, Words, Writer};
-use millstream_core::{Density, Flow, Full, Holed, OfPieces, Text, Val};
-use millstream_ring::{Member, Pen, Producer, Reader, Span, ring, text_group, text_ring};
+use millstream_core::{Dense, Density, OfPieces, Shape, Sparse, Text, Val};
+use millstream_ring::{Pen, Producer, Reader, RunWriter, Span, ring, text_ring, text_run_writers};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ struct Written<D: Density> {
 
 impl<D: Density> Written<D> {
     fn new(slots: usize) -> (Self, Reader<Text<[u8], D>>) {
-        let (texts, input) = ring::<Vec<u8>, Full>(slots).unwrap();
+        let (texts, input) = ring::<Vec<u8>, Dense>(slots).unwrap();
         let (output, reader) = text_ring::<[u8], D>(slots).unwrap();
         (Written { texts, input, pen: Pen::new(), output }, reader)
     }
@@ -78,7 +78,7 @@ impl WordsOf {
             return 0;
         };
         let (mut taken, from) = (0, &mut self.from);
-        let written = claim.pass_on::<[u8], Full>(&mut self.pen, |slots| {
+        let written = claim.pass_on::<[u8], Dense>(&mut self.pen, |slots| {
             for line in batch.iter().flatten() {
                 if slots.is_full() || !slots.cut(line, &mut Words.pieces(line.text(), *from), from) {
                     break;
@@ -105,7 +105,7 @@ proptest! {
     fn what_is_written_is_read(
         log in 0_u32..5, texts in vec("[a-z]{0,4}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
-        let (mut stage, mut reader) = Written::<Holed>::new(1 << log);
+        let (mut stage, mut reader) = Written::<Sparse>::new(1 << log);
         let mut other = reader.fork();
         let (mut fed, mut seen, mut seen_by_other) = (texts.iter(), Vec::new(), Vec::new());
         let mut next = fed.next();
@@ -127,8 +127,8 @@ proptest! {
     fn pieces_outlive_the_ring_that_they_were_cut_from(
         logs in [0_u32..5, 0..5], texts in vec("[a-c ]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
-        let (mut stage, lines) = Written::<Full>::new(1 << logs[0]);
-        let (output, mut reader) = text_ring::<[u8], Full>(1 << logs[1]).unwrap();
+        let (mut stage, lines) = Written::<Dense>::new(1 << logs[0]);
+        let (output, mut reader) = text_ring::<[u8], Dense>(1 << logs[1]).unwrap();
         let mut words = WordsOf { input: lines, from: 0, pen: Pen::new(), output };
         let (mut fed, mut seen) = (texts.iter(), Vec::new());
         let mut next = fed.next();
@@ -149,13 +149,13 @@ proptest! {
     fn members_fill_their_runs(
         k in 1_usize..4, logs in [0_u32..5, 0..5], texts in vec("[a-z]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
-        let (mut texts_in, input) = ring::<Vec<u8>, Full>(1 << logs[0]).unwrap();
-        let (mut members, mut reader) = text_group::<_, [u8], Holed>(input, k, 1 << logs[1]).unwrap();
+        let (mut texts_in, input) = ring::<Vec<u8>, Dense>(1 << logs[0]).unwrap();
+        let (mut writers, mut reader) = text_run_writers::<_, [u8], Sparse>(input, k, 1 << logs[1]).unwrap();
         let mut pens: Vec<Pen> = (0..k).map(|_| Pen::new()).collect();
         let (mut fed, mut seen) = (texts.iter(), Vec::new());
         let mut next = fed.next();
         for [op, n] in ops.iter().copied().chain((0..TURNS).map(|op| [op as u8, op as u8])) {
-            let (n, member) = (usize::from(n) % 9 + 1, usize::from(n) % k);
+            let (n, writer) = (usize::from(n) % 9 + 1, usize::from(n) % k);
             match (op % 3, next) {
                 (0, Some(text)) => if let Some(mut claim) = texts_in.try_claim(1).unwrap() {
                     claim.write(text.clone().into_bytes());
@@ -163,7 +163,7 @@ proptest! {
                     next = fed.next();
                 },
                 (0, None) => {}
-                (1, _) => { fill(&mut members[member], &mut pens[member], n); }
+                (1, _) => { fill(&mut writers[writer], &mut pens[writer], n); }
                 _ => seen.extend(read(&mut reader, n)),
             }
         }
@@ -172,13 +172,13 @@ proptest! {
     }
 }
 
-fn fill(member: &mut Member<Val<Vec<u8>>, Option<Span<[u8]>>>, pen: &mut Pen, n: usize) -> usize {
-    member.write_text::<[u8], Holed>(n, pen, || (), |text, out| copy_some(text.unwrap(), out))
+fn fill(writer: &mut RunWriter<Val<Vec<u8>>, Option<Span<[u8]>>>, pen: &mut Pen, n: usize) -> usize {
+    writer.write_text::<[u8], Sparse>(n, pen, || (), |text, out| copy_some(text.unwrap(), out))
 }
 
 #[test]
 fn a_panic_publishes_nothing_of_its_run() {
-    let (mut stage, mut reader) = Written::<Full>::new(16);
+    let (mut stage, mut reader) = Written::<Dense>::new(16);
     // A pen that knows how much a value comes to writes more than one at a time.
     (0..3).for_each(|_| assert!(stage.feed(b"ok") && stage.step(9, copy) == 1));
     assert_eq!(read(&mut reader, 9).len(), 3);
@@ -196,15 +196,15 @@ fn a_panic_publishes_nothing_of_its_run() {
 
 #[test]
 fn a_panic_of_a_member_publishes_nothing_of_its_run() {
-    let (mut texts, input) = ring::<Vec<u8>, Full>(8).unwrap();
-    let (mut members, mut reader) = text_group::<_, [u8], Holed>(input, 2, 8).unwrap();
+    let (mut texts, input) = ring::<Vec<u8>, Dense>(8).unwrap();
+    let (mut writers, mut reader) = text_run_writers::<_, [u8], Sparse>(input, 2, 8).unwrap();
     let mut claim = texts.try_claim(6).unwrap().unwrap();
     (0..6).for_each(|n| claim.write(vec![n]));
     claim.publish();
     let mut pen = Pen::new();
-    assert_eq!(fill(&mut members[0], &mut pen, 9), 1);
+    assert_eq!(fill(&mut writers[0], &mut pen, 9), 1);
     let failing = catch_unwind(AssertUnwindSafe(|| {
-        members[0].write_text::<[u8], Holed>(
+        writers[0].write_text::<[u8], Sparse>(
             9,
             &mut pen,
             || (),
@@ -215,18 +215,18 @@ fn a_panic_of_a_member_publishes_nothing_of_its_run() {
         )
     }));
     assert!(failing.is_err());
-    assert_eq!(members[0].abandoned_at().unwrap().0, 2);
-    assert_eq!(fill(&mut members[0], &mut pen, 9), 0, "it is broken");
-    fill(&mut members[1], &mut Pen::new(), 9);
+    assert_eq!(writers[0].abandoned_at().unwrap().0, 2);
+    assert_eq!(fill(&mut writers[0], &mut pen, 9), 0, "it is broken");
+    fill(&mut writers[1], &mut Pen::new(), 9);
     assert_eq!(read(&mut reader, 9), [Some(vec![0])]);
-    // What the other member wrote behind the hole is dropped with the ring.
+    // What the other writer wrote behind the hole is dropped with the ring.
 }
 
 /// However many slots there are, no more bytes than some limit wait to be read; and one value always goes through.
 #[test]
 fn long_values_wait_for_readers() {
     let long = vec![b'x'; Pen::<[u8]>::LIMIT / 4];
-    let (mut stage, mut reader) = Written::<Full>::new(64);
+    let (mut stage, mut reader) = Written::<Dense>::new(64);
     for round in 1..=3 {
         let mut written = 0;
         while stage.feed(&long) && stage.step(64, copy) == 1 {
@@ -247,13 +247,13 @@ fn long_values_wait_for_readers() {
 /// A part of a piece, of the same block.
 struct Trimmed;
 
-impl Parting for Trimmed {
+impl SliceKernel for Trimmed {
     type In = Text;
     type Kind = [u8];
-    type Density = Full;
+    type Density = Dense;
     const NAME: &'static str = "trimmed";
 
-    fn part<'a>(&self, value: <Text as Flow>::Ref<'a>) -> Option<Piece<'a>> {
+    fn part<'a>(&self, value: <Text as Shape>::Ref<'a>) -> Option<Piece<'a>> {
         Some(value.narrow(value.text().trim_ascii()))
     }
 }
@@ -261,19 +261,19 @@ impl Parting for Trimmed {
 #[test]
 fn nothing_is_copied_from_the_first_ring_to_the_last() {
     let block = Block::from(b" to be \nor not\n".to_vec());
-    let (mut blocks, mut input) = ring::<Block, Full>(2).unwrap();
+    let (mut blocks, mut input) = ring::<Block, Dense>(2).unwrap();
     let mut claim = blocks.try_claim(1).unwrap().unwrap();
     claim.write(block.clone());
     claim.publish();
-    let (mut lines, mut lines_reader) = text_ring::<[u8], Full>(8).unwrap();
-    let (mut trimmed, mut reader) = text_ring::<[u8], Full>(8).unwrap();
+    let (mut lines, mut lines_reader) = text_ring::<[u8], Dense>(8).unwrap();
+    let (mut trimmed, mut reader) = text_ring::<[u8], Dense>(8).unwrap();
     let (mut pen, mut second) = (Pen::new(), Pen::new());
     let mut claim = lines.try_claim(8).unwrap().unwrap();
     // The first run of a pen is short.
     let batch = input.batch(1).unwrap();
     let mut from = 0;
     let mut cut = |claim: &mut millstream_ring::Claim<'_, Span<[u8]>>| {
-        claim.pass_on::<[u8], Full>(&mut pen, |slots| {
+        claim.pass_on::<[u8], Dense>(&mut pen, |slots| {
             let whole = <Val<Block> as OfPieces>::piece(batch.iter().next().flatten().unwrap());
             slots.cut(whole, &mut Lines.pieces(whole.text(), from), &mut from);
         })
@@ -285,7 +285,7 @@ fn nothing_is_copied_from_the_first_ring_to_the_last() {
     while lines_reader.backlog() > 0 {
         let mut batch = lines_reader.batch(8).unwrap();
         let mut claim = trimmed.try_claim(8).unwrap().unwrap();
-        let written = claim.pass_on_parts::<_, [u8], Full>(&batch, &mut second, &Trimmed);
+        let written = claim.pass_on_parts::<_, [u8], Dense>(&batch, &mut second, &Trimmed);
         claim.publish();
         batch.truncate(written);
     }
@@ -303,7 +303,7 @@ fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, fr
     loop {
         let Ok(Some(mut claim)) = output.try_claim(64) else { return all };
         let whole = Piece::whole(block);
-        let written = claim.pass_on::<[u8], Full>(pen, |slots| {
+        let written = claim.pass_on::<[u8], Dense>(pen, |slots| {
             slots.cut(whole, &mut Lines.pieces(whole.text(), *from), from);
         });
         claim.publish();
@@ -318,7 +318,7 @@ fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, fr
 #[test]
 fn pieces_of_a_large_block_do_not_wait_for_each_other() {
     let block = Block::from(b"line\n".repeat(2 * Pen::<[u8]>::LIMIT / 5));
-    let (mut output, mut reader) = text_ring::<[u8], Full>(64).unwrap();
+    let (mut output, mut reader) = text_ring::<[u8], Dense>(64).unwrap();
     let (mut pen, mut from) = (Pen::new(), 0);
     assert_eq!(cut_lines(&mut pen, &mut output, &block, &mut from), 64, "as many as there are slots");
     assert_eq!(read(&mut reader, 30).len(), 30);
@@ -328,7 +328,7 @@ fn pieces_of_a_large_block_do_not_wait_for_each_other() {
 /// What counts is the memory that a block keeps, however little of it is filled.
 #[test]
 fn short_pieces_of_large_memory_wait_for_readers() {
-    let (mut output, _reader) = text_ring::<[u8], Full>(4096).unwrap();
+    let (mut output, _reader) = text_ring::<[u8], Dense>(4096).unwrap();
     let mut pen = Pen::new();
     let mut cut = 0;
     for _ in 0..100 {

@@ -1,7 +1,7 @@
 //! Waiting for a number: `Reader::wait_for`.
 
-use millstream_core::{Full, SequenceNumber as N, Val};
-use millstream_ring::{IdleStrategy, Reader, WaitError, group, ring};
+use millstream_core::{Dense, SequenceNumber as N, Val};
+use millstream_ring::{IdleStrategy, Reader, WaitError, ring, run_writers};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -24,14 +24,14 @@ fn watched<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
     running.join().unwrap()
 }
 
-fn next<F: millstream_ring::Wire>(reader: &mut Reader<F>, idle: IdleStrategy) -> Result<N, WaitError> {
+fn next<F: millstream_ring::RingLayout>(reader: &mut Reader<F>, idle: IdleStrategy) -> Result<N, WaitError> {
     reader.wait_for(reader.position(), FOREVER, idle)
 }
 
 #[test]
 fn the_producers_position_comes_back_where_it_is_ahead() {
     for idle in STRATEGIES {
-        let (mut producer, mut reader) = ring::<u64, Full>(8).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(8).unwrap();
         producer.fill(5, |i| i as u64).unwrap();
         for n in 0..5 {
             assert_eq!(reader.wait_for(N(n), Duration::ZERO, idle), Ok(N(5)), "no time is needed");
@@ -46,7 +46,7 @@ fn the_producers_position_comes_back_where_it_is_ahead() {
 #[test]
 fn a_wait_ends_with_its_time() {
     for idle in STRATEGIES {
-        let (_producer, mut reader) = ring::<u64, Full>(8).unwrap();
+        let (_producer, mut reader) = ring::<u64, Dense>(8).unwrap();
         let timed_out = watched(move || reader.wait_for(N(0), Duration::from_millis(5), idle));
         assert_eq!(timed_out, Err(WaitError::TimedOut));
     }
@@ -56,7 +56,7 @@ fn a_wait_ends_with_its_time() {
 #[test]
 fn a_reader_that_waits_sees_every_number_and_end() {
     for idle in STRATEGIES {
-        let (mut producer, mut reader) = ring::<u64, Full>(2).unwrap();
+        let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = thread::spawn(move || {
             for n in 0..300 {
                 while producer.fill(1, |_| n) == Ok(0) {
@@ -85,7 +85,7 @@ fn a_reader_that_waits_sees_every_number_and_end() {
 
 #[test]
 fn a_wait_for_what_comes_after_end_ends_with_it() {
-    let (mut producer, mut reader) = ring::<u64, Full>(4).unwrap();
+    let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     let (told, ready) = mpsc::channel();
     let waiting = thread::spawn(move || {
         told.send(()).unwrap();
@@ -102,16 +102,16 @@ fn a_wait_for_what_comes_after_end_ends_with_it() {
 
 #[test]
 fn a_join_waits_for_the_ring_that_is_behind_and_a_group_for_its_members() {
-    let (mut first, one) = ring::<u64, Full>(4).unwrap();
-    let (mut second, other) = ring::<u64, Full>(4).unwrap();
+    let (mut first, one) = ring::<u64, Dense>(4).unwrap();
+    let (mut second, other) = ring::<u64, Dense>(4).unwrap();
     let mut both = one.zip(other);
     first.fill(3, |i| i as u64).unwrap();
     second.fill(1, |i| i as u64).unwrap();
     let now = |reader: &mut Reader<_>, n| reader.wait_for(N(n), Duration::ZERO, IdleStrategy::BusySpin);
     assert_eq!([now(&mut both, 0), now(&mut both, 1)], [Ok(N(1)), Err(WaitError::TimedOut)]);
 
-    let (mut members, mut output): (Vec<_>, Reader<Val<u64>>) = group::<_, u64, Full>(both, 2, 4).unwrap();
+    let (mut writers, mut output): (Vec<_>, Reader<Val<u64>>) = run_writers::<_, u64, Dense>(both, 2, 4).unwrap();
     assert_eq!(output.wait_for(N(0), Duration::ZERO, IdleStrategy::Yielding), Err(WaitError::TimedOut));
-    members[0].fill(4, |pair| pair.map_or(0, |(a, b)| a + b));
+    writers[0].fill(4, |pair| pair.map_or(0, |(a, b)| a + b));
     assert_eq!(output.wait_for(N(0), Duration::ZERO, IdleStrategy::Yielding), Ok(N(1)));
 }

@@ -1,8 +1,8 @@
 use crate::deployment::{Deployment, Slots};
 use crate::watchdog::{Hung, within};
-use millstream_core::model::Listed;
-use millstream_core::{Arrow, Event, Modelled, Own, Val};
-use millstream_exec::{Carried, Everywhere, Pipeline, Queued, RunError};
+use millstream_core::model::ModelShape;
+use millstream_core::{Arrow, Item, ModelExt, ToOwnedItem, Val};
+use millstream_exec::{Everywhere, Pipeline, QueueShape, RingShape, RunError};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A pipeline from `T` whose outputs can be collected and compared. Nothing to implement.
-pub trait Checkable<T: Event>:
-    Pipeline + Arrow<In = Val<T>, Out: Carried + Listed + Own<Owned: PartialEq + fmt::Debug>>
+pub trait Checkable<T: Item>:
+    Pipeline + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
 {
 }
 
-impl<T: Event, P> Checkable<T> for P where
-    P: Pipeline + Arrow<In = Val<T>, Out: Carried + Listed + Own<Owned: PartialEq + fmt::Debug>>
+impl<T: Item, P> Checkable<T> for P where
+    P: Pipeline + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
 {
 }
 
 /// A [`Checkable`] pipeline that queues run as well: one whose values are `Clone`. Nothing to implement.
-pub trait CheckableEverywhere<T: Event + Clone>: Checkable<T> + Everywhere + Arrow<Out: Queued> {}
-impl<T: Event + Clone, P: Checkable<T> + Everywhere + Arrow<Out: Queued>> CheckableEverywhere<T> for P {}
+pub trait CheckableEverywhere<T: Item + Clone>: Checkable<T> + Everywhere + Arrow<Out: QueueShape> {}
+impl<T: Item + Clone, P: Checkable<T> + Everywhere + Arrow<Out: QueueShape>> CheckableEverywhere<T> for P {}
 
 /// How a deployment differs from the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl std::error::Error for Difference {}
 /// # Errors
 ///
 /// The first difference.
-pub fn check<T: Event + Clone, P: Checkable<T>>(
+pub fn check<T: Item + Clone, P: Checkable<T>>(
     pipeline: &Arc<P>,
     inputs: &[T],
     deployment: Deployment,
@@ -108,7 +108,7 @@ pub(crate) fn ended<R: Send + 'static>(
 }
 
 /// The first difference between the models of two pipelines.
-pub(crate) fn models<T: Event + Clone, P: Checkable<T>>(one: &P, other: &P, inputs: &[T]) -> Result<(), Difference> {
+pub(crate) fn models<T: Item + Clone, P: Checkable<T>>(one: &P, other: &P, inputs: &[T]) -> Result<(), Difference> {
     same(&one.model_slots(inputs.iter().cloned()), &other.model_slots(inputs.iter().cloned()))
 }
 

@@ -1,4 +1,4 @@
-use millstream_core::{Arrow, Event, Flow, Own, SequenceNumber, Val};
+use millstream_core::{Arrow, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use millstream_exec::{FanIn, Pipeline, Report, Rings, Run, RunError, Sender, source};
 use proptest::prelude::*;
 use std::fmt;
@@ -38,14 +38,14 @@ pub(crate) type Fed<P, S> = (Slots<Owned<P>>, S);
 
 impl Deployment {
     /// Every slot of the pipeline's output behind many producers, who get their senders by `start`; and what `start` gave.
-    pub(crate) fn collect_fan_in<T: Event, P, S>(
+    pub(crate) fn collect_fan_in<T: Item, P, S>(
         &self,
         pipeline: &P,
         fan_in: FanIn<T>,
         start: impl FnOnce(Vec<Sender<T>>) -> S,
     ) -> Result<Fed<P, S>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
+        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         if !self.has_workers() {
             let (senders, poller) = fan_in.open(&self.rings())?;
@@ -75,25 +75,25 @@ impl Deployment {
     /// # Errors
     ///
     /// If the run fails.
-    pub fn collect_slots<T: Event, P>(
+    pub fn collect_slots<T: Item, P>(
         &self,
         pipeline: &P,
         inputs: Vec<T>,
-    ) -> Result<Vec<Option<<P::Out as Own>::Owned>>, RunError>
+    ) -> Result<Vec<Option<<P::Out as ToOwnedItem>::Owned>>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
+        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         self.collect_from(pipeline, inputs)
     }
 
     /// As [`collect_slots`](Deployment::collect_slots), from anything that gives values.
-    pub(crate) fn collect_from<T: Event, P>(
+    pub(crate) fn collect_from<T: Item, P>(
         &self,
         pipeline: &P,
         inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
-    ) -> Result<Slots<<P::Out as Own>::Owned>, RunError>
+    ) -> Result<Slots<<P::Out as ToOwnedItem>::Owned>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::Carried + Own>,
+        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         match self.feeding {
             Feeding::Inline => slots_of::<P>(|put| pipeline.run_inline(&self.rings(), inputs, Vec::new(), put)),
@@ -107,24 +107,24 @@ impl Deployment {
 }
 
 /// What a sink does with a value.
-type Put<P> = for<'a> fn(&mut Slots<Owned<P>>, SequenceNumber, <<P as Arrow>::Out as Flow>::Ref<'a>);
-type Owned<P> = <<P as Arrow>::Out as Own>::Owned;
+type Put<P> = for<'a> fn(&mut Slots<Owned<P>>, SequenceNumber, <<P as Arrow>::Out as Shape>::Ref<'a>);
+type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 
 /// The slots that a run puts into its state.
-fn slots_of<P: Arrow<Out: Own>>(
+fn slots_of<P: Arrow<Out: ToOwnedItem>>(
     run: impl FnOnce(Put<P>) -> Result<(Slots<Owned<P>>, Report), RunError>,
 ) -> Result<Slots<Owned<P>>, RunError> {
     let (slots, report) = run(put::<P>)?;
     Ok(padded(slots, &report))
 }
 
-fn put<P: Arrow<Out: Own>>(
+fn put<P: Arrow<Out: ToOwnedItem>>(
     slots: &mut Slots<Owned<P>>,
     SequenceNumber(number): SequenceNumber,
-    value: <P::Out as Flow>::Ref<'_>,
+    value: <P::Out as Shape>::Ref<'_>,
 ) {
     slots.resize_with(number as usize, || None);
-    slots.push(Some(P::Out::own(value)));
+    slots.push(Some(P::Out::to_owned_item(value)));
 }
 
 /// All slots up to END.

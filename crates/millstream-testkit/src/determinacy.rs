@@ -1,6 +1,6 @@
 use crate::check::{Checkable, CheckableEverywhere, Difference, check, compare, models};
 use crate::way::{Way, collect_on_queues, ways};
-use millstream_core::{Event, Modelled, Plan};
+use millstream_core::{Item, ModelExt, Plan};
 use millstream_exec::Queues;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
@@ -27,7 +27,7 @@ const MOST_SHRINKS: u32 = 1 << 14;
 /// the model: with the smallest input found.
 pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
 where
-    T: Event + Clone + fmt::Debug,
+    T: Item + Clone + fmt::Debug,
     P: Checkable<T>,
 {
     Determinacy::of(pipeline).assert(inputs);
@@ -49,7 +49,7 @@ where
 /// ```
 pub fn assert_deterministic_everywhere<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
 where
-    T: Event + Clone + fmt::Debug,
+    T: Item + Clone + fmt::Debug,
     P: CheckableEverywhere<T>,
 {
     Determinacy::of(pipeline).everywhere().assert(inputs);
@@ -91,7 +91,7 @@ trait Edge<T> {
     fn check(&self, inputs: &[T], shards: usize, way: Way) -> Option<Result<(), Difference>>;
 }
 
-impl<T: Event + Clone, P: Checkable<T>> Edge<T> for Subject<T, P> {
+impl<T: Item + Clone, P: Checkable<T>> Edge<T> for Subject<T, P> {
     fn plan(&self, shards: usize) -> Plan {
         (self.build)(shards).plan()
     }
@@ -109,7 +109,7 @@ impl<T: Event + Clone, P: Checkable<T>> Edge<T> for Subject<T, P> {
 
 fn check_on_queues<T, P>(pipeline: &Arc<P>, inputs: &[T], queues: Queues, ready: bool) -> Result<(), Difference>
 where
-    T: Event + Clone,
+    T: Item + Clone,
     P: CheckableEverywhere<T>,
 {
     let model = pipeline.model_slots(inputs.iter().cloned());
@@ -119,7 +119,7 @@ where
 
 impl<T, P> Determinacy<T, P>
 where
-    T: Event + Clone + fmt::Debug,
+    T: Item + Clone + fmt::Debug,
     P: Checkable<T>,
 {
     /// Of a pipeline with the shards that it has.

@@ -1,8 +1,8 @@
 //! Rings in any number of ways, and queues.
 
 use crate::deployment::{Deployment, Fed, Slots, deployments};
-use millstream_core::{Arrow, Event, Own, Val};
-use millstream_exec::{Carried, Everywhere, FanIn, Queued, Queues, Rings, RunError, Runner, Sender, source};
+use millstream_core::{Arrow, Item, ToOwnedItem, Val};
+use millstream_exec::{Everywhere, FanIn, QueueShape, Queues, RingShape, Rings, RunError, Runner, Sender, source};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -29,27 +29,27 @@ pub(crate) fn ways(queues: bool) -> BoxedStrategy<Way> {
 }
 
 /// Every slot of a pipeline's output on queues.
-pub(crate) fn collect_on_queues<T: Event + Clone, P>(
+pub(crate) fn collect_on_queues<T: Item + Clone, P>(
     pipeline: &P,
     inputs: Vec<T>,
     queues: Queues,
     ready: bool,
-) -> Result<Slots<<P::Out as Own>::Owned>, RunError>
+) -> Result<Slots<<P::Out as ToOwnedItem>::Owned>, RunError>
 where
-    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Own>,
+    P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ToOwnedItem>,
 {
     if ready { queues.collect_slots(pipeline, source::ready(inputs)) } else { queues.collect_slots(pipeline, inputs) }
 }
 
 /// As [`Deployment::collect_fan_in`], on queues.
-pub(crate) fn collect_fan_in_on_queues<T: Event + Clone, P, S>(
+pub(crate) fn collect_fan_in_on_queues<T: Item + Clone, P, S>(
     pipeline: &P,
     fan_in: FanIn<T>,
     queues: Queues,
     start: impl FnOnce(Vec<Sender<T>>) -> S,
 ) -> Result<Fed<P, S>, RunError>
 where
-    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Own>,
+    P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ToOwnedItem>,
 {
     let (senders, poller) = fan_in.open(&Rings::new())?;
     let started = start(senders);

@@ -1,10 +1,10 @@
 //! What the article says of its combinators, as it says it: by lists, for every number of shards, on every deployment.
 
-use millstream_core::model::Listed;
+use millstream_core::model::ModelShape;
 use millstream_core::{
-    Arrow, ArrowChoice, ArrowLoop, ArrowParts, ClockExt, Either, Event, Model, Own, StreamsExt, Val, pipeline,
+    Arrow, ChoiceExt, ClockExt, Either, FeedbackExt, Item, Model, PartsExt, StreamsExt, ToOwnedItem, Val, pipeline,
 };
-use millstream_exec::{Carried, Everywhere, Inline, Queued, Queues, Rings, Run, Runner, source};
+use millstream_exec::{Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, Runner, source};
 use millstream_testkit::random::{Pipe, streams, values};
 use millstream_testkit::{Feeding, deployments, within};
 use proptest::prelude::*;
@@ -20,8 +20,8 @@ const LONG: Duration = Duration::from_secs(300);
 /// Every deployment gives these slots, END's the last.
 fn assert_slots<T, P, B>(p: &P, inputs: &[T], slots: &[Option<B>])
 where
-    T: Event + Clone,
-    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Listed + Own<Owned = B>>,
+    T: Item + Clone,
+    P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ModelShape + ToOwnedItem<Owned = B>>,
     B: PartialEq + Debug,
 {
     assert_eq!(Runner::collect_slots(&Model, p, inputs.to_vec()).as_deref(), Ok(slots), "model");

@@ -1,6 +1,6 @@
 //! A pipeline is a value. Alone in its test binary, since it counts the process's threads.
 
-use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, pipeline};
+use millstream_core::{Arrow, AsyncExt, ClockExt, PartsExt, pipeline};
 
 /// The process's threads; none where the system does not tell.
 fn threads() -> Option<usize> {

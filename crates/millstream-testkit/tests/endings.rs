@@ -1,9 +1,9 @@
 //! Endings at random moments: every kind of source, stage, sink and ending, while workers come and go. Nothing may hang,
 //! and what the reports say adds up.
 
-use millstream_core::{Arrow, Holed, SequenceNumber, SplitMix64, Val, pipeline};
+use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
 use millstream_exec::source::{Source, ready};
-use millstream_exec::{Ended, Ending, Handle, Pipeline, Report, Rings, Run, RunError, Wait};
+use millstream_exec::{Ended, Handle, Pipeline, Report, Rings, Run, RunError, RunOutcome, Wait};
 use millstream_testkit::within;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn fails(at: Option<u64>, number: u64) {
 }
 
 /// The pipeline of a round: stages that block and stages that do not, some of which sleep now and then.
-fn stages(failing: Failing, shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Holed>> {
+fn stages(failing: Failing, shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>> {
     pipeline::<u64>()
         .map(|x| x + 1)
         .shard(shards, |p| {
@@ -119,7 +119,7 @@ impl Seen {
     /// aside.
     fn check_left(&self, left: u64) {
         let Some(report) = &self.report else { return };
-        assert_eq!(report.ending, Ending::Stopped);
+        assert_eq!(report.outcome, RunOutcome::Stopped);
         let source = report.stages[0].moved;
         assert!([source, source.saturating_sub(1)].contains(&(report.numbers.0 + left)), "{left} left: {report:?}");
     }
@@ -140,10 +140,10 @@ impl Seen {
             assert!(meant.is_some(), "{failure}");
         }
         let Some(report) = &self.report else { return };
-        assert_eq!(report.ending == Ending::Failed, self.failure.is_some());
+        assert_eq!(report.outcome == RunOutcome::Failed, self.failure.is_some());
         assert_eq!(self.state, Some(report.values), "{report:?}");
         let left: u64 = report.stages.iter().map(|stage| stage.left).sum();
-        if matches!(report.ending, Ending::End | Ending::Drained) {
+        if matches!(report.outcome, RunOutcome::End | RunOutcome::Drained) {
             assert_eq!(left, 0, "{report:?}");
         }
         // Nobody has more behind him than the stage before him has done, and END.
@@ -185,7 +185,7 @@ fn sink(failing: Failing) -> impl FnMut(&mut u64, SequenceNumber) + Send + 'stat
 }
 
 fn run(
-    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Holed>>,
+    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
     source: impl Source<u64>,
     failing: Failing,
@@ -198,7 +198,7 @@ fn run(
 
 /// Fed from another thread, until the run takes no more or somebody says that it is enough.
 fn run_fed(
-    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Holed>>,
+    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
     failing: Failing,
     end: u64,

@@ -1,11 +1,11 @@
 //! The small shapes and some graphs, on every deployment, against lists written by hand.
 
 use millstream_core::Either::{Left, Right};
-use millstream_core::model::Listed;
+use millstream_core::model::ModelShape;
 use millstream_core::{
-    Arrow, ArrowChoice, ArrowParts, ClockExt, Event, Model, Modelled, Own, StreamsExt, Val, pipeline,
+    Arrow, ChoiceExt, ClockExt, Item, Model, ModelExt, PartsExt, StreamsExt, ToOwnedItem, Val, pipeline,
 };
-use millstream_exec::{Carried, Everywhere, Inline, Queued, Queues, Rings, Run, Runner};
+use millstream_exec::{Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, Runner};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Every deployment gives these slots, END's the last.
 fn assert_slots<T, P, B>(p: &P, inputs: impl IntoIterator<Item = T>, slots: &[Option<B>])
 where
-    T: Event + Clone,
-    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Listed + Own<Owned = B>>,
+    T: Item + Clone,
+    P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ModelShape + ToOwnedItem<Owned = B>>,
     B: PartialEq + Debug,
 {
     let inputs: Vec<T> = inputs.into_iter().collect();
@@ -112,8 +112,8 @@ fn a_ladder_is_a_list() {
 #[test]
 fn a_w_is_a_list() {
     let p = pipeline::<(u64, String)>().fanout(
-        |p| p.fst().map(|a| a + 1),
-        |p| p.fanout(|p| p.map(|(a, b)| format!("{a}{b}")), |p| p.snd().map(String::len)),
+        |p| p.firsts().map(|a| a + 1),
+        |p| p.fanout(|p| p.map(|(a, b)| format!("{a}{b}")), |p| p.seconds().map(String::len)),
     );
     let inputs: Vec<(u64, String)> = (0..9).map(|n| (n, "x".repeat(n as usize))).collect();
     let outputs = inputs.iter().map(|(a, b)| (a + 1, (format!("{a}{b}"), b.len())));
@@ -125,7 +125,7 @@ fn a_w_is_a_list() {
 fn a_branch_that_two_joins_read_is_a_list() {
     let p = pipeline::<u64>()
         .fanout(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0))
-        .fanout(|p| p.fst(), |p| p.both(|p| p.delay(100), |p| p.map(|x| x * x)).map(|(d, s)| d + s));
+        .fanout(|p| p.firsts(), |p| p.both(|p| p.delay(100), |p| p.map(|x| x * x)).map(|(d, s)| d + s));
     let slots = (0..9).map(|x: u64| {
         // At 0, 2, 4, ... the left half one join before, and the square.
         x.is_multiple_of(2).then(|| (x + 1, if x == 0 { 100 } else { x - 1 } + x * x))

@@ -1,9 +1,11 @@
 //! Joins of sources: what they mean on lists is what every deployment gets, whatever the schedule.
 
 use millstream_core::failure::fail;
-use millstream_core::model::{Listed, sources};
-use millstream_core::{Arrow, Event, Joined, Model, Modelled, Own, Val, pipeline};
-use millstream_exec::{Carried, Everywhere, Inline, Queued, Queues, Rings, Run, RunError, Runner, Source, source};
+use millstream_core::model::{ModelShape, sources};
+use millstream_core::{Arrow, Item, Joined, Model, ModelExt, ToOwnedItem, Val, pipeline};
+use millstream_exec::{
+    Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, RunError, Runner, Source, source,
+};
 use millstream_testkit::within;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,8 +16,9 @@ use std::time::Duration;
 /// Every deployment gives of a source what the model gives of the list that the source means.
 fn assert_means<T, P, X>(p: &P, source: impl Fn() -> X, meaning: Vec<T>, capacity: usize)
 where
-    T: Event + Clone,
-    P: Everywhere + Arrow<In = Val<T>, Out: Carried + Queued + Listed + Own<Owned: PartialEq + Debug>>,
+    T: Item + Clone,
+    P: Everywhere
+        + Arrow<In = Val<T>, Out: RingShape + QueueShape + ModelShape + ToOwnedItem<Owned: PartialEq + Debug>>,
     X: Source<T>,
 {
     let slots = Ok(p.model_slots(meaning));
@@ -28,7 +31,7 @@ where
     }
 }
 
-fn shown<T: Event + Debug + Clone>() -> impl Everywhere<In = Val<T>, Out = Val<String>> {
+fn shown<T: Item + Debug + Clone>() -> impl Everywhere<In = Val<T>, Out = Val<String>> {
     pipeline::<T>().shard(2, |p| p.map(|x| format!("{x:?}")))
 }
 
@@ -106,7 +109,7 @@ proptest! {
 }
 
 /// What a run of this source fails with, on whatever it runs.
-fn failure<T: Event + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> String {
+fn failure<T: Item + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> String {
     let on_rings = |workers| Run::collect(&shown(), &Rings::new().ring(2).workers(workers), source()).unwrap_err();
     let error = on_rings(1).to_string();
     assert_eq!(on_rings(3).to_string(), error);

@@ -93,8 +93,8 @@ fn orders(gateway: u32, count: u64) -> impl Iterator<Item = Order> + Send {
 }
 
 /// A run of all gateways; the trades, in order, and what arrival chose.
-fn run(rings: &Rings, fan_in: FanIn<Order>, count: u64) -> Result<(Vec<Trade>, Choices), RunError> {
-    let choices = Arc::new(Mutex::new(Choices::default()));
+fn run(rings: &Rings, fan_in: FanIn<Order>, count: u64) -> Result<(Vec<Trade>, MergeLog), RunError> {
+    let choices = Arc::new(Mutex::new(MergeLog::default()));
     let kept = choices.clone();
     let fan_in = fan_in.record(move |gateway, orders| lock(&kept).push(gateway, orders));
     let (senders, run) = exchange().start_fan_in(rings, fan_in, Vec::new(), |trades, _, trade| trades.push(*trade))?;
@@ -106,7 +106,7 @@ fn run(rings: &Rings, fan_in: FanIn<Order>, count: u64) -> Result<(Vec<Trade>, C
     Ok((trades, choices))
 }
 
-fn lock(choices: &Mutex<Choices>) -> MutexGuard<'_, Choices> {
+fn lock(choices: &Mutex<MergeLog>) -> MutexGuard<'_, MergeLog> {
     choices.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -128,7 +128,7 @@ mod tests {
     const COUNT: u64 = 2000;
 
     /// The trades of the orders as they were taken, from lists: no threads, no rings.
-    fn from_lists(choices: &Choices) -> Vec<Trade> {
+    fn from_lists(choices: &MergeLog) -> Vec<Trade> {
         let mut gateways: Vec<_> = (0..GATEWAYS).map(|gateway| orders(gateway, COUNT)).collect();
         let mut book = Book::default();
         let taken = choices.iter().flat_map(|(gateway, orders)| std::iter::repeat_n(gateway as usize, orders as usize));

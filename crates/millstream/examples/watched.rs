@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "an example says where to look")]
 
 use millstream::core::Deploy;
-use millstream::exec::Carried;
+use millstream::exec::RingShape;
 use millstream::io::Traffic;
 use millstream::observe::{Page, Watch};
 use millstream::prelude::*;
@@ -104,9 +104,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Runs a pipeline, and shows it: its sink takes so many microseconds a number, and so many numbers a second come.
 fn show<P>(p: &P, rings: &Rings, address: &str, sink_us: u64, rate: u64) -> Result<(), Box<dyn Error>>
 where
-    P: Deploy<Rings, In = Val<u64>, Out: Carried>,
+    P: Deploy<Rings, In = Val<u64>, Out: RingShape>,
 {
-    let sink = move |(): &mut (), _, _: <P::Out as Flow>::Ref<'_>| {
+    let sink = move |(): &mut (), _, _: <P::Out as Shape>::Ref<'_>| {
         if sink_us > 0 {
             nap(sink_us)
         }

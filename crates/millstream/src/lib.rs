@@ -36,7 +36,7 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! [`Run`](prelude::Run) runs a pipeline, [`Modelled`](prelude::Modelled) specifies it, and
+//! [`Run`](prelude::Run) runs a pipeline, [`ModelExt`](prelude::ModelExt) specifies it, and
 //! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has files and
 //! ticks as sources, and files as sinks.
 
@@ -63,18 +63,18 @@ pub use millstream_core::pipeline;
 /// What programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, ArrowChoice, ArrowLoop, ArrowParts, AsyncExt, AtEnd, Bound, Choice, ClockExt, DeadLetter, Density,
-        Determinate, Either, Event, Fault, Flow, Full, Holed, Joined, KeepsClock, KeysExt, Lane, Late, Masked, Model,
-        Modelled, OneOf, Overflow, Own, Pair, Plan, Quiet, Retry, SequenceNumber, Stateless, StreamsExt, Text, TextExt,
-        TimeWindow, Val, Window, id, pipeline,
+        Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate, Either,
+        Fault, FeedbackExt, Filtered, Item, Joined, KeepsClock, KeysExt, Lane, Late, Merged, Model, ModelExt, Overflow,
+        Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Sparse, Stateless, StreamsExt, Text, TextExt,
+        TimeWindow, ToOwnedItem, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
     #[cfg(feature = "queues")]
     pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
     pub use millstream_exec::{
-        BoxExt, BoxPipeline, Choices, Ending, FanIn, FreePipe, Handle, Inline, ParMapExt, Pipeline, Polled,
-        PolledValues, Poller, Produced, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError, Runner, Sender,
+        BoxExt, BoxPipeline, FanIn, FreePipe, FromProducer, Handle, Inline, MergeLog, ParMapExt, Pipeline, Polled,
+        PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError, RunOutcome, Runner, Sender,
         Source, Stopper, Through, ThroughExt, Wait, fan_in, source,
     };
 }

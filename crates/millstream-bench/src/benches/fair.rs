@@ -74,7 +74,7 @@ fn share(of: Counts) -> f64 {
 
 /// Takes at least `n` values of producers that never have enough.
 fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
-    let fan_in = fan_in(PRODUCERS).with_origin();
+    let fan_in = fan_in(PRODUCERS).with_producer();
     let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
     let sent: [Count; PRODUCERS] = Default::default();
     std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
         let mut poll = |now: &mut Taken| {
             let all_wait = |of: &Counts| of.iter().zip(&sent).all(|(taken, sent)| *taken < sent.get());
             let (before, waited) = (now.all, all_wait(&now.all));
-            let polled = poller.poll_for(Duration::MAX, |_, Produced { producer, number, value }| {
+            let polled = poller.poll_for(Duration::MAX, |_, FromProducer { producer, number, value }| {
                 let taken = &mut now.all[producer as usize];
                 in_order &= number == value && *taken == number;
                 *taken += 1;

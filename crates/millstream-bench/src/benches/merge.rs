@@ -48,7 +48,7 @@ fn right(x: u64) -> u64 {
 
 fn summed<P, R>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
-    P: Arrow<In = Val<u64>, Out: for<'a> Flow<Ref<'a> = &'a u64>>,
+    P: Arrow<In = Val<u64>, Out: for<'a> Shape<Ref<'a> = &'a u64>>,
     R: Runner<u64, P>,
 {
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);

@@ -1,9 +1,9 @@
+mod chart;
 #[cfg(feature = "page")]
-mod board;
-mod drawn;
-mod driven;
+mod dashboard;
 mod processes;
-mod told;
+mod report;
+mod run;
 mod worker;
 
 pub(crate) use worker::Worker;
@@ -13,10 +13,10 @@ use crate::config::StatsTo;
 use crate::flags::ModelName;
 use crate::message::{Complaints, cause, quoted, say};
 use crate::output::Output;
-use driven::{Driven, Run};
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
 use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Population, Secret, Tuning};
 use processes::Processes;
+use run::{Driven, Run};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use crate::message::{Complaints, cause, quoted, say};
 use crate::progress;
-use millstream_core::{Event, Plan};
+use millstream_core::{Item, Plan};
 use millstream_exec::{Feed, Rings, Source, Wait};
 use std::fs::OpenOptions;
 use std::path::Path;
 
 /// How a run is fed by this source.
-pub(super) fn feed_of<T: Event, X: Source<T>>(_: &X) -> Feed {
+pub(super) fn feed_of<T: Item, X: Source<T>>(_: &X) -> Feed {
     Feed::source::<T, X>()
 }
 

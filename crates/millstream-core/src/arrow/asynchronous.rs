@@ -1,5 +1,5 @@
 use crate::pipe::{AsIs, LeaveEmpty, MapAsync, Stop, Then, Unordered};
-use crate::{Arrow, Cause, Event, Flow};
+use crate::{Arrow, Cause, Item, Shape};
 use std::future::Future;
 
 /// Stages whose functions give futures.
@@ -30,7 +30,7 @@ use std::future::Future;
 /// runtime finds it if the caller has entered one whose own threads drive it.
 ///
 /// ```
-/// use millstream_core::{Arrow, AsyncExt, Modelled, pipeline};
+/// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
 ///
 /// let lengths = pipeline::<String>().map_async(8, |line| {
 ///     let line = line.clone();
@@ -47,8 +47,8 @@ pub trait AsyncExt: Arrow {
     /// If `limit` is 0.
     fn map_async<B, Fut, F>(self, limit: usize, f: F) -> Then<Self, MapAsync<Self::Out, F, Fut, AsIs>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = B> + Send + 'static,
     {
         Then::new(self, MapAsync::new(limit, f, AsIs))
@@ -58,7 +58,7 @@ pub trait AsyncExt: Arrow {
     /// [`try_map`](Arrow::try_map).
     ///
     /// ```
-    /// use millstream_core::{Arrow, AsyncExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
     /// let parse = pipeline::<&str>().try_map_async(2, |s| {
     ///     let s = *s;
     ///     async move { s.parse::<u64>() }
@@ -71,9 +71,9 @@ pub trait AsyncExt: Arrow {
     /// If `limit` is 0.
     fn try_map_async<B, E, Fut, F>(self, limit: usize, f: F) -> Then<Self, MapAsync<Self::Out, F, Fut, Stop>>
     where
-        B: Event,
+        B: Item,
         E: Cause + Send,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<B, E>> + Send + 'static,
     {
         Then::new(self, MapAsync::new(limit, f, Stop))
@@ -90,9 +90,9 @@ pub trait AsyncExt: Arrow {
         f: F,
     ) -> Then<Self, MapAsync<Self::Out, F, Fut, LeaveEmpty>>
     where
-        B: Event,
+        B: Item,
         E: Cause + Send,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<B, E>> + Send + 'static,
     {
         Then::new(self, MapAsync::new(limit, f, LeaveEmpty))
@@ -120,7 +120,7 @@ pub trait AsyncExt: Arrow {
     /// As `buffer_unordered` of the futures crate.
     ///
     /// ```
-    /// use millstream_core::{Arrow, AsyncExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
     /// let lengths = pipeline::<&str>().unordered(8, |line| {
     ///     let line = *line;
     ///     async move { line.len() }
@@ -135,8 +135,8 @@ pub trait AsyncExt: Arrow {
     /// If `limit` is 0.
     fn unordered<B, Fut, F>(self, limit: usize, f: F) -> Then<Self, Unordered<Self::Out, F, Fut>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = B> + Send + 'static,
     {
         Then::new(self, Unordered::new(limit, f))

@@ -1,9 +1,9 @@
 use crate::pipe::{Choose, Id, Merge, Then, id};
-use crate::{Arrow, KeepsClock, Lens, Lft, Like, Quiet, Rgt, Seen};
+use crate::{Arrow, KeepsClock, Lens, Projected, Quiet, SameItem, lens};
 
 /// Choices: an edge of `Either`, and what happens to the one and to the other. For every [`Arrow`] whose values are an
 /// `Either`, in one ring or in two lanes.
-pub trait ArrowChoice: Arrow {
+pub trait ChoiceExt: Arrow {
     /// Left values through one body, right values through the other: Haskell's `+++`.
     ///
     /// Each lane reads the same edge and sees the other lane's numbers as empty: nothing is copied and nothing routed,
@@ -11,7 +11,7 @@ pub trait ArrowChoice: Arrow {
     /// where it sees nothing it says nothing.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ArrowChoice, Either::{Left, Right}, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};
     /// let p = pipeline::<u64>()
     ///     .map(|x| if x % 2 == 0 { Left(x / 2) } else { Right(*x) })
     ///     .choose(|even| even, |odd| odd.map(|x| format!("odd {x}")));
@@ -19,23 +19,23 @@ pub trait ArrowChoice: Arrow {
     /// ```
     fn choose<P, Q>(
         self,
-        left: impl FnOnce(Id<Seen<Self::Out, Lft>>) -> P,
-        right: impl FnOnce(Id<Seen<Self::Out, Rgt>>) -> Q,
+        left: impl FnOnce(Id<Projected<Self::Out, lens::Left>>) -> P,
+        right: impl FnOnce(Id<Projected<Self::Out, lens::Right>>) -> Q,
     ) -> Then<Self, Choose<Self::Out, P, Q>>
     where
-        Lft: Lens<Self::Out>,
-        Rgt: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Lft>> + KeepsClock + Quiet,
-        Q: Arrow<In = Seen<Self::Out, Rgt>> + KeepsClock + Quiet,
+        lens::Left: Lens<Self::Out>,
+        lens::Right: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
+        Q: Arrow<In = Projected<Self::Out, lens::Right>> + KeepsClock + Quiet,
     {
         Then::new(self, Choose::new(left(id()), right(id())))
     }
 
-    /// As [`choose`](ArrowChoice::choose), of bodies that give values of one type, which then flow on as one edge:
+    /// As [`choose`](ChoiceExt::choose), of bodies that give values of one type, which then flow on as one edge:
     /// Haskell's `|||`. Full where the input is full and no body leaves anything out.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ArrowChoice, Either::{Left, Right}, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};
     /// let p = pipeline::<u64>()
     ///     .map(|x| if x % 2 == 0 { Left(*x) } else { Right(*x) })
     ///     .merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| 3 * x + 1));
@@ -43,17 +43,17 @@ pub trait ArrowChoice: Arrow {
     /// ```
     fn merge<P, Q>(
         self,
-        left: impl FnOnce(Id<Seen<Self::Out, Lft>>) -> P,
-        right: impl FnOnce(Id<Seen<Self::Out, Rgt>>) -> Q,
+        left: impl FnOnce(Id<Projected<Self::Out, lens::Left>>) -> P,
+        right: impl FnOnce(Id<Projected<Self::Out, lens::Right>>) -> Q,
     ) -> Then<Self, Merge<Self::Out, P, Q>>
     where
-        Lft: Lens<Self::Out>,
-        Rgt: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Lft>> + KeepsClock + Quiet,
-        Q: Arrow<In = Seen<Self::Out, Rgt>, Out: Like<P::Out>> + KeepsClock + Quiet,
+        lens::Left: Lens<Self::Out>,
+        lens::Right: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
+        Q: Arrow<In = Projected<Self::Out, lens::Right>, Out: SameItem<P::Out>> + KeepsClock + Quiet,
     {
         Then::new(self, Merge::new(left(id()), right(id())))
     }
 }
 
-impl<P: Arrow> ArrowChoice for P {}
+impl<P: Arrow> ChoiceExt for P {}

@@ -1,5 +1,5 @@
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber, Then, Window, WindowsBy};
-use crate::{Arrow, Event, Flow, Own};
+use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// Stages that number their outputs afresh.
 ///
@@ -11,7 +11,7 @@ use crate::{Arrow, Event, Flow, Own};
 /// cannot stand inside `fanout`, `both` or `shard`: inside, `map` to a `Vec`; behind, [`flatten`](ClockExt::flatten).
 ///
 /// ```
-/// use millstream_core::{Arrow, ClockExt, Modelled, pipeline};
+/// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
 /// let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
 /// let p = pipeline::<String>().shard(2, move |p| p.map(words)).flatten().map(|word| word.len());
 /// assert_eq!(p.model(["to be or".to_owned(), "not".to_owned()]), [2, 2, 2, 3]);
@@ -23,14 +23,14 @@ pub trait ClockExt: Arrow {
     /// asked for one output at a time, when there is room. A panic of it is a failure at the value's number.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
     /// let p = pipeline::<u64>().flat_map(|n| 0..*n);
     /// assert_eq!(p.model_slots([2, 0, 3]), [Some(0), Some(1), Some(0), Some(1), Some(2), None]);
     /// ```
     fn flat_map<I, F>(self, f: F) -> Then<Self, Renumber<FlatMap<Self::Out, F, I>>>
     where
-        I: IntoIterator<Item: Event, IntoIter: Send + 'static> + 'static,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
     {
         Then::new(self, Renumber::new(FlatMap::new(f)))
     }
@@ -39,12 +39,12 @@ pub trait ClockExt: Arrow {
     /// even that, let [`flat_map`](ClockExt::flat_map) make what is needed.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
     /// assert_eq!(pipeline::<Vec<u64>>().flatten().model([vec![1, 2], vec![], vec![3]]), [1, 2, 3]);
     /// ```
     fn flatten(self) -> Then<Self, Renumber<Flatten<Self::Out>>>
     where
-        Self::Out: Own<Owned: IntoIterator<Item: Event, IntoIter: Send + 'static>>,
+        Self::Out: ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>,
     {
         Then::new(self, Renumber::new(Flatten::new()))
     }
@@ -52,13 +52,13 @@ pub trait ClockExt: Arrow {
     /// The values without the empty slots between them: behind it, edges are full again. Clones every value.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
     /// let p = pipeline::<u64>().filter(|x| x % 2 == 1).compact();
     /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), Some(3), None]);
     /// ```
     fn compact(self) -> Then<Self, Renumber<Compact<Self::Out>>>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
     {
         Then::new(self, Renumber::new(Compact::new()))
     }
@@ -76,7 +76,7 @@ pub trait ClockExt: Arrow {
     /// so that every run has the same windows.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, Modelled, Window, pipeline};
+    /// use millstream_core::{Arrow, ClockExt, ModelExt, Window, pipeline};
     /// let sums = pipeline::<(u64, u64)>()
     ///     .windows_by(Window::tumbling(10).lateness(2), |(time, _)| *time)
     ///     .map(|window| (window.start, window.values.iter().map(|(_, x)| x).sum::<u64>()));
@@ -85,8 +85,8 @@ pub trait ClockExt: Arrow {
     /// ```
     fn windows_by<F>(self, window: Window, time: F) -> Then<Self, Renumber<WindowsBy<Self::Out, F>>>
     where
-        Self::Out: Own<Owned: Clone>,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> u64 + Send + Sync + 'static,
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
     {
         Then::new(self, Renumber::new(WindowsBy::new(window, time)))
     }

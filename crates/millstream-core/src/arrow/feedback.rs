@@ -1,8 +1,8 @@
 use crate::pipe::{Fed, Feedback, Id, Looped, Then, id};
-use crate::{Arrow, Event, Fst, KeepsClock, Lens};
+use crate::{Arrow, Item, KeepsClock, Lens, lens};
 
 /// Loops: what a body gives at one number, it gets at the next. For every [`Arrow`].
-pub trait ArrowLoop: Arrow {
+pub trait FeedbackExt: Arrow {
     /// The body reads its input and a state, and gives an output and the next state: Haskell's `loop`, with the delay that
     /// makes it productive.
     ///
@@ -15,7 +15,7 @@ pub trait ArrowLoop: Arrow {
     /// for every number: its time grows with the square of the input, and once more with every loop inside a loop.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ArrowLoop, Modelled, pipeline};
+    /// use millstream_core::{Arrow, FeedbackExt, ModelExt, pipeline};
     /// // What is left of a budget, spent by one stage and judged by another.
     /// let p = pipeline::<u64>().feedback(10, |p| {
     ///     p.map(|(want, left)| (*want, *left))
@@ -30,12 +30,12 @@ pub trait ArrowLoop: Arrow {
         body: impl FnOnce(Id<Looped<Self::Out, S>>) -> P,
     ) -> Then<Self, Feedback<Self::Out, S, P>>
     where
-        S: Event + Clone,
+        S: Item + Clone,
         P: Arrow<In = Looped<Self::Out, S>, Out: Fed<S>> + KeepsClock,
-        Fst: Lens<P::Out>,
+        lens::First: Lens<P::Out>,
     {
         Then::new(self, Feedback::new(state, body(id())))
     }
 }
 
-impl<P: Arrow> ArrowLoop for P {}
+impl<P: Arrow> FeedbackExt for P {}

@@ -1,5 +1,5 @@
-use crate::pipe::{FoldBy, Id, Key, ShardBy, Stateful, Then, TryMapOrDeadLetter, TryMapOrPark, id};
-use crate::{Arrow, Bound, Cause, DeadLetter, Event, Flow, KeepsClock, Own, Quiet};
+use crate::pipe::{FoldBy, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id};
+use crate::{Arrow, Bound, Cause, DeadLetter, Item, KeepsClock, Quiet, Shape, ToOwnedItem};
 
 /// Stages that keep a state for every key.
 ///
@@ -19,14 +19,14 @@ pub trait KeysExt: Arrow {
     /// of the numbers", as `inspect` and `map_m` do, it promises of each key. A body may be anything that keeps its clock and is quiet,
     /// another `shard_by` too: then that has a state for each pair of keys, and its bound holds of each outer key.
     ///
-    /// On rings one tasklet more gives every number the seat of its key: its place among the states, and the tasklet that
+    /// On rings one tasklet more gives every number the key slot of its key: its place among the states, and the tasklet that
     /// works on it, by the key's hash, which is [stable](crate::StableHasher). A stage with a state is k tasklets that all
     /// pass over all numbers, and each fills those of its keys, in one output ring; a stage without is as in
-    /// [`shard`](Arrow::shard). Memory: a seat of 8 bytes a number, the key twice and 24 bytes a key, and for each of them
+    /// [`shard`](Arrow::shard). Memory: a key slot of 8 bytes a number, the key twice and 24 bytes a key, and for each of them
     /// every stage's state.
     ///
     /// ```
-    /// use millstream_core::{Arrow, KeysExt, Modelled, pipeline};
+    /// use millstream_core::{Arrow, KeysExt, ModelExt, pipeline};
     /// // Every account's balance, behind each of its movements.
     /// let p = pipeline::<(char, i64)>().shard_by(|(account, _)| *account, 4, |p| {
     ///     p.scan(0, |balance, (_, amount)| { *balance += amount; *balance })
@@ -45,7 +45,7 @@ pub trait KeysExt: Arrow {
     ) -> Then<Self, ShardBy<Self::Out, K, L, P>>
     where
         K: Key,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         P: Arrow<In = Self::Out> + KeepsClock + Quiet,
     {
         self.shard_by_within(Bound::default(), key, k, body)
@@ -61,7 +61,7 @@ pub trait KeysExt: Arrow {
     ) -> Then<Self, ShardBy<Self::Out, K, L, P>>
     where
         K: Key,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         P: Arrow<In = Self::Out> + KeepsClock + Quiet,
     {
         Then::new(self, ShardBy::new(bound, key, k, body(id())))
@@ -74,7 +74,7 @@ pub trait KeysExt: Arrow {
     /// another bound.
     ///
     /// ```
-    /// use millstream_core::{KeysExt, Modelled, pipeline};
+    /// use millstream_core::{KeysExt, ModelExt, pipeline};
     /// let count = pipeline::<char>().fold_by(|c| *c, 0, |n, _| *n += 1, |n| n);
     /// assert_eq!(count.model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
     /// ```
@@ -85,13 +85,13 @@ pub trait KeysExt: Arrow {
         state: S,
         f: F,
         finish: G,
-    ) -> Then<Self, Stateful<FoldBy<Self::Out, K, S, L, F, G, B>>>
+    ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
     where
-        K: Event + Ord + Clone,
-        S: Event + Clone,
-        B: Event,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
-        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) + Send + Sync + 'static,
+        K: Item + Ord + Clone,
+        S: Item + Clone,
+        B: Item,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         G: Fn(S) -> B + Send + Sync + 'static,
     {
         self.fold_by_within(Bound::default().most(), key, state, f, finish)
@@ -111,16 +111,16 @@ pub trait KeysExt: Arrow {
         state: S,
         f: F,
         finish: G,
-    ) -> Then<Self, Stateful<FoldBy<Self::Out, K, S, L, F, G, B>>>
+    ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
     where
-        K: Event + Ord + Clone,
-        S: Event + Clone,
-        B: Event,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
-        F: for<'a> Fn(&mut S, <Self::Out as Flow>::Ref<'a>) + Send + Sync + 'static,
+        K: Item + Ord + Clone,
+        S: Item + Clone,
+        B: Item,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         G: Fn(S) -> B + Send + Sync + 'static,
     {
-        Then::new(self, Stateful::new(FoldBy::new(Bound::refuse(most).most(), key, state, f, finish)))
+        Then::new(self, ScanBy::new(FoldBy::new(Bound::refuse(most).most(), key, state, f, finish)))
     }
 
     /// As [`try_map_or_dead_letter`](Arrow::try_map_or_dead_letter), and a key of which a value failed is **parked**: `f`
@@ -135,7 +135,7 @@ pub trait KeysExt: Arrow {
     /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) takes another bound.
     ///
     /// ```
-    /// use millstream_core::{DeadLetter, KeysExt, Modelled, pipeline};
+    /// use millstream_core::{DeadLetter, KeysExt, ModelExt, pipeline};
     /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
     /// let tell = move |letter: DeadLetter<'_, (char, i64), String>| {
     ///     let _ = dead.send(format!("{} {:?}: {}", letter.number, letter.input, letter.fault));
@@ -161,13 +161,13 @@ pub trait KeysExt: Arrow {
         dead: G,
     ) -> Then<Self, TryMapOrPark<Self::Out, K, L, F, B, E, G>>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
         K: Key,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
-        B: Event,
-        E: Cause + Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-        G: for<'a> Fn(DeadLetter<'a, <Self::Out as Own>::Owned, E>) + Send + Sync + 'static,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
     {
         self.try_map_or_park_within(Bound::default().most(), name, key, f, dead)
     }
@@ -188,13 +188,13 @@ pub trait KeysExt: Arrow {
         dead: G,
     ) -> Then<Self, TryMapOrPark<Self::Out, K, L, F, B, E, G>>
     where
-        Self::Out: Own,
+        Self::Out: ToOwnedItem,
         K: Key,
-        L: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> K + Send + Sync + 'static,
-        B: Event,
-        E: Cause + Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-        G: for<'a> Fn(DeadLetter<'a, <Self::Out as Own>::Owned, E>) + Send + Sync + 'static,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
     {
         let letters = TryMapOrDeadLetter::new(name.into(), f, dead);
         Then::new(self, TryMapOrPark::new(Bound::refuse(most).most(), letters, key))

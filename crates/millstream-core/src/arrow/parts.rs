@@ -1,110 +1,110 @@
-use crate::flow::{Distributed, Nothing, Swapped, Twice};
-use crate::pipe::{Both, Choose, Id, Part, See, Tee, Then, id};
-use crate::{Arrow, Fst, KeepsClock, Lens, Lft, Quiet, Rgt, Seen, Snd};
+use crate::pipe::{Both, Choose, Id, Project, Projection, Tee, Then, id};
+use crate::shape::{Distributed, Nothing, Swapped, Twice};
+use crate::{Arrow, KeepsClock, Lens, Projected, Quiet, lens};
 
-/// What [`ArrowParts::first`] gives.
-pub type First<S, P> = Then<S, Both<<S as Arrow>::Out, P, Part<<S as Arrow>::Out, Snd>>>;
-/// What [`ArrowParts::second`] gives.
-pub type Second<S, P> = Then<S, Both<<S as Arrow>::Out, Part<<S as Arrow>::Out, Fst>, P>>;
-/// What [`ArrowParts::left`] gives.
-pub type LeftLane<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Part<<S as Arrow>::Out, Rgt>>>;
-/// What [`ArrowParts::right`] gives.
-pub type RightLane<S, P> = Then<S, Choose<<S as Arrow>::Out, Part<<S as Arrow>::Out, Lft>, P>>;
+/// What [`PartsExt::first`] gives.
+pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Second>>>;
+/// What [`PartsExt::second`] gives.
+pub type WithSecond<S, P> = Then<S, Both<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::First>, P>>;
+/// What [`PartsExt::left`] gives.
+pub type WithLeft<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Right>>>;
+/// What [`PartsExt::right`] gives.
+pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::Left>, P>>;
 
 /// One half, one lane, another order: what the article's [`Arrow`] classes and its unfinished shapes do to pairs and
 /// choices. Where there is no body there is no stage either: the next stage reads the same ring, through a lens.
 ///
 /// ```
-/// use millstream_core::{Arrow, ArrowParts, Modelled, pipeline};
+/// use millstream_core::{Arrow, PartsExt, ModelExt, pipeline};
 /// let p = pipeline::<u64>().fork().first(|p| p.map(|x| x + 1)).swap();
 /// assert_eq!(p.model([1, 2]), [(1, 2), (2, 3)]);
 /// assert_eq!(p.plan().stages.len(), 1);
 /// ```
-pub trait ArrowParts: Arrow {
+pub trait PartsExt: Arrow {
     /// The first halves of pairs: Haskell's `arr fst`.
-    fn fst(self) -> Then<Self, See<Self::Out, Fst>>
+    fn firsts(self) -> Then<Self, Project<Self::Out, lens::First>>
     where
-        Fst: Lens<Self::Out>,
+        lens::First: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// The second halves of pairs: Haskell's `arr snd`.
-    fn snd(self) -> Then<Self, See<Self::Out, Snd>>
+    fn seconds(self) -> Then<Self, Project<Self::Out, lens::Second>>
     where
-        Snd: Lens<Self::Out>,
+        lens::Second: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// The first halves through a body, the second ones as they are: Haskell's `first`.
-    fn first<P>(self, body: impl FnOnce(Part<Self::Out, Fst>) -> P) -> First<Self, P>
+    fn first<P>(self, body: impl FnOnce(Projection<Self::Out, lens::First>) -> P) -> WithFirst<Self, P>
     where
-        Fst: Lens<Self::Out>,
-        Snd: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Fst>> + KeepsClock,
+        lens::First: Lens<Self::Out>,
+        lens::Second: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::First>> + KeepsClock,
     {
         self.both(body, |second| second)
     }
 
     /// The second halves through a body, the first ones as they are: Haskell's `second`.
-    fn second<P>(self, body: impl FnOnce(Part<Self::Out, Snd>) -> P) -> Second<Self, P>
+    fn second<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Second>) -> P) -> WithSecond<Self, P>
     where
-        Fst: Lens<Self::Out>,
-        Snd: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Snd>> + KeepsClock,
+        lens::First: Lens<Self::Out>,
+        lens::Second: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::Second>> + KeepsClock,
     {
         self.both(|first| first, body)
     }
 
     /// Pairs, their halves exchanged: `model swap = map (\(a, b) -> (b, a))`.
-    fn swap(self) -> Then<Self, See<Self::Out, Swapped>>
+    fn swap(self) -> Then<Self, Project<Self::Out, Swapped>>
     where
         Swapped: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// Every value twice, as a pair: `model fork = map (\a -> (a, a))`.
-    fn fork(self) -> Then<Self, See<Self::Out, Twice>>
+    fn fork(self) -> Then<Self, Project<Self::Out, Twice>>
     where
         Twice: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// Left values; where the value is a right one, the slot is empty.
-    fn lefts(self) -> Then<Self, See<Self::Out, Lft>>
+    fn lefts(self) -> Then<Self, Project<Self::Out, lens::Left>>
     where
-        Lft: Lens<Self::Out>,
+        lens::Left: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// Right values; where the value is a left one, the slot is empty.
-    fn rights(self) -> Then<Self, See<Self::Out, Rgt>>
+    fn rights(self) -> Then<Self, Project<Self::Out, lens::Right>>
     where
-        Rgt: Lens<Self::Out>,
+        lens::Right: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// Left values through a body, right ones as they are: Haskell's `left`.
-    fn left<P>(self, body: impl FnOnce(Part<Self::Out, Lft>) -> P) -> LeftLane<Self, P>
+    fn left<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Left>) -> P) -> WithLeft<Self, P>
     where
-        Lft: Lens<Self::Out>,
-        Rgt: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Lft>> + KeepsClock + Quiet,
+        lens::Left: Lens<Self::Out>,
+        lens::Right: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
     {
         Then::new(self, Choose::new(body(id()), id()))
     }
 
     /// Right values through a body, left ones as they are: Haskell's `right`.
-    fn right<P>(self, body: impl FnOnce(Part<Self::Out, Rgt>) -> P) -> RightLane<Self, P>
+    fn right<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Right>) -> P) -> WithRight<Self, P>
     where
-        Lft: Lens<Self::Out>,
-        Rgt: Lens<Self::Out>,
-        P: Arrow<In = Seen<Self::Out, Rgt>> + KeepsClock + Quiet,
+        lens::Left: Lens<Self::Out>,
+        lens::Right: Lens<Self::Out>,
+        P: Arrow<In = Projected<Self::Out, lens::Right>> + KeepsClock + Quiet,
     {
         Then::new(self, Choose::new(id(), body(id())))
     }
@@ -113,18 +113,18 @@ pub trait ArrowParts: Arrow {
     /// `(a, Left b) -> Left (a, b)` and `(a, Right c) -> Right (a, c)`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ArrowChoice, ArrowParts, Either::{Left, Right}, Modelled, pipeline};
+    /// use millstream_core::{Arrow, ChoiceExt, PartsExt, Either::{Left, Right}, ModelExt, pipeline};
     /// let p = pipeline::<u64>()
     ///     .fanout(|p| p, |p| p.map(|x| if x % 2 == 0 { Left(x / 2) } else { Right("odd") }))
     ///     .distribute()
     ///     .merge(|even| even.map(|(x, half)| format!("{x} is twice {half}")), |odd| odd.map(|(x, odd)| format!("{x} is {odd}")));
     /// assert_eq!(p.model([1, 2]), ["1 is odd", "2 is twice 1"]);
     /// ```
-    fn distribute(self) -> Then<Self, See<Self::Out, Distributed>>
+    fn distribute(self) -> Then<Self, Project<Self::Out, Distributed>>
     where
         Distributed: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 
     /// The same values, and a body on the side that sees them too: the article's `Tee`. Nobody reads what the body gives;
@@ -137,12 +137,12 @@ pub trait ArrowParts: Arrow {
     }
 
     /// Every slot empty: the article's `DeadEnd`. What comes before runs, and nothing comes out.
-    fn dead_end(self) -> Then<Self, See<Self::Out, Nothing>>
+    fn dead_end(self) -> Then<Self, Project<Self::Out, Nothing>>
     where
         Nothing: Lens<Self::Out>,
     {
-        Then::new(self, See::new())
+        Then::new(self, Project::new())
     }
 }
 
-impl<P: Arrow> ArrowParts for P {}
+impl<P: Arrow> PartsExt for P {}

@@ -1,8 +1,8 @@
 use crate::pipe::{
-    Before, Beside, Chunks, Dedup, Inspect, MapM, Number, Sift, Skip, SkipWhile, Stateful, Take, TakeWhile, Then,
-    Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, Skip, SkipWhile, Take, TakeWhile,
+    Then, Windows,
 };
-use crate::{Arrow, Event, Flow, Own};
+use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// What one does with streams. All of it keeps the clock and remembers something from one value to the next, so none
 /// of it stands in a `shard`.
@@ -18,67 +18,67 @@ pub trait StreamsExt: Arrow {
     /// other, wants a source that ends. If END comes first, it is as without `take`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
     /// let odd = pipeline::<u64>().filter(|x| x % 2 == 1).take(2);
     /// assert_eq!(odd.model_slots(0..9), [None, Some(1), None, Some(3), None]);
     /// let beside = pipeline::<u64>().fanout(|p| p.take(1), |p| p);
     /// assert_eq!(beside.model_slots(0..3), [Some((0, 0)), None, None, None]);
     /// ```
-    fn take(self, n: usize) -> Then<Self, Sift<Take<Self::Out>>> {
-        Then::new(self, Sift::new(Take::new(n)))
+    fn take(self, n: usize) -> Then<Self, FilterBy<Take<Self::Out>>> {
+        Then::new(self, FilterBy::new(Take::new(n)))
     }
 
     /// The values before the first one that `wanted` refuses. As [`take`](StreamsExt::take): inside a body the rest is
     /// empty, and at the outer level the stream ends at the number of the value that was refused.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// assert_eq!(pipeline::<u64>().take_while(|x| x % 5 != 4).model(0..100), [0, 1, 2, 3]);
     /// ```
-    fn take_while<F>(self, wanted: F) -> Then<Self, Sift<TakeWhile<Self::Out, F>>>
+    fn take_while<F>(self, wanted: F) -> Then<Self, FilterBy<TakeWhile<Self::Out, F>>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> bool + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
     {
-        Then::new(self, Sift::new(TakeWhile::new(wanted)))
+        Then::new(self, FilterBy::new(TakeWhile::new(wanted)))
     }
 
     /// All but the first `n` values, in the same slots; no value is copied.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// assert_eq!(pipeline::<char>().skip(1).model_slots(['a', 'b']), [None, Some('b'), None]);
     /// ```
-    fn skip(self, n: usize) -> Then<Self, Sift<Skip<Self::Out>>> {
-        Then::new(self, Sift::new(Skip::new(n)))
+    fn skip(self, n: usize) -> Then<Self, FilterBy<Skip<Self::Out>>> {
+        Then::new(self, FilterBy::new(Skip::new(n)))
     }
 
     /// The values from the first one on that is not `unwanted`.
-    fn skip_while<F>(self, unwanted: F) -> Then<Self, Sift<SkipWhile<Self::Out, F>>>
+    fn skip_while<F>(self, unwanted: F) -> Then<Self, FilterBy<SkipWhile<Self::Out, F>>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> bool + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
     {
-        Then::new(self, Sift::new(SkipWhile::new(unwanted)))
+        Then::new(self, FilterBy::new(SkipWhile::new(unwanted)))
     }
 
     /// The values that differ from the one before; a slot whose value is the same is left empty. No value is copied,
     /// apart from one of each run of equal ones, to compare the next with.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// assert_eq!(pipeline::<u64>().dedup().model([1, 1, 2, 1]), [1, 2, 1]);
     /// ```
-    fn dedup(self) -> Then<Self, Sift<Dedup<Self::Out>>>
+    fn dedup(self) -> Then<Self, FilterBy<Dedup<Self::Out>>>
     where
-        Self::Out: Own<Owned: Clone + PartialEq>,
+        Self::Out: ToOwnedItem<Owned: Clone + PartialEq>,
     {
-        Then::new(self, Sift::new(Dedup::new()))
+        Then::new(self, FilterBy::new(Dedup::new()))
     }
 
     /// At every `n`-th value the last `n` of them; at END what is left, END's own value included. So it speaks where
     /// its input may be empty, and stands in no lane of a choice. Clones every value, and allocates once a chunk.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// let p = pipeline::<u64>().chunks(2);
     /// assert_eq!(p.model_slots([1, 2, 3]), [None, Some(vec![1, 2]), None, Some(vec![3])]);
     /// ```
@@ -86,18 +86,18 @@ pub trait StreamsExt: Arrow {
     /// # Panics
     ///
     /// If `n` is 0.
-    fn chunks(self, n: usize) -> Then<Self, Stateful<Chunks<Self::Out>>>
+    fn chunks(self, n: usize) -> Then<Self, ScanBy<Chunks<Self::Out>>>
     where
-        Self::Out: Own<Owned: Clone>,
+        Self::Out: ToOwnedItem<Owned: Clone>,
     {
-        Then::new(self, Stateful::new(Chunks::new(n)))
+        Then::new(self, ScanBy::new(Chunks::new(n)))
     }
 
     /// At every value from the `n`-th on, the last `n`, the oldest first. Clones every value `n + 1` times, and
     /// allocates once a window: for large windows let a [`scan`](Arrow::scan) keep what it needs.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// let p = pipeline::<u64>().windows(2);
     /// assert_eq!(p.model_slots([1, 2, 3]), [None, Some(vec![1, 2]), Some(vec![2, 3]), None]);
     /// ```
@@ -105,44 +105,44 @@ pub trait StreamsExt: Arrow {
     /// # Panics
     ///
     /// If `n` is 0.
-    fn windows(self, n: usize) -> Then<Self, Stateful<Windows<Self::Out>>>
+    fn windows(self, n: usize) -> Then<Self, ScanBy<Windows<Self::Out>>>
     where
-        Self::Out: Own<Owned: Clone>,
+        Self::Out: ToOwnedItem<Owned: Clone>,
     {
-        Then::new(self, Stateful::new(Windows::new(n)))
+        Then::new(self, ScanBy::new(Windows::new(n)))
     }
 
     /// At every value the one before it and the value itself; empty at the first. Clones every value once.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
     /// let rises = pipeline::<u64>().pairwise().map(|(before, now)| now - before);
     /// assert_eq!(rises.model_slots([1, 2, 5]), [None, Some(1), Some(3), None]);
     /// ```
-    fn pairwise(self) -> Then<Self, Beside<Before<Self::Out>>>
+    fn pairwise(self) -> Then<Self, Annotate<Pairwise<Self::Out>>>
     where
-        Self::Out: Own<Owned: Clone>,
+        Self::Out: ToOwnedItem<Owned: Clone>,
     {
-        Then::new(self, Beside::new(Before::new()))
+        Then::new(self, Annotate::new(Pairwise::new()))
     }
 
     /// Every value's number, and the value. Not how many values there were: a slot that is empty counts as well. No
     /// value is copied.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
     /// let p = pipeline::<char>().filter(|c| *c != 'b').enumerate().map(|(number, c)| (number.0, *c));
     /// assert_eq!(p.model(['a', 'b', 'c']), [(0, 'a'), (2, 'c')]);
     /// ```
-    fn enumerate(self) -> Then<Self, Beside<Number<Self::Out>>> {
-        Then::new(self, Beside::new(Number::new()))
+    fn enumerate(self) -> Then<Self, Annotate<Enumerate<Self::Out>>> {
+        Then::new(self, Annotate::new(Enumerate::new()))
     }
 
     /// The same edge, and `f` sees every value, once, in the order of the numbers, and before the stages behind it do.
     /// No value is copied, and slots are as full as before.
     fn inspect<F>(self, f: F) -> Then<Self, Inspect<Self::Out, F>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
     {
         Then::new(self, Inspect::new(f))
     }
@@ -159,7 +159,7 @@ pub trait StreamsExt: Arrow {
     /// `shard` around it, makes the same promise.
     ///
     /// ```
-    /// use millstream_core::{Modelled, StreamsExt, pipeline};
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// use std::sync::Mutex;
     /// use std::sync::Arc;
     /// let log = Arc::new(Mutex::new(Vec::new()));
@@ -170,12 +170,12 @@ pub trait StreamsExt: Arrow {
     /// });
     /// assert_eq!((p.model([1, 2]), &*log.lock().unwrap()), (vec![2, 4], &vec![1, 2]));
     /// ```
-    fn map_m<B, F>(self, f: F) -> Then<Self, Stateful<MapM<Self::Out, F, B>>>
+    fn map_m<B, F>(self, f: F) -> Then<Self, ScanBy<MapM<Self::Out, F, B>>>
     where
-        B: Event,
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>) -> B + Send + Sync + 'static,
+        B: Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
-        Then::new(self, Stateful::new(MapM::new(f)))
+        Then::new(self, ScanBy::new(MapM::new(f)))
     }
 }
 

@@ -1,9 +1,9 @@
 use crate::pipe::{
-    Always, Cuts, FilterMapPart, FilterMapText, LeaveEmpty, MapPart, MapText, Parts, Sometimes, Stop, Then, ToStr,
-    Write,
+    FilterMapSlice, FilterMapText, Format, FormatAll, FormatSome, LeaveEmpty, MapSlice, MapText, Slice, Split, Stop,
+    Then, ToStr,
 };
 use crate::text::{Cut, Fields, Lines, LinesWithEnds, Piece, Prefixed, Records, Words, Writer};
-use crate::{Arrow, Flow, OfPieces};
+use crate::{Arrow, OfPieces, Shape};
 
 /// Text without a copy: cut into pieces, narrowed, and written at the end of blocks.
 ///
@@ -15,7 +15,7 @@ use crate::{Arrow, Flow, OfPieces};
 /// one value at most, in a `shard` 64 values for each tasklet; so a stage waits where its ring is full, and where the pieces in it are large.
 ///
 /// ```
-/// use millstream_core::{Arrow, Modelled, TextExt, pipeline, text::Block};
+/// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
 /// let shout = pipeline::<Block>().lines().filter(|line| !line.is_empty()).map_bytes(|line, out| {
 ///     out.extend_with(line.iter().map(u8::to_ascii_uppercase));
 ///     out.extend(b"!\n");
@@ -25,7 +25,7 @@ use crate::{Arrow, Flow, OfPieces};
 pub trait TextExt: Arrow {
     /// The lines of every value, without their line feeds; a **new clock**. A carriage return stays; bytes behind the last
     /// line feed are a line. A line never goes over from one value to the next: sources give blocks of whole lines.
-    fn lines(self) -> Then<Self, Cuts<Self::Out, Lines>>
+    fn lines(self) -> Then<Self, Split<Self::Out, Lines>>
     where
         Self::Out: OfPieces,
     {
@@ -33,7 +33,7 @@ pub trait TextExt: Arrow {
     }
 
     /// As [`lines`](TextExt::lines), with their line feeds: what is passed on untouched is then written out as it came.
-    fn lines_with_ends(self) -> Then<Self, Cuts<Self::Out, LinesWithEnds>>
+    fn lines_with_ends(self) -> Then<Self, Split<Self::Out, LinesWithEnds>>
     where
         Self::Out: OfPieces,
     {
@@ -43,11 +43,11 @@ pub trait TextExt: Arrow {
     /// The words of every value, by the white space of C's own locale; a **new clock**.
     ///
     /// ```
-    /// use millstream_core::{Modelled, TextExt, pipeline, text::Block};
+    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
     /// let words = pipeline::<Block>().lines().words();
     /// assert_eq!(words.model([Block::from(b"to  be\r\nor\tnot".to_vec())]), ["to", "be", "or", "not"]);
     /// ```
-    fn words(self) -> Then<Self, Cuts<Self::Out, Words>>
+    fn words(self) -> Then<Self, Split<Self::Out, Words>>
     where
         Self::Out: OfPieces,
     {
@@ -57,7 +57,7 @@ pub trait TextExt: Arrow {
     /// What stands between separators in every value, one more than there are of them; a **new clock**.
     ///
     /// ```
-    /// use millstream_core::{Modelled, TextExt, pipeline, text::Block};
+    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
     /// let fields = pipeline::<Block>().lines().fields(b',');
     /// assert_eq!(fields.model([Block::from(b"a,,b\n\n,".to_vec())]), ["a", "", "b", "", "", ""]);
     /// ```
@@ -65,7 +65,7 @@ pub trait TextExt: Arrow {
     /// # Panics
     ///
     /// If `separator` is not an ASCII character.
-    fn fields(self, separator: u8) -> Then<Self, Cuts<Self::Out, Fields>>
+    fn fields(self, separator: u8) -> Then<Self, Split<Self::Out, Fields>>
     where
         Self::Out: OfPieces,
     {
@@ -77,7 +77,7 @@ pub trait TextExt: Arrow {
     /// # Panics
     ///
     /// If `bytes` is 0.
-    fn records(self, bytes: usize) -> Then<Self, Cuts<Self::Out, Records>>
+    fn records(self, bytes: usize) -> Then<Self, Split<Self::Out, Records>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
     {
@@ -86,7 +86,7 @@ pub trait TextExt: Arrow {
 
     /// The records of every value, each behind its length; a **new clock**. A value that ends in the middle of a record
     /// fails the run, at that value's number.
-    fn prefixed(self, prefix: Prefixed) -> Then<Self, Cuts<Self::Out, Prefixed>>
+    fn prefixed(self, prefix: Prefixed) -> Then<Self, Split<Self::Out, Prefixed>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
     {
@@ -94,22 +94,22 @@ pub trait TextExt: Arrow {
     }
 
     /// Every value cut by a rule of your own; a **new clock**. See [`Cut`].
-    fn cut<C>(self, cut: C) -> Then<Self, Cuts<Self::Out, C>>
+    fn cut<C>(self, cut: C) -> Then<Self, Split<Self::Out, C>>
     where
         Self::Out: OfPieces,
         C: Cut<<Self::Out as OfPieces>::Kind>,
     {
-        Then::new(self, Cuts::new(cut))
+        Then::new(self, Split::new(cut))
     }
 
     /// A part of every value's text, in the same slot.
     ///
     /// ```
-    /// use millstream_core::{Modelled, TextExt, pipeline, text::Block};
-    /// let trimmed = pipeline::<Block>().lines().map_part(|line| line.narrow(line.text().trim_ascii()));
+    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// let trimmed = pipeline::<Block>().lines().map_slice(|line| line.narrow(line.text().trim_ascii()));
     /// assert_eq!(trimmed.model([Block::from(b" to be\t\nor \n".to_vec())]), ["to be", "or"]);
     /// ```
-    fn map_part<F>(self, f: F) -> Then<Self, Parts<MapPart<Self::Out, F>>>
+    fn map_slice<F>(self, f: F) -> Then<Self, Slice<MapSlice<Self::Out, F>>>
     where
         Self::Out: OfPieces,
         F: for<'a> Fn(Piece<'a, <Self::Out as OfPieces>::Kind>) -> Piece<'a, <Self::Out as OfPieces>::Kind>
@@ -117,20 +117,20 @@ pub trait TextExt: Arrow {
             + Sync
             + 'static,
     {
-        Then::new(self, Parts::new(MapPart::new(f)))
+        Then::new(self, Slice::new(MapSlice::new(f)))
     }
 
     /// A part of a value's text where there is one; the slot is left empty elsewhere.
     ///
     /// ```
-    /// use millstream_core::{Modelled, TextExt, pipeline, text::Block};
-    /// let values = pipeline::<Block>().lines().filter_map_part(|line| {
+    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// let values = pipeline::<Block>().lines().filter_map_slice(|line| {
     ///     let equals = line.iter().position(|byte| *byte == b'=')?;
     ///     line.part(equals + 1..line.len())
     /// });
     /// assert_eq!(values.model([Block::from(b"a=1\n# none\nb=2".to_vec())]), ["1", "2"]);
     /// ```
-    fn filter_map_part<F>(self, f: F) -> Then<Self, Parts<FilterMapPart<Self::Out, F>>>
+    fn filter_map_slice<F>(self, f: F) -> Then<Self, Slice<FilterMapSlice<Self::Out, F>>>
     where
         Self::Out: OfPieces,
         F: for<'a> Fn(Piece<'a, <Self::Out as OfPieces>::Kind>) -> Option<Piece<'a, <Self::Out as OfPieces>::Kind>>
@@ -138,68 +138,68 @@ pub trait TextExt: Arrow {
             + Sync
             + 'static,
     {
-        Then::new(self, Parts::new(FilterMapPart::new(f)))
+        Then::new(self, Slice::new(FilterMapSlice::new(f)))
     }
 
     /// Every value as UTF-8, read once and not copied. Where it is none, the run ends with the number and the byte.
-    fn utf8(self) -> Then<Self, Parts<ToStr<Self::Out, Stop>>>
+    fn utf8(self) -> Then<Self, Slice<ToStr<Self::Out, Stop>>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
     {
-        Then::new(self, Parts::new(ToStr::new(Stop)))
+        Then::new(self, Slice::new(ToStr::new(Stop)))
     }
 
     /// As [`utf8`](TextExt::utf8), with an empty slot where it is none.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Modelled, TextExt, pipeline, text::Block};
+    /// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
     /// let chars = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
     /// assert_eq!(chars.model_slots([Block::from(b"\xc3\xa9t\xc3\xa9\n\xff".to_vec())]), [Some(3), None, None]);
     /// ```
-    fn utf8_or_empty(self) -> Then<Self, Parts<ToStr<Self::Out, LeaveEmpty>>>
+    fn utf8_or_empty(self) -> Then<Self, Slice<ToStr<Self::Out, LeaveEmpty>>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
     {
-        Then::new(self, Parts::new(ToStr::new(LeaveEmpty)))
+        Then::new(self, Slice::new(ToStr::new(LeaveEmpty)))
     }
 
     /// Bytes that `f` writes at every value, of any edge.
     ///
     /// ```
-    /// use millstream_core::{Modelled, TextExt, pipeline};
-    /// use std::io::Write;
+    /// use millstream_core::{ModelExt, TextExt, pipeline};
+    /// use std::io::Format;
     /// let csv = pipeline::<u64>().map_bytes(|n, out| writeln!(out, "{n},{}", n * n).unwrap());
     /// assert_eq!(csv.model([2, 3]), ["2,4\n", "3,9\n"]);
     /// ```
     fn map_bytes<F>(self, f: F) -> Then<Self, MapText<Self::Out, F, [u8]>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, [u8]>) + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, [u8]>) + Send + Sync + 'static,
     {
-        Then::new(self, Write::new(Always::new(f)))
+        Then::new(self, Format::new(FormatAll::new(f)))
     }
 
     /// As [`map_bytes`](TextExt::map_bytes), with an empty slot where `f` says false: what it wrote there is taken back.
     fn filter_map_bytes<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, [u8]>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, [u8]>) -> bool + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, [u8]>) -> bool + Send + Sync + 'static,
     {
-        Then::new(self, Write::new(Sometimes::new(f)))
+        Then::new(self, Format::new(FormatSome::new(f)))
     }
 
     /// As [`map_bytes`](TextExt::map_bytes), of UTF-8.
     fn map_str<F>(self, f: F) -> Then<Self, MapText<Self::Out, F, str>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, str>) + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, str>) + Send + Sync + 'static,
     {
-        Then::new(self, Write::new(Always::new(f)))
+        Then::new(self, Format::new(FormatAll::new(f)))
     }
 
     /// As [`filter_map_bytes`](TextExt::filter_map_bytes), of UTF-8.
     fn filter_map_str<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, str>>
     where
-        F: for<'a> Fn(<Self::Out as Flow>::Ref<'a>, &mut Writer<'_, str>) -> bool + Send + Sync + 'static,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, str>) -> bool + Send + Sync + 'static,
     {
-        Then::new(self, Write::new(Sometimes::new(f)))
+        Then::new(self, Format::new(FormatSome::new(f)))
     }
 }
 

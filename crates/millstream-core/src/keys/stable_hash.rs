@@ -3,7 +3,7 @@ use std::hash::{BuildHasher, Hasher};
 /// FNV-1a of 64 bits, over bytes that are the same everywhere: integers go in as little-endian, and `usize` and `isize` as
 /// 64 bits.
 ///
-/// So a key has the same hash in every run, of every program, on every machine; and what the standard library's own hasher
+/// So a key has the same hash in every run, of every program, on every kernel; and what the standard library's own hasher
 /// does, which has another seed in every process and may change, it does not. One thing is beyond it: slices of integers
 /// wider than a byte are hashed as they lie in memory, which on a big-endian machine is another order.
 ///

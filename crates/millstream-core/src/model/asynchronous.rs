@@ -1,12 +1,12 @@
 //! Futures: one is waited for after the other.
 
 use super::clock::{renumbered, values};
-use super::{Extent, Listed, Model, Slots, column};
+use super::{Extent, Model, ModelShape, Slots, column};
 use crate::pipe::{MapAsync, Settle, Unordered};
-use crate::{Deploy, Event};
+use crate::{Deploy, Item};
 use std::future::Future;
 
-impl<A: Listed, F, Fut, P: Settle<Fut::Output>> Deploy<Model> for MapAsync<A, F, Fut, P>
+impl<A: ModelShape, F, Fut, P: Settle<Fut::Output>> Deploy<Model> for MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
@@ -17,10 +17,10 @@ where
 }
 
 /// One of the outputs that there may be: a run gives these values in any order.
-impl<A: Listed, F, Fut> Deploy<Model> for Unordered<A, F, Fut>
+impl<A: ModelShape, F, Fut> Deploy<Model> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event> + Send + 'static,
+    Fut: Future<Output: Item> + Send + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Fut::Output> {
         renumbered(values::<A>(&input).map(|value| self.wait_for(value)), *extent)

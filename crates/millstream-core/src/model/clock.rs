@@ -1,12 +1,12 @@
 //! Stages that end one clock and start the next: lists of values, and an empty END after them.
 
-use super::{Extent, Listed, Model, Slots};
+use super::{Extent, Model, ModelShape, Slots};
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber};
-use crate::{Deploy, Event, Own};
+use crate::{Deploy, Item, ToOwnedItem};
 use std::sync::Arc;
 
 /// The values of an edge, END's the last.
-pub(super) fn values<A: Listed>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
+pub(super) fn values<A: ModelShape>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
     (0..A::slots(edge)).filter_map(|n| A::at(edge, n))
 }
 
@@ -16,9 +16,9 @@ pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: Extent) -> 
     Arc::new(values.map(|value| Some(Arc::new(value))).chain(end).collect())
 }
 
-impl<A: Listed, F, I> Deploy<Model> for Renumber<FlatMap<A, F, I>>
+impl<A: ModelShape, F, I> Deploy<Model> for Renumber<FlatMap<A, F, I>>
 where
-    I: IntoIterator<Item: Event, IntoIter: Send + 'static> + 'static,
+    I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> I + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<I::Item> {
@@ -26,16 +26,16 @@ where
     }
 }
 
-impl<A: Listed + Own<Owned: IntoIterator<Item: Event, IntoIter: Send + 'static>>> Deploy<Model>
+impl<A: ModelShape + ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>> Deploy<Model>
     for Renumber<Flatten<A>>
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<<A::Owned as IntoIterator>::Item> {
-        renumbered(values::<A>(&input).flat_map(A::own), *extent)
+        renumbered(values::<A>(&input).flat_map(A::to_owned_item), *extent)
     }
 }
 
-impl<A: Listed + Own> Deploy<Model> for Renumber<Compact<A>> {
+impl<A: ModelShape + ToOwnedItem> Deploy<Model> for Renumber<Compact<A>> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<A::Owned> {
-        renumbered(values::<A>(&input).map(A::own), *extent)
+        renumbered(values::<A>(&input).map(A::to_owned_item), *extent)
     }
 }

@@ -1,9 +1,9 @@
 //! Stages that keep a state for every key.
 
-use super::{Extent, Listed, Model, Slots, column};
+use super::{Extent, Model, ModelShape, Slots, column};
 use crate::failure::fail;
-use crate::pipe::{DeadLetter, FoldBy, Judged, Key, ShardBy, Stateful, TryMapOrPark};
-use crate::{Arrow, Bound, Cause, Deploy, Event, Own};
+use crate::pipe::{DeadLetter, FoldBy, Key, Outcome, ScanBy, ShardBy, TryMapOrPark};
+use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 
 /// Which life each number belongs to: a key's first value begins one, and one that comes after the key was forgotten
 /// another.
@@ -29,10 +29,10 @@ fn lives<K: Eq>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Opti
 }
 
 /// The body once for each life, on that life's values alone; and of what comes out, each slot from its own life's.
-impl<A: Listed, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
+impl<A: ModelShape, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-    P: Deploy<Model> + Arrow<In = A, Out: Listed>,
+    P: Deploy<Model> + Arrow<In = A, Out: ModelShape>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
         let slots = 0..A::slots(&input);
@@ -49,16 +49,16 @@ where
 }
 
 /// The keys in their order, and what each one's own values come to.
-impl<A: Listed, K, S, F, G, H, B: Event> Deploy<Model> for Stateful<FoldBy<A, K, S, F, G, H, B>>
+impl<A: ModelShape, K, S, F, G, H, B: Item> Deploy<Model> for ScanBy<FoldBy<A, K, S, F, G, H, B>>
 where
-    K: Event + Ord + Clone,
-    S: Event + Clone,
+    K: Item + Ord + Clone,
+    S: Item + Clone,
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     H: Fn(S) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<(K, B)>> {
-        let FoldBy { most, key, state, f, finish, .. } = &*self.machine;
+        let FoldBy { most, key, state, f, finish, .. } = &*self.kernel;
         let values = || (0..A::slots(&input)).filter_map(|n| A::at(&input, n));
         column::<A, _>(&input, *extent, |_, end| {
             if !end {
@@ -81,13 +81,14 @@ where
 }
 
 /// Each value is tried, unless one of its key has failed.
-impl<A: Listed + Own, K: Key, L, F, B: Event, E: Cause + Event, G> Deploy<Model> for TryMapOrPark<A, K, L, F, B, E, G>
+impl<A: ModelShape + ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Deploy<Model>
+    for TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Judged<A, B, E>> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, B, E>> {
         let (mut parked, mut number) = (Default::default(), 0_u64);
         let judged = column::<A, _>(&input, *extent, |a, _| {
             number += 1;

@@ -35,7 +35,7 @@ pub fn as_chosen<T>(sources: Vec<Vec<T>>, choices: impl IntoIterator<Item = (u32
 }
 
 /// With which arrival something comes; 0 for what falls out before the pairs, or 1; and when the older value of it arrived.
-type Place = (usize, u8, usize);
+type Origin = (usize, u8, usize);
 
 /// Every pair of values with equal keys whose places are at most `distance` apart, and every value in none; `first` and
 /// `second` are lists of (key, place, value), in the order of their places.
@@ -55,7 +55,7 @@ pub fn join<A: Clone, B: Clone, K: PartialEq>(
     let arrived =
         |at: u64, source: usize, n: usize| arrivals.iter().position(|a| *a == (at, source, n)).expect("it is");
 
-    let mut joined: Vec<(Place, Joined<A, B>)> = Vec::new();
+    let mut joined: Vec<(Origin, Joined<A, B>)> = Vec::new();
     let belong = |a: &(K, u64, A), b: &(K, u64, B)| a.0 == b.0 && a.1.abs_diff(b.1) <= distance;
     for (i, a) in first.iter().enumerate() {
         for (j, b) in second.iter().enumerate().filter(|(_, b)| belong(a, b)) {

@@ -1,16 +1,17 @@
 //! What one does with streams: each from the values up to its slot, with what was needed of them.
 
-use super::{Extent, Listed, Model, Slots, column};
+use super::{Extent, Model, ModelShape, Slots, column};
 use crate::pipe::{
-    Before, Beside, Chunks, Dedup, Inspect, MapM, Number, Sift, Skip, SkipWhile, Stateful, Take, TakeWhile, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, Skip, SkipWhile, Take, TakeWhile,
+    Windows,
 };
-use crate::{Deploy, Event, Own, SequenceNumber};
+use crate::{Deploy, Item, SequenceNumber, ToOwnedItem};
 use std::sync::Arc;
 
 type Mask = Arc<Vec<bool>>;
 
 /// An edge of which only what `keep` says stays.
-fn masked<A: Listed>(input: A::Edge, mut keep: impl FnMut(A::Ref<'_>) -> bool) -> (A::Edge, Mask) {
+fn masked<A: ModelShape>(input: A::Edge, mut keep: impl FnMut(A::Ref<'_>) -> bool) -> (A::Edge, Mask) {
     let mask = (0..A::slots(&input)).map(|n| A::at(&input, n).is_some_and(&mut keep)).collect();
     (input, Arc::new(mask))
 }
@@ -23,28 +24,28 @@ fn cut<E>((edge, mask): (E, Mask), end: Option<usize>) -> (E, Mask) {
     }
 }
 
-impl<A: Listed> Deploy<Model> for Sift<Take<A>> {
+impl<A: ModelShape> Deploy<Model> for FilterBy<Take<A>> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
-        let mut taken = 0..self.sieve.n;
+        let mut taken = 0..self.kernel.n;
         masked::<A>(input, |_| taken.next().is_some())
     }
 
     fn deploy_outer(&self, input: A::Edge, extent: &mut Extent) -> (A::Edge, Mask) {
         let (edge, mask) = self.deploy(input, extent);
         let taken: Vec<usize> = (0..mask.len()).filter(|n| mask[*n]).collect();
-        let end = if taken.len() == self.sieve.n { Some(taken.last().map_or(0, |last| last + 1)) } else { None };
+        let end = if taken.len() == self.kernel.n { Some(taken.last().map_or(0, |last| last + 1)) } else { None };
         cut((edge, mask), end)
     }
 }
 
-impl<A: Listed, F> Deploy<Model> for Sift<TakeWhile<A, F>>
+impl<A: ModelShape, F> Deploy<Model> for FilterBy<TakeWhile<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut refused = false;
         masked::<A>(input, |a| {
-            refused = refused || !(self.sieve.wanted)(a);
+            refused = refused || !(self.kernel.wanted)(a);
             !refused
         })
     }
@@ -56,31 +57,31 @@ where
     }
 }
 
-impl<A: Listed> Deploy<Model> for Sift<Skip<A>> {
+impl<A: ModelShape> Deploy<Model> for FilterBy<Skip<A>> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
-        let mut skipped = 0..self.sieve.n;
+        let mut skipped = 0..self.kernel.n;
         masked::<A>(input, |_| skipped.next().is_none())
     }
 }
 
-impl<A: Listed, F> Deploy<Model> for Sift<SkipWhile<A, F>>
+impl<A: ModelShape, F> Deploy<Model> for FilterBy<SkipWhile<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut wanted = false;
         masked::<A>(input, |a| {
-            wanted = wanted || !(self.sieve.unwanted)(a);
+            wanted = wanted || !(self.kernel.unwanted)(a);
             wanted
         })
     }
 }
 
-impl<A: Listed + Own<Owned: Clone + PartialEq>> Deploy<Model> for Sift<Dedup<A>> {
+impl<A: ModelShape + ToOwnedItem<Owned: Clone + PartialEq>> Deploy<Model> for FilterBy<Dedup<A>> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (A::Edge, Mask) {
         let mut before = None;
         masked::<A>(input, |a| {
-            let now = Some(A::own(a));
+            let now = Some(A::to_owned_item(a));
             let differs = before != now;
             before = now;
             differs
@@ -88,51 +89,51 @@ impl<A: Listed + Own<Owned: Clone + PartialEq>> Deploy<Model> for Sift<Dedup<A>>
     }
 }
 
-impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Chunks<A>> {
+impl<A: ModelShape + ToOwnedItem<Owned: Clone>> Deploy<Model> for ScanBy<Chunks<A>> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<A::Owned>> {
         let mut chunk = Vec::new();
         column::<A, _>(&input, *extent, |a, end| {
-            let complete = a.is_some() && chunk.len() + 1 == self.machine.n;
-            chunk.extend(a.map(A::own));
+            let complete = a.is_some() && chunk.len() + 1 == self.kernel.n;
+            chunk.extend(a.map(A::to_owned_item));
             (complete || end && !chunk.is_empty()).then(|| chunk.split_off(0))
         })
     }
 }
 
-impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Stateful<Windows<A>> {
+impl<A: ModelShape + ToOwnedItem<Owned: Clone>> Deploy<Model> for ScanBy<Windows<A>> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<A::Owned>> {
         let mut all = Vec::new();
         column::<A, _>(&input, *extent, |a, _| {
-            all.push(A::own(a?));
-            all.len().checked_sub(self.machine.n).map(|first| all[first..].to_vec())
+            all.push(A::to_owned_item(a?));
+            all.len().checked_sub(self.kernel.n).map(|first| all[first..].to_vec())
         })
     }
 }
 
-impl<A: Listed, F, B: Event> Deploy<Model> for Stateful<MapM<A, F, B>>
+impl<A: ModelShape, F, B: Item> Deploy<Model> for ScanBy<MapM<A, F, B>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, *extent, |a, _| Some((self.machine.f)(a?)))
+        column::<A, B>(&input, *extent, |a, _| Some((self.kernel.f)(a?)))
     }
 }
 
-impl<A: Listed + Own<Owned: Clone>> Deploy<Model> for Beside<Before<A>> {
+impl<A: ModelShape + ToOwnedItem<Owned: Clone>> Deploy<Model> for Annotate<Pairwise<A>> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> (Slots<A::Owned>, A::Edge) {
         let mut last = None;
-        (column::<A, _>(&input, *extent, |a, _| last.replace(A::own(a?))), input)
+        (column::<A, _>(&input, *extent, |a, _| last.replace(A::to_owned_item(a?))), input)
     }
 }
 
-impl<A: Listed> Deploy<Model> for Beside<Number<A>> {
+impl<A: ModelShape> Deploy<Model> for Annotate<Enumerate<A>> {
     fn deploy(&self, input: A::Edge, _: &mut Extent) -> (Slots<SequenceNumber>, A::Edge) {
         let number = |n: usize| A::at(&input, n).map(|_| Arc::new(SequenceNumber(n as u64)));
         (Arc::new((0..A::slots(&input)).map(number).collect()), input)
     }
 }
 
-impl<A: Listed, F> Deploy<Model> for Inspect<A, F>
+impl<A: ModelShape, F> Deploy<Model> for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {

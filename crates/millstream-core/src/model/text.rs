@@ -1,8 +1,8 @@
 //! Text: a piece in every slot.
 
 use super::clock::{renumbered, values};
-use super::{Extent, Listed, Model, Slots, column, of_each};
-use crate::pipe::{Cuts, Parting, Parts, Write, Writing};
+use super::{Extent, Model, ModelShape, Slots, column, of_each};
+use crate::pipe::{Format, FormatKernel, Slice, SliceKernel, Split};
 use crate::text::{Block, Cut, OwnedPiece, Piece, Textual, Writer};
 use crate::{Density, Deploy, OfPieces, On, Text};
 
@@ -10,7 +10,7 @@ impl<T: Textual + ?Sized, D: Density> On<Model> for Text<T, D> {
     type Edge = Slots<OwnedPiece<T>>;
 }
 
-impl<T: Textual + ?Sized, D: Density> Listed for Text<T, D> {
+impl<T: Textual + ?Sized, D: Density> ModelShape for Text<T, D> {
     fn slots(edge: &Self::Edge) -> usize {
         edge.len()
     }
@@ -22,7 +22,7 @@ impl<T: Textual + ?Sized, D: Density> Listed for Text<T, D> {
     }
 }
 
-impl<A: Listed + OfPieces, C: Cut<A::Kind>> Deploy<Model> for Cuts<A, C> {
+impl<A: ModelShape + OfPieces, C: Cut<A::Kind>> Deploy<Model> for Split<A, C> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<OwnedPiece<A::Kind>> {
         let pieces = values::<A>(&input).flat_map(|value| {
             let whole = A::piece(value);
@@ -33,17 +33,17 @@ impl<A: Listed + OfPieces, C: Cut<A::Kind>> Deploy<Model> for Cuts<A, C> {
     }
 }
 
-impl<K: Parting<In: Listed>> Deploy<Model> for Parts<K> {
+impl<K: SliceKernel<In: ModelShape>> Deploy<Model> for Slice<K> {
     fn deploy(&self, input: <K::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<OwnedPiece<K::Kind>> {
-        column::<K::In, _>(&input, *extent, |value, _| self.parting.part(value?).map(OwnedPiece::from))
+        column::<K::In, _>(&input, *extent, |value, _| self.kernel.part(value?).map(OwnedPiece::from))
     }
 }
 
-impl<W: Writing<In: Listed>> Deploy<Model> for Write<W> {
+impl<W: FormatKernel<In: ModelShape>> Deploy<Model> for Format<W> {
     fn deploy(&self, input: <W::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<OwnedPiece<W::Kind>> {
         column::<W::In, _>(&input, *extent, |value, _| {
             let mut bytes = Vec::new();
-            let filled = self.writing.write(value?, &mut Writer::new(&mut bytes));
+            let filled = self.kernel.write(value?, &mut Writer::new(&mut bytes));
             filled.then(|| OwnedPiece::new(&Block::from(bytes)))
         })
     }

@@ -1,9 +1,9 @@
 //! Windows of event time.
 
 use super::clock::{renumbered, values};
-use super::{Extent, Listed, Model, Slots};
+use super::{Extent, Model, ModelShape, Slots};
 use crate::pipe::{Late, Overflow, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
-use crate::{Deploy, Own};
+use crate::{Deploy, ToOwnedItem};
 
 /// A window, with the count of values before each of its own.
 struct Open<T> {
@@ -15,7 +15,7 @@ struct Open<T> {
 
 /// One value after the other: it goes into the windows that it lies in and that are open; a window that the greatest
 /// time has left behind is given; and while more values are held than may be, the first window is left behind.
-impl<A: Listed + Own<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F>>
+impl<A: ModelShape + ToOwnedItem<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
 {
@@ -26,7 +26,7 @@ where
         let (mut open, mut closed) = (Vec::<Open<A::Owned>>::new(), vec![]);
         let (mut watermark, mut kept, mut dropped) = (0_u128, vec![], 0);
         for (n, value) in values::<A>(&input).enumerate() {
-            let (time, value) = ((self.expand.time)(value), A::own(value));
+            let (time, value) = ((self.expand.time)(value), A::to_owned_item(value));
             let mut lies_in: Vec<Open<_>> = match shape {
                 WindowShape::Sliding { size, every } => {
                     let starts = (0..=time / every).rev().map(|k| k * every).take_while(|start| time - start < size);

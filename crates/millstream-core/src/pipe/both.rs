@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Flow, Fst, Lens, Pair, Seen, Snd};
+use crate::{Arrow, Lens, Pair, Projected, Shape, lens};
 use std::marker::PhantomData;
 
 /// The halves of a pair, each through its own body: `***`.
@@ -19,12 +19,12 @@ impl<A, P, Q> Both<A, P, Q> {
     }
 }
 
-impl<A: Flow, P, Q> Arrow for Both<A, P, Q>
+impl<A: Shape, P, Q> Arrow for Both<A, P, Q>
 where
-    Fst: Lens<A>,
-    Snd: Lens<A>,
-    P: Arrow<In = Seen<A, Fst>>,
-    Q: Arrow<In = Seen<A, Snd>>,
+    lens::First: Lens<A>,
+    lens::Second: Lens<A>,
+    P: Arrow<In = Projected<A, lens::First>>,
+    Q: Arrow<In = Projected<A, lens::Second>>,
 {
     type In = A;
     type Out = Pair<P::Out, Q::Out>;

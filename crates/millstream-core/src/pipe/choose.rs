@@ -5,12 +5,12 @@
 //! router and no merger, no value is copied, and the output has the order of the input. The density of the two together
 //! is `Density::Or`. On rings, the two bodies can even share one output ring (`lane_stage.rs` in `millstream-exec`).
 //!
-//! `swap`, `fork`, `distribute`, `fst`, `snd`, `lefts`, `rights` and `dead_end` are lenses alone: they make no stage
+//! `swap`, `fork`, `distribute`, `firsts`, `seconds`, `lefts`, `rights` and `dead_end` are lenses alone: they make no stage
 //! and no ring.
 
 use super::combinator;
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Choice, Flow, Lens, Lft, Rgt, Seen};
+use crate::{Arrow, Choice, Lens, Projected, Shape, lens};
 use std::marker::PhantomData;
 
 /// The lanes of a choice, each through its own body: `+++`.
@@ -29,12 +29,12 @@ impl<A, P, Q> Choose<A, P, Q> {
     }
 }
 
-impl<A: Flow, P, Q> Arrow for Choose<A, P, Q>
+impl<A: Shape, P, Q> Arrow for Choose<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Arrow<In = Seen<A, Lft>>,
-    Q: Arrow<In = Seen<A, Rgt>>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Arrow<In = Projected<A, lens::Left>>,
+    Q: Arrow<In = Projected<A, lens::Right>>,
 {
     type In = A;
     type Out = Choice<P::Out, Q::Out>;

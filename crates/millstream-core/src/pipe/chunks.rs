@@ -1,6 +1,6 @@
-use super::machine::Machine;
+use super::scan_kernel::ScanKernel;
 use crate::plan::Filled;
-use crate::{Holed, Own, SequenceNumber};
+use crate::{SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
 /// So many values as one: the original's `Recompose`.
@@ -17,10 +17,10 @@ impl<A> Chunks<A> {
     }
 }
 
-impl<A: Own<Owned: Clone>> Machine for Chunks<A> {
+impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Chunks<A> {
     type In = A;
     type Out = Vec<A::Owned>;
-    type Density = Holed;
+    type Density = Sparse;
     type State = Vec<A::Owned>;
     const NAME: &'static str = "chunks";
 
@@ -36,7 +36,7 @@ impl<A: Own<Owned: Clone>> Machine for Chunks<A> {
         slot: Option<A::Ref<'_>>,
         end: bool,
     ) -> Option<Vec<A::Owned>> {
-        chunk.extend(slot.map(A::own));
+        chunk.extend(slot.map(A::to_owned_item));
         if chunk.len() == self.n {
             // The next one will be as long.
             return Some(std::mem::replace(chunk, Vec::with_capacity(self.n)));

@@ -1,5 +1,5 @@
-use super::renumber::Expand;
-use crate::Own;
+use super::renumber::ExpandKernel;
+use crate::ToOwnedItem;
 use std::marker::PhantomData;
 
 /// The values without the empty slots between them.
@@ -11,7 +11,7 @@ impl<A> Compact<A> {
     }
 }
 
-impl<A: Own> Expand for Compact<A> {
+impl<A: ToOwnedItem> ExpandKernel for Compact<A> {
     type In = A;
     type Item = A::Owned;
     type Values = std::option::IntoIter<A::Owned>;
@@ -23,7 +23,7 @@ impl<A: Own> Expand for Compact<A> {
 
     #[inline]
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
-        Some(A::own(value)).into_iter()
+        Some(A::to_owned_item(value)).into_iter()
     }
 }
 super::debug!(Compact<A>);

@@ -1,7 +1,7 @@
 use super::combinator;
 use crate::failure::{Cause, caught, into_message};
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Either, Event, Flow, Own, Rgt, Seen, SequenceNumber, Val};
+use crate::{Arrow, Density, Either, Item, Projected, SequenceNumber, Shape, ToOwnedItem, Val, lens};
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 /// A function that can fail, at every value, and where its failures go.
@@ -15,11 +15,11 @@ pub struct TryMapOrDeadLetter<A, F, B, E, G> {
     pub f: Arc<F>,
     /// What gets the failures.
     pub dead: Arc<G>,
-    shape: Shape<A, B, E>,
+    shape: Phantom<A, B, E>,
 }
 combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Stateless Determinate; through :);
 
-type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 
 /// Why there is no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl<E: fmt::Display> fmt::Display for Fault<E> {
 
 /// A value that has failed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dead<I, E> {
+pub struct FailedItem<I, E> {
     /// What the function was given.
     pub input: I,
     /// What came of it.
@@ -66,13 +66,13 @@ pub struct DeadLetter<'a, I, E> {
 }
 
 /// A failure in its slot: boxed, since it is rare, and a slot should not be larger for it.
-pub type Boxed<A, E> = Box<Dead<<A as Own>::Owned, E>>;
+pub type Boxed<A, E> = Box<FailedItem<<A as ToOwnedItem>::Owned, E>>;
 
 /// What one slot of the stage's ring holds.
-pub type Judged<A, B, E> = Either<Boxed<A, E>, B>;
+pub type Outcome<A, B, E> = Either<Boxed<A, E>, B>;
 
 /// The lane of the values.
-pub type Living<A, B, E> = Seen<Val<Judged<A, B, E>, <A as Flow>::Density>, Rgt>;
+pub type SuccessLane<A, B, E> = Projected<Val<Outcome<A, B, E>, <A as Shape>::Density>, lens::Right>;
 
 impl<A, F, B, E, G> Clone for TryMapOrDeadLetter<A, F, B, E, G> {
     fn clone(&self) -> Self {
@@ -87,38 +87,38 @@ impl<A, F, B, E, G> TryMapOrDeadLetter<A, F, B, E, G> {
     }
 }
 
-impl<A: Own, F, B: Event, E: Cause + Event, G> TryMapOrDeadLetter<A, F, B, E, G>
+impl<A: ToOwnedItem, F, B: Item, E: Cause + Item, G> TryMapOrDeadLetter<A, F, B, E, G>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
 {
     /// What one value becomes.
-    pub fn judge(&self, value: A::Ref<'_>) -> Judged<A, B, E> {
+    pub fn judge(&self, value: A::Ref<'_>) -> Outcome<A, B, E> {
         let fault = match caught(|| (self.f)(value)) {
             Ok(Ok(output)) => return Either::Right(output),
             Ok(Err(error)) => Fault::Error(error),
             Err(payload) => Fault::Panic(into_message(payload)),
         };
-        Either::Left(Box::new(Dead { input: A::own(value), fault }))
+        Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault }))
     }
 
     /// Tells of a failure.
-    pub fn deliver(&self, number: SequenceNumber, Dead { input, fault }: &Dead<A::Owned, E>) {
+    pub fn deliver(&self, number: SequenceNumber, FailedItem { input, fault }: &FailedItem<A::Owned, E>) {
         (self.dead)(DeadLetter { stage: &self.name, number, input, fault });
     }
 }
 
-impl<A: Own, F, B: Event, E: Cause + Event, G> Arrow for TryMapOrDeadLetter<A, F, B, E, G>
+impl<A: ToOwnedItem, F, B: Item, E: Cause + Item, G> Arrow for TryMapOrDeadLetter<A, F, B, E, G>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Living<A, B, E>;
+    type Out = SuccessLane<A, B, E>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full, fills) = (Self::Out::BYTES, A::Density::FULL, input.filled());
-        let kind = StageKind { name: "try_map_or_dead_letter", stateful: false, slot_bytes, full, fills };
+        let (slot_bytes, dense, fills) = (Self::Out::BYTES, A::Density::DENSE, input.filled());
+        let kind = StageKind { name: "try_map_or_dead_letter", stateful: false, slot_bytes, dense, fills };
         plan.named(&self.name, |plan| plan.stage(&input, kind))
     }
 }

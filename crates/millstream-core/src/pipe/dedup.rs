@@ -1,5 +1,5 @@
-use super::sieve::Sieve;
-use crate::Own;
+use super::filter_kernel::FilterKernel;
+use crate::ToOwnedItem;
 use std::marker::PhantomData;
 
 /// The values that differ from the one before.
@@ -11,7 +11,7 @@ impl<A> Dedup<A> {
     }
 }
 
-impl<A: Own<Owned: Clone + PartialEq>> Sieve for Dedup<A> {
+impl<A: ToOwnedItem<Owned: Clone + PartialEq>> FilterKernel for Dedup<A> {
     type In = A;
     /// The last value that stayed.
     type State = Option<A::Owned>;
@@ -23,9 +23,9 @@ impl<A: Own<Owned: Clone + PartialEq>> Sieve for Dedup<A> {
 
     #[inline]
     fn keeps(&self, last: &mut Option<A::Owned>, value: A::Ref<'_>) -> bool {
-        let differs = last.as_ref().is_none_or(|last| !A::is(last, value));
+        let differs = last.as_ref().is_none_or(|last| !A::eq_owned(last, value));
         if differs {
-            last.replace(A::own(value));
+            last.replace(A::to_owned_item(value));
         }
         differs
     }

@@ -1,22 +1,22 @@
 //! The number of every value. It reads numbers and not values alone, so laws about empty slots do not hold for it:
 //! `p.compact().enumerate()` counts values, and `p.enumerate().compact()` has numbers left out.
 
-use super::machine::Machine;
-use crate::{Flow, Quiet, SequenceNumber};
+use super::scan_kernel::ScanKernel;
+use crate::{Shape, Quiet, SequenceNumber};
 use std::marker::PhantomData;
 
 /// At every value its number.
-pub struct Number<A>(PhantomData<fn() -> A>);
+pub struct Enumerate<A>(PhantomData<fn() -> A>);
 
-impl<A> Number<A> {
+impl<A> Enumerate<A> {
     pub(crate) fn new() -> Self {
-        Number(PhantomData)
+        Enumerate(PhantomData)
     }
 }
 
-impl<A> Quiet for Number<A> {}
+impl<A> Quiet for Enumerate<A> {}
 
-impl<A: Flow> Machine for Number<A> {
+impl<A: Shape> ScanKernel for Enumerate<A> {
     type In = A;
     type Out = SequenceNumber;
     type Density = A::Density;
@@ -30,4 +30,4 @@ impl<A: Flow> Machine for Number<A> {
         slot.map(|_| n)
     }
 }
-super::debug!(Number<A>);
+super::debug!(Enumerate<A>);

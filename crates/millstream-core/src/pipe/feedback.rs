@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Event, Flow, Fst, Lens, Own, Pair, Seen, Snd, Val};
+use crate::{Arrow, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val, lens};
 use std::marker::PhantomData;
 
 /// A body whose second output at a number is its second input at the next.
@@ -20,7 +20,7 @@ impl<A, S, P> Feedback<A, S, P> {
 }
 
 /// What the body of a [`Feedback`] reads: the input, and the state beside it at every number.
-pub type Looped<A, S> = Pair<A, Val<S, <A as Flow>::Density>>;
+pub type Looped<A, S> = Pair<A, Val<S, <A as Shape>::Density>>;
 
 /// An edge of pairs of which the second half is a state.
 #[diagnostic::on_unimplemented(
@@ -28,32 +28,32 @@ pub type Looped<A, S> = Pair<A, Val<S, <A as Flow>::Density>>;
     label = "`{Self}` does not carry such pairs",
     note = "for example `.feedback(0, |p| p.map(|(x, sum)| (x * 2, sum + x)))`"
 )]
-pub trait Fed<S: Event + Clone>: Flow {
+pub trait Fed<S: Item + Clone>: Shape {
     /// The state in a value.
     fn state(value: Self::Ref<'_>) -> Option<S>;
 }
 
-impl<S: Event + Clone, F: Flow> Fed<S> for F
+impl<S: Item + Clone, F: Shape> Fed<S> for F
 where
-    Fst: Lens<F>,
-    Snd: Lens<F, Target: Own<Owned = S>>,
+    lens::First: Lens<F>,
+    lens::Second: Lens<F, Target: ToOwnedItem<Owned = S>>,
 {
     fn state(value: F::Ref<'_>) -> Option<S> {
-        <Snd as Lens<F>>::focus(value).map(<Snd as Lens<F>>::Target::own)
+        <lens::Second as Lens<F>>::focus(value).map(<lens::Second as Lens<F>>::Target::to_owned_item)
     }
 }
 
-impl<A: Flow, S: Event + Clone, P> Arrow for Feedback<A, S, P>
+impl<A: Shape, S: Item + Clone, P> Arrow for Feedback<A, S, P>
 where
     P: Arrow<In = Looped<A, S>, Out: Fed<S>>,
-    Fst: Lens<P::Out>,
+    lens::First: Lens<P::Out>,
 {
     type In = A;
-    type Out = Seen<P::Out, Fst>;
+    type Out = Projected<P::Out, lens::First>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let slot_bytes = Val::<S, A::Density>::BYTES;
-        plan.feedback(&input, slot_bytes, <A::Density as crate::Density>::FULL, |plan, looped| {
+        plan.feedback(&input, slot_bytes, <A::Density as crate::Density>::DENSE, |plan, looped| {
             self.body.describe(looped, plan)
         })
     }

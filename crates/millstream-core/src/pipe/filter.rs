@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Flow, Masked};
+use crate::{Arrow, Density, Filtered, Shape};
 use std::{marker::PhantomData, sync::Arc};
 
 /// The same slots, some of them masked.
@@ -17,17 +17,17 @@ impl<A, F> Filter<A, F> {
     }
 }
 
-impl<A: Flow, F> Arrow for Filter<A, F>
+impl<A: Shape, F> Arrow for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Masked<A>;
+    type Out = Filtered<A>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (size_of::<bool>(), A::Density::FULL);
+        let (slot_bytes, dense) = (size_of::<bool>(), A::Density::DENSE);
         let mask =
-            plan.stage(&input, StageKind { name: "filter", stateful: false, slot_bytes, full, fills: input.filled() });
+            plan.stage(&input, StageKind { name: "filter", stateful: false, slot_bytes, dense, fills: input.filled() });
         plan.masked(&input, &mask)
     }
 }

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Event, Flow, Holed, Val};
+use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// A function at every value that may leave the slot empty. The original's `NoOutput`, without an item for it.
@@ -17,16 +17,16 @@ impl<A, F, B> FilterMap<A, F, B> {
     }
 }
 
-impl<A: Flow, F, B: Event> Arrow for FilterMap<A, F, B>
+impl<A: Shape, F, B: Item> Arrow for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Val<B, Holed>;
+    type Out = Val<B, Sparse>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let slot_bytes = Self::Out::BYTES;
         let fills = input.filled();
-        plan.stage(&input, StageKind { name: "filter_map", stateful: false, slot_bytes, full: false, fills })
+        plan.stage(&input, StageKind { name: "filter_map", stateful: false, slot_bytes, dense: false, fills })
     }
 }

@@ -1,5 +1,5 @@
-use super::renumber::Expand;
-use crate::{Event, Flow};
+use super::renumber::ExpandKernel;
+use crate::{Item, Shape};
 use std::marker::PhantomData;
 
 /// Any number of outputs for every value: `concatMap`, the original's `Decompose`.
@@ -15,9 +15,9 @@ impl<A, F, I> FlatMap<A, F, I> {
     }
 }
 
-impl<A: Flow, F, I> Expand for FlatMap<A, F, I>
+impl<A: Shape, F, I> ExpandKernel for FlatMap<A, F, I>
 where
-    I: IntoIterator<Item: Event, IntoIter: Send + 'static> + 'static,
+    I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> I + Send + Sync + 'static,
 {
     type In = A;

@@ -1,5 +1,5 @@
-use super::renumber::Expand;
-use crate::{Event, Own};
+use super::renumber::ExpandKernel;
+use crate::{Item, ToOwnedItem};
 use std::marker::PhantomData;
 
 /// What is in every value.
@@ -11,7 +11,7 @@ impl<A> Flatten<A> {
     }
 }
 
-impl<A: Own<Owned: IntoIterator<Item: Event, IntoIter: Send + 'static>>> Expand for Flatten<A> {
+impl<A: ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>> ExpandKernel for Flatten<A> {
     type In = A;
     type Item = <A::Owned as IntoIterator>::Item;
     type Values = <A::Owned as IntoIterator>::IntoIter;
@@ -23,7 +23,7 @@ impl<A: Own<Owned: IntoIterator<Item: Event, IntoIter: Send + 'static>>> Expand 
 
     #[inline]
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
-        A::own(value).into_iter()
+        A::to_owned_item(value).into_iter()
     }
 }
 super::debug!(Flatten<A>);

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
-use crate::{Arrow, AtEnd, Event, Flow, Val};
+use crate::{Arrow, AtEnd, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// One answer at END.
@@ -21,7 +21,7 @@ impl<A, S, F, G, B> Fold<A, S, F, G, B> {
     }
 }
 
-impl<A: Flow, S: Event + Clone, F, G, B: Event> Arrow for Fold<A, S, F, G, B>
+impl<A: Shape, S: Item + Clone, F, G, B: Item> Arrow for Fold<A, S, F, G, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
@@ -30,7 +30,7 @@ where
     type Out = Val<B, AtEnd>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Self::Out::BYTES, false);
-        plan.stage(&input, StageKind { name: "fold", stateful: true, slot_bytes, full, fills: Filled::END })
+        let (slot_bytes, dense) = (Self::Out::BYTES, false);
+        plan.stage(&input, StageKind { name: "fold", stateful: true, slot_bytes, dense, fills: Filled::END })
     }
 }

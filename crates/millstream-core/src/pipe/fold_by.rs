@@ -1,7 +1,7 @@
-use super::machine::Machine;
+use super::scan_kernel::ScanKernel;
 use crate::failure::fail;
 use crate::plan::Filled;
-use crate::{AtEnd, Bound, Event, Flow, SequenceNumber};
+use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ pub struct FoldBy<A, K, S, F, G, H, B> {
     pub f: G,
     /// A key's answer, from its state at END.
     pub finish: Arc<H>,
-    shape: Shape<A, K, B>,
+    shape: Phantom<A, K, B>,
 }
 
-type Shape<A, K, B> = PhantomData<fn() -> (A, K, B)>;
+type Phantom<A, K, B> = PhantomData<fn() -> (A, K, B)>;
 
 impl<A, K, S, F, G, H, B> FoldBy<A, K, S, F, G, H, B> {
     pub(crate) fn new(most: usize, key: F, state: S, f: G, finish: H) -> Self {
@@ -29,10 +29,10 @@ impl<A, K, S, F, G, H, B> FoldBy<A, K, S, F, G, H, B> {
     }
 }
 
-impl<A: Flow, K, S, F, G, H, B: Event> Machine for FoldBy<A, K, S, F, G, H, B>
+impl<A: Shape, K, S, F, G, H, B: Item> ScanKernel for FoldBy<A, K, S, F, G, H, B>
 where
-    K: Event + Ord + Clone,
-    S: Event + Clone,
+    K: Item + Ord + Clone,
+    S: Item + Clone,
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     H: Fn(S) -> B + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Flow, Val};
+use crate::{Arrow, Shape, Val};
 use std::marker::PhantomData;
 
 /// The same values: no stage at all.
@@ -9,17 +9,17 @@ combinator!(Id<A>: KeepsClock Quiet Stateless Determinate; through :);
 
 /// The pipeline that gives what it gets, on an edge of any shape.
 #[must_use]
-pub fn id<A: Flow>() -> Id<A> {
+pub fn id<A: Shape>() -> Id<A> {
     Id(PhantomData)
 }
 
 /// The pipeline that gives what it gets, on one ring of `T`: where most pipelines begin.
 #[must_use]
-pub fn pipeline<T: crate::Event>() -> Id<Val<T>> {
+pub fn pipeline<T: crate::Item>() -> Id<Val<T>> {
     id()
 }
 
-impl<A: Flow> Arrow for Id<A> {
+impl<A: Shape> Arrow for Id<A> {
     type In = A;
     type Out = A;
 

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Flow, Fst, Pair, Seen, Val};
+use crate::{Arrow, Density, Pair, Projected, Shape, Val, lens};
 use std::{marker::PhantomData, sync::Arc};
 
 /// The same edge, and a function that sees every value before the next stages do.
@@ -18,9 +18,9 @@ impl<A, F> Inspect<A, F> {
 }
 
 /// An edge beside a ring that says only how far its values were seen.
-pub type Inspected<A> = Seen<Pair<A, Val<(), <A as Flow>::Density>>, Fst>;
+pub type Inspected<A> = Projected<Pair<A, Val<(), <A as Shape>::Density>>, lens::First>;
 
-impl<A: Flow, F> Arrow for Inspect<A, F>
+impl<A: Shape, F> Arrow for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
@@ -28,8 +28,8 @@ where
     type Out = Inspected<A>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full, fills) = (Val::<(), A::Density>::BYTES, A::Density::FULL, input.filled());
-        let seen = plan.stage(&input, StageKind { name: "inspect", stateful: true, slot_bytes, full, fills });
+        let (slot_bytes, dense, fills) = (Val::<(), A::Density>::BYTES, A::Density::DENSE, input.filled());
+        let seen = plan.stage(&input, StageKind { name: "inspect", stateful: true, slot_bytes, dense, fills });
         plan.beside(&input, &seen)
     }
 }

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Val};
+use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// A function at every value.
@@ -17,7 +17,7 @@ impl<A, F, B> Map<A, F, B> {
     }
 }
 
-impl<A: Flow, F, B: Event> Arrow for Map<A, F, B>
+impl<A: Shape, F, B: Item> Arrow for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -25,7 +25,7 @@ where
     type Out = Val<B, A::Density>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Self::Out::BYTES, A::Density::FULL);
-        plan.stage(&input, StageKind { name: "map", stateful: false, slot_bytes, full, fills: input.filled() })
+        let (slot_bytes, dense) = (Self::Out::BYTES, A::Density::DENSE);
+        plan.stage(&input, StageKind { name: "map", stateful: false, slot_bytes, dense, fills: input.filled() })
     }
 }

@@ -1,7 +1,7 @@
 use super::{LeaveEmpty, Stop, combinator};
 use crate::failure::{Cause, Finished, caught, discard, fail, finish};
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Holed, Val};
+use crate::{Arrow, Density, Item, Shape, Sparse, Val};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ pub struct AsIs;
 /// What becomes of a future that gave an `R` or panicked.
 pub trait Settle<R>: Clone + Send + Sync + 'static {
     /// The output's values.
-    type Value: Event;
+    type Value: Item;
     /// The density of the output, behind an input of density `D`.
     type Density<D: Density>: Density;
     /// The combinator's name.
@@ -49,7 +49,7 @@ pub trait Settle<R>: Clone + Send + Sync + 'static {
     fn settle(&self, result: Finished<R>) -> Option<Self::Value>;
 }
 
-impl<B: Event> Settle<B> for AsIs {
+impl<B: Item> Settle<B> for AsIs {
     type Value = B;
     type Density<D: Density> = D;
     const NAME: &'static str = "map_async";
@@ -59,7 +59,7 @@ impl<B: Event> Settle<B> for AsIs {
     }
 }
 
-impl<B: Event, E: Cause> Settle<Result<B, E>> for Stop {
+impl<B: Item, E: Cause> Settle<Result<B, E>> for Stop {
     type Value = B;
     type Density<D: Density> = D;
     const NAME: &'static str = "try_map_async";
@@ -73,9 +73,9 @@ impl<B: Event, E: Cause> Settle<Result<B, E>> for Stop {
     }
 }
 
-impl<B: Event, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
+impl<B: Item, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
     type Value = B;
-    type Density<D: Density> = Holed;
+    type Density<D: Density> = Sparse;
     const NAME: &'static str = "try_map_async_or_empty";
 
     fn is_error(result: &Result<B, E>) -> bool {
@@ -94,7 +94,7 @@ impl<A, F, Fut, P> MapAsync<A, F, Fut, P> {
     }
 }
 
-impl<A: Flow, F, Fut, P: Settle<Fut::Output>> MapAsync<A, F, Fut, P>
+impl<A: Shape, F, Fut, P: Settle<Fut::Output>> MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
     Fut: Future,
@@ -110,7 +110,7 @@ where
     }
 }
 
-impl<A: Flow, F, Fut, P: Settle<Fut::Output>> Arrow for MapAsync<A, F, Fut, P>
+impl<A: Shape, F, Fut, P: Settle<Fut::Output>> Arrow for MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
@@ -119,8 +119,11 @@ where
     type Out = Val<P::Value, P::Density<A::Density>>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Self::Out::BYTES, <P::Density<A::Density>>::FULL);
-        plan.single_stage(&input, StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() })
+        let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);
+        plan.single_stage(
+            &input,
+            StageKind { name: P::NAME, stateful: false, slot_bytes, dense, fills: input.filled() },
+        )
     }
 }
 

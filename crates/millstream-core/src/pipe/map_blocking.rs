@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Val};
+use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// A function that may wait, at every value.
@@ -17,7 +17,7 @@ impl<A, F, B> MapBlocking<A, F, B> {
     }
 }
 
-impl<A: Flow, F, B: Event> Arrow for MapBlocking<A, F, B>
+impl<A: Shape, F, B: Item> Arrow for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -25,7 +25,7 @@ where
     type Out = Val<B, A::Density>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full, fills) = (Self::Out::BYTES, A::Density::FULL, input.filled());
-        plan.blocking_stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, full, fills })
+        let (slot_bytes, dense, fills) = (Self::Out::BYTES, A::Density::DENSE, input.filled());
+        plan.blocking_stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, dense, fills })
     }
 }

@@ -1,5 +1,5 @@
-use super::machine::Machine;
-use crate::{Event, Flow, Quiet, SequenceNumber};
+use super::scan_kernel::ScanKernel;
+use crate::{Item, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// A function with effects at every value, called in the order of the numbers: `mapM`.
@@ -17,7 +17,7 @@ impl<A, F, B> MapM<A, F, B> {
 
 impl<A, F, B> Quiet for MapM<A, F, B> {}
 
-impl<A: Flow, F, B: Event> Machine for MapM<A, F, B>
+impl<A: Shape, F, B: Item> ScanKernel for MapM<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {

@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Flow, Lens, Lft, Like, OneOf, Rgt, Seen};
+use crate::{Arrow, Lens, Merged, Projected, SameItem, Shape, lens};
 use std::marker::PhantomData;
 
 /// The lanes of a choice, each through its own body, to values of one type: `|||`.
@@ -19,15 +19,15 @@ impl<A, P, Q> Merge<A, P, Q> {
     }
 }
 
-impl<A: Flow, P, Q> Arrow for Merge<A, P, Q>
+impl<A: Shape, P, Q> Arrow for Merge<A, P, Q>
 where
-    Lft: Lens<A>,
-    Rgt: Lens<A>,
-    P: Arrow<In = Seen<A, Lft>>,
-    Q: Arrow<In = Seen<A, Rgt>, Out: Like<P::Out>>,
+    lens::Left: Lens<A>,
+    lens::Right: Lens<A>,
+    P: Arrow<In = Projected<A, lens::Left>>,
+    Q: Arrow<In = Projected<A, lens::Right>, Out: SameItem<P::Out>>,
 {
     type In = A;
-    type Out = OneOf<P::Out, Q::Out>;
+    type Out = Merged<P::Out, Q::Out>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let right = input.clone();

@@ -1,22 +1,22 @@
-use super::machine::Machine;
-use crate::{Holed, Own, Quiet, SequenceNumber};
+use super::scan_kernel::ScanKernel;
+use crate::{Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
 /// At every value the one before it; empty at the first.
-pub struct Before<A>(PhantomData<fn() -> A>);
+pub struct Pairwise<A>(PhantomData<fn() -> A>);
 
-impl<A> Before<A> {
+impl<A> Pairwise<A> {
     pub(crate) fn new() -> Self {
-        Before(PhantomData)
+        Pairwise(PhantomData)
     }
 }
 
-impl<A> Quiet for Before<A> {}
+impl<A> Quiet for Pairwise<A> {}
 
-impl<A: Own<Owned: Clone>> Machine for Before<A> {
+impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Pairwise<A> {
     type In = A;
     type Out = A::Owned;
-    type Density = Holed;
+    type Density = Sparse;
     type State = Option<A::Owned>;
     const NAME: &'static str = "pairwise";
 
@@ -32,7 +32,7 @@ impl<A: Own<Owned: Clone>> Machine for Before<A> {
         slot: Option<A::Ref<'_>>,
         _: bool,
     ) -> Option<A::Owned> {
-        before.replace(A::own(slot?))
+        before.replace(A::to_owned_item(slot?))
     }
 }
-super::debug!(Before<A>);
+super::debug!(Pairwise<A>);

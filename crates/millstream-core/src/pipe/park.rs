@@ -1,10 +1,10 @@
 use super::combinator;
-use super::dead_letter::{Dead, DeadLetter, Fault, Judged, Living, TryMapOrDeadLetter};
+use super::dead_letter::{DeadLetter, FailedItem, Fault, Outcome, SuccessLane, TryMapOrDeadLetter};
 use super::shard_by::Key;
 use crate::failure::fail;
 use crate::keys::{Bound, Stable};
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Cause, Density, Either, Event, Flow, Own, SequenceNumber, Val};
+use crate::{Arrow, Cause, Density, Either, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<A, K, L, F, B, E, G> TryMapOrPark<A, K, L, F, B, E, G> {
     }
 }
 
-impl<A: Own, K: Key, L, F, B: Event, E: Cause + Event, G> TryMapOrPark<A, K, L, F, B, E, G>
+impl<A: ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K,
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
@@ -46,12 +46,12 @@ where
     /// What the value of a number becomes, and what that does to the keys that are parked.
     ///
     /// Unwinds where there are too many of them.
-    pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Judged<A, B, E> {
+    pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Outcome<A, B, E> {
         let key = (self.key)(value);
         // The key goes before anything is returned: a panic of its drop on the way out would leak what is.
         if let Some(behind) = parked.get(&key).copied() {
             drop(key);
-            return Either::Left(Box::new(Dead { input: A::own(value), fault: Fault::Parked(behind) }));
+            return Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault: Fault::Parked(behind) }));
         }
         let judged = self.letters.judge(value);
         if judged.is_right() {
@@ -66,18 +66,18 @@ where
     }
 }
 
-impl<A: Own, K: Key, L, F, B: Event, E: Cause + Event, G> Arrow for TryMapOrPark<A, K, L, F, B, E, G>
+impl<A: ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Arrow for TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Living<A, B, E>;
+    type Out = SuccessLane<A, B, E>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Val::<Judged<A, B, E>, A::Density>::BYTES, A::Density::FULL);
-        let kind = StageKind { name: "try_map_or_park", stateful: true, slot_bytes, full, fills: input.filled() };
+        let (slot_bytes, dense) = (Val::<Outcome<A, B, E>, A::Density>::BYTES, A::Density::DENSE);
+        let kind = StageKind { name: "try_map_or_park", stateful: true, slot_bytes, dense, fills: input.filled() };
         plan.named(&self.letters.name, |plan| plan.keyed_stage(&input, kind, self.most))
     }
 }

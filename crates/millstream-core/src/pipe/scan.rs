@@ -1,9 +1,9 @@
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Val};
+use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// A Mealy machine: a function of state and value at every value.
+/// A Mealy kernel: a function of state and value at every value.
 pub struct Scan<A, S, F, B> {
     /// The state that every deployment starts from.
     pub state: S,
@@ -19,7 +19,7 @@ impl<A, S, F, B> Scan<A, S, F, B> {
     }
 }
 
-impl<A: Flow, S: Event + Clone, F, B: Event> Arrow for Scan<A, S, F, B>
+impl<A: Shape, S: Item + Clone, F, B: Item> Arrow for Scan<A, S, F, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -27,7 +27,7 @@ where
     type Out = Val<B, A::Density>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Self::Out::BYTES, A::Density::FULL);
-        plan.stage(&input, StageKind { name: "scan", stateful: true, slot_bytes, full, fills: input.filled() })
+        let (slot_bytes, dense) = (Self::Out::BYTES, A::Density::DENSE);
+        plan.stage(&input, StageKind { name: "scan", stateful: true, slot_bytes, dense, fills: input.filled() })
     }
 }

@@ -1,8 +1,8 @@
 use super::combinator;
 use crate::failure::fail;
-use crate::keys::{Bound, Places, Seat, Seats};
+use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots};
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Event, Flow, Holed, Val};
+use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::hash::Hash;
 use std::{marker::PhantomData, sync::Arc};
 
@@ -27,7 +27,7 @@ impl<A, K, F, P> ShardBy<A, K, F, P> {
     }
 }
 
-impl<A: Flow, K: Key, F, P: Arrow<In = A>> Arrow for ShardBy<A, K, F, P>
+impl<A: Shape, K: Key, F, P: Arrow<In = A>> Arrow for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
 {
@@ -35,59 +35,60 @@ where
     type Out = P::Out;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let slot_bytes = Val::<Seat, Holed>::BYTES;
+        let slot_bytes = Val::<KeySlot, Sparse>::BYTES;
         plan.shard_by(&input, self.k, self.bound.most(), slot_bytes, |plan| self.body.describe(input.clone(), plan))
     }
 }
 
 /// What values are told apart by. Nothing to implement.
-pub trait Key: Event + Hash + Eq + Clone {}
-impl<K: Event + Hash + Eq + Clone> Key for K {}
+pub trait Key: Item + Hash + Eq + Clone {}
+impl<K: Item + Hash + Eq + Clone> Key for K {}
 
-/// Gives every number the seat of its key: what a deployment does in front of the body of a [`ShardBy`].
+/// Gives every number the key slot of its key: what a deployment does in front of the body of a [`ShardBy`].
 #[derive(Clone, Debug)]
-pub struct Usher<K> {
+pub struct KeyRouter<K> {
     bound: Bound,
     lanes: usize,
-    places: Places,
-    /// How many keys have a seat.
+    places: FreeSlots,
+    /// How many keys have a key slot.
     keys: usize,
-    /// Who sits where: one seating, or inside another `shard_by` one for each seat of that, by lane and place.
-    seats: Vec<Vec<Seats<K>>>,
+    /// Who sits where: one seating, or inside another `shard_by` one for each key slot of that, by lane and place.
+    key_slots: Vec<Vec<KeySlots<K>>>,
 }
 
-impl<K: Key> Usher<K> {
-    /// To seats in so many lanes; inside another `shard_by`, in so many for each of its `outer` lanes.
+impl<K: Key> KeyRouter<K> {
+    /// To key slots in so many lanes; inside another `shard_by`, in so many for each of its `outer` lanes.
     #[must_use]
     pub fn new(bound: Bound, lanes: usize, outer: usize) -> Self {
-        Usher { bound, lanes, places: Places::new(lanes * outer), keys: 0, seats: vec![Vec::new(); outer] }
+        KeyRouter { bound, lanes, places: FreeSlots::new(lanes * outer), keys: 0, key_slots: vec![Vec::new(); outer] }
     }
 
-    /// The seat of a number: none if its slot is empty. `outer` is the seat that the number has in the `shard_by` around
+    /// The key slot of a number: none if its slot is empty. `outer` is the key slot that the number has in the `shard_by` around
     /// this one.
     ///
     /// Unwinds where there are too many keys.
     #[inline]
-    pub fn seat(&mut self, outer: Option<Seat>, key: Option<K>) -> Option<Seat> {
-        let Seat { lane, place, fresh } = outer.unwrap_or(Seat { lane: 0, place: 0, fresh: false });
-        let seats = &mut self.seats[usize::from(lane)];
-        while seats.len() <= place as usize {
-            seats.push(Seats::new(self.bound));
+    pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
+        let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
+        let key_slots = &mut self.key_slots[usize::from(lane)];
+        while key_slots.len() <= place as usize {
+            key_slots.push(KeySlots::new(self.bound));
         }
-        let seats = &mut seats[place as usize];
+        let key_slots = &mut key_slots[place as usize];
         if fresh {
-            self.keys -= seats.len();
-            seats.leave(&mut self.places);
+            self.keys -= key_slots.len();
+            key_slots.leave(&mut self.places);
         }
         let first_lane = usize::from(lane) * self.lanes;
-        let before = seats.len();
-        let seat =
-            seats.seat(key?, first_lane as u16, self.lanes, &mut self.places).unwrap_or_else(|error| fail(error));
-        self.keys += seats.len() - before;
-        Some(seat)
+        let before = key_slots.len();
+        let key_slot = key_slots
+            .key_slot(key?, first_lane as u16, self.lanes, &mut self.places)
+            .unwrap_or_else(|error| fail(error));
+        self.keys += key_slots.len() - before;
+        Some(key_slot)
     }
 
-    /// How many keys have a seat.
+    /// How many keys have a key slot.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.keys
@@ -111,11 +112,11 @@ impl<S: Clone> States<S> {
     /// The state of the key that sits here: of every number's, whether the stage has a value there or not, since a key may
     /// begin at any.
     #[inline]
-    pub fn of(&mut self, seat: Seat) -> &mut S {
-        let place = seat.place as usize;
+    pub fn of(&mut self, key_slot: KeySlot) -> &mut S {
+        let place = key_slot.place as usize;
         if self.at.len() <= place {
             self.at.resize(place + 1, self.start.clone());
-        } else if seat.fresh {
+        } else if key_slot.fresh {
             self.at[place] = self.start.clone();
         }
         &mut self.at[place]

@@ -1,5 +1,5 @@
-use super::sieve::Sieve;
-use crate::Flow;
+use super::filter_kernel::FilterKernel;
+use crate::Shape;
 use std::marker::PhantomData;
 
 /// All but the first values.
@@ -15,7 +15,7 @@ impl<A> Skip<A> {
     }
 }
 
-impl<A: Flow> Sieve for Skip<A> {
+impl<A: Shape> FilterKernel for Skip<A> {
     type In = A;
     /// How many are still to be left out.
     type State = usize;

@@ -1,5 +1,5 @@
-use super::sieve::Sieve;
-use crate::Flow;
+use super::filter_kernel::FilterKernel;
+use crate::Shape;
 use std::marker::PhantomData;
 
 /// The values from the first one on that is wanted.
@@ -15,7 +15,7 @@ impl<A, F> SkipWhile<A, F> {
     }
 }
 
-impl<A: Flow, F> Sieve for SkipWhile<A, F>
+impl<A: Shape, F> FilterKernel for SkipWhile<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {

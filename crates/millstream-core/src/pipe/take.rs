@@ -1,5 +1,5 @@
-use super::sieve::Sieve;
-use crate::Flow;
+use super::filter_kernel::FilterKernel;
+use crate::Shape;
 use std::marker::PhantomData;
 
 /// The first values.
@@ -15,7 +15,7 @@ impl<A> Take<A> {
     }
 }
 
-impl<A: Flow> Sieve for Take<A> {
+impl<A: Shape> FilterKernel for Take<A> {
     type In = A;
     /// How many are still wanted.
     type State = usize;

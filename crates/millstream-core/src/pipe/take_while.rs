@@ -1,5 +1,5 @@
-use super::sieve::Sieve;
-use crate::Flow;
+use super::filter_kernel::FilterKernel;
+use crate::Shape;
 use std::marker::PhantomData;
 
 /// The values before the first one that is refused.
@@ -15,7 +15,7 @@ impl<A, F> TakeWhile<A, F> {
     }
 }
 
-impl<A: Flow, F> Sieve for TakeWhile<A, F>
+impl<A: Shape, F> FilterKernel for TakeWhile<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {

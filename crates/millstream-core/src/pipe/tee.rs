@@ -31,8 +31,8 @@ impl<P: Arrow> Arrow for Tee<P> {
     type Out = P::In;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let aside = input.clone();
-        plan.aside("tee", |plan| self.body.describe(aside, plan));
+        let side_output = input.clone();
+        plan.side_output("tee", |plan| self.body.describe(side_output, plan));
         input
     }
 }

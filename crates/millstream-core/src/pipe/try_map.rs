@@ -1,7 +1,7 @@
 use super::combinator;
 use crate::failure::{Cause, Retry, attempt, fail};
 use crate::plan::{Describe, Port, StageKind};
-use crate::{Arrow, Density, Event, Flow, Holed, Val};
+use crate::{Arrow, Density, Item, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// A function that can fail, at every value. What a failure does is its policy, `P`.
@@ -10,11 +10,11 @@ pub struct TryMap<A, F, B, E, P> {
     pub f: Arc<F>,
     /// What a failure does.
     pub policy: P,
-    shape: Shape<A, B, E>,
+    shape: Phantom<A, B, E>,
 }
 combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Stateless Determinate; through :);
 
-type Shape<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 
 /// A failure ends the run.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl Policy for Stop {
 }
 
 impl Policy for LeaveEmpty {
-    type Density<D: Density> = Holed;
+    type Density<D: Density> = Sparse;
     const NAME: &'static str = "try_map_or_empty";
     const WAITS: bool = false;
 
@@ -72,7 +72,7 @@ impl<A, F, B, E, P> TryMap<A, F, B, E, P> {
     }
 }
 
-impl<A: Flow, F, B: Event, E: Cause, P: Policy> Arrow for TryMap<A, F, B, E, P>
+impl<A: Shape, F, B: Item, E: Cause, P: Policy> Arrow for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -80,8 +80,8 @@ where
     type Out = Val<B, P::Density<A::Density>>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full) = (Self::Out::BYTES, <P::Density<A::Density>>::FULL);
-        let kind = StageKind { name: P::NAME, stateful: false, slot_bytes, full, fills: input.filled() };
+        let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);
+        let kind = StageKind { name: P::NAME, stateful: false, slot_bytes, dense, fills: input.filled() };
         if P::WAITS { plan.blocking_stage(&input, kind) } else { plan.stage(&input, kind) }
     }
 }

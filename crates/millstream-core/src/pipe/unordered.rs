@@ -1,7 +1,7 @@
 use super::combinator;
 use super::map_async::block_on;
 use crate::plan::{Describe, Filled, Port, StageKind};
-use crate::{Arrow, Event, Flow, Val};
+use crate::{Arrow, Item, Shape, Val};
 use std::future::Future;
 use std::{marker::PhantomData, sync::Arc};
 
@@ -30,7 +30,7 @@ impl<A, F, Fut> Unordered<A, F, Fut> {
     }
 }
 
-impl<A: Flow, F, Fut: Future> Unordered<A, F, Fut>
+impl<A: Shape, F, Fut: Future> Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
 {
@@ -40,16 +40,16 @@ where
     }
 }
 
-impl<A: Flow, F, Fut> Arrow for Unordered<A, F, Fut>
+impl<A: Shape, F, Fut> Arrow for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event> + Send + 'static,
+    Fut: Future<Output: Item> + Send + 'static,
 {
     type In = A;
     type Out = Val<Fut::Output>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let (slot_bytes, full, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
-        plan.new_clock(&input, StageKind { name: "unordered", stateful: false, slot_bytes, full, fills })
+        let (slot_bytes, dense, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
+        plan.new_clock(&input, StageKind { name: "unordered", stateful: false, slot_bytes, dense, fills })
     }
 }

@@ -1,5 +1,5 @@
-use super::machine::Machine;
-use crate::{Holed, Own, Quiet, SequenceNumber};
+use super::scan_kernel::ScanKernel;
+use crate::{Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
@@ -19,10 +19,10 @@ impl<A> Windows<A> {
 
 impl<A> Quiet for Windows<A> {}
 
-impl<A: Own<Owned: Clone>> Machine for Windows<A> {
+impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Windows<A> {
     type In = A;
     type Out = Vec<A::Owned>;
-    type Density = Holed;
+    type Density = Sparse;
     /// The last values, the oldest in front.
     type State = VecDeque<A::Owned>;
     const NAME: &'static str = "windows";
@@ -39,7 +39,7 @@ impl<A: Own<Owned: Clone>> Machine for Windows<A> {
         slot: Option<A::Ref<'_>>,
         _: bool,
     ) -> Option<Vec<A::Owned>> {
-        let value = A::own(slot?);
+        let value = A::to_owned_item(slot?);
         if last.len() == self.n {
             last.pop_front();
         }

@@ -1,6 +1,6 @@
-use super::renumber::Expand;
+use super::renumber::ExpandKernel;
 use crate::failure::fail;
-use crate::{Flow, Own};
+use crate::{Shape, ToOwnedItem};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
@@ -107,7 +107,7 @@ impl Window {
     /// them where they slide.
     ///
     /// ```
-    /// use millstream_core::{ClockExt, Modelled, Overflow, Window, pipeline};
+    /// use millstream_core::{ClockExt, ModelExt, Overflow, Window, pipeline};
     /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
     /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
     /// let given: Vec<_> = p.model([1, 2, 3, 4, 30]).into_iter().map(|day| (day.values, day.dropped)).collect();
@@ -271,7 +271,7 @@ impl<T: Clone> OpenWindows<T> {
     }
 }
 
-impl<A: Own<Owned: Clone>, F> Expand for WindowsBy<A, F>
+impl<A: ToOwnedItem<Owned: Clone>, F> ExpandKernel for WindowsBy<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
 {
@@ -286,8 +286,8 @@ where
         OpenWindows { open: BTreeMap::new(), greatest: 0, watermark: 0, came: 0, held: 0, late: Vec::new(), dropped: 0 }
     }
 
-    fn expand(&self, windows: &mut OpenWindows<A::Owned>, value: <A as Flow>::Ref<'_>) -> Self::Values {
-        let (time, value) = ((self.time)(value), A::own(value));
+    fn expand(&self, windows: &mut OpenWindows<A::Owned>, value: <A as Shape>::Ref<'_>) -> Self::Values {
+        let (time, value) = ((self.time)(value), A::to_owned_item(value));
         // The value goes before anything is returned: a panic of its drop on the way out would leak what is.
         match (windows.put(&self.window, time, &value), self.window.late) {
             (true, _) => drop(value),

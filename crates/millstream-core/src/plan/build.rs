@@ -52,8 +52,8 @@ pub struct StageKind {
     pub stateful: bool,
     /// Bytes of one slot of its output ring.
     pub slot_bytes: usize,
-    /// Whether its output is full.
-    pub full: bool,
+    /// Whether its output is dense.
+    pub dense: bool,
     /// At which numbers its output can hold values.
     pub fills: Filled,
 }
@@ -89,8 +89,8 @@ impl std::fmt::Debug for Describe {
 }
 
 impl Describe {
-    pub(crate) fn new(slot_bytes: usize, full: bool) -> (Self, Port) {
-        let source = Ring { writer: None, slot_bytes, full, least: 1, capacity: None, clock: 0 };
+    pub(crate) fn new(slot_bytes: usize, dense: bool) -> (Self, Port) {
+        let source = Ring { writer: None, slot_bytes, dense, least: 1, capacity: None, clock: 0 };
         let plan = Describe {
             nodes: Vec::new(),
             rings: vec![source],
@@ -138,12 +138,12 @@ impl Describe {
     fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {
         let ring = self.rings.len();
         let (reads, tasklets) = (input.rings.clone(), self.tasklets);
-        let StageKind { name: kind_name, stateful, slot_bytes, full, .. } = kind;
+        let StageKind { name: kind_name, stateful, slot_bytes, dense, .. } = kind;
         let (name, serial) = (String::new(), self.serial);
         let keys = self.keys.filter(|_| stateful);
         let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, keys, blocking, serial };
         let node = self.node(kind.name, Some(stage));
-        self.rings.push(Ring { writer: Some(node), slot_bytes, full, least: 1, capacity: None, clock });
+        self.rings.push(Ring { writer: Some(node), slot_bytes, dense, least: 1, capacity: None, clock });
         self.last = Some(node);
         Port { rings: vec![ring], filled: kind.fills, clock }
     }
@@ -216,12 +216,12 @@ impl Describe {
         &mut self,
         input: &Port,
         slot_bytes: usize,
-        full: bool,
+        dense: bool,
         body: impl FnOnce(&mut Self, Port) -> Port,
     ) -> Port {
         let node = self.node("feedback", None);
         let states = self.rings.len();
-        self.rings.push(Ring { writer: None, slot_bytes, full, least: 2, capacity: None, clock: input.clock });
+        self.rings.push(Ring { writer: None, slot_bytes, dense, least: 2, capacity: None, clock: input.clock });
         let looped = Port { rings: [&input.rings[..], &[states]].concat(), ..input.clone() };
         let outside = std::mem::replace(&mut self.serial, true);
         let output = self.within(node, "", |plan| {
@@ -240,7 +240,7 @@ impl Describe {
     }
 
     /// Adds a body of which nobody reads the output.
-    pub fn aside(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
+    pub fn side_output(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
         let node = self.node(kind, None);
         self.within(node, "", body);
         self.last = Some(node);
@@ -256,7 +256,7 @@ impl Describe {
         port
     }
 
-    /// Adds `shard_by(key, k, body)`: one stage that gives every number its key's seat, and the stages of the body, each
+    /// Adds `shard_by(key, k, body)`: one stage that gives every number its key's slot, and the stages of the body, each
     /// run by k times as many tasklets, with a state for each of `most` keys.
     pub fn shard_by(
         &mut self,
@@ -269,9 +269,9 @@ impl Describe {
         let node = self.node("shard_by", None);
         let outside = self.more_keys(most);
         let port = self.within(node, "", |plan| {
-            let (name, stateful, full, fills) = ("key", true, false, input.filled());
+            let (name, stateful, dense, fills) = ("key", true, false, input.filled());
             let before = std::mem::replace(&mut plan.tasklets, 1);
-            plan.stage(input, StageKind { name, stateful, slot_bytes, full, fills });
+            plan.stage(input, StageKind { name, stateful, slot_bytes, dense, fills });
             plan.tasklets = before * k;
             let port = body(plan);
             plan.tasklets = before;

@@ -40,11 +40,11 @@ fn rings(indices: &[usize]) -> String {
 impl Plan {
     fn ring(&self, index: usize) -> String {
         let ring = &self.rings[index];
-        let density = match (ring.full, ring.slot_bytes) {
-            (true, _) => "full",
+        let density = match (ring.dense, ring.slot_bytes) {
+            (true, _) => "dense",
             // A slot that may be filled says whether it is.
             (false, 0) => "at END",
-            (false, _) => "holed",
+            (false, _) => "sparse",
         };
         let density = match ring.clock {
             0 => density.to_owned(),

@@ -24,8 +24,8 @@ impl Master {
         let mut body = Body::new(message);
         match body.get::<Answer>()? {
             Answer::StatesEvolved { items, spent } => {
-                let seat = &mut self.roster.workers[worker];
-                (seat.spent, seat.answered) = (spent, Some(now));
+                let record = &mut self.roster.workers[worker];
+                (record.spent, record.answered) = (spent, Some(now));
                 for _ in 0..items {
                     self.evolved(worker, &mut body, fits, out)?;
                 }
@@ -52,10 +52,10 @@ impl Master {
         self.hand_out(worker, out);
         self.seek(worker, out);
         self.look_after_idle(out);
-        let seat = &mut self.roster.workers[worker];
-        if seat.listed > 0 || !(seat.incoming || seat.idle || seat.is_asked()) {
+        let record = &mut self.roster.workers[worker];
+        if record.listed > 0 || !(record.incoming || record.idle || record.is_asked()) {
             // It does not wait, or there is nothing to wait for.
-            seat.answered = None;
+            record.answered = None;
         }
         Ok(())
     }
@@ -100,8 +100,8 @@ impl Master {
         if self.cells.get(parent).stage == Stage::Handed {
             self.roster.unlist(&mut self.cells, worker, parent);
         }
-        let seat = &mut self.roster.workers[worker];
-        seat.evolved += 1;
+        let record = &mut self.roster.workers[worker];
+        record.evolved += 1;
         self.counts.evolved += 1;
         let nanoseconds = nanoseconds.max(1);
         self.cost = match self.cost {
@@ -181,11 +181,11 @@ impl Master {
         fits: &dyn Fn(&[u8], bool) -> bool,
         out: &mut impl Outbox,
     ) -> Result<(), Violation> {
-        let seat = &mut self.roster.workers[worker];
-        let removal = seat.removals.pop_front().ok_or_else(|| Violation::new("states that nobody asked back"))?;
+        let record = &mut self.roster.workers[worker];
+        let removal = record.removals.pop_front().ok_or_else(|| Violation::new("states that nobody asked back"))?;
         let mut asked = std::mem::take(&mut self.scratch);
         asked.clear();
-        asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut seat.leaving)));
+        asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut record.leaving)));
         let looked_at = usize::try_from(looked_at).unwrap_or(usize::MAX).min(asked.len());
         let given = match looked_at {
             0 if removal.cells > 0 => Err(Violation::new("nothing was looked at of what was asked back")),

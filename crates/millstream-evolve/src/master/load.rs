@@ -4,13 +4,13 @@ pub(super) struct Load {
     /// By level, the first worker of its list.
     lists: Vec<Option<usize>>,
     /// By worker.
-    places: Vec<Place>,
+    places: Vec<LoadIndex>,
     /// No worker is at a higher level.
     highest: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct LoadIndex {
     level: usize,
     before: Option<usize>,
     after: Option<usize>,
@@ -26,9 +26,9 @@ impl Load {
     /// This worker has so much now. Those who have nothing are in no list.
     pub(super) fn set(&mut self, worker: usize, level: usize) {
         if worker >= self.places.len() {
-            self.places.resize(worker + 1, Place::default());
+            self.places.resize(worker + 1, LoadIndex::default());
         }
-        let Place { level: old, before, after } = self.places[worker];
+        let LoadIndex { level: old, before, after } = self.places[worker];
         if old == level {
             return;
         }
@@ -48,7 +48,7 @@ impl Load {
         if let Some(after) = after {
             self.places[after].before = Some(worker);
         }
-        self.places[worker] = Place { level, before: None, after };
+        self.places[worker] = LoadIndex { level, before: None, after };
         self.highest = self.highest.max(level);
     }
 

@@ -111,9 +111,8 @@ impl Master {
 
     /// A worker that owes an answer, or is to take what is sent, and has done neither for too long.
     pub(crate) fn overdue(&self, now: Duration) -> Option<usize> {
-        self.roster
-            .workers
-            .iter()
-            .position(|seat| seat.here && seat.is_busy() && now.saturating_sub(seat.heard) > self.tuning.patience)
+        self.roster.workers.iter().position(|record| {
+            record.here && record.is_busy() && now.saturating_sub(record.heard) > self.tuning.patience
+        })
     }
 }

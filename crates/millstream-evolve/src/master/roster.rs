@@ -10,7 +10,7 @@ use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    pub(super) workers: Vec<Seat>,
+    pub(super) workers: Vec<WorkerRecord>,
     pub(super) load: Load,
     /// Who has nothing to do, and found nobody who could give it something.
     pub(super) idle: VecDeque<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Roster {
 
 /// What the master knows of a worker.
 #[derive(Debug, Default)]
-pub(super) struct Seat {
+pub(super) struct WorkerRecord {
     pub(super) here: bool,
     first: Option<u32>,
     last: Option<u32>,
@@ -69,7 +69,7 @@ pub(super) struct Removal {
     pub(super) cells: usize,
 }
 
-impl Seat {
+impl WorkerRecord {
     /// How many states could be taken away: the first of those handed out is being evolved.
     fn spare(&self) -> usize {
         self.listed - self.begun.max(1).min(self.handed)
@@ -98,36 +98,36 @@ impl Seat {
 impl Roster {
     /// Behind all others of a worker.
     pub(super) fn append(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
-        let seat = &mut self.workers[worker];
+        let record = &mut self.workers[worker];
         let entry = cells.at(cell);
-        (entry.home, entry.stage, entry.before, entry.after) = (Some(worker), Stage::Queued, seat.last, None);
-        match seat.last.replace(cell) {
+        (entry.home, entry.stage, entry.before, entry.after) = (Some(worker), Stage::Queued, record.last, None);
+        match record.last.replace(cell) {
             Some(last) => cells.at(last).after = Some(cell),
-            None => seat.first = Some(cell),
+            None => record.first = Some(cell),
         }
-        seat.first_unhanded.get_or_insert(cell);
-        seat.listed += 1;
+        record.first_unhanded.get_or_insert(cell);
+        record.listed += 1;
         self.weigh(worker);
     }
 
     /// It would not give back what was handed out last: so all of that has begun, in the order of the list.
     pub(super) fn has_begun(&mut self, worker: usize) {
-        let seat = &mut self.workers[worker];
-        seat.begun = seat.handed;
+        let record = &mut self.workers[worker];
+        record.begun = record.handed;
         self.weigh(worker);
     }
 
     /// In front of all others: it turned out to be under way.
     pub(super) fn put_back(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
-        let seat = &mut self.workers[worker];
+        let record = &mut self.workers[worker];
         let entry = cells.at(cell);
-        (entry.stage, entry.before, entry.after) = (Stage::Handed, None, seat.first);
-        match seat.first.replace(cell) {
+        (entry.stage, entry.before, entry.after) = (Stage::Handed, None, record.first);
+        match record.first.replace(cell) {
             Some(first) => cells.at(first).before = Some(cell),
-            None => seat.last = Some(cell),
+            None => record.last = Some(cell),
         }
-        seat.listed += 1;
-        seat.handed += 1;
+        record.listed += 1;
+        record.handed += 1;
         self.weigh(worker);
     }
 
@@ -138,47 +138,47 @@ impl Roster {
 
     /// The first one that is not handed out, is from now on.
     pub(super) fn hand_next(&mut self, cells: &mut Cells, worker: usize) -> Option<u32> {
-        let seat = &mut self.workers[worker];
-        let cell = seat.first_unhanded?;
+        let record = &mut self.workers[worker];
+        let cell = record.first_unhanded?;
         cells.at(cell).stage = Stage::Handed;
-        seat.first_unhanded = cells.get(cell).after;
-        seat.handed += 1;
+        record.first_unhanded = cells.get(cell).after;
+        record.handed += 1;
         self.weigh(worker);
         Some(cell)
     }
 
     /// Out of its worker's list.
     pub(super) fn unlist(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
-        let seat = &mut self.workers[worker];
+        let record = &mut self.workers[worker];
         let (before, after, stage) = {
             let entry = cells.at(cell);
             (entry.before.take(), entry.after.take(), entry.stage)
         };
         match before {
             Some(before) => cells.at(before).after = after,
-            None => seat.first = after,
+            None => record.first = after,
         }
         match after {
             Some(after) => cells.at(after).before = before,
-            None => seat.last = before,
+            None => record.last = before,
         }
-        if seat.first_unhanded == Some(cell) {
-            seat.first_unhanded = after;
+        if record.first_unhanded == Some(cell) {
+            record.first_unhanded = after;
         }
-        seat.listed -= 1;
+        record.listed -= 1;
         if stage == Stage::Handed {
-            seat.handed -= 1;
-            seat.begun = seat.begun.saturating_sub(1);
+            record.handed -= 1;
+            record.begun = record.begun.saturating_sub(1);
         }
         self.weigh(worker);
     }
 
     fn weigh(&mut self, worker: usize) {
-        let seat = &mut self.workers[worker];
-        let hungry = seat.here && seat.listed <= 1;
-        let before = std::mem::replace(&mut seat.hungry, hungry);
+        let record = &mut self.workers[worker];
+        let hungry = record.here && record.listed <= 1;
+        let before = std::mem::replace(&mut record.hungry, hungry);
         self.hungry = self.hungry + usize::from(hungry) - usize::from(before);
-        self.load.set(worker, if seat.here { seat.spare() } else { 0 });
+        self.load.set(worker, if record.here { record.spare() } else { 0 });
     }
 
     /// The worker is to forget this state.
@@ -219,19 +219,19 @@ impl Roster {
     }
 
     pub(super) fn here(&self) -> usize {
-        self.workers.iter().filter(|seat| seat.here).count()
+        self.workers.iter().filter(|record| record.here).count()
     }
 
-    /// A seat for a new worker: one that was left, if there is one.
+    /// A record for a new worker: one that was left, if there is one.
     pub(super) fn sit(&mut self, now: Duration) -> usize {
-        let free = self.workers.iter().position(|seat| !seat.here);
+        let free = self.workers.iter().position(|record| !record.here);
         let worker = free.unwrap_or(self.workers.len());
         let removals = VecDeque::with_capacity(REMOVALS);
-        let seat = Seat { here: true, heard: now, told: now, removals, ..Seat::default() };
+        let record = WorkerRecord { here: true, heard: now, told: now, removals, ..WorkerRecord::default() };
         if free.is_some() {
-            self.workers[worker] = seat
+            self.workers[worker] = record
         } else {
-            self.workers.push(seat)
+            self.workers.push(record)
         }
         self.weigh(worker);
         worker
@@ -241,10 +241,10 @@ impl Roster {
     pub(super) fn forget_lists(&mut self) {
         self.idle.clear();
         for worker in 0..self.workers.len() {
-            let seat = &mut self.workers[worker];
-            (seat.first, seat.last, seat.first_unhanded) = (None, None, None);
-            (seat.listed, seat.handed, seat.begun) = (0, 0, 0);
-            (seat.incoming, seat.idle, seat.answered) = (false, false, None);
+            let record = &mut self.workers[worker];
+            (record.first, record.last, record.first_unhanded) = (None, None, None);
+            (record.listed, record.handed, record.begun) = (0, 0, 0);
+            (record.incoming, record.idle, record.answered) = (false, false, None);
             self.weigh(worker);
         }
     }
@@ -253,7 +253,7 @@ impl Roster {
     pub(super) fn leave(&mut self, worker: usize) {
         self.leaving.clear(&mut self.workers[worker].leaving);
         let hungry = self.workers[worker].hungry;
-        self.workers[worker] = Seat { hungry, ..Seat::default() };
+        self.workers[worker] = WorkerRecord { hungry, ..WorkerRecord::default() };
         self.weigh(worker);
     }
 }

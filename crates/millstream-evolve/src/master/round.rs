@@ -1,7 +1,7 @@
 //! A population begins, and a round begins and ends.
 
 use super::cells::Stage;
-use super::roster::Seat;
+use super::roster::WorkerRecord;
 use super::{Batch, Master, Outbox};
 use crate::message::{LONGEST_VALUE, Request, USUAL_MESSAGE, frame};
 use crate::{EvolveError, Token};
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// A state of the round, and its children with their outputs as bytes.
-type Told<'a> = (Token, Box<dyn Iterator<Item = (Token, &'a [u8])> + 'a>);
+type StateTask<'a> = (Token, Box<dyn Iterator<Item = (Token, &'a [u8])> + 'a>);
 
 /// A batch that takes less is made larger.
 const SHORTEST_BATCH: u64 = 1_000_000;
@@ -67,7 +67,7 @@ impl Master {
 
     /// Which part of the population each worker is to have.
     fn shares(&self) -> Vec<(usize, Range<usize>)> {
-        let here: Vec<_> = self.roster.workers.iter().enumerate().filter(|(_, seat)| seat.here).collect();
+        let here: Vec<_> = self.roster.workers.iter().enumerate().filter(|(_, record)| record.here).collect();
         let (states, workers) = (self.alive.len(), here.len());
         let cut = |i: usize| (i * states).checked_div(workers).unwrap_or(0);
         here.iter().enumerate().map(|(i, (worker, _))| (*worker, cut(i)..cut(i + 1))).collect()
@@ -129,8 +129,8 @@ impl Master {
         self.reserve.reserve(self.roster.workers.len());
         self.reserve.needed = 0;
         self.roster.idle.clear();
-        for seat in &mut self.roster.workers {
-            (seat.heard, seat.answered, seat.idle) = (now, None, false);
+        for record in &mut self.roster.workers {
+            (record.heard, record.answered, record.idle) = (now, None, false);
         }
         for at in 0..self.tasks.len() {
             let cell = self.tasks[at];
@@ -174,11 +174,11 @@ impl Master {
 
     /// Whether every worker has the states that it was sent.
     pub(crate) fn has_settled(&self) -> bool {
-        self.roster.workers.iter().all(|seat| !seat.here || seat.adding == 0)
+        self.roster.workers.iter().all(|record| !record.here || record.adding == 0)
     }
 
     /// What came of the round, in the order in which its states were named.
-    pub(crate) fn told(&self) -> impl Iterator<Item = Told<'_>> {
+    pub(crate) fn told(&self) -> impl Iterator<Item = StateTask<'_>> {
         self.tasks.iter().map(|task| {
             let parent = self.cells.get(*task);
             let children = parent.children.clone().map(|child| {
@@ -207,33 +207,33 @@ impl Master {
     /// Cells get other numbers. Answers that are under way give nothing back, since every state has evolved.
     fn forget_removals(&mut self) {
         self.reserve.promised = 0;
-        for seat in &mut self.roster.workers {
-            self.roster.leaving.clear(&mut seat.leaving);
-            seat.removals.iter_mut().for_each(|removal| removal.cells = 0);
+        for record in &mut self.roster.workers {
+            self.roster.leaving.clear(&mut record.leaving);
+            record.removals.iter_mut().for_each(|removal| removal.cells = 0);
         }
     }
 
     /// Whoever had nothing to answer has time for an answer from now on.
-    pub(super) fn sends_to(&mut self, worker: usize) -> &mut Seat {
-        let seat = &mut self.roster.workers[worker];
-        if !seat.is_busy() {
-            seat.heard = self.now;
+    pub(super) fn sends_to(&mut self, worker: usize) -> &mut WorkerRecord {
+        let record = &mut self.roster.workers[worker];
+        if !record.is_busy() {
+            record.heard = self.now;
         }
-        seat
+        record
     }
 
     /// Hands out as much as the worker should have.
     pub(super) fn hand_out(&mut self, worker: usize, out: &mut impl Outbox) {
         let batch = self.batch();
         loop {
-            let seat = &mut self.roster.workers[worker];
-            if !seat.here || seat.handed > batch || seat.handed == seat.listed {
+            let record = &mut self.roster.workers[worker];
+            if !record.here || record.handed > batch || record.handed == record.listed {
                 return;
             }
-            if seat.handed == 0 {
-                seat.heard = self.now;
+            if record.handed == 0 {
+                record.heard = self.now;
             }
-            seat.handed_for = seat.answered.take().or(seat.handed_for);
+            record.handed_for = record.answered.take().or(record.handed_for);
             self.counts.batches += 1;
             let inputs = self.roster.unhanded(&self.cells, worker).map(|cell| self.cells.get(cell).input.clone());
             let items = in_one_message(inputs.take(batch).map(|input| input.map_or(0, |bytes| bytes.len())));

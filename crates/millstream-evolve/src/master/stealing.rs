@@ -29,11 +29,11 @@ const ASKED_AT_ONCE: usize = 4;
 impl Master {
     /// A worker that has nothing to do, or will soon have nothing, is given states of another one.
     pub(super) fn seek(&mut self, thief: usize, out: &mut impl Outbox) {
-        let seat = &self.roster.workers[thief];
-        if !self.tuning.steal || !seat.here || seat.listed > 1 {
+        let record = &self.roster.workers[thief];
+        if !self.tuning.steal || !record.here || record.listed > 1 {
             return;
         }
-        if seat.listed == 0 {
+        if record.listed == 0 {
             if self.awaits(thief) {
                 // It may have begun what it is asked to give away; its answer will tell.
                 return;
@@ -41,11 +41,11 @@ impl Master {
             self.reserve.needed += 1;
             self.give(thief, out);
         }
-        let seat = &self.roster.workers[thief];
-        if seat.incoming {
+        let record = &self.roster.workers[thief];
+        if record.incoming {
             return;
         }
-        let is_idle = seat.listed == 0;
+        let is_idle = record.listed == 0;
         if is_idle && self.reserve.promised > self.roster.idle.len() {
             return self.rest(thief);
         }
@@ -109,8 +109,8 @@ impl Master {
 
     /// Waits for the next state that comes into the reserve.
     fn rest(&mut self, worker: usize) {
-        let seat = &mut self.roster.workers[worker];
-        let is_new = !std::mem::replace(&mut seat.idle, true);
+        let record = &mut self.roster.workers[worker];
+        let is_new = !std::mem::replace(&mut record.idle, true);
         if is_new {
             self.roster.idle.push_back(worker);
         }
@@ -133,9 +133,9 @@ impl Master {
                 break;
             };
             let Some(worker) = worker else { break };
-            let seat = &mut self.roster.workers[worker];
-            let still = std::mem::take(&mut seat.idle);
-            if still && seat.listed == 0 {
+            let record = &mut self.roster.workers[worker];
+            let still = std::mem::take(&mut record.idle);
+            if still && record.listed == 0 {
                 self.seek(worker, out);
             }
         }

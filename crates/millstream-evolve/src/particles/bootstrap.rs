@@ -14,7 +14,7 @@ pub struct Bootstrap<P> {
 
 /// What a state is told in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct BootstrapInput {
     /// What was seen.
     pub observation: f64,
     /// How many children it is to have.
@@ -32,10 +32,10 @@ pub struct Weighed {
 
 impl<P: Particle> Evolve for Bootstrap<P> {
     type State = P::State;
-    type Input = Told;
+    type Input = BootstrapInput;
     type Output = Weighed;
 
-    fn evolve(&self, state: &P::State, told: &Told, random: &mut Random) -> Vec<(P::State, Weighed)> {
+    fn evolve(&self, state: &P::State, told: &BootstrapInput, random: &mut Random) -> Vec<(P::State, Weighed)> {
         let child = |_| {
             for _ in 0..self.work {
                 std::hint::black_box(random.next_u32());

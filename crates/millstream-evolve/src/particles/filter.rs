@@ -1,4 +1,4 @@
-use super::{Bootstrap, Particle, Told, Weighed};
+use super::{Bootstrap, BootstrapInput, Particle, Weighed};
 use crate::evolve::Children;
 use crate::{EvolveError, EvolveMany, Token};
 use rand::Rng;
@@ -54,7 +54,8 @@ impl Filter {
         population: &mut impl EvolveMany<Bootstrap<P>>,
         observation: f64,
     ) -> Result<(Children<Weighed>, Estimate), EvolveError> {
-        let told = self.next.iter().map(|(token, children)| (*token, Told { observation, children: *children }));
+        let told =
+            self.next.iter().map(|(token, children)| (*token, BootstrapInput { observation, children: *children }));
         let children = population.evolve_many(told.collect())?;
         let estimate = self.resample(&children);
         self.round += 1;

@@ -74,14 +74,14 @@ impl Loads {
             .filter(|(_, seconds)| *seconds > 0.0)?;
         let limit = if self.stages[stage].is_skewed() { Limit::Skew } else { Limit::Tasklets };
         let shared = self.stages.iter().enumerate().filter(|(_, load)| !load.own_thread && load.open.is_none());
-        let seats: Vec<f64> = shared
+        let tasks: Vec<f64> = shared
             .clone()
             .flat_map(|(stage, load)| {
                 let count = load.busy.len() + more(stage);
                 std::iter::repeat_n(load.total() / count.max(1) as f64, count)
             })
             .collect();
-        let of_workers = least_greatest(&seats, workers);
+        let of_workers = least_greatest(&tasks, workers);
         // A worker with one stage alone is no more than that stage.
         if of_workers <= seconds * 1.01 {
             return Some(Model { seconds, stage, limit });

@@ -5,14 +5,14 @@ use crate::renumber_stage::renumber_stage;
 use crate::stage::{EndSlot, stage};
 use crate::unordered_stage::{InTurn, unordered_stage};
 use crate::wiring::Home;
-use crate::{Carried, Rings, Wiring};
+use crate::{RingShape, Rings, Wiring};
 use millstream_core::pipe::{MapAsync, Settle, Unordered};
-use millstream_core::{Deploy, Event, Val};
+use millstream_core::{Deploy, Item, Val};
 use millstream_ring::Reader;
 use std::future::Future;
 use std::sync::Arc;
 
-impl<A: Carried, F, Fut, P: Settle<Fut::Output>> Deploy<Rings> for MapAsync<A, F, Fut, P>
+impl<A: RingShape, F, Fut, P: Settle<Fut::Output>> Deploy<Rings> for MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
@@ -31,10 +31,10 @@ where
     }
 }
 
-impl<A: Carried, F, Fut> Deploy<Rings> for Unordered<A, F, Fut>
+impl<A: RingShape, F, Fut> Deploy<Rings> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event> + Send + 'static,
+    Fut: Future<Output: Item> + Send + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<Fut::Output>> {
         if !wiring.inline {

@@ -8,20 +8,20 @@ use crate::group_stage::stateless_stage;
 use crate::sink::Sink;
 use crate::stage::EndSlot;
 use crate::wiring::Home;
-use crate::{Carried, Rings, Wiring};
-use millstream_core::pipe::{Boxed, DeadLetter, Judged, Living, TryMapOrDeadLetter};
-use millstream_core::{Cause, Deploy, Event, Lft, Own, Rgt, Val};
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::pipe::{Boxed, DeadLetter, Outcome, SuccessLane, TryMapOrDeadLetter};
+use millstream_core::{Cause, Deploy, Item, ToOwnedItem, Val, lens};
 use millstream_ring::Reader;
 
-impl<A: Carried + Own, F, B: Event, E: Cause + Event, G> Deploy<Rings> for TryMapOrDeadLetter<A, F, B, E, G>
+impl<A: RingShape + ToOwnedItem, F, B: Item, E: Cause + Item, G> Deploy<Rings> for TryMapOrDeadLetter<A, F, B, E, G>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, B, E>> {
         let (judge, end, calls) = (self.clone(), EndSlot::of::<A::Density>(), wiring.counts_calls());
         let judged =
-            stateless_stage::<A, Judged<A, B, E>, A::Density>(input, wiring, end, Home::Workers, move |value| {
+            stateless_stage::<A, Outcome<A, B, E>, A::Density>(input, wiring, end, Home::Workers, move |value| {
                 let judged = judge.judge(value?);
                 if judged.is_left() {
                     calls.failed();
@@ -33,21 +33,21 @@ where
 }
 
 /// The values' lane, with somebody who takes the failures from the other.
-pub(super) fn in_lanes<A: Carried + Own, F, B: Event, E: Cause + Event, G>(
-    judged: Reader<Val<Judged<A, B, E>, A::Density>>,
+pub(super) fn in_lanes<A: RingShape + ToOwnedItem, F, B: Item, E: Cause + Item, G>(
+    judged: Reader<Val<Outcome<A, B, E>, A::Density>>,
     letters: &TryMapOrDeadLetter<A, F, B, E, G>,
     wiring: &mut Wiring,
-) -> Reader<Living<A, B, E>>
+) -> Reader<SuccessLane<A, B, E>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     // A reader of its own, so that the ring holds the stage back while failures wait; and a thread of its own, since it
     // may.
-    let (dead, deliver) = (judged.fork().seen::<Lft>(), letters.clone());
+    let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.clone());
     let batch = wiring.batch_at(Home::Thread);
     let tell = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
     let sink = Sink::new(dead, (), tell, batch, Default::default());
     wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
-    judged.seen::<Rgt>()
+    judged.seen::<lens::Right>()
 }

@@ -1,13 +1,13 @@
 //! `shard_by` on rings: one stage before the body looks each key up, and the body's stages index their states.
 //!
-//! That stage calls the key function, keeps the table of keys ([`Usher`]), and writes the *key slot* ([`Seat`], 8
+//! That stage calls the key function, keeps the table of keys ([`KeyRouter`]), and writes the *key slot* ([`KeySlot`], 8
 //! bytes) of each number to a ring of its own: the lane, which is the tasklet that works on the key; the place of the
 //! key's state among that lane's states; and whether the state begins here. So the table is looked up once per number,
 //! whatever the body is. The body's stages do not know the type of the keys and hash nothing. Each stage of the body is
 //! one of:
 //!
 //! - without a state: run writers, as in `shard`;
-//! - with a state: k keyed writers (`keyed_stage.rs`, `ring/team.rs`), each with the states of its lane;
+//! - with a state: k keyed writers (`keyed_stage.rs`, `ring/keyed_writers.rs`), each with the states of its lane;
 //! - a `feedback`: it keeps a state for each key in the tasklet that closes the loop;
 //! - a `shard_by`: it has a key slot for each pair of an outer and an inner key.
 //!
@@ -20,23 +20,23 @@ use super::dead_letter::in_lanes;
 use crate::keyed_stage::{Keyed, seated_stage, stateful_stage};
 use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
-use crate::{Carried, Rings, Wiring};
-use millstream_core::keys::Seat;
-use millstream_core::pipe::{DeadLetter, Fault, Judged, Key, Living, Parked, ShardBy, TryMapOrPark, Usher};
-use millstream_core::{Arrow, Cause, Deploy, Either, Event, Holed, On, Own, Val};
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::keys::KeySlot;
+use millstream_core::pipe::{DeadLetter, Fault, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark};
+use millstream_core::{Arrow, Cause, Deploy, Either, Item, On, Sparse, ToOwnedItem, Val};
 use millstream_ring::Reader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl<A: Carried, K: Key, F, P> Deploy<Rings> for ShardBy<A, K, F, P>
+impl<A: RingShape, K: Key, F, P> Deploy<Rings> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     P: Deploy<Rings> + Arrow<In = A>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
         let lanes = self.k * wiring.keyed.as_ref().map_or(1, |outer| outer.lanes);
-        let seats = seats(self, input.fork(), wiring);
-        let outside = (wiring.width, wiring.keyed.replace(Keyed { seats, lanes }));
+        let key_slots = key_slots(self, input.fork(), wiring);
+        let outside = (wiring.width, wiring.keyed.replace(Keyed { key_slots, lanes }));
         wiring.width *= self.k;
         let output = self.body.deploy(input, wiring);
         (wiring.width, wiring.keyed) = outside;
@@ -44,52 +44,53 @@ where
     }
 }
 
-/// Adds the stage that gives every number its key's seat.
-fn seats<A: Carried, K: Key, F, P>(
+/// Adds the stage that gives every number its key's slot.
+fn key_slots<A: RingShape, K: Key, F, P>(
     shard: &ShardBy<A, K, F, P>,
     input: Reader<A>,
     wiring: &mut Wiring,
-) -> Reader<Val<Seat, Holed>>
+) -> Reader<Val<KeySlot, Sparse>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
 {
-    let outer = wiring.keyed.as_ref().map(|outer| (outer.seats.fork(), outer.lanes));
+    let outer = wiring.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
     let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
-    let mut usher = Usher::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
+    let mut router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
     let count = keys.clone();
-    let mut seat = move |value: Option<A::Ref<'_>>, outer| {
-        let seat = usher.seat(outer, value.map(|value| key(value)));
-        if seat.is_some_and(|seat| seat.fresh) {
-            count.store(usher.keys() as u64, Ordering::Relaxed);
+    let mut key_slot = move |value: Option<A::Ref<'_>>, outer| {
+        let key_slot = router.key_slot(outer, value.map(|value| key(value)));
+        if key_slot.is_some_and(|key_slot| key_slot.fresh) {
+            count.store(router.keys() as u64, Ordering::Relaxed);
         }
-        seat
+        key_slot
     };
-    let seats = match outer {
-        None => {
-            stage::<A, Seat, Holed>(input, wiring, EndSlot::Written, Home::Workers, move |value, _| seat(value, None))
-        }
-        Some((seats, _)) => {
-            let mut seat = Some(seat);
-            seated_stage::<A, Seat, Holed, _>(input, seats, 1, wiring, EndSlot::Written, move || {
-                let mut seat = seat.take().expect("there is one lane");
-                move |_, value: Option<A::Ref<'_>>, outer, _| seat(value, outer)
+    let key_slots = match outer {
+        None => stage::<A, KeySlot, Sparse>(input, wiring, EndSlot::Written, Home::Workers, move |value, _| {
+            key_slot(value, None)
+        }),
+        Some((key_slots, _)) => {
+            let mut key_slot = Some(key_slot);
+            seated_stage::<A, KeySlot, Sparse, _>(input, key_slots, 1, wiring, EndSlot::Written, move || {
+                let mut key_slot = key_slot.take().expect("there is one lane");
+                move |_, value: Option<A::Ref<'_>>, outer, _| key_slot(value, outer)
             })
         }
     };
     wiring.counts_keys(keys);
-    seats
+    key_slots
 }
 
-impl<A: Carried + Own, K: Key, L, F, B: Event, E: Cause + Event, G> Deploy<Rings> for TryMapOrPark<A, K, L, F, B, E, G>
+impl<A: RingShape + ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Deploy<Rings>
+    for TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Living<A, B, E>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, B, E>> {
         let (judge, end, parked) = (self.clone(), EndSlot::of::<A::Density>(), Parked::default());
         let calls = wiring.counts_calls();
-        let judged = stateful_stage::<A, Parked<K>, Judged<A, B, E>, A::Density>(
+        let judged = stateful_stage::<A, Parked<K>, Outcome<A, B, E>, A::Density>(
             input,
             wiring,
             end,

@@ -3,14 +3,14 @@
 use crate::cut_stage::cut_stage;
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
 use crate::stage::EndSlot;
-use crate::{Carried, Rings, Wiring};
-use millstream_core::pipe::{Beside, Inspect, Inspected, Machine, Sieve, Sift, Stateful};
-use millstream_core::{Deploy, Flow, Full, Masked, Pair, Val};
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
+use millstream_core::{Dense, Deploy, Filtered, Pair, Shape, Val};
 use millstream_ring::Reader;
 use std::sync::Arc;
 
 /// The ring that a machine writes.
-fn machine_stage<M: Machine<In: Carried>>(
+fn machine_stage<M: ScanKernel<In: RingShape>>(
     machine: &Arc<M>,
     input: Reader<M::In>,
     wiring: &mut Wiring,
@@ -21,20 +21,20 @@ fn machine_stage<M: Machine<In: Carried>>(
     })
 }
 
-impl<M: Machine<In: Carried>> Deploy<Rings> for Stateful<M> {
+impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for ScanBy<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Val<M::Out, M::Density>> {
-        machine_stage(&self.machine, input, wiring)
+        machine_stage(&self.kernel, input, wiring)
     }
 }
 
-impl<M: Machine<In: Carried>> Deploy<Rings> for Beside<M> {
+impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for Annotate<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Pair<Val<M::Out, M::Density>, M::In>> {
         let read = input.fork();
-        machine_stage(&self.machine, read, wiring).zip(input)
+        machine_stage(&self.kernel, read, wiring).zip(input)
     }
 }
 
-impl<A: Carried, F> Deploy<Rings> for Inspect<A, F>
+impl<A: RingShape, F> Deploy<Rings> for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
@@ -46,22 +46,23 @@ where
     }
 }
 
-impl<K: Sieve<In: Carried>> Deploy<Rings> for Sift<K> {
-    fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Masked<K::In>> {
-        let (sieve, start, end) = (self.sieve.clone(), self.sieve.start(), EndSlot::of::<<K::In as Flow>::Density>());
-        let keeps = move |state: &mut K::State, _, slot: Option<<K::In as Flow>::Ref<'_>>, _| {
+impl<K: FilterKernel<In: RingShape>> Deploy<Rings> for FilterBy<K> {
+    fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Filtered<K::In>> {
+        let (sieve, start, end) =
+            (self.kernel.clone(), self.kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
+        let keeps = move |state: &mut K::State, _, slot: Option<<K::In as Shape>::Ref<'_>>, _| {
             Some(slot.is_some_and(|value| sieve.keeps(state, value)))
         };
         let blank = || Some(false);
-        let mask = stateful_stage_or::<K::In, K::State, bool, Full>(input.fork(), wiring, end, start, keeps, blank);
+        let mask = stateful_stage_or::<K::In, K::State, bool, Dense>(input.fork(), wiring, end, start, keeps, blank);
         input.masked(mask)
     }
 
-    fn deploy_outer(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Masked<K::In>> {
+    fn deploy_outer(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Filtered<K::In>> {
         if !K::ENDS {
             return self.deploy(input, wiring);
         }
-        let mask = cut_stage(input.fork(), wiring, self.sieve.clone());
+        let mask = cut_stage(input.fork(), wiring, self.kernel.clone());
         input.masked(mask)
     }
 }

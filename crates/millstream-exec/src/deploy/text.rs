@@ -2,26 +2,26 @@
 
 use crate::piece_stage::piece_stage;
 use crate::text_stage::{part_stage, write_stage};
-use crate::{Carried, Rings, Wiring};
-use millstream_core::pipe::{Cuts, Parting, Parts, Write, Writing};
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::pipe::{Format, FormatKernel, Slice, SliceKernel, Split};
 use millstream_core::text::Cut;
 use millstream_core::{Deploy, OfPieces, Text};
 use millstream_ring::{Kind, Reader};
 
-impl<A: Carried + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Deploy<Rings> for Cuts<A, C> {
+impl<A: RingShape + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Deploy<Rings> for Split<A, C> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Text<A::Kind>> {
         piece_stage(input, wiring, self.cut.clone())
     }
 }
 
-impl<K: Parting<In: Carried, Kind: Kind>> Deploy<Rings> for Parts<K> {
+impl<K: SliceKernel<In: RingShape, Kind: Kind>> Deploy<Rings> for Slice<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Text<K::Kind, K::Density>> {
-        part_stage(input, wiring, &self.parting)
+        part_stage(input, wiring, &self.kernel)
     }
 }
 
-impl<W: Writing<In: Carried, Kind: Kind>> Deploy<Rings> for Write<W> {
+impl<W: FormatKernel<In: RingShape, Kind: Kind>> Deploy<Rings> for Format<W> {
     fn deploy(&self, input: Reader<W::In>, wiring: &mut Wiring) -> Reader<Text<W::Kind, W::Density>> {
-        write_stage(input, wiring, &self.writing)
+        write_stage(input, wiring, &self.kernel)
     }
 }

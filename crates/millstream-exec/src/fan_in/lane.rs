@@ -1,15 +1,15 @@
 use super::gate::Gate;
 use super::producer::Ring;
-use millstream_core::Event;
-use millstream_ring::Taker;
+use millstream_core::Item;
+use millstream_ring::spsc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// One producer's ring, as whoever merges sees it.
-pub(super) struct Lane<T: Event> {
+pub(super) struct Lane<T: Item> {
     pub(super) producer: u32,
-    pub(super) taker: Taker<T>,
+    pub(super) receiver: spsc::Receiver<T>,
     gate: Arc<Gate<Ring<T>>>,
     /// Below this time it sends nothing any more: what its sender says.
     watermark: Arc<AtomicU64>,
@@ -21,25 +21,30 @@ pub(super) struct Lane<T: Event> {
     silent_since: Option<Instant>,
 }
 
-impl<T: Event> Lane<T> {
-    pub(super) fn new(producer: u32, taker: Taker<T>, gate: Arc<Gate<Ring<T>>>, watermark: Arc<AtomicU64>) -> Self {
-        Lane { producer, taker, gate, watermark, at: None, last: 0, silent_since: None }
+impl<T: Item> Lane<T> {
+    pub(super) fn new(
+        producer: u32,
+        receiver: spsc::Receiver<T>,
+        gate: Arc<Gate<Ring<T>>>,
+        watermark: Arc<AtomicU64>,
+    ) -> Self {
+        Lane { producer, receiver, gate, watermark, at: None, last: 0, silent_since: None }
     }
 
     /// Whether everything was taken and nothing more is accepted.
     pub(super) fn ended(&mut self) -> bool {
         // Looked at first: what was accepted is there then.
         let closed = self.gate.is_closed();
-        self.taker.ended() || closed && self.taker.head().is_none()
+        self.receiver.ended() || closed && self.receiver.head().is_none()
     }
 
     /// The time of its next value, if that is there.
     pub(super) fn time(&mut self, time: &dyn Fn(&T) -> u64) -> Result<Option<u64>, String> {
         if self.at.is_none() {
-            let Some(head) = self.taker.head() else { return Ok(None) };
+            let Some(head) = self.receiver.head() else { return Ok(None) };
             let (at, last) = (time(head), self.last);
             if at < last {
-                let (producer, number) = (self.producer, self.taker.taken());
+                let (producer, number) = (self.producer, self.receiver.taken());
                 return Err(format!(
                     "producer {producer}, its number {number}: a value of time {at} behind one of time {last}; sort what \
                      it sends, or let `windows_by` wait for what comes late"

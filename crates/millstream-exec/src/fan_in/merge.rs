@@ -1,18 +1,18 @@
-use super::desk::Desk;
+use super::registry::Registry;
 use super::rule::{Choice, Lanes, Rule};
 use super::table::Table;
-use super::{FanIn, Record, Told};
+use super::{FanIn, ItemFormat, Record};
 use crate::Sender;
-use crate::handle::Outside;
+use crate::handle::ExternalSource;
 use crate::shared::Shared;
-use millstream_core::Event;
+use millstream_core::Item;
 use millstream_core::failure::drop_all;
-use millstream_ring::{SharedTaker, Taken};
+use millstream_ring::{mpsc, spsc};
 use std::sync::Arc;
 
 /// The consumer's end of a fan-in.
-pub(crate) struct Merge<T: Event> {
-    desk: Arc<Desk<T>>,
+pub(crate) struct Merge<T: Item> {
+    registry: Arc<Registry<T>>,
     known: u64,
     lanes: Lanes<T>,
     several: Option<Several<T>>,
@@ -24,8 +24,8 @@ pub(crate) struct Merge<T: Event> {
 }
 
 /// One ring of all producers.
-struct Several<T: Event> {
-    taker: SharedTaker<T>,
+struct Several<T: Item> {
+    receiver: mpsc::Receiver<T>,
     /// Who gives, and the next number of each.
     table: Table,
 }
@@ -38,22 +38,26 @@ pub(crate) struct Run<'m, T> {
     pub(crate) producer: u32,
     /// The first one's number there.
     pub(crate) first: u64,
-    pub(crate) values: Taken<'m, T>,
+    pub(crate) values: spsc::Received<'m, T>,
 }
 
-impl<T: Event> Merge<T> {
+impl<T: Item> Merge<T> {
     /// The producers of a fan-in, and its merge.
-    pub(crate) fn new<O: Told<T>>(fan_in: FanIn<T, O>, shared: &Arc<Shared>, slots: usize) -> (Vec<Sender<T>>, Self) {
+    pub(crate) fn new<O: ItemFormat<T>>(
+        fan_in: FanIn<T, O>,
+        shared: &Arc<Shared>,
+        slots: usize,
+    ) -> (Vec<Sender<T>>, Self) {
         let FanIn { producers, at_most, slots: own, turn, shared: several, isolated, rule, record, .. } = fan_in;
-        let (desk, taker) = Desk::new(shared.clone(), own.unwrap_or(slots), at_most, (several, isolated));
-        let join = |_| Sender::of_many(desk.join().expect("there is room for all that there are to begin with"));
+        let (registry, receiver) = Registry::new(shared.clone(), own.unwrap_or(slots), at_most, (several, isolated));
+        let join = |_| Sender::of_many(registry.join().expect("there is room for all that there are to begin with"));
         let senders = (0..producers).map(join).collect();
-        let several = taker.map(|taker| Several { taker, table: Table::default() });
-        (senders, Merge { desk, known: 0, lanes: Lanes::new(turn), several, rule, record, turn, caught_up: 0 })
+        let several = receiver.map(|receiver| Several { receiver, table: Table::default() });
+        (senders, Merge { registry, known: 0, lanes: Lanes::new(turn), several, rule, record, turn, caught_up: 0 })
     }
 
-    pub(crate) fn desk(&self) -> &Arc<Desk<T>> {
-        &self.desk
+    pub(crate) fn registry(&self) -> &Arc<Registry<T>> {
+        &self.registry
     }
 
     /// Begins to take what is there.
@@ -67,15 +71,15 @@ impl<T: Event> Merge<T> {
         if self.caught_up >= self.producers() {
             return Ok(Choice::Nothing);
         }
-        if let Some(Several { taker, .. }) = &self.several {
-            return Ok(match (taker.is_ready(), taker.ended()) {
+        if let Some(Several { receiver, .. }) = &self.several {
+            return Ok(match (receiver.is_ready(), receiver.ended()) {
                 (true, _) => Choice::Take { lane: 0, most: self.turn.min(room) },
                 (false, true) => Choice::Ended,
                 (false, false) => Choice::Nothing,
             });
         }
-        self.desk.meet(&mut self.known, &mut self.lanes.all);
-        self.lanes.choose(&mut self.rule, room, &self.desk)
+        self.registry.meet(&mut self.known, &mut self.lanes.all);
+        self.lanes.choose(&mut self.rule, room, &self.registry)
     }
 
     /// So many in a row are all of them.
@@ -86,20 +90,20 @@ impl<T: Event> Merge<T> {
     /// Takes what was chosen.
     pub(crate) fn take(&mut self, lane: usize, most: usize) -> Run<'_, T> {
         let (producer, first, values) = match &mut self.several {
-            Some(Several { taker, table }) => {
-                let (entry, values) = taker.take_run(most);
-                self.desk.hear(&mut self.known, table);
+            Some(Several { receiver, table }) => {
+                let (entry, values) = receiver.take_run(most);
+                self.registry.hear(&mut self.known, table);
                 let (producer, first) = table.take(entry, values.len() as u64);
                 if table.is_over(entry) {
-                    self.desk.is_over(entry);
+                    self.registry.is_over(entry);
                 }
                 (producer, first, values)
             }
             None => {
                 let lane = &mut self.lanes.all[lane];
-                let (producer, first) = (lane.producer, lane.taker.taken());
+                let (producer, first) = (lane.producer, lane.receiver.taken());
                 // What lies side by side may be less than what was chosen.
-                let values = lane.taker.take(most);
+                let values = lane.receiver.take(most);
                 self.rule.took(values.len() as u64);
                 (producer, first, values)
             }
@@ -114,8 +118,8 @@ impl<T: Event> Merge<T> {
     /// How many values wait, as far as is known.
     pub(crate) fn backlog(&self) -> u64 {
         match &self.several {
-            Some(Several { taker, .. }) => taker.backlog(),
-            None => self.lanes.backlog() + self.desk.not_met(self.known),
+            Some(Several { receiver, .. }) => receiver.backlog(),
+            None => self.lanes.backlog() + self.registry.not_met(self.known),
         }
     }
 
@@ -127,31 +131,31 @@ impl<T: Event> Merge<T> {
 
     /// Takes no more: every sender hears of it.
     pub(crate) fn end(&self) {
-        self.desk.end();
+        self.registry.end();
     }
 }
 
-impl<T: Event> Drop for Merge<T> {
+impl<T: Item> Drop for Merge<T> {
     /// What was sent and not taken goes here. The rings may outlive the run, with their senders: there a panic of a value's drop
     /// would be the sender's, and here it is the run's.
     fn drop(&mut self) {
-        self.desk.end();
+        self.registry.end();
         drop_all(|| self.drop_some());
     }
 }
 
-impl<T: Event> Merge<T> {
+impl<T: Item> Merge<T> {
     /// Drops values that are left; false if there are none.
     fn drop_some(&mut self) -> bool {
-        if let Some(Several { taker, .. }) = &mut self.several {
-            let (_, values) = if taker.is_ready() { taker.take_run(usize::MAX) } else { return false };
+        if let Some(Several { receiver, .. }) = &mut self.several {
+            let (_, values) = if receiver.is_ready() { receiver.take_run(usize::MAX) } else { return false };
             values.for_each(drop);
             return true;
         }
-        self.desk.meet(&mut self.known, &mut self.lanes.all);
+        self.registry.meet(&mut self.known, &mut self.lanes.all);
         let mut some = false;
         for lane in &mut self.lanes.all {
-            let values = lane.taker.take(usize::MAX);
+            let values = lane.receiver.take(usize::MAX);
             some |= values.len() > 0;
             values.for_each(drop);
         }

@@ -1,13 +1,13 @@
 use super::rule::Choice;
-use super::{Bare, FanIn, Merge, Opened, ProducerPanics, Told};
-use crate::handle::Outside;
-use crate::linger::{Linger, linger_until};
+use super::{FanIn, ItemFormat, Merge, Opened, Plain, ProducerPanics};
+use crate::batching_delay::{BatchingDelay, linger_until};
+use crate::handle::ExternalSource;
+use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
-use crate::notes::Notes;
 use crate::shared::Shared;
-use crate::wait::Patience;
+use crate::wait::IdleStrategy;
 use crate::{Rings, RunError};
-use millstream_core::{Event, Plan, SequenceNumber};
+use millstream_core::{Item, Plan, SequenceNumber};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ use std::time::{Duration, Instant};
 /// assert_eq!(poller.next_number().0, 3000);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
-pub struct Poller<T: Event, O: Told<T> = Bare> {
+pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
     merge: Merge<T>,
     shared: Arc<Shared>,
     next: u64,
     most: usize,
-    linger: Linger,
+    linger: BatchingDelay,
     not_before: Option<Instant>,
     idle: Option<Duration>,
     /// A closure has panicked on the way: nobody knows which numbers it was given.
@@ -54,16 +54,17 @@ pub enum Polled {
     Ended,
 }
 
-impl<T: Event, O: Told<T>> Poller<T, O> {
+impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     pub(super) fn open(fan_in: FanIn<T, O>, rings: &Rings) -> Result<Opened<T, O>, RunError> {
         rings.check()?;
         fan_in.check()?;
         let nothing = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
         let plan = rings.planned(nothing, fan_in.feed());
         rings.check_memory(&plan)?;
-        let shared = Arc::new(Shared::new(Patience::of(rings.waiting(), usable_cores().usable), Notes::of(&plan)));
-        shared.patience.beside(fan_in.producers);
-        let _ = shared.patience.placed(1);
+        let shared =
+            Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), usable_cores().usable), LatencyMarkers::of(&plan)));
+        shared.idle.beside(fan_in.producers);
+        let _ = shared.idle.placed(1);
         let idle = fan_in.idle_bound();
         let (senders, merge) = Merge::new(fan_in, &shared, rings.slots());
         Ok((
@@ -73,7 +74,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                 shared,
                 next: 0,
                 most: rings.most(1),
-                linger: Linger::new(),
+                linger: BatchingDelay::new(),
                 not_before: None,
                 idle,
                 broken: false,
@@ -152,7 +153,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
                 return Ok(Polled::Nothing);
             }
             round = round.saturating_add(1);
-            if self.shared.patience.wait(round) {
+            if self.shared.idle.wait(round) {
                 continue;
             }
             let shared = self.shared.clone();
@@ -175,7 +176,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     fn coming_back(&mut self, polled: Polled) -> Polled {
         if let Polled::Values(found) = polled
             && found < self.most
-            && self.shared.patience.lingers()
+            && self.shared.idle.lingers()
         {
             self.not_before = self.linger.after(found).map(|time| Instant::now() + time);
         }
@@ -266,7 +267,7 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
     /// Who has ended because a thread panicked, where that [ends nobody else](FanIn::isolate_panics).
     #[must_use]
     pub fn producer_panics(&self) -> ProducerPanics {
-        self.merge.desk().panics()
+        self.merge.registry().panics()
     }
 
     /// The number of the value that comes next.
@@ -277,17 +278,17 @@ impl<T: Event, O: Told<T>> Poller<T, O> {
 }
 
 /// What a poll calls, and how much it may give.
-struct Batch<'b, T: Event> {
+struct Batch<'b, T: Item> {
     merge: &'b mut Merge<T>,
     shared: &'b Shared,
     next: &'b mut u64,
     most: usize,
 }
 
-impl<T: Event> Batch<'_, T> {
+impl<T: Item> Batch<'_, T> {
     /// Calls `f` with what is there, each value with its number. Why the rule cannot go on is an error.
     #[inline]
-    fn take<O: Told<T>, S>(
+    fn take<O: ItemFormat<T>, S>(
         self,
         state: &mut S,
         mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
@@ -348,13 +349,13 @@ impl Drop for UserCode<'_> {
     }
 }
 
-impl<T: Event, O: Told<T>> Drop for Poller<T, O> {
+impl<T: Item, O: ItemFormat<T>> Drop for Poller<T, O> {
     fn drop(&mut self) {
         self.shared.stop();
     }
 }
 
-impl<T: Event, O: Told<T>> fmt::Debug for Poller<T, O> {
+impl<T: Item, O: ItemFormat<T>> fmt::Debug for Poller<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Poller").field("next", &self.next).finish_non_exhaustive()
     }

@@ -1,30 +1,30 @@
-use super::desk::Desk;
 use super::gate::{Gate, Shown};
 use super::panics::ProducerPanic;
+use super::registry::Registry;
 use crate::feed::Offer;
 use crate::sender::JoinError;
 use crate::shared::Shared;
-use millstream_core::Event;
-use millstream_ring::{Given, Giver, SharedGiver};
+use millstream_core::Item;
+use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a [`Sender`](crate::Sender) sends to: a ring of its own, or its part of a shared one.
-pub(super) enum Ring<T: Event> {
-    Own(Giver<T>),
-    /// A giver, how many values it has given, and its entry in the table of those who give.
-    Several(SharedGiver<T>, u64, u32),
+pub(super) enum Ring<T: Item> {
+    Own(spsc::Sender<T>),
+    /// A sender, how many values it has given, and its entry in the table of those who give.
+    Several(mpsc::Sender<T>, u64, u32),
 }
 
-impl<T: Event> Ring<T> {
-    pub(super) fn own(giver: Giver<T>) -> Self {
-        Ring::Own(giver)
+impl<T: Item> Ring<T> {
+    pub(super) fn own(sender: spsc::Sender<T>) -> Self {
+        Ring::Own(sender)
     }
 
     /// Another one who gives by the ring of this one.
-    pub(super) fn several(giver: &SharedGiver<T>, entry: u32) -> Self {
-        Ring::Several(giver.another(entry), 0, entry)
+    pub(super) fn several(sender: &mpsc::Sender<T>, entry: u32) -> Self {
+        Ring::Several(sender.another(entry), 0, entry)
     }
 
     fn entry(&self) -> Option<u32> {
@@ -37,7 +37,7 @@ impl<T: Event> Ring<T> {
     /// Moves a value in, if there is room; whether it takes any more.
     fn give_one(&mut self, value: &mut Option<T>) -> bool {
         match self {
-            Ring::Own(giver) => giver.give(&mut std::iter::from_fn(|| value.take()).fuse(), 1) != Given::Ended,
+            Ring::Own(sender) => sender.give(&mut std::iter::from_fn(|| value.take()).fuse(), 1) != spsc::Sent::Ended,
             Ring::Several(..) => {
                 let mut values: VecDeque<T> = value.take().into_iter().collect();
                 let given = self.give_buffered(&mut values);
@@ -49,51 +49,58 @@ impl<T: Event> Ring<T> {
 
     /// Moves values in, the first ones first; how many, or none if it takes no more.
     fn give_buffered(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
-        let Ring::Several(giver, sent, _) = self else { unreachable!("only a shared ring is given what was gathered") };
-        let given = giver.give(values)?;
+        let Ring::Several(sender, sent, _) = self else {
+            unreachable!("only a shared ring is given what was gathered")
+        };
+        let given = sender.give(values)?;
         *sent += given as u64;
         Some(given)
     }
 
     fn end(&mut self) {
-        if let Ring::Own(giver) = self {
-            giver.end();
+        if let Ring::Own(sender) = self {
+            sender.end();
         }
     }
 
     fn sent(&self) -> u64 {
         match self {
-            Ring::Own(giver) => giver.given(),
+            Ring::Own(sender) => sender.given(),
             Ring::Several(_, sent, _) => *sent,
         }
     }
 
     fn free(&mut self) -> usize {
         match self {
-            Ring::Own(giver) => giver.free(),
-            Ring::Several(giver, ..) => giver.free(),
+            Ring::Own(sender) => sender.free(),
+            Ring::Several(sender, ..) => sender.free(),
         }
     }
 }
 
 /// So much of the ring at once, at most, that the other end is at work meanwhile.
-fn part_of<T: Event>(giver: &Giver<T>) -> usize {
-    (giver.capacity() / 4).max(1)
+fn part_of<T: Item>(sender: &spsc::Sender<T>) -> usize {
+    (sender.capacity() / 4).max(1)
 }
 
 /// A producer of a fan-in.
-pub(crate) struct Member<T: Event> {
+pub(crate) struct ProducerEnd<T: Item> {
     id: u32,
     gate: Arc<Gate<Ring<T>>>,
     watermark: Arc<AtomicU64>,
     /// How many values were sent when an iterator took the ring last.
     sent: AtomicU64,
-    desk: Arc<Desk<T>>,
+    registry: Arc<Registry<T>>,
 }
 
-impl<T: Event> Member<T> {
-    pub(super) fn new(id: u32, gate: Arc<Gate<Ring<T>>>, watermark: Arc<AtomicU64>, desk: Arc<Desk<T>>) -> Self {
-        Member { id, gate, watermark, sent: AtomicU64::new(0), desk }
+impl<T: Item> ProducerEnd<T> {
+    pub(super) fn new(
+        id: u32,
+        gate: Arc<Gate<Ring<T>>>,
+        watermark: Arc<AtomicU64>,
+        registry: Arc<Registry<T>>,
+    ) -> Self {
+        ProducerEnd { id, gate, watermark, sent: AtomicU64::new(0), registry }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -101,7 +108,7 @@ impl<T: Event> Member<T> {
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.desk.shared
+        &self.registry.shared
     }
 
     /// As [`Output::offer`](crate::feed::Output::offer).
@@ -121,56 +128,56 @@ impl<T: Event> Member<T> {
 
     /// Moves values from an iterator into the ring, at most so many; none if the ring is not its own. What the iterator has
     /// given when nothing is accepted any more comes back. While another iterator has the ring, that is full.
-    pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<Given, Vec<T>>> {
+    pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<spsc::Sent, Vec<T>>> {
         // Whoever waits for room hears of the end, whoever else has the ring.
         if self.ended() {
-            return Some(Ok(Given::Ended));
+            return Some(Ok(spsc::Sent::Ended));
         }
         let given = self.gate.iterate(|ring| {
             self.sent.store(ring.sent(), Ordering::Relaxed);
             match ring {
-                Ring::Own(giver) => Some(giver.give_if(values, most.min(part_of(giver)), || self.pass())),
+                Ring::Own(sender) => Some(sender.give_if(values, most.min(part_of(sender)), || self.pass())),
                 Ring::Several(..) => None,
             }
         });
-        given.unwrap_or(Some(Ok(Given::Full)))
+        given.unwrap_or(Some(Ok(spsc::Sent::Full)))
     }
 
     /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its
     /// own. While an iterator has the ring, that is full.
-    pub(crate) fn give_slice(&self, values: &[T]) -> Option<Given>
+    pub(crate) fn give_slice(&self, values: &[T]) -> Option<spsc::Sent>
     where
         T: Copy,
     {
         if self.ended() {
-            return Some(Given::Ended);
+            return Some(spsc::Sent::Ended);
         }
         let given = self.gate.show(|ring| match ring {
-            Ring::Own(giver) => {
-                let most = values.len().min(part_of(giver));
-                Some(giver.give_slice(&values[..most]))
+            Ring::Own(sender) => {
+                let most = values.len().min(part_of(sender));
+                Some(sender.give_slice(&values[..most]))
             }
             Ring::Several(..) => None,
         });
         match given {
             Shown::Did(given) => given,
-            Shown::Taken => Some(Given::Full),
-            Shown::Closed => Some(Given::Ended),
+            Shown::Taken => Some(spsc::Sent::Full),
+            Shown::Closed => Some(spsc::Sent::Ended),
         }
     }
 
     /// Moves values in, the first ones first; how many, or none if the run takes no more.
     pub(crate) fn give_buffered(&self, values: &mut VecDeque<T>) -> Option<usize> {
-        if self.desk.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }
+        if self.registry.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }
     }
 
     /// Whether values that an iterator gave are accepted.
     fn pass(&self) -> bool {
-        !self.desk.shared.stopped() && self.gate.pass()
+        !self.registry.shared.stopped() && self.gate.pass()
     }
 
     pub(crate) fn ended(&self) -> bool {
-        self.desk.shared.stopped() || self.gate.is_closed()
+        self.registry.shared.stopped() || self.gate.is_closed()
     }
 
     pub(crate) fn free(&self) -> usize {
@@ -188,11 +195,11 @@ impl<T: Event> Member<T> {
     }
 
     pub(crate) fn another(&self) -> Result<Self, JoinError> {
-        self.desk.join()
+        self.registry.join()
     }
 }
 
-impl<T: Event> Drop for Member<T> {
+impl<T: Item> Drop for ProducerEnd<T> {
     fn drop(&mut self) {
         let (sent, entry) = self.gate.with(|ring| {
             ring.end();
@@ -200,9 +207,9 @@ impl<T: Event> Drop for Member<T> {
         });
         // What comes after the end is not part of the run.
         if std::thread::panicking() && !self.ended() {
-            self.desk.panicked(ProducerPanic::now(self.id, sent));
+            self.registry.panicked(ProducerPanic::now(self.id, sent));
         }
-        self.desk.leave(self.id, entry, sent);
-        self.desk.shared.signal.notify();
+        self.registry.leave(self.id, entry, sent);
+        self.registry.shared.signal.notify();
     }
 }

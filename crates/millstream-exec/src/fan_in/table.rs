@@ -113,16 +113,16 @@ impl Table {
 mod tests {
     use super::super::merge::Merge;
     use crate::fan_in;
-    use crate::notes::Notes;
+    use crate::latency_markers::LatencyMarkers;
     use crate::shared::Shared;
-    use crate::wait::{Patience, Wait};
+    use crate::wait::{IdleStrategy, Wait};
     use millstream_core::Arrow;
     use std::sync::Arc;
 
     #[test]
     fn one_who_went_and_sent_nothing_leaves_the_others_their_entries() {
         let plan = millstream_core::pipeline::<u64>().plan();
-        let shared = Arc::new(Shared::new(Patience::of(Wait::Blocking, 1), Notes::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
         let (mut senders, mut merge) = Merge::new(fan_in::<u64>(3).shared().ring(4), &shared, 4);
         let last = senders.pop().unwrap();
         drop(senders.pop());
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_table_does_not_grow_with_those_who_come_and_go() {
         let plan = millstream_core::pipeline::<u64>().plan();
-        let shared = Arc::new(Shared::new(Patience::of(Wait::Blocking, 1), Notes::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
         let of = fan_in::<u64>(1).at_most(3).shared().ring(4);
         let (senders, mut merge) = Merge::new(of, &shared, 4);
         for n in 0..1000_u32 {

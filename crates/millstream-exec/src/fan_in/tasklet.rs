@@ -1,17 +1,17 @@
 use super::rule::Choice;
-use super::{Merge, Told};
-use crate::gauges::Gauges;
+use super::{ItemFormat, Merge};
 use crate::shared::Shared;
+use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::failure::fail;
-use millstream_core::{Event, SequenceNumber};
+use millstream_core::{Item, SequenceNumber};
 use millstream_ring::Producer;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Moves what many producers send into the source's ring.
-pub(crate) struct MergeTasklet<T: Event, O: Told<T>> {
+pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     merge: Merge<T>,
     output: Producer<O::Item>,
     batch: usize,
@@ -19,13 +19,13 @@ pub(crate) struct MergeTasklet<T: Event, O: Told<T>> {
     told: PhantomData<O>,
 }
 
-impl<T: Event, O: Told<T>> MergeTasklet<T, O> {
+impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
     pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize) -> Self {
         MergeTasklet { merge, output, batch, ended: false, told: PhantomData }
     }
 }
 
-impl<T: Event, O: Told<T>> Tasklet for MergeTasklet<T, O> {
+impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     fn step(&mut self) -> Progress {
         let mut claim = match self.output.try_claim(self.batch) {
             Err(_) => return Progress::DONE,
@@ -71,8 +71,8 @@ impl<T: Event, O: Told<T>> Tasklet for MergeTasklet<T, O> {
         self.merge.backlog()
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_source(self.output.probe())
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_source(self.output.probe())
     }
 }
 

@@ -1,5 +1,5 @@
-use super::{Bare, Poller, Told};
-use millstream_core::Event;
+use super::{ItemFormat, Plain, Poller};
+use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,12 +27,12 @@ use std::time::Duration;
 /// # Panics
 ///
 /// If polling fails: inside a run that is a failure of the source, with the error as its cause.
-pub struct PolledValues<T: Event, O: Told<T> = Bare> {
+pub struct PolledValues<T: Item, O: ItemFormat<T> = Plain> {
     poller: Poller<T, O>,
     polled: VecDeque<O::Item>,
 }
 
-impl<T: Event, O: Told<T>> IntoIterator for Poller<T, O> {
+impl<T: Item, O: ItemFormat<T>> IntoIterator for Poller<T, O> {
     type Item = O::Item;
     type IntoIter = PolledValues<T, O>;
 
@@ -41,7 +41,7 @@ impl<T: Event, O: Told<T>> IntoIterator for Poller<T, O> {
     }
 }
 
-impl<T: Event, O: Told<T>> Iterator for PolledValues<T, O> {
+impl<T: Item, O: ItemFormat<T>> Iterator for PolledValues<T, O> {
     type Item = O::Item;
 
     fn next(&mut self) -> Option<O::Item> {
@@ -55,9 +55,9 @@ impl<T: Event, O: Told<T>> Iterator for PolledValues<T, O> {
     }
 }
 
-impl<T: Event, O: Told<T>> std::iter::FusedIterator for PolledValues<T, O> {}
+impl<T: Item, O: ItemFormat<T>> std::iter::FusedIterator for PolledValues<T, O> {}
 
-impl<T: Event, O: Told<T>> fmt::Debug for PolledValues<T, O> {
+impl<T: Item, O: ItemFormat<T>> fmt::Debug for PolledValues<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PolledValues").field("poller", &self.poller).finish_non_exhaustive()
     }

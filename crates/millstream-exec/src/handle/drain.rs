@@ -1,6 +1,6 @@
 //! Draining within a time, and what is left where that does not do.
 
-use super::{Ended, Ends, Handle, Stopper, Stops};
+use super::{Handle, RunEnd, RunStopper, Stopper, Stops};
 use crate::{Report, RunError};
 use std::time::{Duration, Instant};
 
@@ -42,13 +42,13 @@ impl<S> Handle<S> {
     /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
-    pub fn drain_join(self, most: Duration) -> Ended<S> {
+    pub fn drain_join(self, most: Duration) -> RunEnd<S> {
         self.started.ends().drain_within(most);
         self.join()
     }
 }
 
-impl Ends {
+impl RunStopper {
     /// Waits until everything is done, for so long at most; false if something is left to do.
     pub(super) fn wait_until_finished(&self, most: Duration) -> bool {
         let deadline = Instant::now().checked_add(most);

@@ -3,7 +3,7 @@
 use super::{Counters, TaskletCounters};
 use crate::bottleneck::{Load, Loads, Scales, ThreadTimes};
 use crate::pool::Pool;
-use crate::seat::Seat;
+use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;
 use millstream_core::Plan;
@@ -27,24 +27,24 @@ pub(super) fn between(
     });
     let mut loads = Loads { stages: Vec::new(), workers, cores, seconds, threads, rates };
     let mut role = None;
-    for (index, (seat, counters)) in pool.seats().iter().zip(&now.tasklets).enumerate() {
+    for (index, (task, counters)) in pool.tasks().iter().zip(&now.tasklets).enumerate() {
         // What only drops values of a source with a thread of its own is not the source.
-        if seat.watched.role == Role::Source && seat.watched.gauges.output().is_none() {
+        if task.watched.role == Role::Source && task.watched.probe.output().is_none() {
             continue;
         }
         let zero = TaskletCounters::default();
         let (numbers, busy) = worked(before.tasklets.get(index).unwrap_or(&zero), counters);
         match loads.stages.last_mut() {
-            Some(load) if role == Some(seat.watched.role) && matches!(role, Some(Role::Stage(_))) => {
+            Some(load) if role == Some(task.watched.role) && matches!(role, Some(Role::Stage(_))) => {
                 load.busy.push(busy);
                 load.numbers =
                     if load.scales == Scales::Keys { load.numbers.max(numbers) } else { load.numbers + numbers };
             }
-            _ => loads.stages.push(Load { busy: vec![busy], numbers, ..described(seat, plan) }),
+            _ => loads.stages.push(Load { busy: vec![busy], numbers, ..described(task, plan) }),
         }
-        role = Some(seat.watched.role);
+        role = Some(task.watched.role);
     }
-    if !pool.seats().iter().any(|seat| seat.watched.role == Role::Source && seat.watched.gauges.output().is_some()) {
+    if !pool.tasks().iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));
         let open = open.map_or_else(|| loads.guessed_open(), |open| open.as_secs_f64());
@@ -64,8 +64,8 @@ fn worked(before: &TaskletCounters, now: &TaskletCounters) -> (u64, f64) {
     (moved, moved as f64 * cost / 1e9)
 }
 
-fn described(seat: &Seat, plan: &Plan) -> Load {
-    let scales = match seat.watched.role {
+fn described(task: &Task, plan: &Plan) -> Load {
+    let scales = match task.watched.role {
         Role::Stage(stage) => {
             let stage = &plan.stages[stage];
             let clock = |ring: &usize| plan.rings[*ring].clock;
@@ -77,7 +77,7 @@ fn described(seat: &Seat, plan: &Plan) -> Load {
                 _ => Scales::Sequence,
             }
         }
-        Role::Source | Role::Sink | Role::Aside => Scales::End,
+        Role::Source | Role::Sink | Role::SideOutput => Scales::End,
     };
-    Load { stage: seat.name.clone(), own_thread: seat.home == Home::Thread, scales, ..Load::default() }
+    Load { stage: task.name.clone(), own_thread: task.home == Home::Thread, scales, ..Load::default() }
 }

@@ -6,7 +6,7 @@
 //!
 //! - A number of workers that was asked for stays. Where it is more than the usable cores, a worker per core is tried
 //!   as well, and kept if as much moves: workers without a core only take turns.
-//! - A trial of one more begins when that worker is awake (`summons.rs`), since a thread takes up to half a millisecond
+//! - A trial of one more begins when that worker is awake (`worker_standby.rs`), since a thread takes up to half a millisecond
 //!   to begin. A trial ends early when there is little hope.
 //! - Where other processes use the cores, a second worker has none. While the workers wait for theirs, by the kernel's
 //!   account of each thread (`machine/account.rs`), no worker is added; one fewer is tried soon, over longer windows. A
@@ -48,7 +48,7 @@ pub(crate) struct Controller {
     workers: usize,
     phase: Phase,
     /// No trial before the current number of workers has been watched for so long.
-    patience: Duration,
+    idle: Duration,
     /// Whether one more is tried next, or one fewer.
     upwards: bool,
     /// Whether others had the cores when the last trial was due.
@@ -156,7 +156,7 @@ impl Controller {
     pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
         Controller {
             upwards: false,
-            patience: CROWDED,
+            idle: CROWDED,
             ..Controller::new(Choices::Either { cores, asked }, asked, decision)
         }
     }
@@ -174,7 +174,7 @@ impl Controller {
             choices,
             workers,
             phase: Phase::Unwatched,
-            patience: FIRST,
+            idle: FIRST,
             upwards: true,
             untold: decisions.clone(),
             contended: false,
@@ -222,7 +222,7 @@ impl Controller {
     /// A thread could not be started, for this reason: no trial now, and so many workers run at most.
     pub(crate) fn refused(&mut self, error: &std::io::Error, started: usize) {
         self.phase = Phase::Unwatched;
-        self.patience = (self.patience * 2).min(SELDOM);
+        self.idle = (self.idle * 2).min(SELDOM);
         self.workers = self.workers.min(started.max(1));
         self.note(format!("a worker could not be started: {error}"));
     }
@@ -244,12 +244,12 @@ impl Controller {
             Phase::Unwatched => self.watch(mark, Verdict::Stay),
             Phase::Watched { since, looks } => {
                 let delayed = self.delayed(since, mark);
-                let (patience, looks_needed) = match delayed && !self.contended {
-                    true => (FIRST.min(self.patience), 0),
-                    false if self.workers > 1 => (self.patience, LOOKS),
-                    false => (self.patience, 0),
+                let (idle, looks_needed) = match delayed && !self.contended {
+                    true => (FIRST.min(self.idle), 0),
+                    false if self.workers > 1 => (self.idle, LOOKS),
+                    false => (self.idle, 0),
                 };
-                if looks < looks_needed || now.duration_since(since.at) < patience {
+                if looks < looks_needed || now.duration_since(since.at) < idle {
                     return Verdict::Stay;
                 }
                 self.contended = delayed;
@@ -285,7 +285,7 @@ impl Controller {
     fn call_off(&mut self, since: Mark, now: Mark) -> Verdict {
         self.contended = true;
         self.tell_rate(since.rate(now));
-        self.patience = (self.patience * 2).min(SELDOM);
+        self.idle = (self.idle * 2).min(SELDOM);
         self.note(format!("others use the cores: {} as before", counted(self.workers)));
         self.watch(now, Verdict::Place)
     }
@@ -318,7 +318,7 @@ impl Controller {
             None if self.contended => self.call_off(since, now),
             None => {
                 self.tell_rate(since.rate(now));
-                self.patience = (self.patience * 2).min(SELDOM);
+                self.idle = (self.idle * 2).min(SELDOM);
                 self.watch(now, Verdict::Place)
             }
         }
@@ -341,11 +341,11 @@ impl Controller {
         self.workers = if kept { now } else { before };
         self.upwards = kept == (now > before);
         let further = if self.upwards { self.choices.more(self.workers) } else { self.choices.fewer(self.workers) };
-        self.patience = match (kept, further) {
+        self.idle = match (kept, further) {
             (true, Some(_)) => WINDOW,
             // The one way was just compared, and there is no other.
             (true, None) => WINDOW * 4,
-            (false, _) => (self.patience.max(WINDOW) * 2).min(SELDOM),
+            (false, _) => (self.idle.max(WINDOW) * 2).min(SELDOM),
         };
         let (rate, rate_before) = (rate / 1e6, rate_before / 1e6);
         let verdict = self.workers;

@@ -5,8 +5,8 @@
 //! would write only at END.
 
 use super::Pool;
-use crate::seat::Seat;
 use crate::shared::FailedAt;
+use crate::task::Task;
 use crate::watched::Role;
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ impl Pool {
         {
             let ticket = signal.announce();
             // Looked at before the round: who has to wait then, and not any more, has something to do in the next one.
-            let waits = self.rest_of(failed).any(|seat| seat.watched.gauges.waits());
+            let waits = self.rest_of(failed).any(|task| task.watched.probe.waits());
             let moved = self.rest_round(failed);
             if waits && !moved && self.shared.wants_rest() {
                 signal.park(ticket);
@@ -37,19 +37,19 @@ impl Pool {
     /// A step of everybody who may have something left to do; whether anything was done.
     fn rest_round(&self, failed: FailedAt) -> bool {
         let mut moved = false;
-        for seat in self.rest_of(failed) {
-            let Some(progress) = seat.step_again(&self.shared) else { continue };
-            seat.done.fetch_or(progress.done, Ordering::Release);
+        for task in self.rest_of(failed) {
+            let Some(progress) = task.step_again(&self.shared) else { continue };
+            task.done.fetch_or(progress.done, Ordering::Release);
             moved |= progress.moved > 0 || progress.worked || progress.done;
         }
         moved
     }
 
     /// Who may have something left to do: not the stage that has failed, nor what it reads.
-    fn rest_of(&self, failed: FailedAt) -> impl Iterator<Item = &Seat> {
+    fn rest_of(&self, failed: FailedAt) -> impl Iterator<Item = &Task> {
         let broken: Vec<Role> =
-            self.seats.iter().filter(|seat| seat.is_broken()).map(|seat| seat.watched.role).collect();
-        let left = move |seat: &&Seat| seat.has_rest(failed) && !broken.contains(&seat.watched.role);
-        self.seats.iter().filter(left)
+            self.tasks.iter().filter(|task| task.is_broken()).map(|task| task.watched.role).collect();
+        let left = move |task: &&Task| task.has_rest(failed) && !broken.contains(&task.watched.role);
+        self.tasks.iter().filter(left)
     }
 }

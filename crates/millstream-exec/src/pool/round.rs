@@ -2,7 +2,7 @@
 //! steps, and in timed rounds a tasklet that lags by a batch gets extra ones (`catch_up`).
 
 use super::Pool;
-use crate::seat::Seat;
+use crate::task::Task;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -31,12 +31,12 @@ impl Pool {
         let mut clock = begun;
         for together in &self.cooperative[group.clone()] {
             match &together[..] {
-                [seat] => match self.step(*seat, &mut clock) {
+                [task] => match self.step(*task, &mut clock) {
                     Some(moved) => round.moved += moved,
                     None => round.met = true,
                 },
-                seats => {
-                    let Round { moved, met } = self.turns(seats, &mut clock);
+                tasks => {
+                    let Round { moved, met } = self.turns(tasks, &mut clock);
                     round = Round { moved: round.moved + moved, met: round.met || met };
                 }
             }
@@ -58,9 +58,9 @@ impl Pool {
         while clock < Some(until) {
             let mut moved = 0;
             for together in self.cooperative[group.clone()].iter().skip(1) {
-                let &[seat] = &together[..] else { continue };
-                if self.seats[seat].backlog().is_some_and(|backlog| backlog >= self.batch) {
-                    moved += self.step(seat, &mut clock).unwrap_or(0);
+                let &[task] = &together[..] else { continue };
+                if self.tasks[task].backlog().is_some_and(|backlog| backlog >= self.batch) {
+                    moved += self.step(task, &mut clock).unwrap_or(0);
                 }
             }
             if moved == 0 {
@@ -73,12 +73,12 @@ impl Pool {
 
     /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
     /// something moves, up to a bound.
-    fn turns(&self, seats: &[usize], clock: &mut Option<Instant>) -> Round {
+    fn turns(&self, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
         let mut moved = 0;
         for _ in 0..TURNS {
             let before = moved;
-            for seat in seats {
-                let Some(step) = self.step(*seat, clock) else { return Round { moved, met: true } };
+            for task in tasks {
+                let Some(step) = self.step(*task, clock) else { return Round { moved, met: true } };
                 moved += step;
             }
             if moved == before {
@@ -88,19 +88,19 @@ impl Pool {
         Round { moved, met: false }
     }
 
-    /// One step of the tasklet in this seat. How much moved, 1 at least if it is done now; none if somebody else is
+    /// One step of the tasklet in this task. How much moved, 1 at least if it is done now; none if somebody else is
     /// at it.
-    pub(crate) fn step(&self, seat: usize, clock: &mut Option<Instant>) -> Option<usize> {
-        let seat = &self.seats[seat];
-        if seat.done.load(Ordering::Relaxed) || self.shared.stopped() {
+    pub(crate) fn step(&self, task: usize, clock: &mut Option<Instant>) -> Option<usize> {
+        let task = &self.tasks[task];
+        if task.done.load(Ordering::Relaxed) || self.shared.stopped() {
             return Some(0);
         }
-        let progress = if seat.cancelled(&self.shared) && self.is_over(seat)? {
-            seat.cancel(&self.shared)?
+        let progress = if task.cancelled(&self.shared) && self.is_over(task)? {
+            task.cancel(&self.shared)?
         } else {
-            seat.step(&self.shared, clock)?
+            task.step(&self.shared, clock)?
         };
-        if progress.done && !seat.done.swap(true, Ordering::Release) {
+        if progress.done && !task.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
@@ -108,16 +108,16 @@ impl Pool {
 
     /// Whether a cancelled tasklet may be given up: one that stands aside first does what there is to do, and so does
     /// the loop that it is in. None if somebody else is at it.
-    fn is_over(&self, seat: &Seat) -> Option<bool> {
-        if !seat.aside {
+    fn is_over(&self, task: &Task) -> Option<bool> {
+        if !task.side_output {
             return Some(true);
         }
-        let before = &self.seats[..seat.around.start];
-        if !before.iter().all(|seat| seat.done.load(Ordering::Acquire)) {
+        let before = &self.tasks[..task.around.start];
+        if !before.iter().all(|task| task.done.load(Ordering::Acquire)) {
             return Some(false);
         }
         // All at once: a number that goes round would not be seen where it has not come yet, nor where it has been.
-        let around: Option<Vec<_>> = self.seats[seat.around.clone()].iter().map(Seat::try_lock).collect();
+        let around: Option<Vec<_>> = self.tasks[task.around.clone()].iter().map(Task::try_lock).collect();
         Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
     }
 }
@@ -125,12 +125,12 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::Pool;
-    use crate::gauges::Gauges;
-    use crate::notes::Notes;
+    use crate::latency_markers::LatencyMarkers;
     use crate::placement::Controller;
     use crate::shared::Shared;
+    use crate::task_probe::TaskProbe;
     use crate::tasklet::{Progress, Tasklet};
-    use crate::wait::{Patience, Wait};
+    use crate::wait::{IdleStrategy, Wait};
     use crate::watched::Role;
     use crate::wiring::{Home, Named};
     use millstream_core::Plan;
@@ -167,15 +167,15 @@ mod tests {
             self.input.as_ref().map_or(0, |waiting| waiting.load(Ordering::Relaxed))
         }
 
-        fn gauges(&self) -> Gauges {
-            Gauges::default()
+        fn probe(&self) -> TaskProbe {
+            TaskProbe::default()
         }
     }
 
     #[test]
     fn what_had_to_wait_for_room_is_caught_up_with() {
         let plan = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
-        let shared = Arc::new(Shared::new(Patience::of(Wait::Phased, 1), Notes::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1), LatencyMarkers::of(&plan)));
         let jammed = Arc::new(AtomicU64::new(1));
         let rings: Vec<_> = (0..3).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let mover = |at: usize| Mover {
@@ -185,10 +185,10 @@ mod tests {
         };
         let named = |at: usize| Named {
             name: at.to_string(),
-            role: Role::Aside,
+            role: Role::SideOutput,
             tasklet: Box::new(mover(at)),
             home: Home::Workers,
-            aside: false,
+            side_output: false,
             around: None,
             keys: None,
             calls: None,

@@ -1,7 +1,7 @@
-use crate::handle::Outside;
+use crate::handle::ExternalSource;
 use crate::pause::pause;
 use crate::shared::{FailedAt, FirstFailure, Payload};
-use crate::{Ending, RunError, Signal, Unfinished};
+use crate::{RunError, RunOutcome, Signal, Unfinished};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::into_message;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ pub(crate) struct Control {
     /// Wakes stages that pause, when nobody wants them to go on.
     unwanted: Signal,
     /// A source that waits, whose stream ends with the run.
-    source: OnceLock<Weak<dyn Outside>>,
+    source: OnceLock<Weak<dyn ExternalSource>>,
     /// It was stopped because draining it took too long.
     overdue: AtomicBool,
     /// END is among what the source has put into its queue.
@@ -70,7 +70,7 @@ impl Control {
     }
 
     /// The source that ends with the run.
-    pub(crate) fn ends(&self, source: Weak<dyn Outside>) {
+    pub(crate) fn ends(&self, source: Weak<dyn ExternalSource>) {
         // There is one.
         let _ = self.source.set(source);
     }
@@ -112,13 +112,13 @@ impl Control {
     }
 
     /// How the run ended; of one that was drained, whether in time.
-    pub(crate) fn ending(&self, in_time: bool) -> Ending {
+    pub(crate) fn ending(&self, in_time: bool) -> RunOutcome {
         let stopped = self.stopped() && !(self.overdue() && in_time);
         match (self.failure().is_some(), stopped, self.draining()) {
-            (true, _, _) => Ending::Failed,
-            (false, true, _) => Ending::Stopped,
-            (false, false, true) => Ending::Drained,
-            (false, false, false) => Ending::End,
+            (true, _, _) => RunOutcome::Failed,
+            (false, true, _) => RunOutcome::Stopped,
+            (false, false, true) => RunOutcome::Drained,
+            (false, false, false) => RunOutcome::End,
         }
     }
 
@@ -171,19 +171,19 @@ pub(crate) struct Pauses {
     pub(crate) control: Arc<Control>,
     pub(crate) thread: usize,
     /// Whether it stands in a `tee`.
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
 }
 
 impl Pauses {
     /// Waits so long, or unwinds once nobody wants the stage to go on.
     pub(crate) fn wait(&self, time: Duration) {
-        let Pauses { control, thread, aside } = self;
-        pause(&control.unwanted, time, || control.stopped() || !aside && control.cancelled(*thread));
+        let Pauses { control, thread, side_output } = self;
+        pause(&control.unwanted, time, || control.stopped() || !side_output && control.cancelled(*thread));
     }
 }
 
 /// Where one thread notes what it is doing.
-pub(crate) struct Desk {
+pub(crate) struct Activity {
     control: Arc<Control>,
     /// Which thread of the run this is; none if it stands in a `tee`, and finishes what there is to do also where nobody wants
     /// what the others do.
@@ -192,9 +192,9 @@ pub(crate) struct Desk {
     moved: Cell<u64>,
 }
 
-impl Desk {
+impl Activity {
     pub(crate) fn new(control: Arc<Control>, thread: Option<usize>) -> Self {
-        Desk { control, thread, number: Cell::new(None), moved: Cell::new(0) }
+        Activity { control, thread, number: Cell::new(None), moved: Cell::new(0) }
     }
 
     /// Whether the thread does nothing more.

@@ -1,25 +1,25 @@
 //! What a fan-out needs here: a thread that copies, and one that zips.
 
-use super::control::Desk;
+use super::control::Activity;
 use super::message::Queue;
 use super::wiring::QueuesWiring;
-use millstream_core::Event;
+use millstream_core::Item;
 
 /// Adds a thread that gives every value to both readers: to the first a copy.
-pub(crate) fn copied<T: Event + Clone>(input: Queue<T>, wiring: &mut QueuesWiring) -> (Queue<T>, Queue<T>) {
+pub(crate) fn copied<T: Item + Clone>(input: Queue<T>, wiring: &mut QueuesWiring) -> (Queue<T>, Queue<T>) {
     split("copier", input, wiring, |value| (value.clone(), value))
 }
 
 /// Adds a thread that gives each reader its part of every value.
-pub(crate) fn split<T: Event, A: Event, B: Event>(
+pub(crate) fn split<T: Item, A: Item, B: Item>(
     name: &str,
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     mut parts: impl FnMut(Option<T>) -> (Option<A>, Option<B>) + Send + 'static,
 ) -> (Queue<A>, Queue<B>) {
     let ((first, one), (second, other)) = (wiring.queue(), wiring.queue());
-    wiring.helper(name, input, move |input: &mut Queue<T>, desk: &Desk| {
-        while let Some(message) = input.take(desk) {
+    wiring.helper(name, input, move |input: &mut Queue<T>, activity: &Activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             let (a, b) = parts(message.into_value());
             if !(first.put(at, a) && second.put(at, b)) {
@@ -31,14 +31,14 @@ pub(crate) fn split<T: Event, A: Event, B: Event>(
 }
 
 /// Adds a thread that joins two queues by number: filled where both are.
-pub(crate) fn zipped<A: Event, B: Event>(
+pub(crate) fn zipped<A: Item, B: Item>(
     first: Queue<A>,
     mut second: Queue<B>,
     wiring: &mut QueuesWiring,
 ) -> Queue<(A, B)> {
     let (outlet, output) = wiring.queue();
-    wiring.helper("zipper", first, move |first: &mut Queue<A>, desk: &Desk| {
-        while let (Some(a), Some(b)) = (first.take(desk), second.take(desk)) {
+    wiring.helper("zipper", first, move |first: &mut Queue<A>, activity: &Activity| {
+        while let (Some(a), Some(b)) = (first.take(activity), second.take(activity)) {
             let at = a.at();
             debug_assert_eq!(at, b.at(), "the bodies of a fan-out keep their clock");
             if !outlet.put(at, a.into_value().zip(b.into_value())) {
@@ -50,6 +50,6 @@ pub(crate) fn zipped<A: Event, B: Event>(
 }
 
 /// Adds a thread that throws everything away, so that what stands before it is worked off.
-pub(crate) fn drained<T: Event>(input: Queue<T>, wiring: &mut QueuesWiring) {
-    wiring.helper("drain", input, |input: &mut Queue<T>, desk: &Desk| while input.take(desk).is_some() {});
+pub(crate) fn drained<T: Item>(input: Queue<T>, wiring: &mut QueuesWiring) {
+    wiring.helper("drain", input, |input: &mut Queue<T>, activity: &Activity| while input.take(activity).is_some() {});
 }

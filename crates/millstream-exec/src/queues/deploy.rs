@@ -11,23 +11,23 @@ mod text;
 use super::copy::{copied, drained, split, zipped};
 use super::keyed::{owning_stateful_stage, stateful_stage};
 use super::message::Queue;
+use super::queue_shape::{LendItem, QueueShape};
 use super::route::{Lanes, collected, routed};
-use super::shape::{Lend, Queued};
 use super::stage::{owning_helper, owning_stage, stage, used_up};
 use super::swap::{dealt, gathered};
 use super::wiring::QueuesWiring;
 use crate::Queues;
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::pipe::{
-    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Scan, See, Shard,
-    Tee, Then, TryMap,
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
+    Shard, Tee, Then, TryMap,
 };
-use millstream_core::{Arrow, Cause, Deploy, Event, Fst, Lens, Lft, Like, On, Own, Rgt, Seen, Snd};
+use millstream_core::{Arrow, Cause, Deploy, Item, Lens, On, Projected, SameItem, ToOwnedItem, lens};
 
 /// A queue of what a shape owns.
-type Owning<A> = Queue<<A as Own>::Owned>;
+type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
 
-impl<A: Queued> Deploy<Queues> for Id<A> {
+impl<A: QueueShape> Deploy<Queues> for Id<A> {
     fn deploy(&self, input: Owning<A>, _: &mut QueuesWiring) -> Owning<A> {
         input
     }
@@ -49,7 +49,7 @@ impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::Out>> Deploy<Queues> f
     }
 }
 
-impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for Map<A, F, B>
+impl<A: QueueShape, F, B: Item + Clone> Deploy<Queues> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -59,7 +59,7 @@ where
     }
 }
 
-impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for MapBlocking<A, F, B>
+impl<A: QueueShape, F, B: Item + Clone> Deploy<Queues> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -69,7 +69,7 @@ where
     }
 }
 
-impl<A: Queued, F, B: Event + Clone, E: Cause, P: Policy> Deploy<Queues> for TryMap<A, F, B, E, P>
+impl<A: QueueShape, F, B: Item + Clone, E: Cause, P: Policy> Deploy<Queues> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -82,7 +82,7 @@ where
     }
 }
 
-impl<A: Queued, F, B: Event + Clone> Deploy<Queues> for FilterMap<A, F, B>
+impl<A: QueueShape, F, B: Item + Clone> Deploy<Queues> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
@@ -92,7 +92,7 @@ where
     }
 }
 
-impl<A: Queued, F> Deploy<Queues> for Filter<A, F>
+impl<A: QueueShape, F> Deploy<Queues> for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
@@ -102,7 +102,7 @@ where
     }
 }
 
-impl<A: Queued, S: Event + Clone, F, B: Event + Clone> Deploy<Queues> for Scan<A, S, F, B>
+impl<A: QueueShape, S: Item + Clone, F, B: Item + Clone> Deploy<Queues> for Scan<A, S, F, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -114,7 +114,7 @@ where
     }
 }
 
-impl<A: Queued, S: Event + Clone, F, G, B: Event + Clone> Deploy<Queues> for Fold<A, S, F, G, B>
+impl<A: QueueShape, S: Item + Clone, F, G, B: Item + Clone> Deploy<Queues> for Fold<A, S, F, G, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
@@ -130,7 +130,7 @@ where
     }
 }
 
-impl<A: Queued + Own<Owned: Clone>> Deploy<Queues> for Delay<A> {
+impl<A: QueueShape + ToOwnedItem<Owned: Clone>> Deploy<Queues> for Delay<A> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<A> {
         owning_stateful_stage(input, wiring, self.first.clone(), |before, value, _| {
             value.map(|value| std::mem::replace(before, value))
@@ -140,9 +140,9 @@ impl<A: Queued + Own<Owned: Clone>> Deploy<Queues> for Delay<A> {
 
 impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::In>> Deploy<Queues> for Fanout<P, Q>
 where
-    P::In: Queued + Own<Owned: Clone>,
-    P::Out: Queued,
-    Q::Out: Queued,
+    P::In: QueueShape + ToOwnedItem<Owned: Clone>,
+    P::Out: QueueShape,
+    Q::Out: QueueShape,
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
         let (first, second) = copied(input, wiring);
@@ -152,41 +152,43 @@ where
     }
 }
 
-impl<A: Queued, P, Q> Deploy<Queues> for Both<A, P, Q>
+impl<A: QueueShape, P, Q> Deploy<Queues> for Both<A, P, Q>
 where
-    Fst: Lens<A, Target: Lend>,
-    Snd: Lens<A, Target: Lend>,
-    P: Deploy<Queues> + Arrow<In = Seen<A, Fst>, Out: Queued>,
-    Q: Deploy<Queues> + Arrow<In = Seen<A, Snd>, Out: Queued>,
+    lens::First: Lens<A, Target: LendItem>,
+    lens::Second: Lens<A, Target: LendItem>,
+    P: Deploy<Queues> + Arrow<In = Projected<A, lens::First>, Out: QueueShape>,
+    Q: Deploy<Queues> + Arrow<In = Projected<A, lens::Second>, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
         let halves = |pair: Option<A::Owned>| {
-            used_up(pair, |pair| (part::<A, Fst>(pair.as_ref()), part::<A, Snd>(pair.as_ref())))
+            used_up(pair, |pair| (part::<A, lens::First>(pair.as_ref()), part::<A, lens::Second>(pair.as_ref())))
         };
         let (first, second) = split("splitter", input, wiring, halves);
-        let first = self.first.deploy(seen::<A, Fst>(first), wiring);
-        let second = self.second.deploy(seen::<A, Snd>(second), wiring);
+        let first = self.first.deploy(seen::<A, lens::First>(first), wiring);
+        let second = self.second.deploy(seen::<A, lens::Second>(second), wiring);
         zipped(first, second, wiring)
     }
 }
 
 /// What a lens shows of a value, cloned out of it.
-fn part<A: Queued, L: Lens<A, Target: Lend>>(whole: Option<&A::Owned>) -> Option<<L::Target as Own>::Owned> {
-    L::focus(A::lend(whole?)).map(<L::Target as Own>::own)
+fn part<A: QueueShape, L: Lens<A, Target: LendItem>>(
+    whole: Option<&A::Owned>,
+) -> Option<<L::Target as ToOwnedItem>::Owned> {
+    L::focus(A::lend(whole?)).map(<L::Target as ToOwnedItem>::to_owned_item)
 }
 
-fn seen<A: Queued, L: Lens<A, Target: Lend>>(
-    input: Queue<<L::Target as Own>::Owned>,
-) -> <Seen<A, L> as On<Queues>>::Edge {
+fn seen<A: QueueShape, L: Lens<A, Target: LendItem>>(
+    input: Queue<<L::Target as ToOwnedItem>::Owned>,
+) -> <Projected<A, L> as On<Queues>>::Edge {
     input
 }
 
-impl<A: Queued, P, Q> Deploy<Queues> for Choose<A, P, Q>
+impl<A: QueueShape, P, Q> Deploy<Queues> for Choose<A, P, Q>
 where
-    Lft: Lens<A, Target: Lend>,
-    Rgt: Lens<A, Target: Lend>,
-    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
-    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued>,
+    lens::Left: Lens<A, Target: LendItem>,
+    lens::Right: Lens<A, Target: LendItem>,
+    P: Deploy<Queues> + Arrow<In = Projected<A, lens::Left>, Out: QueueShape>,
+    Q: Deploy<Queues> + Arrow<In = Projected<A, lens::Right>, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
         let lanes = through(input, &self.left, &self.right, wiring);
@@ -194,12 +196,16 @@ where
     }
 }
 
-impl<A: Queued, P, Q> Deploy<Queues> for Merge<A, P, Q>
+impl<A: QueueShape, P, Q> Deploy<Queues> for Merge<A, P, Q>
 where
-    Lft: Lens<A, Target: Lend>,
-    Rgt: Lens<A, Target: Lend>,
-    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
-    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued + Like<P::Out> + Own<Owned = <P::Out as Own>::Owned>>,
+    lens::Left: Lens<A, Target: LendItem>,
+    lens::Right: Lens<A, Target: LendItem>,
+    P: Deploy<Queues> + Arrow<In = Projected<A, lens::Left>, Out: QueueShape>,
+    Q: Deploy<Queues>
+        + Arrow<
+            In = Projected<A, lens::Right>,
+            Out: QueueShape + SameItem<P::Out> + ToOwnedItem<Owned = <P::Out as ToOwnedItem>::Owned>,
+        >,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
         let lanes = through(input, &self.left, &self.right, wiring);
@@ -213,40 +219,40 @@ fn through<A, P, Q>(
     left: &P,
     right: &Q,
     wiring: &mut QueuesWiring,
-) -> Lanes<<P::Out as Own>::Owned, <Q::Out as Own>::Owned>
+) -> Lanes<<P::Out as ToOwnedItem>::Owned, <Q::Out as ToOwnedItem>::Owned>
 where
-    A: Queued,
-    Lft: Lens<A, Target: Lend>,
-    Rgt: Lens<A, Target: Lend>,
-    P: Deploy<Queues> + Arrow<In = Seen<A, Lft>, Out: Queued>,
-    Q: Deploy<Queues> + Arrow<In = Seen<A, Rgt>, Out: Queued>,
+    A: QueueShape,
+    lens::Left: Lens<A, Target: LendItem>,
+    lens::Right: Lens<A, Target: LendItem>,
+    P: Deploy<Queues> + Arrow<In = Projected<A, lens::Left>, Out: QueueShape>,
+    Q: Deploy<Queues> + Arrow<In = Projected<A, lens::Right>, Out: QueueShape>,
 {
     let lanes = routed(input, wiring, |value| {
         used_up(value, |value| {
-            let left = part::<A, Lft>(Some(value)).map(Left);
-            left.or_else(|| part::<A, Rgt>(Some(value)).map(Right))
+            let left = part::<A, lens::Left>(Some(value)).map(Left);
+            left.or_else(|| part::<A, lens::Right>(Some(value)).map(Right))
         })
     });
-    let left = left.deploy(seen::<A, Lft>(lanes.left), wiring);
-    let right = right.deploy(seen::<A, Rgt>(lanes.right), wiring);
+    let left = left.deploy(seen::<A, lens::Left>(lanes.left), wiring);
+    let right = right.deploy(seen::<A, lens::Right>(lanes.right), wiring);
     Lanes { left, right, tags: lanes.tags }
 }
 
-impl<A: Queued, L: Lens<A, Target: Lend>> Deploy<Queues> for See<A, L> {
-    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<<L::Target as Own>::Owned> {
+impl<A: QueueShape, L: Lens<A, Target: LendItem>> Deploy<Queues> for Project<A, L> {
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<<L::Target as ToOwnedItem>::Owned> {
         owning_helper("lens", input, wiring, |value, _| used_up(value, |value| part::<A, L>(value.as_ref())))
     }
 }
 
 impl<P: Deploy<Queues>> Deploy<Queues> for Tee<P>
 where
-    P::In: Queued + Own<Owned: Clone>,
-    P::Out: Queued,
+    P::In: QueueShape + ToOwnedItem<Owned: Clone>,
+    P::Out: QueueShape,
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::In> {
-        let (aside, on) = copied(input, wiring);
+        let (side_output, on) = copied(input, wiring);
         wiring.stands_aside(|wiring| {
-            let unread = self.body.deploy(aside, wiring);
+            let unread = self.body.deploy(side_output, wiring);
             drained(unread, wiring);
         });
         on
@@ -255,8 +261,8 @@ where
 
 impl<P: Deploy<Queues>> Deploy<Queues> for Shard<P>
 where
-    P::In: Queued,
-    P::Out: Queued,
+    P::In: QueueShape,
+    P::Out: QueueShape,
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
         let mut hands = dealt(input, self.k, wiring).into_iter();

@@ -1,13 +1,13 @@
-use super::control::{Control, Desk};
+use super::control::{Activity, Control};
 use super::wiring::Thread;
 use crate::bottleneck::Loads;
-use crate::handle::{EndSource, Stops, values_left};
+use crate::handle::{StopSource, Stops, values_left};
 use crate::machine::usable_cores;
 use crate::pause::GivenUp;
 use crate::report::StageReport;
 use crate::shared::FailedAt;
 use crate::sink::Outcome;
-use crate::{Ended, Report, RunError, Stopper, Unfinished};
+use crate::{Report, RunEnd, RunError, Stopper, Unfinished};
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// A pipeline that is running on [`Queues`](crate::Queues). Dropping it stops the run.
 pub struct QueuesHandle<S> {
-    ends: Arc<Ends>,
+    ends: Arc<RunStopper>,
     threads: Vec<JoinHandle<StageReport>>,
     queue_bytes: usize,
     /// Whether its output has other numbers than its source.
@@ -26,13 +26,13 @@ pub struct QueuesHandle<S> {
 }
 
 /// How a run is ended from outside.
-pub(crate) struct Ends {
+pub(crate) struct RunStopper {
     pub(crate) control: Arc<Control>,
     /// A source that waits: the control ends it, and this keeps it.
-    pub(crate) source: Option<EndSource>,
+    pub(crate) source: Option<StopSource>,
 }
 
-impl Stops for Ends {
+impl Stops for RunStopper {
     fn drain(&self) {
         if !self.control.finished() {
             self.control.drain();
@@ -62,7 +62,7 @@ impl Stops for Ends {
 impl<S> QueuesHandle<S> {
     /// Starts all threads, or none.
     pub(crate) fn start(
-        ends: Ends,
+        ends: RunStopper,
         works: Vec<Thread>,
         (queue_bytes, renumbered): (usize, bool),
         outcome: Arc<Mutex<Option<Outcome<S>>>>,
@@ -112,7 +112,7 @@ impl<S> QueuesHandle<S> {
     /// As [`drain`](QueuesHandle::drain), and gives what there is then, also if the time was over or the run failed:
     /// the sink's state and the report up to there.
     #[must_use]
-    pub fn drain_join(self, most: Duration) -> Ended<S> {
+    pub fn drain_join(self, most: Duration) -> RunEnd<S> {
         self.ends.drain_within(most);
         self.join()
     }
@@ -142,7 +142,7 @@ impl<S> QueuesHandle<S> {
     /// Waits for the end, and gives what there is then, also if the run failed: the sink's state and the report up to
     /// there.
     #[must_use]
-    pub fn join(mut self) -> Ended<S> {
+    pub fn join(mut self) -> RunEnd<S> {
         assert!(
             self.ends.control.stopped() || !self.threads.iter().any(is_this),
             "a closure of a run waits for the end of that run, which waits for the closure"
@@ -161,7 +161,7 @@ impl<S> QueuesHandle<S> {
         // It may have come to its end just when it was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let report = Report {
-            ending: control.ending(in_time),
+            outcome: control.ending(in_time),
             numbers,
             values,
             workers: threads,
@@ -182,7 +182,7 @@ impl<S> QueuesHandle<S> {
             (!in_time).then_some(RunError::DrainTimeout { left })
         };
         let failure = control.failure().or_else(overdue);
-        Ended { state, report, failure }
+        RunEnd { state, report, failure }
     }
 
     /// Waits for all threads, but for the calling one if a closure of the run calls this.
@@ -210,14 +210,18 @@ impl<S> std::fmt::Debug for QueuesHandle<S> {
 }
 
 /// All that one thread does.
-fn run(Thread { name, mut work, keys, aside, clock }: Thread, index: usize, control: &Arc<Control>) -> StageReport {
-    let desk = Desk::new(control.clone(), (!aside).then_some(index));
-    match caught(|| work.run(&desk)) {
+fn run(
+    Thread { name, mut work, keys, side_output, clock }: Thread,
+    index: usize,
+    control: &Arc<Control>,
+) -> StageReport {
+    let activity = Activity::new(control.clone(), (!side_output).then_some(index));
+    match caught(|| work.run(&activity)) {
         Ok(()) => {}
         // Nobody wants what it does any more: what it unwinds with is no failure.
         Err(payload) if payload.is::<GivenUp>() => {}
-        Err(payload) if desk.cancelled() => discard(payload),
-        Err(payload) => control.fail(FailedAt::new(clock, desk.number(), index), &name, desk.number(), payload),
+        Err(payload) if activity.cancelled() => discard(payload),
+        Err(payload) => control.fail(FailedAt::new(clock, activity.number(), index), &name, activity.number(), payload),
     }
     let left = work.left() as u64;
     // What lies in its queues is the user's, and so is how that is dropped.
@@ -227,8 +231,8 @@ fn run(Thread { name, mut work, keys, aside, clock }: Thread, index: usize, cont
     control.finished_one(&name);
     StageReport {
         name,
-        moved: desk.moved(),
-        steps: desk.moved(),
+        moved: activity.moved(),
+        steps: activity.moved(),
         left,
         ns_per_number: None,
         longest_step: Duration::ZERO,

@@ -6,63 +6,63 @@
 //! number that it gets, so it usually holds no more than is between the dealer and the stage. It grows with the input
 //! where a stage gets no numbers: in a lane of a choice that no value of its copy takes.
 
-use super::control::Desk;
+use super::control::Activity;
 use super::message::{At, Queue};
-use super::shape::Queued;
+use super::queue_shape::QueueShape;
 use super::stage::{owning_stage, stage};
 use super::wiring::QueuesWiring;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use millstream_core::Event;
-use millstream_core::keys::Seat;
+use millstream_core::Item;
+use millstream_core::keys::KeySlot;
 use millstream_core::pipe::States;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who is told which key a number has: the stages with a state of one copy of a body.
 #[derive(Default)]
-pub(crate) struct SeatTellers(Mutex<Vec<Sender<(u64, Seat)>>>);
+pub(crate) struct KeySlotSenders(Mutex<Vec<Sender<(u64, KeySlot)>>>);
 
-impl SeatTellers {
-    fn lock(&self) -> MutexGuard<'_, Vec<Sender<(u64, Seat)>>> {
+impl KeySlotSenders {
+    fn lock(&self) -> MutexGuard<'_, Vec<Sender<(u64, KeySlot)>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is told from now on.
-    pub(crate) fn listen(&self) -> Told {
+    pub(crate) fn listen(&self) -> KeySlotReceiver {
         let (sender, receiver) = unbounded();
         self.lock().push(sender);
-        Told { receiver, next: None }
+        KeySlotReceiver { receiver, next: None }
     }
 
-    fn tell(&self, number: u64, seat: Seat) {
+    fn tell(&self, number: u64, key_slot: KeySlot) {
         for stage in self.lock().iter() {
             // A stage that has ended need not know.
-            let _ = stage.send((number, seat));
+            let _ = stage.send((number, key_slot));
         }
     }
 }
 
-/// The seats of a copy's numbers, in order.
-pub(crate) struct Told {
-    receiver: Receiver<(u64, Seat)>,
-    next: Option<(u64, Seat)>,
+/// The key slots of a copy's numbers, in order.
+pub(crate) struct KeySlotReceiver {
+    receiver: Receiver<(u64, KeySlot)>,
+    next: Option<(u64, KeySlot)>,
 }
 
-impl Told {
-    /// Gives `f` every seat up to a number's, those of numbers that did not come this far among them; and returns the
+impl KeySlotReceiver {
+    /// Gives `f` every key slot up to a number's, those of numbers that did not come this far among them; and returns the
     /// number's own, if it has one.
-    pub(crate) fn upto(&mut self, number: u64, mut f: impl FnMut(Seat)) -> Option<Seat> {
+    pub(crate) fn upto(&mut self, number: u64, mut f: impl FnMut(KeySlot)) -> Option<KeySlot> {
         loop {
-            let (at, seat) = match self.next.take() {
+            let (at, key_slot) = match self.next.take() {
                 Some(next) => next,
                 None => self.receiver.try_recv().ok()?,
             };
             if at > number {
-                self.next = Some((at, seat));
+                self.next = Some((at, key_slot));
                 return None;
             }
-            f(seat);
+            f(key_slot);
             if at == number {
-                return Some(seat);
+                return Some(key_slot);
             }
         }
     }
@@ -71,12 +71,12 @@ impl Told {
 /// A state, or one for every key.
 pub(crate) enum Kept<S> {
     One(S),
-    Keyed(Told, States<S>),
+    Keyed(KeySlotReceiver, States<S>),
 }
 
 impl<S: Clone> Kept<S> {
     pub(crate) fn new(start: S, wiring: &QueuesWiring) -> Self {
-        match &wiring.seats {
+        match &wiring.key_slots {
             None => Kept::One(start),
             Some(tellers) => Kept::Keyed(tellers.listen(), States::new(start)),
         }
@@ -87,10 +87,10 @@ impl<S: Clone> Kept<S> {
         match self {
             Kept::One(state) => Some(state),
             Kept::Keyed(told, states) => {
-                let seat = told.upto(at.number, |seat| {
-                    states.of(seat);
+                let key_slot = told.upto(at.number, |key_slot| {
+                    states.of(key_slot);
                 })?;
-                Some(states.of(Seat { fresh: false, ..seat }))
+                Some(states.of(KeySlot { fresh: false, ..key_slot }))
             }
         }
     }
@@ -98,7 +98,7 @@ impl<S: Clone> Kept<S> {
 
 /// Adds a stage with a state: `f` of the state and every slot, and of END, in order; inside `shard_by`, of the state of the
 /// number's key.
-pub(crate) fn stateful_stage<A: Queued, S: Clone + Send + 'static, B: Event>(
+pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Send + 'static, B: Item>(
     input: Queue<A::Owned>,
     wiring: &mut QueuesWiring,
     start: S,
@@ -109,7 +109,7 @@ pub(crate) fn stateful_stage<A: Queued, S: Clone + Send + 'static, B: Event>(
 }
 
 /// As [`stateful_stage`], of a function that gets the value itself.
-pub(crate) fn owning_stateful_stage<T: Event, S: Clone + Send + 'static, U: Event>(
+pub(crate) fn owning_stateful_stage<T: Item, S: Clone + Send + 'static, U: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     start: S,
@@ -120,32 +120,32 @@ pub(crate) fn owning_stateful_stage<T: Event, S: Clone + Send + 'static, U: Even
 }
 
 /// The copies of a body.
-pub(crate) struct Hands<T> {
-    /// For each the queue that it reads, and who of it is told of seats.
-    pub(crate) hands: Vec<(Queue<T>, Arc<SeatTellers>)>,
+pub(crate) struct BodyCopies<T> {
+    /// For each the queue that it reads, and who of it is told of key slots.
+    pub(crate) hands: Vec<(Queue<T>, Arc<KeySlotSenders>)>,
     /// Which of them has each number's value.
     pub(crate) lanes: Queue<u16>,
 }
 
-/// Adds a thread that gives each value to the copy of its key, and END to all. `seat` says of every number which that is.
-pub(crate) fn dealt<A: Queued>(
+/// Adds a thread that gives each value to the copy of its key, and END to all. `key_slot` says of every number which that is.
+pub(crate) fn dealt<A: QueueShape>(
     input: Queue<A::Owned>,
     k: usize,
     wiring: &mut QueuesWiring,
-    mut seat: impl for<'a> FnMut(At, Option<A::Ref<'a>>) -> Option<Seat> + Send + 'static,
-) -> Hands<A::Owned> {
+    mut key_slot: impl for<'a> FnMut(At, Option<A::Ref<'a>>) -> Option<KeySlot> + Send + 'static,
+) -> BodyCopies<A::Owned> {
     let (outlets, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue::<A::Owned>()).unzip();
-    let tellers: Vec<Arc<SeatTellers>> = (0..k).map(|_| Arc::default()).collect();
+    let tellers: Vec<Arc<KeySlotSenders>> = (0..k).map(|_| Arc::default()).collect();
     let (note, lanes) = wiring.queue();
     let told = tellers.clone();
-    wiring.stage(input, move |input, desk| {
-        while let Some(message) = input.take(desk) {
+    wiring.stage(input, move |input, activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             let value = message.into_value();
-            let seat = seat(at, value.as_ref().map(A::lend));
-            let lane = seat.map(|seat| seat.lane);
-            if let Some(seat) = seat {
-                told[usize::from(seat.lane)].tell(at.number, seat);
+            let key_slot = key_slot(at, value.as_ref().map(A::lend));
+            let lane = key_slot.map(|key_slot| key_slot.lane);
+            if let Some(key_slot) = key_slot {
+                told[usize::from(key_slot.lane)].tell(at.number, key_slot);
             }
             let mut value = value;
             for (hand, outlet) in outlets.iter().enumerate() {
@@ -159,19 +159,19 @@ pub(crate) fn dealt<A: Queued>(
             }
         }
     });
-    Hands { hands: queues.into_iter().zip(tellers).collect(), lanes }
+    BodyCopies { hands: queues.into_iter().zip(tellers).collect(), lanes }
 }
 
 /// Adds a thread that takes what the copies give in the order of the numbers.
-pub(crate) fn gathered<T: Event>(mut copies: Vec<Queue<T>>, lanes: Queue<u16>, wiring: &mut QueuesWiring) -> Queue<T> {
+pub(crate) fn gathered<T: Item>(mut copies: Vec<Queue<T>>, lanes: Queue<u16>, wiring: &mut QueuesWiring) -> Queue<T> {
     let (outlet, output) = wiring.queue();
-    wiring.helper("gatherer", lanes, move |lanes: &mut Queue<u16>, desk: &Desk| {
-        while let Some(message) = lanes.take(desk) {
+    wiring.helper("gatherer", lanes, move |lanes: &mut Queue<u16>, activity: &Activity| {
+        while let Some(message) = lanes.take(activity) {
             let at = message.at();
             let lane = message.into_value().map(usize::from);
             let mut value = None;
             for (hand, copy) in copies.iter_mut().enumerate().filter(|(hand, _)| at.end || lane == Some(*hand)) {
-                let Some(message) = copy.take(desk) else { return };
+                let Some(message) = copy.take(activity) else { return };
                 let given = message.into_value();
                 if lane == Some(hand) {
                     value = given;

@@ -1,4 +1,4 @@
-use super::control::Desk;
+use super::control::Activity;
 use crossbeam_channel::{Receiver, Sender};
 use millstream_core::failure::drop_all;
 
@@ -67,20 +67,20 @@ impl<T> Queue<T> {
     ///
     /// A queue whose writer has gone away without END has ended as well: so ends the stream of a source that waits for a
     /// value while the run is drained.
-    pub(crate) fn take(&mut self, desk: &Desk) -> Option<Message<T>> {
-        if self.ended || desk.stopped() {
-            desk.rests();
+    pub(crate) fn take(&mut self, activity: &Activity) -> Option<Message<T>> {
+        if self.ended || activity.stopped() {
+            activity.rests();
             return None;
         }
         let message = match self.receiver.recv() {
             Ok(message) => message,
             // A stage that fails says so before its queues go.
-            Err(_) if desk.stopped() => return None,
+            Err(_) if activity.stopped() => return None,
             Err(_) => Message::new(At { number: self.next, end: true }, None),
         };
         let At { number, end } = message.at();
         (self.next, self.ended) = (number + 1, end);
-        desk.works_on(number);
+        activity.works_on(number);
         Some(message)
     }
 

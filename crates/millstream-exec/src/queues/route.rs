@@ -1,11 +1,11 @@
 //! What a choice needs here: a thread that sends every value to its lane and notes which it was, and one that collects
 //! by these notes.
 
-use super::control::Desk;
+use super::control::Activity;
 use super::message::Queue;
 use super::wiring::QueuesWiring;
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::Event;
+use millstream_core::Item;
 
 /// Which lane a value took.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +22,14 @@ pub(crate) struct Lanes<A, B> {
 }
 
 /// Adds a thread that sends each value to its lane, END to both, and a tag for every slot. The lanes see values only.
-pub(crate) fn routed<T: Event, A: Event, B: Event>(
+pub(crate) fn routed<T: Item, A: Item, B: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     lane: impl Fn(T) -> Option<Either<A, B>> + Send + 'static,
 ) -> Lanes<A, B> {
     let ((to_left, left), (to_right, right), (note, tags)) = (wiring.queue(), wiring.queue(), wiring.queue());
-    wiring.helper("router", input, move |input: &mut Queue<T>, desk: &Desk| {
-        while let Some(message) = input.take(desk) {
+    wiring.helper("router", input, move |input: &mut Queue<T>, activity: &Activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             let value = message.into_value().and_then(&lane);
             let tag = value.as_ref().map(|value| if value.is_left() { Tag::Left } else { Tag::Right });
@@ -47,24 +47,24 @@ pub(crate) fn routed<T: Event, A: Event, B: Event>(
 }
 
 /// Adds a thread that takes what the lanes give in the order of the tags.
-pub(crate) fn collected<A: Event, B: Event, U: Event>(
+pub(crate) fn collected<A: Item, B: Item, U: Item>(
     lanes: Lanes<A, B>,
     wiring: &mut QueuesWiring,
     join: impl Fn(Either<A, B>) -> U + Send + 'static,
 ) -> Queue<U> {
     let Lanes { mut left, mut right, tags } = lanes;
     let (outlet, output) = wiring.queue();
-    wiring.helper("collector", tags, move |tags: &mut Queue<Tag>, desk: &Desk| {
-        while let Some(message) = tags.take(desk) {
+    wiring.helper("collector", tags, move |tags: &mut Queue<Tag>, activity: &Activity| {
+        while let Some(message) = tags.take(activity) {
             let at = message.at();
             let tag = message.into_value();
             let (mut a, mut b) = (None, None);
             if at.end || matches!(tag, Some(Tag::Left)) {
-                let Some(message) = left.take(desk) else { return };
+                let Some(message) = left.take(activity) else { return };
                 a = message.into_value();
             }
             if at.end || matches!(tag, Some(Tag::Right)) {
-                let Some(message) = right.take(desk) else { return };
+                let Some(message) = right.take(activity) else { return };
                 b = message.into_value();
             }
             if !outlet.put(at, a.map(Left).or(b.map(Right)).map(&join)) {

@@ -1,14 +1,14 @@
-use super::control::Desk;
+use super::control::Activity;
 use super::message::Queue;
-use super::shape::Queued;
+use super::queue_shape::QueueShape;
 use super::wiring::Work;
 use crate::sink::Outcome;
-use millstream_core::{Own, SequenceNumber};
+use millstream_core::{SequenceNumber, ToOwnedItem};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The end of a run: user code that sees every value, with its number.
-pub(crate) struct Sink<A: Queued, S, F> {
-    input: Queue<<A as Own>::Owned>,
+pub(crate) struct Sink<A: QueueShape, S, F> {
+    input: Queue<<A as ToOwnedItem>::Owned>,
     state: Option<S>,
     f: F,
     /// The number that it has come to.
@@ -18,19 +18,19 @@ pub(crate) struct Sink<A: Queued, S, F> {
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
-impl<A: Queued, S, F> Sink<A, S, F> {
+impl<A: QueueShape, S, F> Sink<A, S, F> {
     pub(crate) fn new(input: Queue<A::Owned>, state: S, f: F, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
         Sink { input, state: Some(state), f, next: 0, values: 0, ended: false, outcome }
     }
 }
 
-impl<A: Queued, S: Send, F> Work for Sink<A, S, F>
+impl<A: QueueShape, S: Send, F> Work for Sink<A, S, F>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, A::Ref<'a>) + Send,
 {
-    fn run(&mut self, desk: &Desk) {
+    fn run(&mut self, activity: &Activity) {
         let Some(state) = self.state.as_mut() else { return };
-        while let Some(message) = self.input.take(desk) {
+        while let Some(message) = self.input.take(activity) {
             let at = message.at();
             self.next = at.number;
             if let Some(value) = message.into_value() {
@@ -48,7 +48,7 @@ where
 }
 
 /// However it ended, it leaves its state to whoever waits for it.
-impl<A: Queued, S, F> Drop for Sink<A, S, F> {
+impl<A: QueueShape, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             let outcome = Outcome { state, numbers: SequenceNumber(self.next), values: self.values, ended: self.ended };

@@ -1,11 +1,11 @@
 //! Where the values of a run on queues come from: a thread that puts them into the first queue.
 
-use super::control::{Control, Desk};
+use super::control::{Activity, Control};
 use super::message::{At, Outlet};
 use super::wiring::Work;
-use crate::handle::Outside;
+use crate::handle::ExternalSource;
 use crate::shared::FailedAt;
-use millstream_core::Event;
+use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,11 +17,11 @@ pub(crate) struct Ready<T, I> {
     pub(crate) control: Arc<Control>,
 }
 
-impl<T: Event, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
-    fn run(&mut self, desk: &Desk) {
+impl<T: Item, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
+    fn run(&mut self, activity: &Activity) {
         let mut number = 0;
-        while !desk.stopped() {
-            desk.works_on(number);
+        while !activity.stopped() {
+            activity.works_on(number);
             let value = if self.control.draining() { None } else { self.values.next() };
             let end = value.is_none();
             let put = self.outlet.put(At { number, end }, value);
@@ -33,7 +33,7 @@ impl<T: Event, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
             }
             number += 1;
         }
-        desk.rests();
+        activity.rests();
     }
 
     fn left(&self) -> usize {
@@ -49,7 +49,7 @@ pub(crate) struct Tap<T> {
     control: Arc<Control>,
 }
 
-impl<T: Event> Tap<T> {
+impl<T: Item> Tap<T> {
     pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>) -> Arc<Self> {
         Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control })
     }
@@ -113,7 +113,7 @@ impl<T: Event> Tap<T> {
     }
 }
 
-impl<T: Event> Outside for Tap<T> {
+impl<T: Item> ExternalSource for Tap<T> {
     /// Ends the stream, once the run takes no further values, without waiting: if the source is just putting a value, it
     /// does so itself afterwards.
     fn end(&self) {

@@ -1,15 +1,15 @@
 //! Stages: one thread each, from one queue to another.
 
-use super::control::Desk;
+use super::control::Activity;
 use super::message::{At, Queue};
-use super::shape::{Lend, Queued};
+use super::queue_shape::{LendItem, QueueShape};
 use super::wiring::QueuesWiring;
-use millstream_core::pipe::{Expand, Sieve};
-use millstream_core::{Event, Own};
+use millstream_core::pipe::{ExpandKernel, FilterKernel};
+use millstream_core::{Item, ToOwnedItem};
 use std::sync::Arc;
 
 /// Adds a stage: `f` of every slot, and of END, in order.
-pub(crate) fn stage<A: Queued, B: Event>(
+pub(crate) fn stage<A: QueueShape, B: Item>(
     input: Queue<A::Owned>,
     wiring: &mut QueuesWiring,
     mut f: impl for<'a> FnMut(Option<A::Ref<'a>>, At) -> Option<B> + Send + 'static,
@@ -26,7 +26,7 @@ pub(crate) fn used_up<T, R>(value: T, f: impl FnOnce(&T) -> R) -> R {
 }
 
 /// As [`stage`], of a function that gets the value itself.
-pub(crate) fn owning_stage<T: Event, U: Event>(
+pub(crate) fn owning_stage<T: Item, U: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     f: impl FnMut(Option<T>, At) -> Option<U> + Send + 'static,
@@ -37,7 +37,7 @@ pub(crate) fn owning_stage<T: Event, U: Event>(
 }
 
 /// As [`owning_stage`], of a thread that is not in the plan.
-pub(crate) fn owning_helper<T: Event, U: Event>(
+pub(crate) fn owning_helper<T: Item, U: Item>(
     name: &str,
     input: Queue<T>,
     wiring: &mut QueuesWiring,
@@ -48,13 +48,13 @@ pub(crate) fn owning_helper<T: Event, U: Event>(
     output
 }
 
-fn mapped<T: Event, U: Event>(
+fn mapped<T: Item, U: Item>(
     wiring: &mut QueuesWiring,
     mut f: impl FnMut(Option<T>, At) -> Option<U> + Send + 'static,
-) -> (impl FnMut(&mut Queue<T>, &Desk) + Send + 'static, Queue<U>) {
+) -> (impl FnMut(&mut Queue<T>, &Activity) + Send + 'static, Queue<U>) {
     let (outlet, output) = wiring.queue();
-    let work = move |input: &mut Queue<T>, desk: &Desk| {
-        while let Some(message) = input.take(desk) {
+    let work = move |input: &mut Queue<T>, activity: &Activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             if !outlet.put(at, f(message.into_value(), at)) {
                 return;
@@ -65,22 +65,22 @@ fn mapped<T: Event, U: Event>(
 }
 
 /// Adds a stage that numbers its outputs afresh.
-pub(crate) fn renumber_stage<E: Expand<In: Queued>>(
-    input: Queue<<E::In as Own>::Owned>,
+pub(crate) fn renumber_stage<E: ExpandKernel<In: QueueShape>>(
+    input: Queue<<E::In as ToOwnedItem>::Owned>,
     wiring: &mut QueuesWiring,
     expand: Arc<E>,
 ) -> Queue<E::Item> {
     let (outlet, output) = wiring.queue();
     let (mut state, mut number) = (Some(expand.start()), 0);
-    wiring.stage(input, move |input, desk| {
+    wiring.stage(input, move |input, activity| {
         let mut put = |values: E::Values| {
             values.into_iter().all(|value| {
                 let at = At { number, end: false };
                 number += 1;
-                !desk.stopped() && outlet.put(at, Some(value))
+                !activity.stopped() && outlet.put(at, Some(value))
             })
         };
-        while let Some(message) = input.take(desk) {
+        while let Some(message) = input.take(activity) {
             let end = message.at().end;
             let Some(kept) = &mut state else { return };
             let value = message.into_value();
@@ -101,16 +101,16 @@ pub(crate) fn renumber_stage<E: Expand<In: Queued>>(
 
 /// Adds a stage that keeps what a sieve keeps, and ends the stream where it is over: then nobody wants what stands before it,
 /// which so ends as well.
-pub(crate) fn cut_stage<K: Sieve<In: Queued>>(
-    input: Queue<<K::In as Own>::Owned>,
+pub(crate) fn cut_stage<K: FilterKernel<In: QueueShape>>(
+    input: Queue<<K::In as ToOwnedItem>::Owned>,
     wiring: &mut QueuesWiring,
     sieve: Arc<K>,
-) -> Queue<<K::In as Own>::Owned> {
+) -> Queue<<K::In as ToOwnedItem>::Owned> {
     let (outlet, output) = wiring.queue();
     let (mut state, mut next) = (sieve.start(), 0);
-    wiring.stage(input, move |input, desk| {
+    wiring.stage(input, move |input, activity| {
         while !sieve.over(&state) {
-            let Some(message) = input.take(desk) else { return };
+            let Some(message) = input.take(activity) else { return };
             let at = message.at();
             next = at.number;
             let kept = message.into_value().filter(|value| sieve.keeps(&mut state, K::In::lend(value)));
@@ -123,7 +123,7 @@ pub(crate) fn cut_stage<K: Sieve<In: Queued>>(
             }
         }
         let _ = outlet.put(At { number: next, end: true }, None);
-        desk.cancel_before();
+        activity.cancel_before();
     });
     output
 }

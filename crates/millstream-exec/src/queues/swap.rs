@@ -1,17 +1,17 @@
 //! What a shard needs here: a thread that deals the numbers round robin, and one that collects what came of them in the
 //! same turn. The original swaps two queues back and forth; this is the same for any number of them.
 
-use super::control::Desk;
+use super::control::Activity;
 use super::message::{At, Queue};
 use super::wiring::QueuesWiring;
-use millstream_core::Event;
+use millstream_core::Item;
 
 /// Adds a thread that deals slots in turn, and END to everybody: its value to whose turn it is.
-pub(crate) fn dealt<T: Event>(input: Queue<T>, k: usize, wiring: &mut QueuesWiring) -> Vec<Queue<T>> {
+pub(crate) fn dealt<T: Item>(input: Queue<T>, k: usize, wiring: &mut QueuesWiring) -> Vec<Queue<T>> {
     let (hands, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue()).unzip();
     let mut turn = 0;
-    wiring.helper("dealer", input, move |input: &mut Queue<T>, desk: &Desk| {
-        while let Some(message) = input.take(desk) {
+    wiring.helper("dealer", input, move |input: &mut Queue<T>, activity: &Activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             if !hands[turn].put(at, message.into_value()) {
                 return;
@@ -27,16 +27,16 @@ pub(crate) fn dealt<T: Event>(input: Queue<T>, k: usize, wiring: &mut QueuesWiri
 }
 
 /// Adds a thread that takes slots in turn.
-pub(crate) fn gathered<T: Event>(queues: Vec<Queue<T>>, wiring: &mut QueuesWiring) -> Queue<T> {
+pub(crate) fn gathered<T: Item>(queues: Vec<Queue<T>>, wiring: &mut QueuesWiring) -> Queue<T> {
     let (outlet, output) = wiring.queue();
     let mut queues = queues.into_iter();
     let first = queues.next().expect("a shard has a tasklet");
     let (mut others, mut turn) = (queues.collect::<Vec<_>>(), 0);
-    wiring.helper("gatherer", first, move |first: &mut Queue<T>, desk: &Desk| {
+    wiring.helper("gatherer", first, move |first: &mut Queue<T>, activity: &Activity| {
         let k = others.len() + 1;
         loop {
             let queue = if turn == 0 { &mut *first } else { &mut others[turn - 1] };
-            let Some(message) = queue.take(desk) else { return };
+            let Some(message) = queue.take(activity) else { return };
             let At { end, .. } = message.at();
             // What is in the others is END as well, without a value: END's was dealt to whose turn it is.
             if !outlet.put(message.at(), message.into_value()) || end {

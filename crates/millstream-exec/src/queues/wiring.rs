@@ -1,5 +1,5 @@
-use super::control::{Control, Desk, Pauses};
-use super::keyed::SeatTellers;
+use super::control::{Activity, Control, Pauses};
+use super::keyed::KeySlotSenders;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
 use millstream_core::Plan;
@@ -18,10 +18,10 @@ pub struct QueuesWiring {
     pub(crate) threads: Vec<Thread>,
     control: Arc<Control>,
     /// Whether what is deployed now stands aside: in a `tee`.
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
     reactor: Option<Arc<Reactor>>,
-    /// Where the stages of a `shard_by`'s body are told of seats.
-    pub(crate) seats: Option<Arc<SeatTellers>>,
+    /// Where the stages of a `shard_by`'s body are told of key slots.
+    pub(crate) key_slots: Option<Arc<KeySlotSenders>>,
 }
 
 /// What one thread does, and in whose name.
@@ -31,7 +31,7 @@ pub(crate) struct Thread {
     /// How many keys it has.
     pub(crate) keys: Option<Arc<AtomicU64>>,
     /// Whether nobody waits for what it does.
-    pub(crate) aside: bool,
+    pub(crate) side_output: bool,
     /// Whose numbers it reads.
     pub(crate) clock: usize,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Thread {
 /// whoever reads them must not take a failure for the end of the stream.
 pub(crate) trait Work: Send {
     /// Works until the stream ends, the run is stopped, or nobody reads what comes out.
-    fn run(&mut self, desk: &Desk);
+    fn run(&mut self, activity: &Activity);
     /// How many slots lie before it.
     fn left(&self) -> usize;
 }
@@ -51,9 +51,9 @@ struct Worked<T, F> {
     work: F,
 }
 
-impl<T: Send, F: FnMut(&mut Queue<T>, &Desk) + Send> Work for Worked<T, F> {
-    fn run(&mut self, desk: &Desk) {
-        (self.work)(&mut self.input, desk);
+impl<T: Send, F: FnMut(&mut Queue<T>, &Activity) + Send> Work for Worked<T, F> {
+    fn run(&mut self, activity: &Activity) {
+        (self.work)(&mut self.input, activity);
     }
 
     fn left(&self) -> usize {
@@ -71,22 +71,22 @@ impl QueuesWiring {
             bytes: 0,
             threads: Vec::new(),
             control,
-            aside: false,
+            side_output: false,
             reactor: None,
-            seats: None,
+            key_slots: None,
         }
     }
 
     /// How the thread that is added next pauses.
     pub(crate) fn pauses(&self) -> Pauses {
-        Pauses { control: self.control.clone(), thread: self.threads.len(), aside: self.aside }
+        Pauses { control: self.control.clone(), thread: self.threads.len(), side_output: self.side_output }
     }
 
     /// Deploys what stands aside.
     pub(crate) fn stands_aside<R>(&mut self, deploy: impl FnOnce(&mut Self) -> R) -> R {
-        let outside = std::mem::replace(&mut self.aside, true);
+        let outside = std::mem::replace(&mut self.side_output, true);
         let deployed = deploy(self);
-        self.aside = outside;
+        self.side_output = outside;
         deployed
     }
 
@@ -111,7 +111,7 @@ impl QueuesWiring {
     pub(crate) fn stage<T: Send + 'static>(
         &mut self,
         input: Queue<T>,
-        work: impl FnMut(&mut Queue<T>, &Desk) + Send + 'static,
+        work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
     ) {
         let stage = self.plan.stages.get(self.named);
         let name = stage.map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
@@ -127,14 +127,14 @@ impl QueuesWiring {
         &mut self,
         name: &str,
         input: Queue<T>,
-        work: impl FnMut(&mut Queue<T>, &Desk) + Send + 'static,
+        work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
     ) {
         self.thread(name, Worked { input, work });
     }
 
     pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
-        let (aside, clock) = (self.aside, self.clock);
-        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, aside, clock });
+        let (side_output, clock) = (self.side_output, self.clock);
+        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, side_output, clock });
     }
 
     /// Says where the last thread that was added counts its keys.

@@ -1,5 +1,5 @@
 use super::Source;
-use millstream_core::Event;
+use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -38,7 +38,7 @@ pub struct ByTimestamp<X, F> {
 /// ```
 pub fn by_timestamp<T, K, X, F>(sources: impl IntoIterator<Item = X>, time: F) -> ByTimestamp<X, F>
 where
-    T: Event,
+    T: Item,
     K: Ord + Debug + Send + 'static,
     X: Source<T>,
     F: Fn(&T) -> K + Send + 'static,
@@ -46,7 +46,7 @@ where
     ByTimestamp { sources: sources.into_iter().collect(), time }
 }
 
-impl<T: Event, K, X: Source<T>, F> Source<T> for ByTimestamp<X, F>
+impl<T: Item, K, X: Source<T>, F> Source<T> for ByTimestamp<X, F>
 where
     K: Ord + Debug + Send + 'static,
     F: Fn(&T) -> K + Send + 'static,

@@ -1,6 +1,6 @@
 use super::Source;
 use super::matches::Matches;
-use millstream_core::{Event, Joined};
+use millstream_core::{Item, Joined};
 use std::hash::Hash;
 
 /// Values of two sources that belong together. See [`join_by_number`] and [`join_by_time`].
@@ -69,8 +69,8 @@ pub fn join_by_number<A, B, K, X, Y>(
     second_key: impl Fn(&B) -> K + Send + 'static,
 ) -> Join<X, Y, impl Fn(u64, &A) -> (K, u64) + Send + 'static, impl Fn(u64, &B) -> (K, u64) + Send + 'static>
 where
-    A: Event + Clone,
-    B: Event + Clone,
+    A: Item + Clone,
+    B: Item + Clone,
     K: Eq + Hash + Clone + Send + 'static,
     X: Source<A>,
     Y: Source<B>,
@@ -114,8 +114,8 @@ pub fn join_by_time<A, B, K, X, Y>(
     second_place: impl Fn(&B) -> (K, u64) + Send + 'static,
 ) -> Join<X, Y, impl Fn(u64, &A) -> (K, u64) + Send + 'static, impl Fn(u64, &B) -> (K, u64) + Send + 'static>
 where
-    A: Event + Clone,
-    B: Event + Clone,
+    A: Item + Clone,
+    B: Item + Clone,
     K: Eq + Hash + Clone + Send + 'static,
     X: Source<A>,
     Y: Source<B>,
@@ -161,7 +161,7 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
 }
 
 impl<X, Y, F, G> Join<X, Y, F, G> {
-    fn matches<A: Event + Clone, B: Event + Clone, K>(self) -> Matches<X::Values, Y::Values, K, F, G>
+    fn matches<A: Item + Clone, B: Item + Clone, K>(self) -> Matches<X::Values, Y::Values, K, F, G>
     where
         X: Source<A>,
         Y: Source<B>,
@@ -179,8 +179,8 @@ type Pairs<M, A, B> = std::iter::FilterMap<M, fn(Joined<A, B>) -> Option<(A, B)>
 
 impl<A, B, K, X, Y, F, G> Source<(A, B)> for Join<X, Y, F, G>
 where
-    A: Event + Clone,
-    B: Event + Clone,
+    A: Item + Clone,
+    B: Item + Clone,
     K: Eq + Hash + Clone + Send + 'static,
     X: Source<A>,
     Y: Source<B>,
@@ -200,8 +200,8 @@ where
 
 impl<A, B, K, X, Y, F, G> Source<Joined<A, B>> for OuterJoin<X, Y, F, G>
 where
-    A: Event + Clone,
-    B: Event + Clone,
+    A: Item + Clone,
+    B: Item + Clone,
     K: Eq + Hash + Clone + Send + 'static,
     X: Source<A>,
     Y: Source<B>,

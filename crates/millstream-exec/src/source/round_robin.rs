@@ -1,5 +1,5 @@
 use super::Source;
-use millstream_core::Event;
+use millstream_core::Item;
 use std::collections::VecDeque;
 
 /// Several sources, one value of each in turn. See [`round_robin`].
@@ -26,7 +26,7 @@ pub fn round_robin<X>(sources: impl IntoIterator<Item = X>) -> RoundRobin<X> {
     RoundRobin { sources: sources.into_iter().collect() }
 }
 
-impl<T: Event, X: Source<T>> Source<T> for RoundRobin<X> {
+impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
     type Values = InTurn<X::Values>;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;

@@ -1,5 +1,5 @@
 use super::Source;
-use millstream_core::Event;
+use millstream_core::Item;
 
 /// Two sources side by side. See [`zip`].
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub fn zip<X, Y>(first: X, second: Y) -> Zip<X, Y> {
     Zip { first, second }
 }
 
-impl<A: Event, B: Event, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> {
+impl<A: Item, B: Item, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> {
     type Values = std::iter::Zip<X::Values, Y::Values>;
     const WAITS: bool = X::WAITS || Y::WAITS;
 

@@ -3,8 +3,8 @@
 use super::{assert_complete, send_unevenly};
 use millstream_core::{Arrow, StreamsExt, pipeline};
 use millstream_exec::{
-    Choices, Ending, FanIn, JoinError, OptionsError, Polled, Produced, Rings, Run, RunError, SendError, Sender, Wait,
-    fan_in,
+    FanIn, FromProducer, JoinError, MergeLog, OptionsError, Polled, Rings, Run, RunError, RunOutcome, SendError,
+    Sender, Wait, fan_in,
 };
 use millstream_testkit::within;
 use std::sync::mpsc::channel;
@@ -40,7 +40,7 @@ fn producers_come_and_go_while_it_runs() {
 /// Whoever has gone makes room in a replay as well, also one that has sent nothing.
 #[test]
 fn a_replay_has_room_for_those_who_come() {
-    let choices: Choices = [(0, 1), (2, 1), (0, 1)].into_iter().collect();
+    let choices: MergeLog = [(0, 1), (2, 1), (0, 1)].into_iter().collect();
     let (mut senders, mut poller) = fan_in(2).at_most(2).replay(choices).open(&Rings::new()).unwrap();
     senders[0].send_all([1, 3]).unwrap();
     senders.truncate(1);
@@ -52,7 +52,7 @@ fn a_replay_has_room_for_those_who_come() {
     while poller.poll(|_, x| all.push(x)).unwrap() != Polled::Ended {}
     assert_eq!(all, [1, 2, 3]);
 
-    let choices: Choices = [(0, 1), (1, 1), (0, 1)].into_iter().collect();
+    let choices: MergeLog = [(0, 1), (1, 1), (0, 1)].into_iter().collect();
     let (mut senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new()).unwrap();
     senders[0].send(1).unwrap();
     drop(senders.remove(0));
@@ -126,7 +126,7 @@ fn a_drain_finishes_what_was_sent_and_takes_no_more() {
             .map(|s| spawn(move || (0..).take_while(|n| s.send(*n).is_ok()).count() as u64))
             .collect();
         let (seen, report) = run.drain(Duration::from_secs(60)).unwrap();
-        assert_eq!(report.ending, Ending::Drained);
+        assert_eq!(report.outcome, RunOutcome::Drained);
         let sent: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert_eq!(seen, sent);
         assert_eq!(report.stages[0].name, "source");
@@ -148,7 +148,7 @@ fn nobody_waits_for_an_iterator_that_blocks() {
     let ended = |by| {
         let rings = Rings::new().ring(64);
         let of = if by == By::Record { fan_in(2).replay([(0, 2), (1, 1)].into_iter().collect()) } else { fan_in(2) };
-        let of = of.with_origin().ring(64);
+        let of = of.with_producer().ring(64);
         let (go, wait) = channel::<u64>();
         let send = |s: Sender<u64>, there: Arc<Barrier>| {
             spawn(move || {
@@ -162,7 +162,7 @@ fn nobody_waits_for_an_iterator_that_blocks() {
             })
         };
         let there = Arc::new(Barrier::new(2));
-        let p = pipeline::<Produced<u64>>().take(if by == By::Take { 3 } else { 1000 });
+        let p = pipeline::<FromProducer<u64>>().take(if by == By::Take { 3 } else { 1000 });
         let (sending, numbers) = if by == By::Poller {
             let (mut senders, mut poller) = of.open(&rings).unwrap();
             let sending = send(senders.remove(0), there.clone());

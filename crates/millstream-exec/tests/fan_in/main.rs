@@ -6,7 +6,7 @@ mod rules;
 mod user_code;
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Ending, FanIn, Rings, Run, Sender, Told};
+use millstream_exec::{FanIn, ItemFormat, Rings, Run, RunOutcome, Sender};
 use std::thread::{spawn, yield_now};
 
 /// Producer `p` sends (p, 0), (p, 1), ...
@@ -36,7 +36,7 @@ fn send_unevenly(sender: Sender<(u32, u64)>, count: u64) {
 
 fn collect<O>(rings: &Rings, fan_in: FanIn<(u32, u64), O>, counts: &[u64]) -> Vec<O::Item>
 where
-    O: Told<(u32, u64)>,
+    O: ItemFormat<(u32, u64)>,
     O::Item: Clone,
 {
     let p = pipeline::<O::Item>().map(O::Item::clone);
@@ -45,7 +45,10 @@ where
         senders.into_iter().zip(counts.to_vec()).map(|(s, count)| spawn(move || send_unevenly(s, count))).collect();
     let (all, report) = run.wait().unwrap();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!((report.ending, report.numbers.0, report.values), (Ending::End, all.len() as u64, all.len() as u64));
+    assert_eq!(
+        (report.outcome, report.numbers.0, report.values),
+        (RunOutcome::End, all.len() as u64, all.len() as u64)
+    );
     all
 }
 

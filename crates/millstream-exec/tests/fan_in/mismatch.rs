@@ -2,7 +2,7 @@
 
 use super::{collect, numbered};
 use millstream_core::pipeline;
-use millstream_exec::{Choices, FanIn, OptionsError, Rings, Run, RunError, fan_in};
+use millstream_exec::{FanIn, MergeLog, OptionsError, Rings, Run, RunError, fan_in};
 use std::sync::{Arc, Mutex};
 
 /// By a poller and by a run: both refuse it, for the same reason.
@@ -26,13 +26,13 @@ fn options_that_fit_with_nothing_or_not_together_are_refused() {
     // One ring has one order; whoever chooses among rings, or replays who chose, needs one for each producer.
     assert_eq!(refused(|| fan_in(2).shared().round_robin(), &rings), OptionsError::SharedOrder);
     assert_eq!(refused(|| fan_in(2).by_timestamp(|x| *x).shared(), &rings), OptionsError::SharedOrder);
-    assert_eq!(refused(|| fan_in(2).shared().replay(Choices::default()), &rings), OptionsError::SharedOrder);
+    assert_eq!(refused(|| fan_in(2).shared().replay(MergeLog::default()), &rings), OptionsError::SharedOrder);
 }
 
 /// The record of a run with three producers, where there are as many, fewer and more.
 #[test]
 fn a_record_of_other_producers_is_an_error() {
-    let kept = Arc::new(Mutex::new(Choices::default()));
+    let kept = Arc::new(Mutex::new(MergeLog::default()));
     let record = kept.clone();
     let of = fan_in(3).record(move |producer, count| record.lock().unwrap().push(producer, count));
     let all = collect(&Rings::new(), of, &[300, 200, 100]);

@@ -3,7 +3,7 @@
 use super::{assert_complete, collect, numbered, send_unevenly};
 use millstream_core::model::sources;
 use millstream_core::pipeline;
-use millstream_exec::{Choices, Polled, Poller, Produced, Rings, Run, SendError, TrySendError, fan_in};
+use millstream_exec::{FromProducer, MergeLog, Polled, Poller, Rings, Run, SendError, TrySendError, fan_in};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{spawn, yield_now};
@@ -65,9 +65,9 @@ fn every_value_knows_where_it_comes_from() {
     let counts = [700, 900, 0];
     for several in [false, true] {
         let of = fan_in(3).ring(16);
-        let of = if several { of.shared() } else { of }.with_origin();
+        let of = if several { of.shared() } else { of }.with_producer();
         let all = collect(&Rings::new().workers(2), of, &counts);
-        for Produced { producer, number, value } in &all {
+        for FromProducer { producer, number, value } in &all {
             assert_eq!((*producer, *number), *value);
         }
         assert_complete(&all.iter().map(|produced| produced.value).collect::<Vec<_>>(), &counts);
@@ -224,8 +224,8 @@ fn values_out_of_order_are_named() {
 }
 
 /// Runs by arrival with a recorder; what came out, and the record.
-fn recorded(several: bool) -> (Vec<(u32, u64)>, Choices) {
-    let choices = Arc::new(Mutex::new(Choices::default()));
+fn recorded(several: bool) -> (Vec<(u32, u64)>, MergeLog) {
+    let choices = Arc::new(Mutex::new(MergeLog::default()));
     let kept = choices.clone();
     let of = fan_in(3).turn(64).ring(128).record(move |p, count| kept.lock().unwrap().push(p, count));
     let of = if several { of.shared() } else { of };
@@ -239,7 +239,7 @@ fn a_record_replays_to_the_same_output() {
     for several in [false, true] {
         let (all, choices) = recorded(several);
         assert_eq!(choices.values(), 9000);
-        let choices = Choices::from_bytes(&choices.to_bytes()).unwrap();
+        let choices = MergeLog::from_bytes(&choices.to_bytes()).unwrap();
         let mut lists: Vec<_> = (0..3).map(|p| numbered(p, 4000)).collect();
         let by_list: Vec<_> = choices
             .iter()

@@ -3,7 +3,7 @@
 
 use millstream_core::{StreamsExt, pipeline};
 use millstream_exec::{
-    Choices, Ending, JoinError, Polled, Rings, Run, RunError, SendError, Sender, TrySendError, fan_in,
+    JoinError, MergeLog, Polled, Rings, Run, RunError, RunOutcome, SendError, Sender, TrySendError, fan_in,
 };
 use millstream_testkit::within;
 use std::future::Future;
@@ -61,7 +61,7 @@ fn whoever_ends_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
                 run.wait().unwrap().0
             }
             By::Record => {
-                let choices: Choices = [(1, 3)].into_iter().collect();
+                let choices: MergeLog = [(1, 3)].into_iter().collect();
                 let (senders, run) = pipeline().start_fan_in(&rings, fan_in(2).replay(choices), 0, count).unwrap();
                 send_and_panic(&senders[0]);
                 senders[1].send_all([1, 2, 3]).unwrap();
@@ -341,7 +341,7 @@ fn a_producer_that_panics_can_end_alone() {
         drop((senders, fourth));
         let (mut all, report) = run.wait().unwrap();
         all.sort_unstable();
-        assert_eq!((all, report.ending, report.producer_panics), (vec![1, 2, 7, 8], Ending::End, panics));
+        assert_eq!((all, report.outcome, report.producer_panics), (vec![1, 2, 7, 8], RunOutcome::End, panics));
     }
 }
 

@@ -69,7 +69,7 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let service = levels(registry, "stage_service", "What a number cost lately", Some(Unit::Seconds));
     let help = "From when a number was there until the stage had published it, by percentile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
-    for stage in frame.stages.iter().chain(&frame.asides).take(MOST) {
+    for stage in frame.stages.iter().chain(&frame.side_outputs).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
         numbers.get_or_create(&labels()).inc_by(stage.moved);
         batches.get_or_create(&labels()).inc_by(stage.batches);

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// at most 40 characters.
 ///
 /// ```
-/// use millstream_core::{Arrow, ArrowParts, StreamsExt, pipeline};
+/// use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
 /// use millstream_exec::{Rings, Run, source};
 /// use millstream_observe::{Elements, Recorder};
 /// let elements = Elements::new(1000);

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 ///
 /// It writes into blocks of some [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room as long as the blocks of slots that some
 /// reader has not released keep less than [`LIMIT`](Pen::LIMIT) bytes of memory; so what a ring of text keeps alive is bounded by
-/// that, and by what is written in one go: one value that is longer, or, of a member, a run of some values.
+/// that, and by what is written in one go: one value that is longer, or, of a writer, a run of some values.
 pub struct Pen<T: ?Sized = [u8]> {
     pool: BlockPool,
     held: Held,
@@ -67,7 +67,7 @@ impl<T: Kind + ?Sized> Pen<T> {
         Pen { pool: BlockPool::new(2 * Self::BLOCK), held: Held::default(), weight: Self::RUN, kind: PhantomData }
     }
 
-    /// The most slots of one run of a member's.
+    /// The most slots of one run of a writer's.
     const WHOLE: usize = 64;
 
     /// As [`room`](Pen::room), where what is claimed has to be written, however much it comes to.

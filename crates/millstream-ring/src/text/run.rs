@@ -1,7 +1,7 @@
 use super::span::{Kind, Span, place};
 use crate::slots::{Around, Slots};
 use millstream_core::Density;
-use millstream_core::text::{Block, Cutting, Piece};
+use millstream_core::text::{Block, Piece, Splitter};
 use std::marker::PhantomData;
 
 /// Slots of text that are being written, side by side or around the ring's end, and that nobody reads yet.
@@ -168,7 +168,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
     ///
     /// If `whole` has no such part.
     #[inline(always)]
-    pub fn cut(&mut self, whole: Piece<'b, T>, parts: &mut impl Iterator<Item = Cutting>, from: &mut usize) -> bool {
+    pub fn cut(&mut self, whole: Piece<'b, T>, parts: &mut impl Iterator<Item = Splitter>, from: &mut usize) -> bool {
         let (base, _) = place(whole);
         let (block, text) = (whole.block(), whole.text());
         if !self.takes(block) {
@@ -176,7 +176,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         }
         self.turn_to(block);
         while self.left > 0 {
-            let Some(Cutting { range, next }) = parts.next() else { return true };
+            let Some(Splitter { range, next }) = parts.next() else { return true };
             let (start, end) = (range.start, range.end);
             if text.part(range).is_none() {
                 no_part(start, end, text.bytes().len());

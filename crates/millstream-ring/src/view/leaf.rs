@@ -1,29 +1,29 @@
-use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed};
-use crate::census::Holes;
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
 use crate::gate::{GONE, Gate};
+use crate::occupancy::EmptyCounter;
 use crate::probe::RingProbe;
 use crate::producer::leaf_at;
 use crate::shared::Shared;
-use crate::slots::Slice;
+use crate::slots::SlotSlice;
 use crate::sync::{Arc, Ordering};
 use crate::text::{Kind, Span};
-use millstream_core::{Density, Event, Text, Val};
+use millstream_core::{Density, Item, Text, Val};
 use std::any::Any;
 
 /// A view of one ring.
-pub struct Leaf<S: Event> {
+pub struct Leaf<S: Item> {
     shared: Arc<Shared<S>>,
     gate: Gate,
 }
 
-impl<S: Event> Leaf<S> {
+impl<S: Item> Leaf<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>, gate: Gate) -> Self {
         Leaf { shared, gate }
     }
 
     /// Says how empty slots are known.
-    pub(crate) fn has_holes(&self, holes: impl FnOnce() -> Holes<S>) {
-        self.shared.has_holes(holes);
+    pub(crate) fn counts_empty(&self, empty_slots: impl FnOnce() -> EmptyCounter<S>) {
+        self.shared.counts_empty(empty_slots);
     }
 
     /// A slot that is published and not released.
@@ -57,12 +57,12 @@ impl<S: Event> Leaf<S> {
     }
 }
 
-impl<S: Event> Sealed for Leaf<S> {}
+impl<S: Item> Sealed for Leaf<S> {}
 
 /// A shape that lies in one ring. Sealed.
-pub trait OneRing: for<'a> Wire<View = Leaf<Self::Slot>, Chunk<'a> = Slice<'a, Self::Slot>> {
+pub trait OneRing: for<'a> RingLayout<View = Leaf<Self::Slot>, Chunk<'a> = SlotSlice<'a, Self::Slot>> {
     /// What a slot of the ring stores.
-    type Slot: Event;
+    type Slot: Item;
     /// What a slot holds.
     #[doc(hidden)]
     fn peek<'a>(slot: &'a Self::Slot) -> Option<Self::Ref<'a>>;
@@ -71,9 +71,9 @@ pub trait OneRing: for<'a> Wire<View = Leaf<Self::Slot>, Chunk<'a> = Slice<'a, S
     fn peek_beside(last: &(dyn Any + Send + Sync)) -> Option<Self::Ref<'_>>;
 }
 
-impl<T: Event, D: Density> Sealed for Val<T, D> {}
+impl<T: Item, D: Density> Sealed for Val<T, D> {}
 
-impl<T: Event, D: Density> OneRing for Val<T, D> {
+impl<T: Item, D: Density> OneRing for Val<T, D> {
     type Slot = D::Slot<T>;
 
     #[inline(always)]
@@ -86,9 +86,9 @@ impl<T: Event, D: Density> OneRing for Val<T, D> {
     }
 }
 
-impl<T: Event, D: Density> Wire for Val<T, D> {
+impl<T: Item, D: Density> RingLayout for Val<T, D> {
     type View = Leaf<D::Slot<T>>;
-    type Chunk<'a> = Slice<'a, D::Slot<T>>;
+    type Chunk<'a> = SlotSlice<'a, D::Slot<T>>;
 
     #[inline(always)]
     unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
@@ -111,25 +111,25 @@ impl<T: Event, D: Density> Wire for Val<T, D> {
     }
 
     type Whole = Val<T>;
-    const DENSE: bool = D::FULL;
+    const DENSE: bool = D::DENSE;
     const RINGS: usize = 1;
     const SLOT: Option<usize> = Some(size_of::<D::Slot<T>>());
 
     #[inline(always)]
-    fn place(chunk: &Self::Chunk<'_>) -> Place {
+    fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
         chunk.place()
     }
 
     #[inline(always)]
-    fn is_at(chunk: &Self::Chunk<'_>, place: Place) -> bool {
+    fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
         chunk.place() == place
     }
 
     #[inline(always)]
-    unsafe fn by_way_of<'a>(_: &Self::Chunk<'a>, place: Place) -> Self::Chunk<'a> {
+    unsafe fn by_way_of<'a>(_: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
         // SAFETY: this leaf's slots begin there, by the caller's contract, and with them the storage that both pointers lie
         // in: a slot that has a size is at one place only, and of one type.
-        unsafe { Slice::at_place(place) }
+        unsafe { SlotSlice::at_place(place) }
     }
 }
 
@@ -148,9 +148,9 @@ impl<T: Kind + ?Sized, D: Density> OneRing for Text<T, D> {
     }
 }
 
-impl<T: Kind + ?Sized, D: Density> Wire for Text<T, D> {
+impl<T: Kind + ?Sized, D: Density> RingLayout for Text<T, D> {
     type View = Leaf<D::Slot<Span<T>>>;
-    type Chunk<'a> = Slice<'a, D::Slot<Span<T>>>;
+    type Chunk<'a> = SlotSlice<'a, D::Slot<Span<T>>>;
 
     #[inline(always)]
     unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
@@ -192,13 +192,13 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
     }
 
     #[inline(always)]
-    unsafe fn chunk<'a>(&self, from: u64) -> Slice<'a, F::Slot> {
+    unsafe fn chunk<'a>(&self, from: u64) -> SlotSlice<'a, F::Slot> {
         // SAFETY: the caller's contract.
         unsafe { self.shared.slots.slice(from) }
     }
 
     unsafe fn at_end<'a>(&self, end: u64) -> Option<F::Ref<'a>> {
-        if F::Density::FULL {
+        if F::Density::DENSE {
             return None;
         }
         if F::Density::AT_END {
@@ -243,7 +243,7 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
     }
 }
 
-impl<S: Event> Drop for Leaf<S> {
+impl<S: Item> Drop for Leaf<S> {
     fn drop(&mut self) {
         match &self.gate {
             Gate::Reader(position) => position.store(GONE, Ordering::Release),
@@ -252,7 +252,7 @@ impl<S: Event> Drop for Leaf<S> {
     }
 }
 
-impl<S: Event> std::fmt::Debug for Leaf<S> {
+impl<S: Item> std::fmt::Debug for Leaf<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Leaf").finish_non_exhaustive()
     }

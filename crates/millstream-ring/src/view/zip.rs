@@ -1,16 +1,16 @@
-use super::{HiddenGate, HiddenMarks, Place, View, Wire, sealed::Sealed, slot_of_both};
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed, slot_of_both};
 use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
-use millstream_core::{Choice, Flow, Pair, SideBySide};
+use millstream_core::{Choice, Pair, Shape, SideBySide};
 
 /// Two views side by side: a number is there when both have it. What the two slots hold together is the shape's matter.
 #[derive(Debug)]
-pub struct ZipView<A: Wire, B: Wire> {
+pub struct ZipView<A: RingLayout, B: RingLayout> {
     first: A::View,
     second: B::View,
 }
 
-impl<A: Wire, B: Wire> ZipView<A, B> {
+impl<A: RingLayout, B: RingLayout> ZipView<A, B> {
     pub(crate) fn new(first: A::View, second: B::View) -> Self {
         ZipView { first, second }
     }
@@ -85,7 +85,7 @@ impl<A: Wire, B: Wire> ZipView<A, B> {
     }
 }
 
-impl<A: Wire, B: Wire> Sealed for ZipView<A, B> {}
+impl<A: RingLayout, B: RingLayout> Sealed for ZipView<A, B> {}
 
 macro_rules! side_by_side {
     (
@@ -93,9 +93,9 @@ macro_rules! side_by_side {
         filled: |$first:ident, $other:ident| $filled:expr,
         value: |$in_first:ident, $one:ident, $two:ident| $value:expr
     ) => {
-        impl<A: Wire, $second: Wire + $bound> Sealed for $shape<A, $second> {}
+        impl<A: RingLayout, $second: RingLayout + $bound> Sealed for $shape<A, $second> {}
 
-        impl<A: Wire, $second: Wire + $bound> Wire for $shape<A, $second> {
+        impl<A: RingLayout, $second: RingLayout + $bound> RingLayout for $shape<A, $second> {
             type View = ZipView<A, $second>;
             type Chunk<'a> = (A::Chunk<'a>, $second::Chunk<'a>);
 
@@ -133,17 +133,17 @@ macro_rules! side_by_side {
             const SLOT: Option<usize> = slot_of_both(A::SLOT, $second::SLOT);
 
             #[inline(always)]
-            fn place(chunk: &Self::Chunk<'_>) -> Place {
+            fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
                 A::place(&chunk.0)
             }
 
             #[inline(always)]
-            fn is_at(chunk: &Self::Chunk<'_>, place: Place) -> bool {
+            fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
                 A::is_at(&chunk.0, place) && $second::is_at(&chunk.1, place)
             }
 
             #[inline(always)]
-            unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: Place) -> Self::Chunk<'a> {
+            unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
                 // SAFETY: the caller's contract.
                 let first = unsafe { A::by_way_of(&chunk.0, place) };
                 // SAFETY: the caller's contract.
@@ -152,7 +152,7 @@ macro_rules! side_by_side {
             }
         }
 
-        impl<A: Wire, $second: Wire + $bound> View<$shape<A, $second>> for ZipView<A, $second> {
+        impl<A: RingLayout, $second: RingLayout + $bound> View<$shape<A, $second>> for ZipView<A, $second> {
             #[inline(always)]
             fn cursor(&self) -> u64 {
                 self.cursor_of_both()
@@ -174,7 +174,7 @@ macro_rules! side_by_side {
                 unsafe { self.chunks(from) }
             }
 
-            unsafe fn at_end<'a>(&self, end: u64) -> Option<<$shape<A, $second> as Flow>::Ref<'a>> {
+            unsafe fn at_end<'a>(&self, end: u64) -> Option<<$shape<A, $second> as Shape>::Ref<'a>> {
                 // SAFETY: the caller's contract.
                 let (first, second) = unsafe { self.halves_at_end(end) };
                 <$shape<A, $second>>::join(first, second)
@@ -205,12 +205,12 @@ macro_rules! side_by_side {
     };
 }
 side_by_side!(
-    Pair<A, B: Flow>,
+    Pair<A, B: Shape>,
     filled: |first, second| first & second,
     value: |_first, one, two| (one(), two())
 );
 side_by_side!(
-    Choice<A, B: Flow>,
+    Choice<A, B: Shape>,
     filled: |first, second| one_of(first, second),
     value: |first, one, two| if first { Left(one()) } else { Right(two()) }
 );

@@ -1,15 +1,15 @@
-use millstream_core::{Flow, Full};
-use millstream_ring::{Leaf, Wire};
+use millstream_core::{Shape, Dense};
+use millstream_ring::{Leaf, RingLayout};
 
 struct Mine;
 
-impl Flow for Mine {
+impl Shape for Mine {
     type Ref<'a> = ();
-    type Density = Full;
+    type Density = Dense;
     const BYTES: usize = 0;
 }
 
-impl Wire for Mine {
+impl RingLayout for Mine {
     type View = Leaf<u64>;
     type Chunk<'a> = ();
 

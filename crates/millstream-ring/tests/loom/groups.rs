@@ -1,24 +1,24 @@
 //! Groups under loom: their readers, their input and END.
 //!
 //! Loom remembers one access to an atomic, the last: a thread that reads it and then writes it hides an earlier read by
-//! another thread, and the order of these two is not tried. A member does so to `taken`. So the members come first
+//! another thread, and the order of these two is not tried. A writer does so to `taken`. So the writers come first
 //! here, on the main thread and then on others, and whoever looks at what they do is spawned last.
 
 use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
 use loom::thread::spawn;
-use millstream_core::{Full, Holed, Val};
-use millstream_ring::{Member, group, ring};
+use millstream_core::{Dense, Sparse, Val};
+use millstream_ring::{RunWriter, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Fills what there is, and claims END if nothing is left.
 fn work<T: Send + Sync + 'static, S: Send + Sync + 'static>(
-    member: &mut Member<Val<T>, S>,
+    writer: &mut RunWriter<Val<T>, S>,
     times: usize,
     make: impl Fn(&T) -> S,
 ) {
     for _ in 0..times {
-        if member.fill(1, |value| make(value.unwrap())) == 0 {
-            member.end(|_| None);
+        if writer.fill(1, |value| make(value.unwrap())) == 0 {
+            writer.end(|_| None);
         }
     }
 }
@@ -26,10 +26,10 @@ fn work<T: Send + Sync + 'static, S: Send + Sync + 'static>(
 #[test]
 fn a_group_of_two_and_its_reader() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 2).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         let one = spawn(move || work(&mut a, 1, |n| *n));
         let reading = spawn(move || {
             look(&mut output, 1, plain);
@@ -44,10 +44,10 @@ fn a_group_of_two_and_its_reader() {
 #[test]
 fn a_group_claims_end_once() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
-        let (mut members, mut output) = group::<_, u64, Holed>(input, 2, 2).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Sparse>(input, 2, 2).unwrap();
         end(&mut producer);
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         let one = spawn(move || a.end(|_| Some(Some(7))));
         let reading = spawn(move || {
             if let Some(end) = output.end() {
@@ -67,10 +67,10 @@ fn a_group_of_two_releases_its_input() {
     loom::model(|| {
         let alive = Alive::new();
         let more = alive.clone();
-        let (mut producer, input) = ring::<Value, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 4).unwrap();
+        let (mut producer, input) = ring::<Value, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 4).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| alive.value(n)));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         let one = spawn(move || work(&mut a, 1, boxed));
         let publishing = spawn(move || {
             try_publish(&mut producer, |n| more.value(n));
@@ -89,10 +89,10 @@ fn a_group_of_two_releases_its_input() {
 #[test]
 fn a_group_may_seem_to_step_back() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 2).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 2).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         let one = spawn(move || work(&mut a, 1, |n| *n));
         let gating = spawn(move || (producer.free(), producer.free()));
         work(&mut b, 1, |n| *n);
@@ -106,10 +106,10 @@ fn a_group_may_seem_to_step_back() {
 #[test]
 fn a_groups_output_of_one_slot() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 2, 1).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 1).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         let one = spawn(move || {
             work(&mut a, 1, |n| *n);
             a
@@ -132,10 +132,10 @@ fn a_groups_values_are_dropped_once() {
     loom::model(|| {
         let alive = Alive::new();
         let made = alive.clone();
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, Value, Full>(input, 2, 1).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, Value, Dense>(input, 2, 1).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         work(&mut b, 1, |n| alive.value(*n));
         let one = spawn(move || work(&mut a, 1, |n| made.value(*n)));
         let reading = spawn(move || look(&mut output, 1, boxed));
@@ -151,12 +151,12 @@ fn a_groups_values_are_dropped_once() {
 #[test]
 fn a_member_goes_on_to_its_next_run() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, u64, Full>(input, 1, 2).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 1, 2).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let mut member = members.pop().unwrap();
+        let mut writer = writers.pop().unwrap();
         let reading = spawn(move || look(&mut output, 2, plain));
-        work(&mut member, 2, |n| *n);
+        work(&mut writer, 2, |n| *n);
         reading.join().unwrap();
     });
 }
@@ -164,12 +164,12 @@ fn a_member_goes_on_to_its_next_run() {
 #[test]
 fn members_that_are_gone_have_read_what_they_read() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(1).unwrap();
-        let (mut members, output) = group::<_, u64, Full>(input, 1, 1).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
+        let (mut writers, output) = run_writers::<_, u64, Dense>(input, 1, 1).unwrap();
         publish(&mut producer, |n| n);
-        let mut member = members.pop().unwrap();
+        let mut writer = writers.pop().unwrap();
         let working = spawn(move || {
-            let broken = catch_unwind(AssertUnwindSafe(|| member.fill(1, |n| resume_unwind(Box::new(*n.unwrap())))));
+            let broken = catch_unwind(AssertUnwindSafe(|| writer.fill(1, |n| resume_unwind(Box::new(*n.unwrap())))));
             assert!(broken.is_err());
         });
         try_publish(&mut producer, |n| n);
@@ -182,16 +182,16 @@ fn members_that_are_gone_have_read_what_they_read() {
 #[test]
 fn a_panic_behind_a_claim_leaves_a_hole() {
     loom::model(|| {
-        let (mut producer, input) = ring::<u64, Full>(2).unwrap();
-        let (mut members, mut output) = group::<_, Box<u64>, Full>(input, 2, 2).unwrap();
+        let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = group::<_, Box<u64>, Dense>(input, 2, 2).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
-        /// Fills number 0 or 1; the panic of a member that was overtaken breaks it.
-        fn fill(member: &mut Member<Val<u64>, Box<u64>>) {
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
+        /// Fills number 0 or 1; the panic of a writer that was overtaken breaks it.
+        fn fill(writer: &mut RunWriter<Val<u64>, Box<u64>>) {
             let overtaken = || resume_unwind(Box::new(()));
             let filled =
-                catch_unwind(AssertUnwindSafe(|| member.fill_or_tell(1, overtaken, |value| Box::new(*value.unwrap()))));
-            assert_eq!(filled.is_err(), member.abandoned_at().is_some());
+                catch_unwind(AssertUnwindSafe(|| writer.fill_or_tell(1, overtaken, |value| Box::new(*value.unwrap()))));
+            assert_eq!(filled.is_err(), writer.abandoned_at().is_some());
         }
         let one = spawn(move || {
             fill(&mut a);
@@ -199,7 +199,7 @@ fn a_panic_behind_a_claim_leaves_a_hole() {
         });
         fill(&mut b);
         let a = one.join().unwrap();
-        let hole = [&a, &b].into_iter().filter_map(|member| member.abandoned_at()).min();
+        let hole = [&a, &b].into_iter().filter_map(|writer| writer.abandoned_at()).min();
         let shown = hole.map_or(2, |n| n.0);
         read(&mut output, shown, |value| **value);
         assert!(output.batch(1).is_none());

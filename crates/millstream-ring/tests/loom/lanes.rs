@@ -3,24 +3,24 @@
 use super::{Alive, boxed, end, look, plain, publish, read};
 use loom::thread::spawn;
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::{Full, Lft, Rgt, Seen, Val};
-use millstream_ring::{Lane, Producer, Reader, lane, ring};
+use millstream_core::{Dense, Projected, Val, lens};
+use millstream_ring::{LaneWriter, Producer, Reader, lane, ring};
 
 type Choice = Val<Either<u64, u64>>;
-type Of<L, T> = Lane<Seen<Choice, L>, T>;
+type Of<L, T> = LaneWriter<Projected<Choice, L>, T>;
 
 /// Numbers that are left and right in turn.
 #[expect(clippy::type_complexity, reason = "all ends of two rings")]
 fn two<T: Send + Sync + 'static>(
     numbers: usize,
     capacity: usize,
-) -> (Producer<Either<u64, u64>>, Of<Lft, T>, Of<Rgt, T>, Reader<Val<T>>) {
-    let (mut producer, input) = ring::<Either<u64, u64>, Full>(2).unwrap();
+) -> (Producer<Either<u64, u64>>, Of<lens::Left, T>, Of<lens::Right, T>, Reader<Val<T>>) {
+    let (mut producer, input) = ring::<Either<u64, u64>, Dense>(2).unwrap();
     for _ in 0..numbers {
         publish(&mut producer, |n| if n % 2 == 0 { Left(n) } else { Right(n) });
     }
-    let right = input.fork().seen::<Rgt>();
-    let (left, other) = lane(input.seen::<Lft>(), capacity);
+    let right = input.fork().seen::<lens::Right>();
+    let (left, other) = lane(input.seen::<lens::Left>(), capacity);
     let (right, output) = other.joined(right);
     (producer, left, right, output)
 }

@@ -2,27 +2,27 @@
 
 use super::{Alive, Value};
 use loom::thread::{spawn, yield_now};
-use millstream_ring::{Given, SharedGiver, moving_ring, shared_ring};
+use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 
 #[test]
 fn a_giver_and_a_taker_of_one_slot() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut giver, mut taker) = moving_ring::<Value>(1).unwrap();
+        let (mut sender, mut receiver) = spsc::ring::<Value>(1).unwrap();
         let thread = {
             let alive = alive.clone();
             spawn(move || {
                 let mut values = (0..2).map(|n| alive.value(n));
-                while !matches!(giver.give(&mut values, 1), Given::All(_)) {
+                while !matches!(sender.give(&mut values, 1), spsc::Sent::All(_)) {
                     yield_now();
                 }
-                giver.end();
+                sender.end();
             })
         };
         let mut next = 0;
-        while !taker.ended() {
-            for value in taker.take(1) {
+        while !receiver.ended() {
+            for value in receiver.take(1) {
                 assert_eq!(*value.number, next);
                 next += 1;
             }
@@ -30,7 +30,7 @@ fn a_giver_and_a_taker_of_one_slot() {
         }
         assert_eq!(next, 2);
         thread.join().unwrap();
-        drop(taker);
+        drop(receiver);
         alive.none();
     });
 }
@@ -39,24 +39,24 @@ fn a_giver_and_a_taker_of_one_slot() {
 fn what_nobody_takes_is_dropped_once() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut giver, mut taker) = moving_ring::<Value>(2).unwrap();
+        let (mut sender, mut receiver) = spsc::ring::<Value>(2).unwrap();
         let thread = {
             let alive = alive.clone();
             spawn(move || {
-                giver.give(&mut (0..2).map(|n| alive.value(n)), 2);
+                sender.give(&mut (0..2).map(|n| alive.value(n)), 2);
             })
         };
-        drop(taker.take(1).next());
-        drop(taker);
+        drop(receiver.take(1).next());
+        drop(receiver);
         thread.join().unwrap();
         alive.none();
     });
 }
 
-fn give(giver: &mut SharedGiver<Value>, alive: &Alive, numbers: &[u64]) {
+fn give(sender: &mut mpsc::Sender<Value>, alive: &Alive, numbers: &[u64]) {
     for n in numbers {
         let mut value = VecDeque::from([alive.value(*n)]);
-        while giver.give(&mut value) == Some(0) {
+        while sender.give(&mut value) == Some(0) {
             yield_now();
         }
     }
@@ -66,14 +66,14 @@ fn give(giver: &mut SharedGiver<Value>, alive: &Alive, numbers: &[u64]) {
 fn two_fill_one_ring() {
     loom::model(|| {
         let alive = Alive::new();
-        let (first, mut taker) = shared_ring::<Value>(2).unwrap();
+        let (first, mut receiver) = mpsc::ring::<Value>(2).unwrap();
         let threads = [1, 2].map(|who| {
-            let (mut giver, alive) = (first.another(who), alive.clone());
-            spawn(move || give(&mut giver, &alive, &[u64::from(who)]))
+            let (mut sender, alive) = (first.another(who), alive.clone());
+            spawn(move || give(&mut sender, &alive, &[u64::from(who)]))
         });
         let mut seen = [false; 3];
         while !(seen[1] && seen[2]) {
-            let (who, values) = taker.take_run(2);
+            let (who, values) = receiver.take_run(2);
             for value in values {
                 assert_eq!(*value.number, u64::from(who));
                 assert!(!std::mem::replace(&mut seen[who as usize], true));
@@ -84,8 +84,8 @@ fn two_fill_one_ring() {
             thread.join().unwrap();
         }
         first.close();
-        assert!(taker.ended());
-        drop((first, taker));
+        assert!(receiver.ended());
+        drop((first, receiver));
         alive.none();
     });
 }
@@ -95,22 +95,22 @@ fn two_fill_one_ring() {
 fn two_fill_one_slot_by_turns() {
     loom::model(|| {
         let alive = Alive::new();
-        let (mut first, mut taker) = shared_ring::<Value>(1).unwrap();
+        let (mut first, mut receiver) = mpsc::ring::<Value>(1).unwrap();
         give(&mut first, &alive, &[0]);
         let thread = {
-            let (mut giver, alive) = (first.another(1), alive.clone());
-            spawn(move || give(&mut giver, &alive, &[1]))
+            let (mut sender, alive) = (first.another(1), alive.clone());
+            spawn(move || give(&mut sender, &alive, &[1]))
         };
         for who in 0..2 {
-            while !taker.is_ready() {
+            while !receiver.is_ready() {
                 yield_now();
             }
-            let (giver, mut values) = taker.take_run(1);
+            let (sender, mut values) = receiver.take_run(1);
             let value = values.next().unwrap();
-            assert_eq!((giver, *value.number), (who, u64::from(who)));
+            assert_eq!((sender, *value.number), (who, u64::from(who)));
         }
         thread.join().unwrap();
-        drop((first, taker));
+        drop((first, receiver));
         alive.none();
     });
 }
@@ -120,19 +120,19 @@ fn two_fill_one_slot_by_turns() {
 fn a_ring_is_closed_while_somebody_gives() {
     loom::model(|| {
         let alive = Alive::new();
-        let (first, mut taker) = shared_ring::<Value>(2).unwrap();
+        let (first, mut receiver) = mpsc::ring::<Value>(2).unwrap();
         let thread = {
-            let (mut giver, alive) = (first.another(1), alive.clone());
-            spawn(move || giver.give(&mut VecDeque::from([alive.value(7)])).is_some())
+            let (mut sender, alive) = (first.another(1), alive.clone());
+            spawn(move || sender.give(&mut VecDeque::from([alive.value(7)])).is_some())
         };
         first.close();
         let mut came = 0;
-        while !taker.ended() {
-            came += taker.take(2).count();
+        while !receiver.ended() {
+            came += receiver.take(2).count();
             yield_now();
         }
         assert_eq!(came, usize::from(thread.join().unwrap()));
-        drop((first, taker));
+        drop((first, receiver));
         alive.none();
     });
 }

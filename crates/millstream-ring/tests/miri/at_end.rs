@@ -2,9 +2,9 @@
 
 use super::none_left;
 use super::support::{Counted, Tally};
-use millstream_core::keys::Seat;
-use millstream_core::{AtEnd, Density, Holed};
-use millstream_ring::{Last, group, ring, team};
+use millstream_core::keys::KeySlot;
+use millstream_core::{AtEnd, Density, Sparse};
+use millstream_ring::{Last, keyed_writers, ring, run_writers};
 
 #[test]
 fn an_edge_that_is_filled_at_end_alone_stores_no_slot() {
@@ -12,27 +12,27 @@ fn an_edge_that_is_filled_at_end_alone_stores_no_slot() {
     let (mut producer, input) = ring::<Counted, AtEnd>(1 << 60).unwrap();
     let tally = Tally::default();
     let empty = || Last::of::<Counted, AtEnd>(None);
-    let (mut seats, seated) = ring::<Seat, Holed>(64).unwrap();
+    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(64).unwrap();
     let mut reader = input.fork();
-    let (mut members, mut grouped) = group::<_, Counted, AtEnd>(input.fork(), 2, 1 << 60).unwrap();
-    let (mut mates, mut teamed) = team::<_, Counted, AtEnd>(input, seated, 2, 64).unwrap();
+    let (mut writers, mut grouped) = run_writers::<_, Counted, AtEnd>(input.fork(), 2, 1 << 60).unwrap();
+    let (mut writers, mut teamed) = keyed_writers::<_, Counted, AtEnd>(input, seated, 2, 64).unwrap();
     let pack = |value: Option<&Counted>| <AtEnd as Density>::pack::<Counted>(value.map(|_| unreachable!()));
     assert_eq!(producer.fill(40, |_| pack(None)), Ok(40));
-    assert_eq!(seats.fill(40, |n| Some(Seat { place: 0, lane: n as u16 % 2, fresh: false })), Ok(40));
+    assert_eq!(key_slots.fill(40, |n| Some(KeySlot { place: 0, lane: n as u16 % 2, fresh: false })), Ok(40));
     assert!(reader.batch(99).unwrap().iter().all(|slot| slot.is_none()));
-    assert_eq!(members.iter_mut().map(|member| member.fill(99, pack)).sum::<usize>(), 30);
-    while members[0].fill(99, pack) > 0 {}
-    assert!(mates.iter_mut().all(|mate| mate.fill(99, |_, value, _| pack(value)) == 40));
+    assert_eq!(writers.iter_mut().map(|writer| writer.fill(99, pack)).sum::<usize>(), 30);
+    while writers[0].fill(99, pack) > 0 {}
+    assert!(writers.iter_mut().all(|writer| writer.fill(99, |_, value, _| pack(value)) == 40));
 
     // END's value is lent to all, and dropped with the ring.
     let last = |number| Some(Last::of::<Counted, AtEnd>(Some(tally.value(number))));
     assert!(producer.try_end_with(last(7)).is_ok());
-    assert!(seats.try_end(Some(None)).is_ok());
+    assert!(key_slots.try_end(Some(None)).is_ok());
     assert_eq!(reader.end().unwrap().value().map(|value| value.number), Some(7));
     let times = |n| move |value: &Counted| value.number * n;
-    assert!(members[1].end_with(|value| last(value.map(times(2)).unwrap())));
-    assert!(mates.iter_mut().all(|mate| mate.end_with(|_, value, _| last(value.map(times(3)).unwrap()))));
-    drop((producer, reader, members, mates));
+    assert!(writers[1].end_with(|value| last(value.map(times(2)).unwrap())));
+    assert!(writers.iter_mut().all(|writer| writer.end_with(|_, value, _| last(value.map(times(3)).unwrap()))));
+    drop((producer, reader, writers, writers));
     for (output, number) in [(&mut grouped, 14), (&mut teamed, 21)] {
         while let Some(batch) = output.batch(99) {
             assert!(batch.iter().all(|slot| slot.is_none()));

@@ -2,7 +2,7 @@
 
 use super::support::{Counted, Tally, lanes, must_panic};
 use super::{CASES, NUMBERS, consume, none_left, number, random_ops};
-use millstream_core::{Full, Holed, Lft, Rgt, Seen, Val};
+use millstream_core::{Dense, Projected, Sparse, Val, lens};
 use millstream_ring::{is_lane, lane, ring};
 use std::thread::{scope, yield_now};
 
@@ -58,27 +58,27 @@ fn two_lanes_on_threads() {
 
 #[test]
 fn what_is_no_lane_of_the_same_choice_is_refused() {
-    assert!(is_lane::<Seen<Choice<Full>, Lft>>() && is_lane::<Seen<Choice<Full>, Rgt>>());
+    assert!(is_lane::<Projected<Choice<Dense>, lens::Left>>() && is_lane::<Projected<Choice<Dense>, lens::Right>>());
     // A slot may be empty: it would be nobody's.
-    assert!(!is_lane::<Seen<Choice<Holed>, Lft>>());
+    assert!(!is_lane::<Projected<Choice<Sparse>, lens::Left>>());
     assert!(!is_lane::<Val<u64>>());
     // Slots without a size are all at one place.
     type Never = millstream_core::Either<std::convert::Infallible, ()>;
-    assert!(!is_lane::<Seen<Val<Never>, Rgt>>());
+    assert!(!is_lane::<Projected<Val<Never>, lens::Right>>());
 
-    let choices = || ring::<millstream_core::Either<u64, u64>, Full>(4).unwrap();
+    let choices = || ring::<millstream_core::Either<u64, u64>, Dense>(4).unwrap();
     let ((mut producer, input), (_other, elsewhere)) = (choices(), choices());
     must_panic(|| lane::<_, u64>(input.fork(), 4));
-    let first = || lane::<_, u64>(input.fork().seen::<Lft>(), 4).1;
-    must_panic(|| first().joined(input.fork().seen::<Lft>()));
-    must_panic(|| first().joined(elsewhere.fork().seen::<Rgt>()));
+    let first = || lane::<_, u64>(input.fork().seen::<lens::Left>(), 4).1;
+    must_panic(|| first().joined(input.fork().seen::<lens::Left>()));
+    must_panic(|| first().joined(elsewhere.fork().seen::<lens::Right>()));
     let mut claim = producer.try_claim(4).unwrap().unwrap();
     claim.fill(4, |i| lanes::choice(i as u64, 0));
     claim.publish();
     let mut ahead = input.fork();
     drop(ahead.batch(1));
-    must_panic(|| first().joined(ahead.seen::<Rgt>()));
-    drop(first().joined(input.fork().seen::<Rgt>()));
+    must_panic(|| first().joined(ahead.seen::<lens::Right>()));
+    drop(first().joined(input.fork().seen::<lens::Right>()));
 }
 
 /// The ring of the first lane is gone, and another one may lie where it was.
@@ -86,7 +86,7 @@ fn what_is_no_lane_of_the_same_choice_is_refused() {
 fn a_ring_at_the_place_of_one_that_is_gone_is_another_one() {
     type Choice = millstream_core::Either<u64, u64>;
     let edge = |choice| {
-        let (mut producer, input) = ring::<Choice, Full>(4).unwrap();
+        let (mut producer, input) = ring::<Choice, Dense>(4).unwrap();
         let mut claim = producer.try_claim(1).unwrap().unwrap();
         claim.write(choice);
         claim.publish();
@@ -94,11 +94,11 @@ fn a_ring_at_the_place_of_one_that_is_gone_is_another_one() {
     };
     for _ in 0..20 {
         let (producer, input) = edge(Choice::Right(1));
-        let (mut left, other) = lane::<_, u64>(input.seen::<Lft>(), 4);
+        let (mut left, other) = lane::<_, u64>(input.seen::<lens::Left>(), 4);
         assert_eq!(left.fill(8, |_| unreachable!("number 0 is the right lane's")), 1);
         drop((left, producer));
         // The left lane's: the right one passes it too.
         let (_producer, input) = edge(Choice::Left(1));
-        must_panic(|| other.joined(input.seen::<Rgt>()));
+        must_panic(|| other.joined(input.seen::<lens::Right>()));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::support::{Counted, Tally, moving};
 use super::{CASES, NUMBERS, none_left, random_ops};
-use millstream_ring::{Given, moving_ring, shared_ring};
+use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -27,16 +27,16 @@ fn a_forgotten_iterator_gives_nothing_twice() {
             DROPPED.lock().unwrap().push(self.0);
         }
     }
-    let (mut giver, mut taker) = moving_ring::<Value>(4).unwrap();
-    giver.give(&mut (0..4).map(Value), 4);
-    let mut taken = taker.take(3);
+    let (mut sender, mut receiver) = spsc::ring::<Value>(4).unwrap();
+    sender.give(&mut (0..4).map(Value), 4);
+    let mut taken = receiver.take(3);
     assert_eq!(taken.next().map(|value| value.0), Some(0));
     // Of three that were lent, two leak, and there is no room yet.
     std::mem::forget(taken);
-    assert_eq!((giver.free(), taker.ready()), (0, 1));
-    assert_eq!(taker.take(3).map(|value| value.0).collect::<Vec<_>>(), [3]);
-    assert_eq!(giver.free(), 4);
-    drop((giver, taker));
+    assert_eq!((sender.free(), receiver.ready()), (0, 1));
+    assert_eq!(receiver.take(3).map(|value| value.0).collect::<Vec<_>>(), [3]);
+    assert_eq!(sender.free(), 4);
+    drop((sender, receiver));
     assert_eq!(*DROPPED.lock().unwrap(), [0, 3]);
 }
 
@@ -44,36 +44,36 @@ fn a_forgotten_iterator_gives_nothing_twice() {
 #[test]
 fn what_is_refused_comes_back_once() {
     let tally = Tally::default();
-    let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
-    giver.give(&mut (0..3).map(|n| tally.value(n)), 3);
-    assert_eq!(taker.take(3).map(|value| value.number).collect::<Vec<_>>(), [0, 1, 2]);
-    let refused = giver.give_if(&mut (3..6).map(|n| tally.value(n)), 4, || false).unwrap_err();
+    let (mut sender, mut receiver) = spsc::ring::<Counted>(4).unwrap();
+    sender.give(&mut (0..3).map(|n| tally.value(n)), 3);
+    assert_eq!(receiver.take(3).map(|value| value.number).collect::<Vec<_>>(), [0, 1, 2]);
+    let refused = sender.give_if(&mut (3..6).map(|n| tally.value(n)), 4, || false).unwrap_err();
     assert_eq!(refused.iter().map(|value| value.number).collect::<Vec<_>>(), [3, 4, 5]);
-    assert_eq!((giver.given(), giver.free(), taker.ready()), (3, 4, 0));
+    assert_eq!((sender.given(), sender.free(), receiver.ready()), (3, 4, 0));
     let mut panicking = (6..9).map(|n| if n == 8 { resume_unwind(Box::new("meant to panic")) } else { tally.value(n) });
-    let give = || giver.give_if(&mut panicking, 4, || false).map(drop).map_err(drop);
+    let give = || sender.give_if(&mut panicking, 4, || false).map(drop).map_err(drop);
     assert!(catch_unwind(AssertUnwindSafe(give)).is_err());
-    assert_eq!(giver.give_if(&mut refused.into_iter(), 4, || true).map_err(drop), Ok(Given::All(3)));
-    assert_eq!(taker.take(4).chain([]).map(|value| value.number).collect::<Vec<_>>(), [3]);
-    drop((giver, taker));
+    assert_eq!(sender.give_if(&mut refused.into_iter(), 4, || true).map_err(drop), Ok(spsc::Sent::All(3)));
+    assert_eq!(receiver.take(4).chain([]).map(|value| value.number).collect::<Vec<_>>(), [3]);
+    drop((sender, receiver));
     none_left(&tally);
 }
 
 #[test]
 fn values_handed_over_to_another_thread() {
     let tally = Tally::default();
-    let (mut giver, mut taker) = moving_ring::<Counted>(4).unwrap();
+    let (mut sender, mut receiver) = spsc::ring::<Counted>(4).unwrap();
     scope(|scope| {
         scope.spawn(|| {
             let mut values = (0..NUMBERS).map(|n| tally.value(n));
-            while !matches!(giver.give(&mut values, 3), Given::All(_)) {
+            while !matches!(sender.give(&mut values, 3), spsc::Sent::All(_)) {
                 yield_now();
             }
-            giver.end();
+            sender.end();
         });
         let mut next = 0;
-        while !taker.ended() {
-            for value in taker.take(3) {
+        while !receiver.ended() {
+            for value in receiver.take(3) {
                 assert_eq!(value.number, next);
                 next += 1;
             }
@@ -87,18 +87,18 @@ fn values_handed_over_to_another_thread() {
 #[test]
 fn three_fill_one_ring_on_threads() {
     let tally = Tally::default();
-    let (first, mut taker) = shared_ring::<Counted>(4).unwrap();
+    let (first, mut receiver) = mpsc::ring::<Counted>(4).unwrap();
     scope(|scope| {
         let threads: Vec<_> = (0..3).map(|who| (who, first.another(who), tally.clone())).collect();
         let threads: Vec<_> = threads
             .into_iter()
-            .map(|(_, mut giver, tally)| {
+            .map(|(_, mut sender, tally)| {
                 scope.spawn(move || {
                     let mut numbers = 0..NUMBERS;
                     let mut values = VecDeque::new();
                     while !(numbers.is_empty() && values.is_empty()) {
                         values.extend(numbers.by_ref().take(2).map(|n| tally.value(n)));
-                        giver.give(&mut values).unwrap();
+                        sender.give(&mut values).unwrap();
                         yield_now();
                     }
                 })
@@ -106,8 +106,8 @@ fn three_fill_one_ring_on_threads() {
             .collect();
         let mut next = [0; 3];
         let mut left = Some(threads);
-        while !taker.ended() {
-            let (who, run) = taker.take_run(3);
+        while !receiver.ended() {
+            let (who, run) = receiver.take_run(3);
             for value in run {
                 assert_eq!(value.number, next[who as usize]);
                 next[who as usize] += 1;
@@ -125,18 +125,18 @@ fn three_fill_one_ring_on_threads() {
 
 #[test]
 fn slices_are_copied_around_the_end_of_the_ring() {
-    let (mut giver, mut taker) = moving_ring(8).unwrap();
+    let (mut sender, mut receiver) = spsc::ring(8).unwrap();
     let values: Vec<(u64, u8)> = (0..40).map(|n| (n, n as u8)).collect();
     let (mut left, mut taken) = (&values[..], Vec::new());
     while taken.len() < values.len() {
-        match giver.give_slice(&left[..left.len().min(5)]) {
-            Given::Some(n) | Given::All(n) => left = &left[n..],
-            Given::Full => (),
-            Given::Ended => unreachable!("nobody has ended it"),
+        match sender.give_slice(&left[..left.len().min(5)]) {
+            spsc::Sent::Some(n) | spsc::Sent::All(n) => left = &left[n..],
+            spsc::Sent::Full => (),
+            spsc::Sent::Ended => unreachable!("nobody has ended it"),
         }
-        taken.extend(taker.take(3));
+        taken.extend(receiver.take(3));
     }
     assert_eq!(taken, values);
-    giver.end();
-    assert_eq!(giver.give_slice(&values), Given::Ended);
+    sender.end();
+    assert_eq!(sender.give_slice(&values), spsc::Sent::Ended);
 }

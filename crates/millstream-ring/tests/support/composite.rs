@@ -1,11 +1,11 @@
 //! Three rings of different capacity, read as one edge: what number n holds is known from n alone.
 
 use super::{Counted, Op, Tally};
-use millstream_core::{Density, Fst, Full, Holed, Snd, Val};
-use millstream_ring::{Producer, Reader, Wire, ring};
+use millstream_core::{Dense, Density, Sparse, Val, lens};
+use millstream_ring::{Producer, Reader, RingLayout, ring};
 
 type A = Val<Counted>;
-type B = Val<Counted, Holed>;
+type B = Val<Counted, Sparse>;
 type Ends = (Reader<A>, Reader<B>, Reader<Val<bool>>);
 
 fn b_is_filled(n: u64) -> bool {
@@ -80,7 +80,7 @@ fn wire<D: Density, T: Send + Sync + 'static>(
 }
 
 /// How the rings are joined, and what is seen of a number then.
-struct Edge<F: Wire> {
+struct Edge<F: RingLayout> {
     join: fn(Ends) -> Reader<F>,
     reads_a: bool,
     show: fn(F::Ref<'_>) -> u64,
@@ -117,7 +117,7 @@ pub(crate) fn run(shape: u8, capacities: [u64; 3], length: u64, ops: &[Op]) {
             );
         }
         2 => {
-            let join = |(a, b, mask): Ends| a.zip(b.masked(mask)).seen::<Snd>();
+            let join = |(a, b, mask): Ends| a.zip(b.masked(mask)).seen::<lens::Second>();
             drive(
                 capacities,
                 length,
@@ -128,7 +128,7 @@ pub(crate) fn run(shape: u8, capacities: [u64; 3], length: u64, ops: &[Op]) {
         3 => {
             let join = |(a, b, mask): Ends| {
                 let again = b.fork();
-                a.masked(mask).zip(b).seen::<Fst>().zip(again)
+                a.masked(mask).zip(b).seen::<lens::First>().zip(again)
             };
             drive(
                 capacities,
@@ -149,11 +149,11 @@ pub(crate) fn run(shape: u8, capacities: [u64; 3], length: u64, ops: &[Op]) {
     }
 }
 
-fn drive<F: Wire>([a, b, mask]: [u64; 3], length: u64, ops: &[Op], edge: &Edge<F>) {
-    let (a, of_a) = wire::<Full, _>(a, length, |tally, n| tally.value(n), |_, _| None);
+fn drive<F: RingLayout>([a, b, mask]: [u64; 3], length: u64, ops: &[Op], edge: &Edge<F>) {
+    let (a, of_a) = wire::<Dense, _>(a, length, |tally, n| tally.value(n), |_, _| None);
     let slot = |tally: &Tally, n| b_is_filled(n).then(|| tally.value(n));
-    let (b, of_b) = wire::<Holed, _>(b, length, slot, |tally, n| Some(Some(tally.value(n))));
-    let (mask, of_mask) = wire::<Full, _>(mask, length, |_, n| is_kept(n), |_, n| Some(is_kept(n)));
+    let (b, of_b) = wire::<Sparse, _>(b, length, slot, |tally, n| Some(Some(tally.value(n))));
+    let (mask, of_mask) = wire::<Dense, _>(mask, length, |_, n| is_kept(n), |_, n| Some(is_kept(n)));
     let mut rings = Rings { a, b, mask };
     let mut readers = vec![((edge.join)((of_a, of_b, of_mask)), 0)];
     for &[what, which, much] in ops {
@@ -182,12 +182,12 @@ fn drive<F: Wire>([a, b, mask]: [u64; 3], length: u64, ops: &[Op], edge: &Edge<F
 }
 
 /// The least number that a reader needs, and the same of ring A, which not every shape reads.
-fn needed<F: Wire>(readers: &[(Reader<F>, u64)], edge: &Edge<F>) -> (u64, u64) {
+fn needed<F: RingLayout>(readers: &[(Reader<F>, u64)], edge: &Edge<F>) -> (u64, u64) {
     let least = readers.iter().map(|(_, position)| *position).min().unwrap();
     (least, if edge.reads_a { least } else { u64::MAX })
 }
 
-fn read<F: Wire>((reader, position): &mut (Reader<F>, u64), rings: &Rings, edge: &Edge<F>, much: u8) {
+fn read<F: RingLayout>((reader, position): &mut (Reader<F>, u64), rings: &Rings, edge: &Edge<F>, much: u8) {
     let first = *position;
     let (a, b, mask) = (&rings.a, &rings.b, &rings.mask);
     let cursor = b.cursor().min(mask.cursor()).min(if edge.reads_a { a.cursor() } else { u64::MAX });

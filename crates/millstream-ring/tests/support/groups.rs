@@ -1,18 +1,18 @@
-//! A group of members over one input ring, stepped in any order on one thread, with functions that panic now and then.
+//! A group of writers over one input ring, stepped in any order on one thread, with functions that panic now and then.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
-use millstream_core::{Full, Holed, Val};
-use millstream_ring::{Member, Producer, Reader, group, ring};
+use millstream_core::{Dense, Sparse, Val};
+use millstream_ring::{Producer, Reader, RunWriter, ring, run_writers};
 use std::ops::Range;
 
 type Input = Val<Counted>;
-type Output = Val<Counted, Holed>;
+type Output = Val<Counted, Sparse>;
 
 struct World {
     tally_in: Tally,
     tally_out: Tally,
     producer: Producer<Counted>,
-    members: Vec<(Member<Input, Option<Counted>>, bool)>,
+    writers: Vec<(RunWriter<Input, Option<Counted>>, bool)>,
     readers: Vec<(Reader<Output>, u64)>,
     capacities: [u64; 2],
     next: u64,
@@ -20,13 +20,13 @@ struct World {
     taken: u64,
     /// Runs that a panic gave up; END's, too.
     broken: Vec<Range<u64>>,
-    /// Every number below was dropped by a member.
+    /// Every number below was dropped by a writer.
     swept: u64,
 }
 
-/// Runs the operations with `k` members, who begin at number `start`.
+/// Runs the operations with `k` writers, who begin at number `start`.
 pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: u8) {
-    let (mut producer, mut input) = ring::<Counted, Full>(capacities[0] as usize).unwrap();
+    let (mut producer, mut input) = ring::<Counted, Dense>(capacities[0] as usize).unwrap();
     let (tally_in, tally_out) = (Tally::default(), Tally::default());
     for n in 0..start {
         producer.try_claim(1).unwrap().unwrap().write(tally_in.value(u64::MAX)); // dropped with its claim
@@ -36,12 +36,12 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
         drop(input.batch(1));
     }
     producer.sweep();
-    let (members, output) = group::<Input, Counted, Holed>(input, k, capacities[1] as usize).unwrap();
+    let (writers, output) = run_writers::<Input, Counted, Sparse>(input, k, capacities[1] as usize).unwrap();
     let mut world = World {
         tally_in: tally_in.clone(),
         tally_out: tally_out.clone(),
         producer,
-        members: members.into_iter().map(|member| (member, false)).collect(),
+        writers: writers.into_iter().map(|writer| (writer, false)).collect(),
         readers: vec![(output, start)],
         capacities,
         next: start,
@@ -54,13 +54,13 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
         world.step(*op);
         world.check();
     }
-    let World { producer, mut members, readers, .. } = world;
+    let World { producer, mut writers, readers, .. } = world;
     match last % 3 {
-        0 => drop((producer, members, readers)),
-        1 => drop((readers, members, producer)),
+        0 => drop((producer, writers, readers)),
+        1 => drop((readers, writers, producer)),
         _ => {
-            members.reverse();
-            drop((members, producer, readers));
+            writers.reverse();
+            drop((writers, producer, readers));
         }
     }
     assert_eq!((tally_in.numbers(), tally_out.numbers()), (vec![], vec![]));
@@ -68,21 +68,21 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
 
 impl World {
     fn step(&mut self, [what, which, much]: Op) {
-        let member = usize::from(which) % self.members.len();
+        let writer = usize::from(which) % self.writers.len();
         let reader = usize::from(which) % self.readers.len();
         match what % 16 {
             0..=3 => self.publish(u64::from(much % 9)),
-            4..=8 => self.fill(member, u64::from(much % 6), much > 245),
+            4..=8 => self.fill(writer, u64::from(much % 6), much > 245),
             9..=11 => self.read(reader, usize::from(much % 9)),
             12 => {
-                self.members[member].0.sweep();
+                self.writers[writer].0.sweep();
                 self.swept();
             }
             13 if much % 16 == 0 && !self.ended => {
                 self.producer.try_end(None).unwrap();
                 self.ended = true;
             }
-            13 => self.end(member, much > 245),
+            13 => self.end(writer, much > 245),
             14 if self.readers.len() < 3 => {
                 let (reader, position) = &self.readers[reader];
                 self.readers.push((reader.fork(), *position));
@@ -131,8 +131,8 @@ impl World {
     }
 
     fn fill(&mut self, index: usize, max: u64, panics: bool) {
-        let k = self.members.len() as u64;
-        let broken = self.members[index].1;
+        let k = self.writers.len() as u64;
+        let broken = self.writers[index].1;
         if !broken && max > 0 {
             self.swept();
         }
@@ -149,28 +149,28 @@ impl World {
             }
             n.is_multiple_of(2).then(|| tally.value(n))
         };
-        let (member, is_broken) = &mut self.members[index];
+        let (writer, is_broken) = &mut self.writers[index];
         self.taken += len;
         if panics && len > 0 {
-            must_panic(|| member.fill(max as usize, make));
-            assert_eq!(member.abandoned_at().unwrap().0, first + len - 1);
+            must_panic(|| writer.fill(max as usize, make));
+            assert_eq!(writer.abandoned_at().unwrap().0, first + len - 1);
             *is_broken = true;
             self.broken.push(first..first + len);
         } else {
-            assert_eq!(member.fill(max as usize, make) as u64, len);
+            assert_eq!(writer.fill(max as usize, make) as u64, len);
         }
-        assert_eq!(member.taken().0, self.taken);
+        assert_eq!(writer.taken().0, self.taken);
     }
 
     fn end(&mut self, index: usize, panics: bool) {
-        let (_, broken) = self.members[index];
+        let (_, broken) = self.writers[index];
         let may = self.ended && !broken && self.taken == self.next;
         if may {
             self.swept();
         }
         let does = may && self.swept + self.capacities[1] > self.next;
         let (end, tally) = (self.next, &self.tally_out);
-        let (member, is_broken) = &mut self.members[index];
+        let (writer, is_broken) = &mut self.writers[index];
         let last = |value: Option<&Counted>| {
             assert!(value.is_none() && does);
             if panics {
@@ -180,11 +180,11 @@ impl World {
         };
         self.taken += u64::from(does);
         if does && panics {
-            must_panic(|| member.end(last));
+            must_panic(|| writer.end(last));
             *is_broken = true;
             self.broken.push(end..end + 1);
         } else {
-            assert_eq!(member.end(last), !broken && self.taken > self.next);
+            assert_eq!(writer.end(last), !broken && self.taken > self.next);
         }
     }
 

@@ -2,18 +2,18 @@
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::{Lens, Lft, Rgt, Seen, Val};
-use millstream_ring::{Lane, Producer, Reader, lane, ring};
+use millstream_core::{Lens, Projected, Val, lens};
+use millstream_ring::{LaneWriter, Producer, Reader, lane, ring};
 
 pub(crate) type Choice<T> = Val<Either<T, T>>;
-pub(crate) type Of<T, L> = Lane<Seen<Choice<T>, L>, T>;
+pub(crate) type Of<T, L> = LaneWriter<Projected<Choice<T>, L>, T>;
 
 struct World {
     tally_out: Tally,
     tally_in: Tally,
     producer: Producer<Either<Counted, Counted>>,
-    left: Of<Counted, Lft>,
-    right: Of<Counted, Rgt>,
+    left: Of<Counted, lens::Left>,
+    right: Of<Counted, lens::Right>,
     /// How far each lane has come.
     passed: [u64; 2],
     broken: [bool; 2],
@@ -26,12 +26,12 @@ pub(crate) fn choice<T>(n: u64, value: T) -> Either<T, T> {
     if n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { Left(value) } else { Right(value) }
 }
 
-pub(crate) type Both<T> = (Of<T, Lft>, Of<T, Rgt>, Reader<Val<T>>);
+pub(crate) type Both<T> = (Of<T, lens::Left>, Of<T, lens::Right>, Reader<Val<T>>);
 
 /// Both lanes and the reader of what they make.
 pub(crate) fn both<T: Send + Sync + 'static>(input: Reader<Choice<T>>, capacity: usize) -> Both<T> {
-    let right = input.fork().seen::<Rgt>();
-    let (left, other) = lane(input.seen::<Lft>(), capacity);
+    let right = input.fork().seen::<lens::Right>();
+    let (left, other) = lane(input.seen::<lens::Left>(), capacity);
     let (right, output) = other.joined(right);
     (left, right, output)
 }
@@ -122,7 +122,7 @@ impl World {
 fn fill<L>(lane: &mut Of<Counted, L>, tally: &Tally, much: u8, broken: &mut bool) -> u64
 where
     L: Lens<Choice<Counted>>,
-    Seen<Choice<Counted>, L>: for<'a> millstream_ring::Wire<Ref<'a> = &'a Counted>,
+    Projected<Choice<Counted>, L>: for<'a> millstream_ring::RingLayout<Ref<'a> = &'a Counted>,
 {
     let panics = much > 245;
     let mut called = false;

@@ -73,7 +73,7 @@ impl<D: Density> World<D> {
                 self.swept();
             }
             13 => self.mark(much),
-            14 if much % 8 == 0 => self.end(which % 2 == 0 && !D::FULL),
+            14 if much % 8 == 0 => self.end(which % 2 == 0 && !D::DENSE),
             14 if !self.readers.is_empty() => self.read_end(index, much),
             _ => {
                 assert_eq!(self.producer.free() as u64, self.room());

@@ -1,58 +1,58 @@
-//! A team of mates over one input ring and its seats, stepped in any order on one thread, with functions that panic now and
+//! A team of writers over one input ring and its key slots, stepped in any order on one thread, with functions that panic now and
 //! then.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
-use millstream_core::keys::Seat;
-use millstream_core::{Full, Holed, Val};
-use millstream_ring::{Mate, Producer, Reader, ring, team};
+use millstream_core::keys::KeySlot;
+use millstream_core::{Dense, Sparse, Val};
+use millstream_ring::{KeyedWriter, Producer, Reader, keyed_writers, ring};
 
 type Input = Val<Counted>;
-type Output = Val<Counted, Holed>;
+type Output = Val<Counted, Sparse>;
 
 struct World {
     tally_in: Tally,
     tally_out: Tally,
     producer: Producer<Counted>,
-    seats: Producer<Option<Seat>>,
+    key_slots: Producer<Option<KeySlot>>,
     /// Each with the next number that it passes, and whether it is broken there.
-    mates: Vec<(Mate<Input, Option<Counted>>, u64, bool)>,
+    writers: Vec<(KeyedWriter<Input, Option<Counted>>, u64, bool)>,
     readers: Vec<(Reader<Output>, u64)>,
     capacities: [u64; 2],
     next: u64,
     ended: bool,
-    /// Every number below was dropped by a mate.
+    /// Every number below was dropped by a writer.
     swept: u64,
 }
 
-/// The seat of a number; some have none, and some have one in a lane that nobody has.
-fn seat(n: u64) -> Option<Seat> {
+/// The key slot of a number; some have none, and some have one in a lane that nobody has.
+fn key_slot(n: u64) -> Option<KeySlot> {
     let lane = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u16;
-    (n % 7 != 3).then_some(Seat { place: n as u32, lane, fresh: true })
+    (n % 7 != 3).then_some(KeySlot { place: n as u32, lane, fresh: true })
 }
 
-/// Runs the operations with `k` mates, who begin at number `start`.
+/// Runs the operations with `k` writers, who begin at number `start`.
 pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: u8) {
-    let (mut producer, mut input) = ring::<Counted, Full>(capacities[0] as usize).unwrap();
-    let (mut seats, mut seated) = ring::<Seat, Holed>(capacities[0] as usize).unwrap();
+    let (mut producer, mut input) = ring::<Counted, Dense>(capacities[0] as usize).unwrap();
+    let (mut key_slots, mut seated) = ring::<KeySlot, Sparse>(capacities[0] as usize).unwrap();
     let (tally_in, tally_out) = (Tally::default(), Tally::default());
     for n in 0..start {
         let mut claim = producer.try_claim(1).unwrap().unwrap();
         claim.write(tally_in.value(n));
         claim.publish();
         drop(input.batch(1));
-        let mut claim = seats.try_claim(1).unwrap().unwrap();
-        claim.write(seat(n));
+        let mut claim = key_slots.try_claim(1).unwrap().unwrap();
+        claim.write(key_slot(n));
         claim.publish();
         drop(seated.batch(1));
     }
     producer.sweep();
-    let (mates, output) = team::<Input, Counted, Holed>(input, seated, k, capacities[1] as usize).unwrap();
+    let (writers, output) = keyed_writers::<Input, Counted, Sparse>(input, seated, k, capacities[1] as usize).unwrap();
     let mut world = World {
         tally_in: tally_in.clone(),
         tally_out: tally_out.clone(),
         producer,
-        seats,
-        mates: mates.into_iter().map(|mate| (mate, start, false)).collect(),
+        key_slots,
+        writers: writers.into_iter().map(|writer| (writer, start, false)).collect(),
         readers: vec![(output, start)],
         capacities,
         next: start,
@@ -63,13 +63,13 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
         world.step(*op);
         world.check();
     }
-    let World { producer, mut mates, readers, .. } = world;
+    let World { producer, mut writers, readers, .. } = world;
     match last % 3 {
-        0 => drop((producer, mates, readers)),
-        1 => drop((readers, mates, producer)),
+        0 => drop((producer, writers, readers)),
+        1 => drop((readers, writers, producer)),
         _ => {
-            mates.reverse();
-            drop((mates, producer, readers));
+            writers.reverse();
+            drop((writers, producer, readers));
         }
     }
     assert_eq!((tally_in.numbers(), tally_out.numbers()), (vec![], vec![]));
@@ -77,24 +77,24 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
 
 impl World {
     fn step(&mut self, [what, which, much]: Op) {
-        let mate = usize::from(which) % self.mates.len();
+        let writer = usize::from(which) % self.writers.len();
         let reader = usize::from(which) % self.readers.len();
         match what % 16 {
             0..=3 => self.publish(u64::from(much % 9)),
-            4..=9 => self.fill(mate, u64::from(much % 6), much > 245),
+            4..=9 => self.fill(writer, u64::from(much % 6), much > 245),
             10..=11 => self.read(reader, usize::from(much % 9)),
             12 => {
-                self.mates[mate].0.sweep();
+                self.writers[writer].0.sweep();
                 self.swept = self.released();
             }
             13 if much % 16 == 0 && !self.ended => {
-                // END's seat needs room.
-                if self.seats.try_end(Some(seat(self.next))).is_ok() {
+                // END's key slot needs room.
+                if self.key_slots.try_end(Some(key_slot(self.next))).is_ok() {
                     self.producer.try_end(None).unwrap();
                     self.ended = true;
                 }
             }
-            13 => self.end(mate, much > 245),
+            13 => self.end(writer, much > 245),
             14 if self.readers.len() < 3 => {
                 let (reader, position) = &self.readers[reader];
                 self.readers.push((reader.fork(), *position));
@@ -105,19 +105,19 @@ impl World {
     }
 
     fn whose(&self, n: u64) -> usize {
-        seat(n).map_or(0, |seat| usize::from(seat.lane).min(self.mates.len() - 1))
+        key_slot(n).map_or(0, |key_slot| usize::from(key_slot.lane).min(self.writers.len() - 1))
     }
 
     /// What the team has done.
     fn done(&self) -> u64 {
-        self.mates.iter().map(|(_, next, _)| *next).min().unwrap()
+        self.writers.iter().map(|(_, next, _)| *next).min().unwrap()
     }
 
     fn released(&self) -> u64 {
         self.readers.iter().map(|(_, position)| *position).min().unwrap().min(self.done())
     }
 
-    /// What a mate finds that looks for room, if it does; then it sweeps.
+    /// What a writer finds that looks for room, if it does; then it sweeps.
     fn room(&mut self, looks: bool) -> u64 {
         if looks {
             self.swept = self.released();
@@ -126,17 +126,17 @@ impl World {
     }
 
     fn check(&mut self) {
-        // What is alive of the output is what whose it is has passed, and nobody has dropped; and of a broken mate's last
+        // What is alive of the output is what whose it is has passed, and nobody has dropped; and of a broken writer's last
         // batch, what it wrote in it.
         let mut alive = self.tally_out.numbers();
         alive.sort_unstable();
-        let passed = |n: &u64| n.is_multiple_of(2) && *n < self.mates[self.whose(*n)].1;
+        let passed = |n: &u64| n.is_multiple_of(2) && *n < self.writers[self.whose(*n)].1;
         let end = self.next;
-        let below = self.mates.iter().map(|(_, next, _)| *next).max().unwrap().min(end);
+        let below = self.writers.iter().map(|(_, next, _)| *next).max().unwrap().min(end);
         let mut expected: Vec<u64> = (self.swept..below).filter(passed).collect();
-        let end_passed = self.ended && self.swept <= end && self.mates[self.whose(end)].1 > end;
+        let end_passed = self.ended && self.swept <= end && self.writers[self.whose(end)].1 > end;
         expected.extend(end_passed.then_some(end));
-        if self.mates.iter().all(|(_, _, broken)| !broken) {
+        if self.writers.iter().all(|(_, _, broken)| !broken) {
             assert_eq!(alive, expected);
         } else {
             assert!(expected.iter().all(|n| alive.contains(n)), "{expected:?} of {alive:?}");
@@ -147,9 +147,9 @@ impl World {
         for _ in 0..if self.ended { 0 } else { much } {
             let n = self.next;
             let Some(mut claim) = self.producer.try_claim(1).unwrap() else { return };
-            let mut seat_claim = self.seats.try_claim(1).unwrap().expect("its readers are the same");
+            let mut seat_claim = self.key_slots.try_claim(1).unwrap().expect("its readers are the same");
             claim.write(self.tally_in.value(n));
-            seat_claim.write(seat(n));
+            seat_claim.write(key_slot(n));
             seat_claim.publish();
             claim.publish();
             self.next += 1;
@@ -157,13 +157,14 @@ impl World {
     }
 
     fn fill(&mut self, index: usize, max: u64, panics: bool) {
-        let (room, k) = (self.room(!self.mates[index].2), self.mates.len());
-        let (tally, whose) =
-            (self.tally_out.clone(), |n| seat(n).map_or(0, |seat: Seat| usize::from(seat.lane).min(k - 1)));
-        let (mate, next, broken) = &mut self.mates[index];
+        let (room, k) = (self.room(!self.writers[index].2), self.writers.len());
+        let (tally, whose) = (self.tally_out.clone(), |n| {
+            key_slot(n).map_or(0, |key_slot: KeySlot| usize::from(key_slot.lane).min(k - 1))
+        });
+        let (writer, next, broken) = &mut self.writers[index];
         let mut fill = |mut left: u64| {
-            mate.fill(max as usize, |n, value, of| {
-                assert_eq!((value.unwrap().number, of, whose(n)), (n, seat(n), index));
+            writer.fill(max as usize, |n, value, of| {
+                assert_eq!((value.unwrap().number, of, whose(n)), (n, key_slot(n), index));
                 if left == 0 {
                     quietly_panic();
                 }
@@ -180,7 +181,7 @@ impl World {
         } else if panics && own > 0 {
             must_panic(|| fill(own - 1));
             *broken = true;
-            assert!(mate.abandoned_at().is_some_and(|n| whose(n.0) == index && n.0 >= *next));
+            assert!(writer.abandoned_at().is_some_and(|n| whose(n.0) == index && n.0 >= *next));
         } else {
             assert_eq!(fill(99) as u64, len);
             *next += len;
@@ -188,14 +189,14 @@ impl World {
     }
 
     fn end(&mut self, index: usize, panics: bool) {
-        let looks = !self.mates[index].2 && self.mates[index].1 <= self.next;
+        let looks = !self.writers[index].2 && self.writers[index].1 <= self.next;
         let (room, end, is_whose) = (self.room(looks), self.next, self.whose(self.next));
         let (tally, ended) = (self.tally_out.clone(), self.ended);
-        let (mate, next, broken) = &mut self.mates[index];
+        let (writer, next, broken) = &mut self.writers[index];
         let at_end = ended && !*broken && *next == end && room > end;
         let mut end_it = |panics: bool| {
-            mate.end(|n, value, of| {
-                assert_eq!((n, value.is_none(), of, is_whose), (end, true, seat(end), index));
+            writer.end(|n, value, of| {
+                assert_eq!((n, value.is_none(), of, is_whose), (end, true, key_slot(end), index));
                 if panics {
                     quietly_panic();
                 }

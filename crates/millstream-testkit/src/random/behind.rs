@@ -7,7 +7,7 @@ use super::value::Value;
 use crate::check::{Difference, ended, same};
 use crate::deployment::{Deployment, Slots};
 use crate::way::Way;
-use millstream_exec::{Choices, FanIn, Queues, RunError};
+use millstream_exec::{FanIn, MergeLog, Queues, RunError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Built {
@@ -32,7 +32,7 @@ impl Built {
     }
 
     fn check_behind(&self, producers: &Arc<Producers>, way: Way) -> Result<(), Difference> {
-        let recorded = Arc::new(Mutex::new(Choices::default()));
+        let recorded = Arc::new(Mutex::new(MergeLog::default()));
         let choices = recorded.clone();
         let record = move |producer, count| {
             choices.lock().unwrap_or_else(PoisonError::into_inner).push(producer, count);

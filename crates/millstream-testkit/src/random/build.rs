@@ -1,14 +1,14 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
 use super::order::in_one_order;
-use super::shape::{Element, Shape};
+use super::shape::{Element, RandomShape};
 use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
 use crate::way::{Way, collect_fan_in_on_queues, collect_on_queues};
-use millstream_core::{Arrow, Modelled, Plan};
+use millstream_core::{Arrow, ModelExt, Plan};
 use millstream_exec::{FanIn, FreePipe, Handle, Queues, Rings, Run, RunError, Sender, ThroughExt};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -41,13 +41,13 @@ type ManyFed = (Vec<Sender<Value>>, Handle<u64>);
 pub(super) type Start = Box<dyn FnOnce(Vec<Sender<Value>>) -> Threads + Send>;
 pub(super) type Threads = Vec<JoinHandle<()>>;
 
-impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
+impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
     fn plan(&self) -> Plan {
         Arrow::plan(self)
     }
 
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value> {
-        values::<B>(Modelled::model_slots(self, inputs))
+        values::<B>(ModelExt::model_slots(self, inputs))
     }
 
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
@@ -90,7 +90,7 @@ impl<B: Shape> Runs for Boxed<F, B, FreePipe> {
     }
 }
 
-fn values<B: Shape>(slots: Slots<B::Owned>) -> Slots<Value> {
+fn values<B: RandomShape>(slots: Slots<B::Owned>) -> Slots<Value> {
     slots.into_iter().map(|slot| slot.map(|owned| owned.into_value())).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Pipelines whose shapes only the running program knows, and the way back to pipelines of a type.
 
 use super::kind::{Kind, Whole};
-use super::shape::Shape;
+use super::shape::RandomShape;
 use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Stateless};
@@ -25,7 +25,7 @@ fn of_type<E: 'static>(edge: AnyEdge) -> E {
     *edge.downcast().expect("the chain's kinds fit together")
 }
 
-impl<P: Everywhere + Arrow<In: Shape, Out: Shape>> Step for P {
+impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     fn describe_step(&self, input: Port, plan: &mut Describe) -> Port {
         self.describe(input, plan)
     }
@@ -55,7 +55,7 @@ pub(crate) struct Boxed<A, B, Known = AnyPipe> {
 
 type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
-impl<A: Shape, B: Shape, Known> Boxed<A, B, Known> {
+impl<A: RandomShape, B: RandomShape, Known> Boxed<A, B, Known> {
     fn of(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
         Boxed { steps: vec![Arc::new(pipeline)], ends: PhantomData }
     }
@@ -67,13 +67,13 @@ impl<A, B, Known> Clone for Boxed<A, B, Known> {
     }
 }
 
-impl<A: Shape, B: Shape> Boxed<A, B> {
+impl<A: RandomShape, B: RandomShape> Boxed<A, B> {
     pub(crate) fn new(pipeline: impl Everywhere + Arrow<In = A, Out = B> + KeepsClock) -> Self {
         Self::of(pipeline)
     }
 }
 
-impl<A: Shape, B: Shape> Boxed<A, B, FreePipe> {
+impl<A: RandomShape, B: RandomShape> Boxed<A, B, FreePipe> {
     pub(crate) fn free(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
         Self::of(pipeline)
     }
@@ -92,13 +92,13 @@ impl Chain {
     }
 
     /// `A` must be what came out so far, and `B` have a name.
-    pub(crate) fn then<A: Shape, B: Shape, Known: 'static>(self, pipeline: Boxed<A, B, Known>) -> Self {
+    pub(crate) fn then<A: RandomShape, B: RandomShape, Known: 'static>(self, pipeline: Boxed<A, B, Known>) -> Self {
         let whole = Whole::of::<B>().unwrap_or_else(|| panic!("{} has no name", type_name::<B>()));
         self.then_as(pipeline, Kind::Whole(whole))
     }
 
     /// As [`then`](Chain::then); `output` must be the name of `B`.
-    pub(crate) fn then_as<A: Shape, B: Shape, Known: 'static>(
+    pub(crate) fn then_as<A: RandomShape, B: RandomShape, Known: 'static>(
         mut self,
         pipeline: Boxed<A, B, Known>,
         output: Kind,
@@ -115,22 +115,22 @@ impl Chain {
     }
 
     /// The chain as a pipeline, boxed. `B` must be what comes out, and `A` what goes in.
-    pub(crate) fn boxed<A: Shape, B: Shape>(self) -> Boxed<A, B> {
+    pub(crate) fn boxed<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that may renumber.
-    pub(crate) fn boxed_free<A: Shape, B: Shape>(self) -> Boxed<A, B, FreePipe> {
+    pub(crate) fn boxed_free<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, FreePipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that is quiet.
-    pub(crate) fn boxed_quiet<A: Shape, B: Shape>(self) -> Boxed<A, B, QuietPipe> {
+    pub(crate) fn boxed_quiet<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, QuietPipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
     /// As [`boxed`](Chain::boxed), of a chain that is stateless and quiet.
-    pub(crate) fn boxed_pure<A: Shape, B: Shape>(self) -> Boxed<A, B, PurePipe> {
+    pub(crate) fn boxed_pure<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, PurePipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 }
@@ -143,7 +143,7 @@ impl<A, B> Quiet for Boxed<A, B, QuietPipe> {}
 impl<A, B> Quiet for Boxed<A, B, PurePipe> {}
 impl<A, B> Stateless for Boxed<A, B, PurePipe> {}
 
-impl<A: Shape, B: Shape, Known: 'static> Arrow for Boxed<A, B, Known> {
+impl<A: RandomShape, B: RandomShape, Known: 'static> Arrow for Boxed<A, B, Known> {
     type In = A;
     type Out = B;
 
@@ -152,7 +152,7 @@ impl<A: Shape, B: Shape, Known: 'static> Arrow for Boxed<A, B, Known> {
     }
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
+impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
         of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, extent, false)))
     }
@@ -162,7 +162,7 @@ impl<A: Shape, B: Shape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
     }
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
+impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
         of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, false)))
     }
@@ -172,7 +172,7 @@ impl<A: Shape, B: Shape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
     }
 }
 
-impl<A: Shape, B: Shape, Known: 'static> Deploy<Queues> for Boxed<A, B, Known> {
+impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Queues> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
         of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_queues(edge, wiring, false)))
     }

@@ -3,14 +3,14 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, LF, MF, N, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
-use super::shape::{Shape, of_slot};
+use super::shape::{RandomShape, of_slot};
 use super::tree::keyed;
 use super::value::Value;
-use millstream_core::{Arrow, ArrowChoice, ArrowLoop, ArrowParts, Bound, Fst, KeysExt, Lens, Lft, Rgt, Seen, Snd, id};
+use millstream_core::{Arrow, Bound, ChoiceExt, FeedbackExt, KeysExt, Lens, PartsExt, Projected, id, lens};
 
 /// Two bodies on the same edge.
 pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
-    fn on<A: Shape>(input: Kind, first: Chain, second: Chain, pair: Whole) -> Chain {
+    fn on<A: RandomShape>(input: Kind, first: Chain, second: Chain, pair: Whole) -> Chain {
         with_pair!(pair, B, C => {
             let (first, second) = (first.boxed::<A, B>(), second.boxed::<A, C>());
             let joined = Boxed::new(id::<A>().fanout(|_| first, |_| second));
@@ -23,13 +23,13 @@ pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
 
 /// Two bodies, each on its half; the edge must have halves.
 pub(crate) fn both(input: Whole, first: Chain, second: Chain) -> Chain {
-    fn on<A: Shape>(input: Kind, first: Chain, second: Chain, pair: Whole) -> Chain
+    fn on<A: RandomShape>(input: Kind, first: Chain, second: Chain, pair: Whole) -> Chain
     where
-        Fst: Lens<A, Target: Shape>,
-        Snd: Lens<A, Target: Shape>,
+        lens::First: Lens<A, Target: RandomShape>,
+        lens::Second: Lens<A, Target: RandomShape>,
     {
         with_pair!(pair, B, C => {
-            let (first, second) = (first.boxed::<Seen<A, Fst>, B>(), second.boxed::<Seen<A, Snd>, C>());
+            let (first, second) = (first.boxed::<Projected<A, lens::First>, B>(), second.boxed::<Projected<A, lens::Second>, C>());
             let joined = Boxed::new(id::<A>().both(|_| first, |_| second));
             Chain::empty(input).then(joined)
         })
@@ -66,15 +66,15 @@ pub(crate) fn laned(input: Kind) -> (Chain, Whole) {
 /// Two quiet bodies, each in its lane, chosen still or merged; the edge must have lanes.
 pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Chain {
     let total = |chain: &Chain| chain.output == Kind::Whole(Whole::LF);
-    let holed = |chain: Chain| if chain.output == Kind::Whole(Whole::H) { chain } else { with_copy(chain) };
+    let sparse = |chain: Chain| if chain.output == Kind::Whole(Whole::H) { chain } else { with_copy(chain) };
     let totals = (total(&left), total(&right));
-    let left = if totals.0 { left } else { holed(left) };
-    let right = if totals.1 { right } else { holed(right) };
+    let left = if totals.0 { left } else { sparse(left) };
+    let right = if totals.1 { right } else { sparse(right) };
     macro_rules! joined {
         ($left:ident, $right:ident) => {
             with_laned!(input, A => {
-                let left = left.boxed_quiet::<Seen<A, Lft>, $left>();
-                let right = right.boxed_quiet::<Seen<A, Rgt>, $right>();
+                let left = left.boxed_quiet::<Projected<A, lens::Left>, $left>();
+                let right = right.boxed_quiet::<Projected<A, lens::Right>, $right>();
                 let chain = Chain::empty(Kind::Whole(input));
                 if merge {
                     let merged = Boxed::new(id::<A>().merge(|_| left, |_| right));
@@ -119,7 +119,7 @@ pub(crate) fn feedback(start: i64, input: Kind, body: impl Fn(Kind) -> Chain) ->
 
 /// A body on the side.
 pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
-    fn on<A: Shape, B: Shape>(input: Kind, body: Chain) -> Chain {
+    fn on<A: RandomShape, B: RandomShape>(input: Kind, body: Chain) -> Chain {
         let body = body.boxed::<A, B>();
         Chain::empty(input).then_as(Boxed::new(id::<A>().tee(|_| body)), input)
     }
@@ -132,7 +132,7 @@ pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
 
 /// A body run by `k` tasklets.
 pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
-    fn on<A: Shape, B: Shape>(k: usize, input: Kind, body: Chain) -> Chain {
+    fn on<A: RandomShape, B: RandomShape>(k: usize, input: Kind, body: Chain) -> Chain {
         let body = body.boxed_pure::<A, B>();
         Chain::empty(input).then(Boxed::new(id::<A>().shard(k, |_| body)))
     }
@@ -154,7 +154,7 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 
 /// A body for every key; in front of it there is one ring of values.
 pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
-    fn on<A: Shape, B: Shape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
+    fn on<A: RandomShape, B: RandomShape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
         let (key, bound) =
             (move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys)), Bound::forget(most));
         let body = body.boxed_quiet::<A, B>();
@@ -179,7 +179,7 @@ pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl
 
 /// A body with a name; its edges are copied into rings of values first.
 pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
-    fn on<A: Shape, B: Shape>(name: &str, input: Kind, body: Chain) -> Chain {
+    fn on<A: RandomShape, B: RandomShape>(name: &str, input: Kind, body: Chain) -> Chain {
         Chain::empty(input).then(Boxed::free(body.boxed_free::<A, B>().named(name)))
     }
     let before = as_ring(Chain::empty(input));

@@ -1,34 +1,34 @@
 //! The shapes that random pipelines have edges of: a type for each, a name for it, and the way from name to type.
 
 use super::value::Value;
-use millstream_core::{AtEnd, Choice, Either, Full, Holed, Lane, Masked, OneOf, Pair, Val};
+use millstream_core::{AtEnd, Choice, Dense, Either, Filtered, Lane, Merged, Pair, Sparse, Val};
 use std::any::TypeId;
 
-pub(crate) type F = Val<Value, Full>;
-pub(crate) type H = Val<Value, Holed>;
+pub(crate) type F = Val<Value, Dense>;
+pub(crate) type H = Val<Value, Sparse>;
 /// Of what a fold gives.
 pub(crate) type N = Val<Value, AtEnd>;
 /// Tuples in one ring.
-pub(crate) type TF = Val<(Value, Value), Full>;
-pub(crate) type TH = Val<(Value, Value), Holed>;
+pub(crate) type TF = Val<(Value, Value), Dense>;
+pub(crate) type TH = Val<(Value, Value), Sparse>;
 /// Choices in one ring.
-pub(crate) type EF = Val<Either<Value, Value>, Full>;
-pub(crate) type EH = Val<Either<Value, Value>, Holed>;
+pub(crate) type EF = Val<Either<Value, Value>, Dense>;
+pub(crate) type EH = Val<Either<Value, Value>, Sparse>;
 /// What fills a lane of a choice.
-pub(crate) type LF = Val<Value, Lane<Full>>;
-pub(crate) type LH = Val<Value, Lane<Holed>>;
+pub(crate) type LF = Val<Value, Lane<Dense>>;
+pub(crate) type LH = Val<Value, Lane<Sparse>>;
 /// Two lanes side by side.
 pub(crate) type Cll = Choice<LF, LF>;
 pub(crate) type Clh = Choice<LF, H>;
 pub(crate) type Chl = Choice<H, LF>;
 pub(crate) type Chh = Choice<H, H>;
-pub(crate) type Oll = OneOf<LF, LF>;
-pub(crate) type Olh = OneOf<LF, H>;
-pub(crate) type Ohl = OneOf<H, LF>;
-pub(crate) type Ohh = OneOf<H, H>;
-pub(crate) type MF = Masked<F>;
-pub(crate) type MH = Masked<H>;
-pub(crate) type Mtf = Masked<TF>;
+pub(crate) type Oll = Merged<LF, LF>;
+pub(crate) type Olh = Merged<LF, H>;
+pub(crate) type Ohl = Merged<H, LF>;
+pub(crate) type Ohh = Merged<H, H>;
+pub(crate) type MF = Filtered<F>;
+pub(crate) type MH = Filtered<H>;
+pub(crate) type Mtf = Filtered<TF>;
 /// Two rings side by side.
 pub(crate) type Pff = Pair<F, F>;
 pub(crate) type Pfh = Pair<F, H>;
@@ -37,7 +37,7 @@ pub(crate) type Phh = Pair<H, H>;
 pub(crate) type Pnn = Pair<N, N>;
 pub(crate) type Pmf = Pair<MF, F>;
 pub(crate) type Phm = Pair<H, MF>;
-pub(crate) type Mpff = Masked<Pff>;
+pub(crate) type Mpff = Filtered<Pff>;
 
 /// The name of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,10 @@ pub(crate) enum Whole {
 
 impl Whole {
     /// The name of a shape, if it has one.
-    pub(crate) fn of<Shape: 'static>() -> Option<Self> {
+    pub(crate) fn of<RandomShape: 'static>() -> Option<Self> {
         macro_rules! find {
             ($($kind:ident)*) => {
-                [$((Whole::$kind, TypeId::of::<$kind>())),*].into_iter().find(|(_, id)| *id == TypeId::of::<Shape>())
+                [$((Whole::$kind, TypeId::of::<$kind>())),*].into_iter().find(|(_, id)| *id == TypeId::of::<RandomShape>())
             };
         }
         let found =
@@ -162,19 +162,19 @@ macro_rules! with_kind {
         match $kind {
             $crate::random::kind::Kind::Whole(whole) => $crate::random::kind::with_whole!(whole, $shape => $body),
             $crate::random::kind::Kind::First(whole) => $crate::random::kind::with_halved!(whole, Halved => {
-                type $shape = millstream_core::Seen<Halved, millstream_core::Fst>;
+                type $shape = millstream_core::Projected<Halved, millstream_core::lens::First>;
                 $body
             }, unreachable!("{whole:?} has no halves")),
             $crate::random::kind::Kind::Second(whole) => $crate::random::kind::with_halved!(whole, Halved => {
-                type $shape = millstream_core::Seen<Halved, millstream_core::Snd>;
+                type $shape = millstream_core::Projected<Halved, millstream_core::lens::Second>;
                 $body
             }, unreachable!("{whole:?} has no halves")),
             $crate::random::kind::Kind::Left(whole) => $crate::random::kind::with_laned!(whole, Laned => {
-                type $shape = millstream_core::Seen<Laned, millstream_core::Lft>;
+                type $shape = millstream_core::Projected<Laned, millstream_core::lens::Left>;
                 $body
             }, unreachable!("{whole:?} has no lanes")),
             $crate::random::kind::Kind::Right(whole) => $crate::random::kind::with_laned!(whole, Laned => {
-                type $shape = millstream_core::Seen<Laned, millstream_core::Rgt>;
+                type $shape = millstream_core::Projected<Laned, millstream_core::lens::Right>;
                 $body
             }, unreachable!("{whole:?} has no lanes")),
         }

@@ -3,13 +3,13 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
-use super::shape::{Element, Shape, of_slot, of_value};
+use super::shape::{Element, RandomShape, of_slot, of_value};
 use super::stream::stream;
 use super::text::{text, words};
 use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
 use super::value::Value;
 use super::windows::windows;
-use millstream_core::{Arrow, ArrowParts, AsyncExt, ClockExt, Density, Either, Full, KeysExt, Masked, Val, id};
+use millstream_core::{Arrow, AsyncExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, Val, id};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
@@ -43,7 +43,7 @@ pub(crate) fn on_ring(input: Kind, stage: impl FnOnce(Kind) -> Chain) -> Chain {
     copied.followed_by(stage)
 }
 
-/// A stage that changes no value, to one ring of values: full if the edge is, holed if not, in a lane too.
+/// A stage that changes no value, to one ring of values: full if the edge is, sparse if not, in a lane too.
 pub(crate) fn copied(input: Kind) -> Chain {
     with_kind!(input, A => written::<A, Value>(input))
 }
@@ -59,16 +59,16 @@ pub(crate) fn choices(input: Kind) -> Chain {
 }
 
 /// A stage that writes elements of this type.
-fn written<A: Shape, E: Element>(input: Kind) -> Chain {
+fn written<A: RandomShape, E: Element>(input: Kind) -> Chain {
     let chain = Chain::empty(input);
-    if A::Density::FULL {
+    if A::Density::DENSE {
         chain.then(Boxed::new(id::<A>().map(|slot| E::of(A::value(slot)))))
     } else {
         chain.then(Boxed::new(id::<A>().filter_map(|slot| Some(E::of(A::value(slot))))))
     }
 }
 
-fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Map { plus } => {
@@ -109,7 +109,7 @@ fn leaf_on<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
 }
 
 /// A stage that stands behind one ring of values.
-fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Swap => {
@@ -140,8 +140,8 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             });
             chain.then(Boxed::new(stage))
         }
-        Pipe::Fst => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::first)))),
-        Pipe::Snd => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::second)))),
+        Pipe::Firsts => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::first)))),
+        Pipe::Seconds => chain.then(Boxed::new(id::<A>().map(|slot| of_slot::<A, _>(slot, Value::second)))),
         Pipe::MapBlocking { plus } => chain
             .then(Boxed::new(id::<A>().map_blocking(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus))))),
         Pipe::MapAsync { limit, plus } => {
@@ -178,7 +178,7 @@ fn special<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
     }
 }
 
-fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::FlatMap { modulus } => {
@@ -189,7 +189,7 @@ fn renumbering<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
             let parts = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::parts));
             chain.then(Boxed::free(parts.flatten()))
         }
-        Pipe::Compact if Whole::of::<Val<A::Owned, Full>>().is_some() => chain.then(Boxed::free(id::<A>().compact())),
+        Pipe::Compact if Whole::of::<Val<A::Owned, Dense>>().is_some() => chain.then(Boxed::free(id::<A>().compact())),
         Pipe::Compact => {
             let copied = copied(input);
             let compacted = leaf(tree, copied.output);
@@ -241,7 +241,7 @@ fn pair_of(i: i64) -> Value {
 
 /// A filter, behind a copy where the masked shape is none of those that random pipelines have.
 fn filter(modulus: i64, input: Kind) -> Chain {
-    fn on<A: Shape>(modulus: i64) -> Boxed<A, Masked<A>> {
+    fn on<A: RandomShape>(modulus: i64) -> Boxed<A, Filtered<A>> {
         Boxed::new(id::<A>().filter(move |slot| kept(&A::value(slot), modulus)))
     }
     let chain = Chain::empty(input);

@@ -3,7 +3,7 @@
 use super::value::Value;
 use millstream_core::SplitMix64;
 use millstream_core::model::sources;
-use millstream_exec::{Choices, FanIn, JoinError, Sender, fan_in};
+use millstream_exec::{FanIn, JoinError, MergeLog, Sender, fan_in};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt;
@@ -72,7 +72,7 @@ impl Producers {
 
     /// What is given by a merge that chose so; nothing if that cannot be.
     #[must_use]
-    pub fn as_chosen(&self, choices: &Choices) -> Option<Vec<Value>> {
+    pub fn as_chosen(&self, choices: &MergeLog) -> Option<Vec<Value>> {
         sources::as_chosen(self.lists.clone(), choices.iter())
     }
 
@@ -89,7 +89,7 @@ impl Producers {
     }
 
     /// What joins them as it was done before.
-    pub fn replay(&self, choices: Choices) -> FanIn<Value> {
+    pub fn replay(&self, choices: MergeLog) -> FanIn<Value> {
         self.plain().replay(choices)
     }
 

@@ -1,12 +1,14 @@
 //! What random pipelines know of the shapes of their edges.
 
 use super::value::Value;
-use millstream_core::model::Listed;
-use millstream_core::{Choice, Density, Either, Event, Lens, Like, Masked, Model, On, OneOf, Own, Pair, Seen, Val};
-use millstream_exec::{Carried, Queued};
+use millstream_core::model::ModelShape;
+use millstream_core::{
+    Choice, Density, Either, Filtered, Item, Lens, Merged, Model, On, Pair, Projected, SameItem, ToOwnedItem, Val,
+};
+use millstream_exec::{QueueShape, RingShape};
 
 /// What one ring of a random pipeline holds.
-pub(crate) trait Element: Event + Clone + PartialEq {
+pub(crate) trait Element: Item + Clone + PartialEq {
     fn value(&self) -> Value;
     fn into_value(self) -> Value;
     fn of(value: Value) -> Self;
@@ -50,7 +52,7 @@ impl Element for Either<Value, Value> {
 
 /// What `f` gives for the value of a slot. The value goes before `f`'s result is returned: a panic of its drop on the way
 /// out would leak that result (rust-lang/rust#47949).
-pub(crate) fn of_slot<A: Shape, B>(slot: A::Ref<'_>, f: impl FnOnce(&Value) -> B) -> B {
+pub(crate) fn of_slot<A: RandomShape, B>(slot: A::Ref<'_>, f: impl FnOnce(&Value) -> B) -> B {
     of_value(A::value(slot), f)
 }
 
@@ -62,17 +64,19 @@ pub(crate) fn of_value<B>(value: Value, f: impl FnOnce(&Value) -> B) -> B {
 }
 
 /// A shape of an edge whose slots are values, in one way or another.
-pub(crate) trait Shape: Carried + Queued + Listed + On<Model, Edge: 'static> + Own<Owned: Element> {
+pub(crate) trait RandomShape:
+    RingShape + QueueShape + ModelShape + On<Model, Edge: 'static> + ToOwnedItem<Owned: Element>
+{
     fn value(slot: Self::Ref<'_>) -> Value;
 }
 
-impl<T: Element, D: Density> Shape for Val<T, D> {
+impl<T: Element, D: Density> RandomShape for Val<T, D> {
     fn value(slot: &T) -> Value {
         slot.value()
     }
 }
 
-impl<A: Shape, B: Shape> Shape for Pair<A, B>
+impl<A: RandomShape, B: RandomShape> RandomShape for Pair<A, B>
 where
     (A::Owned, B::Owned): Element,
 {
@@ -81,7 +85,7 @@ where
     }
 }
 
-impl<A: Shape, B: Shape> Shape for Choice<A, B>
+impl<A: RandomShape, B: RandomShape> RandomShape for Choice<A, B>
 where
     Either<A::Owned, B::Owned>: Element,
 {
@@ -90,20 +94,20 @@ where
     }
 }
 
-impl<A: Shape, B: Shape + Like<A>> Shape for OneOf<A, B> {
+impl<A: RandomShape, B: RandomShape + SameItem<A>> RandomShape for Merged<A, B> {
     fn value(slot: Self::Ref<'_>) -> Value {
         A::value(slot)
     }
 }
 
-impl<A: Shape> Shape for Masked<A> {
+impl<A: RandomShape> RandomShape for Filtered<A> {
     fn value(slot: Self::Ref<'_>) -> Value {
         A::value(slot)
     }
 }
 
-impl<A: Shape, L: Lens<A, Target: Shape>> Shape for Seen<A, L> {
+impl<A: RandomShape, L: Lens<A, Target: RandomShape>> RandomShape for Projected<A, L> {
     fn value(slot: Self::Ref<'_>) -> Value {
-        <L::Target as Shape>::value(slot)
+        <L::Target as RandomShape>::value(slot)
     }
 }

@@ -9,25 +9,25 @@ use proptest::test_runner::{TestRng, TestRunner};
 /// of theirs, or to simpler stages.
 #[must_use]
 pub fn pipes(size: usize) -> Pipes {
-    Pipes { size, place: Place::Body }
+    Pipes { size, place: Context::Body }
 }
 
 /// As [`pipes`], of which some renumber on the way, or [give the order up](Pipe::gives_order_up), and go on.
 #[must_use]
 pub fn streams(size: usize) -> Pipes {
-    Pipes { size, place: Place::Outer }
+    Pipes { size, place: Context::Outer }
 }
 
 /// See [`pipes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Pipes {
     size: usize,
-    place: Place,
+    place: Context,
 }
 
 /// Where a tree grows, and so what can be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Context {
     /// Behind the source: anything.
     Outer,
     /// Behind what gave the order up: what gives the same values in whatever order they come. Its bodies are as in a shard.
@@ -40,25 +40,25 @@ enum Place {
     Shard,
 }
 
-impl Place {
+impl Context {
     /// The place in a body that allows no more than `body`.
     fn at_most(self, body: Self) -> Self {
-        if self == Place::Scattered { Place::Shard } else { self.max(body) }
+        if self == Context::Scattered { Context::Shard } else { self.max(body) }
     }
 
     /// Whether a stage there may know what came before.
     fn keeps_states(self) -> bool {
-        !matches!(self, Place::Scattered | Place::Shard)
+        !matches!(self, Context::Scattered | Context::Shard)
     }
 
     /// Whether a stage there may number afresh.
     fn has_clocks(self) -> bool {
-        matches!(self, Place::Outer | Place::Scattered)
+        matches!(self, Context::Outer | Context::Scattered)
     }
 
     /// The place behind a tree that stands here.
     fn behind(self, tree: &Pipe) -> Self {
-        if self == Place::Outer && tree.gives_order_up() { Place::Scattered } else { self }
+        if self == Context::Outer && tree.gives_order_up() { Context::Scattered } else { self }
     }
 }
 
@@ -77,7 +77,7 @@ fn below(rng: &mut TestRng, limit: usize) -> usize {
 }
 
 /// A tree of at most `size` nodes.
-fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
+fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
     if size == 1 {
         return leaf(rng, place);
     }
@@ -85,29 +85,29 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
         return match below(rng, 9) {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
             // In a lane or a shard the body on the side is there, too.
-            2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Place::Body)).into()),
+            2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Context::Body)).into()),
             3 if place.keeps_states() => {
                 // A loop in a loop costs the model, which runs a body anew for every number, too much.
-                let body = grow(rng, size - 1, place.at_most(Place::Body)).without_loops();
+                let body = grow(rng, size - 1, place.at_most(Context::Body)).without_loops();
                 Pipe::Feedback(size as i64, body.into())
             }
             4 | 5 if place.keeps_states() => {
                 let (keys, k) = (1 + below(rng, 6) as i64, 1 + below(rng, 4));
                 // Sometimes keys are forgotten, again and again. A body that is a loop costs the model too much then.
                 let most = if below(rng, 3) == 0 { 1 + below(rng, 3) } else { 100 };
-                let body = grow(rng, size - 1, place.at_most(Place::Lane));
+                let body = grow(rng, size - 1, place.at_most(Context::Lane));
                 let body = if most < 100 { body.without_loops() } else { body }.into();
                 Pipe::ShardBy { keys, most, k, body }
             }
-            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Place::Shard).into()),
+            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Context::Shard).into()),
         };
     }
     let first = 1 + below(rng, size - 2);
     let join = below(rng, 12);
     let inside = match join {
         0..=3 => place,
-        4..=7 => place.at_most(Place::Body),
-        _ => place.at_most(Place::Lane),
+        4..=7 => place.at_most(Context::Body),
+        _ => place.at_most(Context::Lane),
     };
     let p = grow(rng, first, inside);
     let q = grow(rng, size - 1 - first, inside.behind(&p));
@@ -121,7 +121,7 @@ fn grow(rng: &mut TestRng, size: usize, place: Place) -> Pipe {
     }
 }
 
-fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
+fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
     let small = below(rng, 9) as i64;
     if place.has_clocks() && below(rng, 4) == 0 {
         return match below(rng, 7) {
@@ -134,9 +134,9 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         };
     }
     let stages = match place {
-        Place::Shard | Place::Scattered => 17,
-        Place::Lane => 26,
-        Place::Body | Place::Outer => 29,
+        Context::Shard | Context::Scattered => 17,
+        Context::Lane => 26,
+        Context::Body | Context::Outer => 29,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -144,8 +144,8 @@ fn leaf(rng: &mut TestRng, place: Place) -> Pipe {
         2 | 3 => Pipe::Filter { modulus: 1 + small },
         4 => Pipe::Map { plus: small },
         5 => Pipe::FilterMap { modulus: 1 + small, plus: small },
-        6 => Pipe::Fst,
-        7 => Pipe::Snd,
+        6 => Pipe::Firsts,
+        7 => Pipe::Seconds,
         8 => Pipe::MapBlocking { plus: small },
         9 => Pipe::TryMap { modulus: 1 + small, plus: small },
         10 => Pipe::Swap,

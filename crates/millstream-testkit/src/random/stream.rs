@@ -3,10 +3,10 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
 use super::leaf::{copied, on_ring};
-use super::shape::{Element, Shape, of_slot};
+use super::shape::{Element, RandomShape, of_slot};
 use super::tree::{kept, mapped};
 use super::value::Value;
-use millstream_core::{Arrow, Masked, StreamsExt, id};
+use millstream_core::{Arrow, Filtered, StreamsExt, id};
 use std::fmt;
 
 /// The stages of [`StreamsExt`]; none of them is stateless.
@@ -68,12 +68,12 @@ pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
     }
 }
 
-fn rest<A: Shape>(modulus: i64, input: Kind) -> Chain {
+fn rest<A: RandomShape>(modulus: i64, input: Kind) -> Chain {
     let rest = id::<A>().map(move |slot| of_slot::<A, _>(slot, |value| value.like(value.digest().rem_euclid(modulus))));
     Chain::empty(input).then(Boxed::new(rest))
 }
 
-fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
+fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
     fn list<E: Element>(list: &[E]) -> Value {
         Value::List(list.iter().map(E::value).collect())
     }
@@ -100,7 +100,7 @@ fn stateful<A: Shape>(stage: Stream, input: Kind) -> Chain {
 
 /// A sieve, behind a copy where the masked shape is none of those that random pipelines have.
 fn sifted(stage: Stream, input: Kind) -> Chain {
-    fn on<A: Shape>(stage: Stream) -> Boxed<A, Masked<A>> {
+    fn on<A: RandomShape>(stage: Stream) -> Boxed<A, Filtered<A>> {
         let id = id::<A>();
         match stage {
             Stream::Take(n) => Boxed::new(id.take(n)),

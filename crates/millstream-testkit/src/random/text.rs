@@ -2,7 +2,7 @@
 
 use super::edge::{Boxed, Chain};
 use super::kind::Kind;
-use super::shape::Shape;
+use super::shape::RandomShape;
 use super::tree::{Pipe, kept};
 use super::value::Value;
 use millstream_core::text::Piece;
@@ -15,14 +15,14 @@ fn number(text: &str) -> i64 {
 }
 
 /// Text that is written, narrowed, filtered, joined and read, on one clock.
-pub(crate) fn text<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+pub(crate) fn text<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let Pipe::Text { modulus, plus } = *tree else { unreachable!("{tree} is on one clock") };
     let written = id::<A>().filter_map_bytes(move |slot, out| {
         let value = A::value(slot);
         writeln!(out, " {} {plus}", value.digest()).expect("a writer never fails");
         kept(&value, modulus)
     });
-    let trimmed = written.map_part(|line| line.narrow(line.text().trim_ascii())).utf8();
+    let trimmed = written.map_slice(|line| line.narrow(line.text().trim_ascii())).utf8();
     let halves =
         trimmed.fanout(|p| p.map_str(|text, out| out.push_str(&text[..1])), |p| p.filter(|text| text.len() > 4));
     let stage = halves.map(|(first, all)| Value::pair(Value::I(number(&first)), Value::I(number(&all))));
@@ -30,7 +30,7 @@ pub(crate) fn text<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
 }
 
 /// Text that is written, and cut twice.
-pub(crate) fn words<A: Shape>(tree: &Pipe, input: Kind) -> Chain {
+pub(crate) fn words<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let Pipe::Words { modulus } = *tree else { unreachable!("{tree} has a new clock") };
     let lines = id::<A>().map_bytes(move |slot, out| {
         let digest = A::value(slot).digest();

@@ -35,9 +35,9 @@ pub enum Pipe {
     /// The value's halves, as a tuple in one ring.
     Tuple,
     /// The first of the value's halves.
-    Fst,
+    Firsts,
     /// The second of the value's halves.
-    Snd,
+    Seconds,
     /// The value's halves, exchanged.
     Swap,
     /// The value twice.
@@ -216,8 +216,8 @@ impl Pipe {
             Pipe::Id
             | Pipe::Map { .. }
             | Pipe::Tuple
-            | Pipe::Fst
-            | Pipe::Snd
+            | Pipe::Firsts
+            | Pipe::Seconds
             | Pipe::Swap
             | Pipe::Fork
             | Pipe::Distribute

@@ -2,7 +2,7 @@
 
 use super::edge::{Boxed, Chain};
 use super::kind::Kind;
-use super::shape::{Element, Shape};
+use super::shape::{Element, RandomShape};
 use super::value::Value;
 use millstream_core::{Arrow, ClockExt, Late, Overflow, TimeWindow, Window, id};
 use std::fmt;
@@ -47,7 +47,7 @@ fn given<E: Element>(window: &TimeWindow<E>) -> Value {
     Value::List(vec![number(window.start), number(window.end), values, late, number(window.dropped)])
 }
 
-pub(crate) fn windows<A: Shape>(windows: Windows, input: Kind) -> Chain {
+pub(crate) fn windows<A: RandomShape>(windows: Windows, input: Kind) -> Chain {
     let stage = id::<A>().windows_by(windows.window(), move |slot| windows.time(&A::value(slot)));
     Chain::empty(input).then(Boxed::free(stage.map(given)))
 }

@@ -1,4 +1,4 @@
-use millstream_core::{ArrowChoice, pipeline};
+use millstream_core::{ChoiceExt, pipeline};
 
 fn main() {
     let _ = pipeline::<u64>().choose(|even| even, |odd| odd);

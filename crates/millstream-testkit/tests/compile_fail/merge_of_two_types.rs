@@ -1,5 +1,5 @@
 use millstream_core::Either::{Left, Right};
-use millstream_core::{Arrow, ArrowChoice, pipeline};
+use millstream_core::{Arrow, ChoiceExt, pipeline};
 
 fn main() {
     let _ = pipeline::<u64>()

@@ -2,7 +2,7 @@
 
 mod tally;
 
-use millstream_core::{Arrow, Flow, SequenceNumber, Val, pipeline};
+use millstream_core::{Arrow, SequenceNumber, Shape, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, ThroughExt, source};
 use millstream_testkit::within;
 use std::sync::mpsc::{Receiver, channel};
@@ -20,7 +20,7 @@ fn rings() -> impl Iterator<Item = Rings> {
 }
 
 /// All stages that own values, and a panic in the one that is chosen, if any, at the number that is chosen.
-fn everything(panics: usize, at: u64) -> impl Pipeline<In = Val<Counted>, Out: Flow + millstream_exec::Carried> {
+fn everything(panics: usize, at: u64) -> impl Pipeline<In = Val<Counted>, Out: Shape + millstream_exec::RingShape> {
     let here = move |stage: usize, value: &Counted| {
         assert!(stage != panics || value.number < at, "at {at}");
     };
@@ -125,7 +125,7 @@ fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
                     assert!(in_sink || n < 20, "at {n}");
                     counted.count(n)
                 });
-                let sink = move |SequenceNumber(n), _: <Val<Counted> as Flow>::Ref<'_>| {
+                let sink = move |SequenceNumber(n), _: <Val<Counted> as Shape>::Ref<'_>| {
                     assert!(!in_sink || n < 20, "at {n}");
                 };
                 quietly(|| pipeline::<Counted>().map(|x| x.next()).run(&run, source, sink).map(drop))

@@ -8,9 +8,9 @@
 mod grow;
 mod stages;
 
-use millstream_core::model::Listed;
-use millstream_core::{Own, Val};
-use millstream_exec::{BoxPipeline, Carried};
+use millstream_core::model::ModelShape;
+use millstream_core::{ToOwnedItem, Val};
+use millstream_exec::{BoxPipeline, RingShape};
 use millstream_testkit::{Deployment, Feeding, check};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const INPUTS: u64 = 11;
 /// Compares a nest, boxed as a whole, with its model.
 fn prove<B>(word: &str, nest: BoxPipeline<Val<u64>, B>)
 where
-    B: Carried + Listed + Own<Owned: PartialEq + std::fmt::Debug>,
+    B: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + std::fmt::Debug>,
 {
     let nest = Arc::new(nest);
     let inputs: Vec<u64> = (0..INPUTS).collect();

@@ -3,14 +3,14 @@
 #![expect(clippy::unused_unit, reason = "one macro for all closures")]
 
 use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Scan, Then};
-use millstream_core::{Arrow, Density, Event, Flow, Lens, Masked, Own, Pair, Seen, Val};
+use millstream_core::{Arrow, Density, Filtered, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val};
 
 /// A shape whose values have a digest.
-pub(crate) trait Edge: Flow + Own<Owned: Default + Clone> {
+pub(crate) trait Edge: Shape + ToOwnedItem<Owned: Default + Clone> {
     fn digest(value: Self::Ref<'_>) -> u64;
 }
 
-pub(crate) trait Digest: Event + Default + Clone {
+pub(crate) trait Digest: Item + Default + Clone {
     fn digest(&self) -> u64;
 }
 
@@ -38,13 +38,13 @@ impl<A: Edge, B: Edge> Edge for Pair<A, B> {
     }
 }
 
-impl<A: Edge> Edge for Masked<A> {
+impl<A: Edge> Edge for Filtered<A> {
     fn digest(value: Self::Ref<'_>) -> u64 {
         A::digest(value)
     }
 }
 
-impl<A: Edge, L: Lens<A, Target: Edge>> Edge for Seen<A, L> {
+impl<A: Edge, L: Lens<A, Target: Edge>> Edge for Projected<A, L> {
     fn digest(value: Self::Ref<'_>) -> u64 {
         <L::Target as Edge>::digest(value)
     }
@@ -52,9 +52,9 @@ impl<A: Edge, L: Lens<A, Target: Edge>> Edge for Seen<A, L> {
 
 /// A closure's bounds. The closures depend on the shape alone, so that all nests share their stages' code.
 macro_rules! closure {
-    ($edge:ty => $output:ty) => { impl for<'a> Fn(<$edge as Flow>::Ref<'a>) -> $output + Send + Sync + 'static };
+    ($edge:ty => $output:ty) => { impl for<'a> Fn(<$edge as Shape>::Ref<'a>) -> $output + Send + Sync + 'static };
     ($edge:ty, $state:ty => $output:ty) => {
-        impl for<'a> Fn(&mut $state, <$edge as Flow>::Ref<'a>) -> $output + Send + Sync + 'static
+        impl for<'a> Fn(&mut $state, <$edge as Shape>::Ref<'a>) -> $output + Send + Sync + 'static
     };
 }
 

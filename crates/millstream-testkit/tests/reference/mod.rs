@@ -158,8 +158,8 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Id => here.cloned(),
         Pipe::Map { plus } | Pipe::MapBlocking { plus } | Pipe::MapAsync { plus, .. } => Some(mapped(here?, plus)),
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
-        Pipe::Fst => Some(halves(here?).0),
-        Pipe::Snd => Some(halves(here?).1),
+        Pipe::Firsts => Some(halves(here?).0),
+        Pipe::Seconds => Some(halves(here?).1),
         Pipe::Swap => here.map(halves).map(|(a, b)| Value::Pair(Box::new((b, a)))),
         Pipe::Fork => here.map(|value| Value::Pair(Box::new((value.clone(), value.clone())))),
         Pipe::Distribute => here.map(halves).map(|(a, b)| {

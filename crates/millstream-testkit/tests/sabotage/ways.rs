@@ -27,7 +27,7 @@ pub(crate) enum Way {
         batch: usize,
         workers: usize,
         joined: bool,
-        ending: Ending,
+        ending: RunOutcome,
     },
     /// As an iterator, of which so many values are taken.
     Through {
@@ -38,7 +38,7 @@ pub(crate) enum Way {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum RunOutcome {
     End,
     Drain,
     DrainAtOnce,
@@ -46,7 +46,8 @@ pub(crate) enum Ending {
     Drop,
 }
 
-const ENDINGS: [Ending; 5] = [Ending::End, Ending::Drain, Ending::DrainAtOnce, Ending::Stop, Ending::Drop];
+const ENDINGS: [RunOutcome; 5] =
+    [RunOutcome::End, RunOutcome::Drain, RunOutcome::DrainAtOnce, RunOutcome::Stop, RunOutcome::Drop];
 
 /// All of them.
 pub(crate) fn ways() -> impl Strategy<Value = Way> {
@@ -214,7 +215,15 @@ impl Case {
         }
     }
 
-    fn fed(&self, built: &Built, rings: &Rings, values: Vec<Value>, joined: bool, ending: Ending, arm: Arm) -> Came {
+    fn fed(
+        &self,
+        built: &Built,
+        rings: &Rings,
+        values: Vec<Value>,
+        joined: bool,
+        ending: RunOutcome,
+        arm: Arm,
+    ) -> Came {
         let started = match joined {
             true => built.start_fan_in(rings, fan_in(2)),
             false => built.start_fed(rings).map(|(sender, run)| (vec![sender], run)),
@@ -228,11 +237,11 @@ impl Case {
             drop(senders);
         });
         let came = match ending {
-            Ending::End => run.wait(),
-            Ending::Drain => run.drain(LONG),
-            Ending::DrainAtOnce => run.drain(Duration::ZERO),
-            Ending::Stop => run.stop_now(),
-            Ending::Drop => {
+            RunOutcome::End => run.wait(),
+            RunOutcome::Drain => run.drain(LONG),
+            RunOutcome::DrainAtOnce => run.drain(Duration::ZERO),
+            RunOutcome::Stop => run.stop_now(),
+            RunOutcome::Drop => {
                 drop(run);
                 feeder.join().expect("it catches what it meets");
                 return Came::Part;
@@ -240,7 +249,7 @@ impl Case {
         };
         feeder.join().expect("it catches what it meets");
         match came {
-            Err(RunError::DrainTimeout { .. }) if ending == Ending::DrainAtOnce => Came::Part,
+            Err(RunError::DrainTimeout { .. }) if ending == RunOutcome::DrainAtOnce => Came::Part,
             Err(failure) => Came::Failed(failure),
             Ok(_) => Came::Part,
         }

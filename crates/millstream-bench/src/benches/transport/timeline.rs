@@ -171,14 +171,14 @@ fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
 fn of_rings<L: Load, P>(p: &P, rings: &Rings, title: &str, load: &L) -> Result<Timeline, Failure>
 where
     P: Run<L::Event> + Arrow<In = Val<L::Event>>,
-    for<'a> P::Out: Flow<Ref<'a> = &'a u64>,
+    for<'a> P::Out: Shape<Ref<'a> = &'a u64>,
 {
     let (mut senders, run) = p.start_fan_in(rings, fan_in(1), 0_u64, |sum, _, x| *sum = sum.wrapping_add(*x))?;
     let (observer, mut counted) = (run.observer(), Counters::default());
     let which: Vec<_> = observer
         .tasklets()
         .enumerate()
-        .filter(|(_, tasklet)| !tasklet.aside && tasklet.name.starts_with("consumer"))
+        .filter(|(_, tasklet)| !tasklet.side_output && tasklet.name.starts_with("consumer"))
         .map(|(at, _)| at)
         .collect();
     std::thread::scope(|scope| {

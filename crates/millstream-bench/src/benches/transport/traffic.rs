@@ -102,7 +102,7 @@ fn events(setting: &Setting, n: usize, clock: impl Clock) -> impl Iterator<Item 
 fn ours<P>(setting: &Setting, n: usize, p: P) -> Result<Waits, Failure>
 where
     P: Run<Event> + Arrow<In = Val<Event>>,
-    for<'a> P::Out: Flow<Ref<'a> = &'a Done>,
+    for<'a> P::Out: Shape<Ref<'a> = &'a Done>,
 {
     let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
     let clock = SystemClock::default();

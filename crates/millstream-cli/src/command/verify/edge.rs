@@ -1,9 +1,9 @@
 use super::trace::Trace;
-use super::ways::{Place, Way};
-use millstream_core::model::Listed;
+use super::ways::{Deployment, Way};
+use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
-use millstream_core::{Arrow, Event, Flow, Model, Own, Plan, SequenceNumber, Val};
-use millstream_exec::{Carried, Everywhere, Queued, RunError, Runner, source::ready};
+use millstream_core::{Arrow, Item, Model, Plan, SequenceNumber, Shape, ToOwnedItem, Val};
+use millstream_exec::{Everywhere, QueueShape, RingShape, RunError, Runner, source::ready};
 use std::borrow::Cow;
 
 /// The output of a pipeline, on one input, run in any way.
@@ -25,10 +25,10 @@ impl Edge {
         bytes: impl Fn(&B) -> Cow<'_, [u8]> + Clone + Send + 'static,
     ) -> Self
     where
-        T: Event + Clone,
+        T: Item + Clone,
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
-        O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
-        B: Event,
+        O: RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>,
+        B: Item,
     {
         Edge::noted(pipeline, input, move |trace, number, value: &B| trace.slot(number, &bytes(value)))
     }
@@ -37,7 +37,7 @@ impl Edge {
     pub(crate) fn text<P, O>(pipeline: P, input: Vec<Block>) -> Self
     where
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
-        O: Carried + Listed + Queued + for<'a> Flow<Ref<'a> = Piece<'a>>,
+        O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
         Edge::noted(pipeline, input, |trace, number, piece: Piece<'_>| trace.slot(number, &piece))
     }
@@ -48,19 +48,19 @@ impl Edge {
         note: impl for<'a> Fn(&mut Trace, SequenceNumber, O::Ref<'a>) + Clone + Send + 'static,
     ) -> Self
     where
-        T: Event + Clone,
+        T: Item + Clone,
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
-        O: Carried + Listed + Queued,
+        O: RingShape + ModelShape + QueueShape,
     {
         let plan = pipeline.plan();
         let trace = move |way: &Way, into: Trace| {
             let (p, input, note) = (&pipeline, input.clone(), note.clone());
             match way.place {
-                Place::Model => traced(&Model, p, input, into, note),
-                Place::Inline { ring, batch } => traced(&Place::inline(ring, batch), p, input, into, note),
-                Place::Queues { ring } => traced(&Place::queues(ring), p, input, into, note),
-                Place::Rings { workers, ring, batch } => {
-                    traced(&Place::rings(workers, ring, batch), p, input, into, note)
+                Deployment::Model => traced(&Model, p, input, into, note),
+                Deployment::Inline { ring, batch } => traced(&Deployment::inline(ring, batch), p, input, into, note),
+                Deployment::Queues { ring } => traced(&Deployment::queues(ring), p, input, into, note),
+                Deployment::Rings { workers, ring, batch } => {
+                    traced(&Deployment::rings(workers, ring, batch), p, input, into, note)
                 }
             }
         };
@@ -80,12 +80,12 @@ fn writer(plan: &Plan) -> &str {
     stage.map_or("source", |stage| &plan.stages[stage].name)
 }
 
-fn traced<T: Event, P: Arrow<In = Val<T>>, R: Runner<T, P>>(
+fn traced<T: Item, P: Arrow<In = Val<T>>, R: Runner<T, P>>(
     on: &R,
     pipeline: &P,
     input: Vec<T>,
     into: Trace,
-    note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Flow>::Ref<'a>) + Send + 'static,
+    note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
 ) -> Result<Trace, RunError> {
     let (trace, end) = on.run(pipeline, ready(input), into, note)?;
     Ok(trace.ended_at(end))

@@ -7,18 +7,18 @@ use crate::command::wc::pipelines;
 use crate::command::{idle::idle, panic, pipe, sleep, spaces, uppercase::uppercase};
 use crate::deploy::Hashed;
 use crate::flags::Program;
-use millstream_core::model::Listed;
-use millstream_core::{Arrow, Event, Flow, Own, Val};
-use millstream_exec::{Carried, Everywhere, Queued};
+use millstream_core::model::ModelShape;
+use millstream_core::{Arrow, Item, Shape, ToOwnedItem, Val};
+use millstream_exec::{Everywhere, QueueShape, RingShape};
 use millstream_io::Block;
 use std::time::Duration;
 
 fn edge<T, P, O, B>(pipeline: P, input: &[T]) -> Edge
 where
-    T: Event + Clone,
+    T: Item + Clone,
     P: Everywhere + Arrow<In = Val<T>, Out = O>,
-    O: Carried + Listed + Queued + Own<Owned = B> + for<'a> Flow<Ref<'a> = &'a B>,
-    B: Event + Hashed,
+    O: RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>,
+    B: Item + Hashed,
 {
     Edge::new(pipeline, input.to_vec(), B::bytes)
 }

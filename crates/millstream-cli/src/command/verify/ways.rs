@@ -4,13 +4,13 @@ use std::fmt;
 /// One way to run a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    pub(crate) place: Place,
+    pub(crate) place: Deployment,
     pub(crate) shards: usize,
 }
 
 /// A deployment with its sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Deployment {
     Model,
     Inline { ring: usize, batch: usize },
     Queues { ring: usize },
@@ -22,10 +22,10 @@ pub(crate) const MOST_SHARDS: usize = 3;
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::Model => write!(f, "--deploy model")?,
-            Place::Inline { ring, batch } => write!(f, "--deploy inline --ring {ring} --batch {batch}")?,
-            Place::Queues { ring } => write!(f, "--deploy queues --ring {ring}")?,
-            Place::Rings { workers, ring, batch } => {
+            Deployment::Model => write!(f, "--deploy model")?,
+            Deployment::Inline { ring, batch } => write!(f, "--deploy inline --ring {ring} --batch {batch}")?,
+            Deployment::Queues { ring } => write!(f, "--deploy queues --ring {ring}")?,
+            Deployment::Rings { workers, ring, batch } => {
                 write!(f, "--deploy rings --workers {workers} --ring {ring} --batch {batch}")?;
             }
         }
@@ -33,7 +33,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl Place {
+impl Deployment {
     pub(crate) fn inline(ring: usize, batch: usize) -> Inline {
         Inline::new(Rings::new().ring(ring).batch(batch))
     }
@@ -53,15 +53,15 @@ pub(crate) fn ways() -> Vec<Way> {
     let mut ways = Vec::new();
     for shards in 1..=MOST_SHARDS {
         let mut places = vec![
-            Place::Model,
-            Place::Inline { ring: 1, batch: 1 },
-            Place::Inline { ring: 64, batch: 7 },
-            Place::Queues { ring: 1 },
-            Place::Queues { ring: 64 },
+            Deployment::Model,
+            Deployment::Inline { ring: 1, batch: 1 },
+            Deployment::Inline { ring: 64, batch: 7 },
+            Deployment::Queues { ring: 1 },
+            Deployment::Queues { ring: 64 },
         ];
         for workers in 1..=3 {
             let sizes = [(1, 1), (16, 3), (4096, 2048)];
-            places.extend(sizes.map(|(ring, batch)| Place::Rings { workers, ring, batch }));
+            places.extend(sizes.map(|(ring, batch)| Deployment::Rings { workers, ring, batch }));
         }
         ways.extend(places.into_iter().map(|place| Way { place, shards }));
     }

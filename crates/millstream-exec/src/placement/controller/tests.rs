@@ -172,7 +172,7 @@ fn a_trial_is_called_off_where_its_worker_had_to_wait_for_a_core() {
 fn of_two_workers_beside_others_one_is_tried_soon_and_kept_if_it_moves_as_much() {
     let two = || {
         let mut controller = Controller::automatic(2, String::new());
-        (controller.workers, controller.patience) = (2, SELDOM);
+        (controller.workers, controller.idle) = (2, SELDOM);
         controller
     };
     let (waiting, moved) = beside_others(1, 1000, two());

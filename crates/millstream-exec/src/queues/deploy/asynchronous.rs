@@ -3,15 +3,15 @@
 use super::Owning;
 use crate::Queues;
 use crate::queues::stage::{renumber_stage, stage};
-use crate::queues::{Queue, Queued, QueuesWiring};
+use crate::queues::{Queue, QueueShape, QueuesWiring};
 use crate::unordered_stage::InTurn;
 use millstream_core::pipe::{MapAsync, Settle, Unordered};
-use millstream_core::{Deploy, Event};
+use millstream_core::{Deploy, Item};
 use std::future::Future;
 use std::sync::Arc;
 
 /// The stage's thread waits for one future after the other: what has more of them at once is a runtime, and no queue.
-impl<A: Queued, F, Fut, P: Settle<Fut::Output, Value: Clone>> Deploy<Queues> for MapAsync<A, F, Fut, P>
+impl<A: QueueShape, F, Fut, P: Settle<Fut::Output, Value: Clone>> Deploy<Queues> for MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
@@ -27,10 +27,10 @@ where
 }
 
 /// As above: the order of the inputs is one of those that there may be.
-impl<A: Queued, F, Fut> Deploy<Queues> for Unordered<A, F, Fut>
+impl<A: QueueShape, F, Fut> Deploy<Queues> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Event + Clone> + Send + 'static,
+    Fut: Future<Output: Item + Clone> + Send + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<Fut::Output> {
         let reactor = wiring.reactor();

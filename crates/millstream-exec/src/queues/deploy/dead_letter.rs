@@ -3,13 +3,13 @@
 use super::Owning;
 use crate::Queues;
 use crate::queues::message::At;
-use crate::queues::{Queue, Queued, QueuesWiring};
-use millstream_core::pipe::{Boxed, DeadLetter, Judged, TryMapOrDeadLetter};
-use millstream_core::{Cause, Deploy, Either, Event};
+use crate::queues::{Queue, QueueShape, QueuesWiring};
+use millstream_core::pipe::{Boxed, DeadLetter, Outcome, TryMapOrDeadLetter};
+use millstream_core::{Cause, Deploy, Either, Item};
 
 /// Failures go to a thread of their own. In a shard every copy has one: then only each copy's failures are told of in the
 /// order of their numbers.
-impl<A: Queued, F, B: Event + Clone, E: Cause + Event, G> Deploy<Queues> for TryMapOrDeadLetter<A, F, B, E, G>
+impl<A: QueueShape, F, B: Item + Clone, E: Cause + Item, G> Deploy<Queues> for TryMapOrDeadLetter<A, F, B, E, G>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
@@ -21,19 +21,19 @@ where
 }
 
 /// The values' queue, with a thread that takes the failures from another.
-pub(super) fn in_queues<A: Queued, F, B: Event + Clone, E: Cause + Event, G>(
+pub(super) fn in_queues<A: QueueShape, F, B: Item + Clone, E: Cause + Item, G>(
     input: Owning<A>,
     letters: &TryMapOrDeadLetter<A, F, B, E, G>,
     wiring: &mut QueuesWiring,
-    mut judge: impl FnMut(At, Option<&A::Owned>) -> Option<Judged<A, B, E>> + Send + 'static,
+    mut judge: impl FnMut(At, Option<&A::Owned>) -> Option<Outcome<A, B, E>> + Send + 'static,
 ) -> Queue<B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     let ((outlet, output), (dead, failures)) = (wiring.queue::<B>(), wiring.queue::<Boxed<A, E>>());
-    wiring.stage(input, move |input, desk| {
-        while let Some(message) = input.take(desk) {
+    wiring.stage(input, move |input, activity| {
+        while let Some(message) = input.take(activity) {
             let at = message.at();
             let (failure, value) = match judge(at, message.into_value().as_ref()) {
                 None => (None, None),
@@ -49,8 +49,8 @@ where
     let deliver = letters.clone();
     let name = format!("{}.dead-letters", letters.name);
     wiring.stands_aside(|wiring| {
-        wiring.helper(&name, failures, move |failures: &mut Queue<_>, desk| {
-            while let Some(message) = failures.take(desk) {
+        wiring.helper(&name, failures, move |failures: &mut Queue<_>, activity| {
+            while let Some(message) = failures.take(activity) {
                 let number = message.at().number.into();
                 if let Some(failure) = message.into_value() {
                     deliver.deliver(number, &failure);

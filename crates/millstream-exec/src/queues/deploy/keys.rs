@@ -3,52 +3,52 @@
 use super::Owning;
 use super::dead_letter::in_queues;
 use crate::Queues;
-use crate::queues::keyed::{Kept, Told, dealt, gathered};
+use crate::queues::keyed::{Kept, KeySlotReceiver, dealt, gathered};
 use crate::queues::message::At;
-use crate::queues::{Queue, Queued, QueuesWiring};
-use millstream_core::keys::Seat;
-use millstream_core::pipe::{DeadLetter, Key, Parked, ShardBy, TryMapOrPark, Usher};
-use millstream_core::{Arrow, Cause, Deploy, Event};
+use crate::queues::{Queue, QueueShape, QueuesWiring};
+use millstream_core::keys::KeySlot;
+use millstream_core::pipe::{DeadLetter, Key, KeyRouter, Parked, ShardBy, TryMapOrPark};
+use millstream_core::{Arrow, Cause, Deploy, Item};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl<A: Queued, K: Key, F, P> Deploy<Queues> for ShardBy<A, K, F, P>
+impl<A: QueueShape, K: Key, F, P> Deploy<Queues> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-    P: Deploy<Queues> + Arrow<In = A, Out: Queued>,
+    P: Deploy<Queues> + Arrow<In = A, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
-        let mut outer: Option<Told> = wiring.seats.as_ref().map(|tellers| tellers.listen());
-        let (mut usher, key) = (Usher::new(self.bound, self.k, 1), self.key.clone());
+        let mut outer: Option<KeySlotReceiver> = wiring.key_slots.as_ref().map(|tellers| tellers.listen());
+        let (mut router, key) = (KeyRouter::new(self.bound, self.k, 1), self.key.clone());
         let keys = Arc::new(AtomicU64::new(0));
         let count = keys.clone();
         let hands = dealt::<A>(input, self.k, wiring, move |at: At, value| {
             // All of a copy's keys are in one lane, whichever that is outside.
-            let inside = |seat| Seat { lane: 0, ..seat };
+            let inside = |key_slot| KeySlot { lane: 0, ..key_slot };
             let outer = outer.as_mut().and_then(|outer| {
-                outer.upto(at.number, |seat| {
-                    usher.seat(Some(inside(seat)), None::<K>);
+                outer.upto(at.number, |key_slot| {
+                    router.key_slot(Some(inside(key_slot)), None::<K>);
                 })
             });
-            let outer = outer.map(|seat| Seat { fresh: false, ..inside(seat) });
-            let seat = usher.seat(outer, value.map(|value| key(value)));
-            count.store(usher.keys() as u64, Ordering::Relaxed);
-            seat
+            let outer = outer.map(|key_slot| KeySlot { fresh: false, ..inside(key_slot) });
+            let key_slot = router.key_slot(outer, value.map(|value| key(value)));
+            count.store(router.keys() as u64, Ordering::Relaxed);
+            key_slot
         });
         wiring.counts_keys(keys);
-        let outside = wiring.seats.take();
+        let outside = wiring.key_slots.take();
         let mut copies = hands.hands.into_iter();
         let copies = wiring.copies(self.k, |wiring| {
             let (hand, tellers) = copies.next().expect("as many as were dealt");
-            wiring.seats = Some(tellers);
+            wiring.key_slots = Some(tellers);
             self.body.deploy(hand, wiring)
         });
-        wiring.seats = outside;
+        wiring.key_slots = outside;
         gathered(copies, hands.lanes, wiring)
     }
 }
 
-impl<A: Queued, K: Key, L, F, B: Event + Clone, E: Cause + Event, G> Deploy<Queues>
+impl<A: QueueShape, K: Key, L, F, B: Item + Clone, E: Cause + Item, G> Deploy<Queues>
     for TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,

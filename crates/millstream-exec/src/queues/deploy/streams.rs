@@ -4,30 +4,35 @@ use super::Owning;
 use crate::Queues;
 use crate::queues::keyed::{owning_stateful_stage, stateful_stage};
 use crate::queues::stage::{cut_stage, owning_stage};
-use crate::queues::{Lend, Queue, Queued, QueuesWiring};
-use millstream_core::pipe::{Beside, Inspect, Inspected, Machine, Sieve, Sift, Stateful};
-use millstream_core::{Deploy, Own, Pair, Val};
+use crate::queues::{LendItem, Queue, QueueShape, QueuesWiring};
+use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
+use millstream_core::{Deploy, Pair, ToOwnedItem, Val};
 
-impl<M: Machine<In: Queued, Out: Clone>> Deploy<Queues> for Stateful<M> {
+impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for ScanBy<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Queue<M::Out> {
-        let machine = self.machine.clone();
+        let machine = self.kernel.clone();
         stateful_stage::<M::In, M::State, M::Out>(input, wiring, machine.start(), move |state, slot, at| {
             machine.step(state, at.number.into(), slot, at.end)
         })
     }
 }
 
-impl<M: Machine<In: Queued, Out: Clone>> Deploy<Queues> for Beside<M> {
+impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for Annotate<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Owning<Pair<Val<M::Out, M::Density>, M::In>> {
-        let machine = self.machine.clone();
-        owning_stateful_stage(input, wiring, machine.start(), move |state, value: Option<<M::In as Own>::Owned>, at| {
-            let slot = value.as_ref().map(M::In::lend);
-            machine.step(state, at.number.into(), slot, at.end).zip(value)
-        })
+        let machine = self.kernel.clone();
+        owning_stateful_stage(
+            input,
+            wiring,
+            machine.start(),
+            move |state, value: Option<<M::In as ToOwnedItem>::Owned>, at| {
+                let slot = value.as_ref().map(M::In::lend);
+                machine.step(state, at.number.into(), slot, at.end).zip(value)
+            },
+        )
     }
 }
 
-impl<A: Queued, F> Deploy<Queues> for Inspect<A, F>
+impl<A: QueueShape, F> Deploy<Queues> for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
@@ -37,16 +42,16 @@ where
     }
 }
 
-impl<K: Sieve<In: Queued>> Deploy<Queues> for Sift<K> {
+impl<K: FilterKernel<In: QueueShape>> Deploy<Queues> for FilterBy<K> {
     fn deploy(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Owning<K::In> {
-        let sieve = self.sieve.clone();
-        let keeps = move |state: &mut K::State, value: Option<<K::In as Own>::Owned>, _| {
+        let sieve = self.kernel.clone();
+        let keeps = move |state: &mut K::State, value: Option<<K::In as ToOwnedItem>::Owned>, _| {
             value.filter(|value| sieve.keeps(state, K::In::lend(value)))
         };
-        owning_stateful_stage(input, wiring, self.sieve.start(), keeps)
+        owning_stateful_stage(input, wiring, self.kernel.start(), keeps)
     }
 
     fn deploy_outer(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Owning<K::In> {
-        if K::ENDS { cut_stage(input, wiring, self.sieve.clone()) } else { self.deploy(input, wiring) }
+        if K::ENDS { cut_stage(input, wiring, self.kernel.clone()) } else { self.deploy(input, wiring) }
     }
 }

@@ -1,13 +1,13 @@
 //! Text on queues: a message owns its piece. What cuts or keeps parts shares the block; what writes has a block a value.
 
 use super::Owning;
-use crate::queues::shape::{Lend, Queued};
+use crate::queues::queue_shape::{LendItem, QueueShape};
 use crate::queues::stage::{renumber_stage, stage};
 use crate::queues::wiring::QueuesWiring;
 use crate::{Queue, Queues};
-use millstream_core::pipe::{Cuts, Expand, Parting, Parts, Write, Writing};
+use millstream_core::pipe::{ExpandKernel, Format, FormatKernel, Slice, SliceKernel, Split};
 use millstream_core::text::{Block, Cut, OwnedPiece, Piece, Textual, Writer};
-use millstream_core::{Density, Deploy, Flow, OfPieces, On, Text};
+use millstream_core::{Density, Deploy, OfPieces, On, Shape, Text};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl<T: Textual + ?Sized, D: Density> On<Queues> for Text<T, D> {
     type Edge = Queue<OwnedPiece<T>>;
 }
 
-impl<T: Textual + ?Sized, D: Density> Lend for Text<T, D> {
+impl<T: Textual + ?Sized, D: Density> LendItem for Text<T, D> {
     fn lend(owned: &OwnedPiece<T>) -> Piece<'_, T> {
         owned.lend()
     }
@@ -27,7 +27,7 @@ struct Pieces<A, C> {
     shape: PhantomData<fn() -> A>,
 }
 
-impl<A: OfPieces, C: Cut<A::Kind>> Expand for Pieces<A, C> {
+impl<A: OfPieces, C: Cut<A::Kind>> ExpandKernel for Pieces<A, C> {
     type In = A;
     type Item = OwnedPiece<A::Kind>;
     type Values = std::vec::IntoIter<OwnedPiece<A::Kind>>;
@@ -37,7 +37,7 @@ impl<A: OfPieces, C: Cut<A::Kind>> Expand for Pieces<A, C> {
 
     fn start(&self) {}
 
-    fn expand(&self, (): &mut (), value: <A as Flow>::Ref<'_>) -> Self::Values {
+    fn expand(&self, (): &mut (), value: <A as Shape>::Ref<'_>) -> Self::Values {
         let whole = A::piece(value);
         let part = |range| whole.part(range).expect("a piece that is in its text");
         let pieces: Vec<_> = self.cut.pieces(whole.text(), 0).map(|cutting| part(cutting.range).into()).collect();
@@ -45,22 +45,22 @@ impl<A: OfPieces, C: Cut<A::Kind>> Expand for Pieces<A, C> {
     }
 }
 
-impl<A: Queued + OfPieces, C: Cut<A::Kind>> Deploy<Queues> for Cuts<A, C> {
+impl<A: QueueShape + OfPieces, C: Cut<A::Kind>> Deploy<Queues> for Split<A, C> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<OwnedPiece<A::Kind>> {
         renumber_stage(input, wiring, Arc::new(Pieces::<A, C> { cut: self.cut.clone(), shape: PhantomData }))
     }
 }
 
-impl<K: Parting<In: Queued>> Deploy<Queues> for Parts<K> {
+impl<K: SliceKernel<In: QueueShape>> Deploy<Queues> for Slice<K> {
     fn deploy(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Queue<OwnedPiece<K::Kind>> {
-        let parting = self.parting.clone();
+        let parting = self.kernel.clone();
         stage::<K::In, _>(input, wiring, move |value, _| parting.part(value?).map(OwnedPiece::from))
     }
 }
 
-impl<W: Writing<In: Queued>> Deploy<Queues> for Write<W> {
+impl<W: FormatKernel<In: QueueShape>> Deploy<Queues> for Format<W> {
     fn deploy(&self, input: Owning<W::In>, wiring: &mut QueuesWiring) -> Queue<OwnedPiece<W::Kind>> {
-        let writing = self.writing.clone();
+        let writing = self.kernel.clone();
         stage::<W::In, _>(input, wiring, move |value, _| {
             let mut bytes = Vec::new();
             let filled = writing.write(value?, &mut Writer::new(&mut bytes));

@@ -1,0 +1,62 @@
+//! The page of a population.
+
+use super::Evolve;
+use super::report::{metrics, population};
+use crate::message::{Complaints, cause, say};
+use millstream_evolve::Glance;
+use millstream_observe::Dashboard;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So often a round is looked at.
+const TOLD: Duration = Duration::from_millis(200);
+
+/// What is known of the rounds, and where it is told.
+#[derive(Clone)]
+pub(super) struct Shown(Arc<(Dashboard, Mutex<Now>)>);
+
+struct Now {
+    what: Value,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    /// Says where; if nobody can listen there, the rounds go on without.
+    pub(super) fn open(evolve: &Evolve, name: &str, complaints: &Complaints) -> Option<Self> {
+        let address = evolve.page?;
+        let page = include_str!("page.html");
+        let failed = |error: &std::io::Error| complaints.complain(&format!("--page {address}: {}", cause(error)));
+        let board = Dashboard::open(address, page).inspect_err(failed).ok()?;
+        if !evolve.quiet {
+            say(&format!("millstream: the population is shown at http://{}/", board.address()));
+        }
+        board.measured(metrics);
+        let what = json!({ "model": name, "rounds": evolve.rounds, "round": 0, "truth": [], "estimate": [] });
+        Some(Shown(Arc::new((board, Mutex::new(Now { what, last: None })))))
+    }
+
+    /// A round goes on.
+    pub(super) fn glance(&self, glance: &Glance<'_>) {
+        let (board, now) = &*self.0;
+        let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.last.is_none_or(|last| last.elapsed() >= TOLD) {
+            now.last = Some(Instant::now());
+            now.what["population"] = population(glance);
+            board.tell(now.what.clone());
+        }
+    }
+
+    /// A round has ended.
+    pub(super) fn round(&self, truth: &[f64], estimate: &[f64]) {
+        let mut now = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        now.what["round"] = estimate.len().into();
+        (now.what["truth"], now.what["estimate"]) = (json!(truth[..estimate.len()]), json!(estimate));
+    }
+
+    /// All of them have.
+    pub(super) fn end(&self, glance: &Glance<'_>) {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).last = None;
+        self.glance(glance);
+    }
+}

@@ -1,0 +1,56 @@
+//! Filters with a state. All of them write a mask; `take` and `take_while` can also end the stream.
+//!
+//! In a body, a filter that has had enough leaves the rest of its numbers empty. At the outer level, where a pipeline
+//! is started, it ends the stream there (`Deploy::deploy_outer`). So `take` means two things, depending on where it is.
+//! The price: a law that moves a pipeline into a body or out of one holds for pipelines without `take` and
+//! `take_while`.
+
+use super::combinator;
+use crate::plan::{Describe, Port, StageKind};
+use crate::{Arrow, Density, Filtered, Shape};
+use std::sync::Arc;
+
+/// A filter with a state.
+pub trait FilterKernel: Send + Sync + 'static {
+    /// What it reads.
+    type In: Shape;
+    /// What it keeps from one value to the next.
+    type State: Send + Clone + 'static;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// Whether it can ever be [over](FilterKernel::over).
+    const ENDS: bool = false;
+    /// The state before the first value.
+    fn start(&self) -> Self::State;
+    /// Whether a value stays.
+    fn keeps(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>) -> bool;
+    /// Whether no value will stay any more: at the outer level the stream ends here.
+    fn over(&self, _: &Self::State) -> bool {
+        false
+    }
+}
+
+/// The same slots, some of them masked, by a [`FilterKernel`]. No value is copied: only a mask of one byte a number is written.
+pub struct FilterBy<K> {
+    /// The kernel, shared by every deployment.
+    pub kernel: Arc<K>,
+}
+combinator!(FilterBy<K>: KeepsClock Quiet Determinate; through :);
+
+impl<K> FilterBy<K> {
+    pub(crate) fn new(kernel: K) -> Self {
+        FilterBy { kernel: Arc::new(kernel) }
+    }
+}
+
+impl<K: FilterKernel> Arrow for FilterBy<K> {
+    type In = K::In;
+    type Out = Filtered<K::In>;
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        let (slot_bytes, dense) = (size_of::<bool>(), <K::In as Shape>::Density::DENSE);
+        let kind = StageKind { name: K::NAME, stateful: true, slot_bytes, dense, fills: input.filled() };
+        let mask = if K::ENDS { plan.ending_stage(&input, kind) } else { plan.stage(&input, kind) };
+        plan.masked(&input, &mask)
+    }
+}

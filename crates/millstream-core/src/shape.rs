@@ -1,0 +1,131 @@
+pub mod lens;
+mod rearranged;
+mod side_by_side;
+mod text;
+
+pub use lens::Lens;
+pub use rearranged::{Distributed, Nothing, Swapped, Twice};
+pub use side_by_side::{Choice, Merged, Pair, SameItem, SideBySide};
+pub use text::{OfPieces, Text};
+
+use crate::{Dense, Density, Sparse};
+use std::{fmt, marker::PhantomData};
+
+/// What can flow on an edge: anything that can be shared between threads. Nothing to implement.
+pub trait Item: Send + Sync + 'static {}
+impl<T: Send + Sync + 'static> Item for T {}
+
+/// The shape of an edge, as a type.
+///
+/// A shape says what a stage borrows from one slot and whether slots can be empty. Where the slots live is the
+/// business of a deployment ([`On`](crate::On)).
+pub trait Shape: Sized + 'static {
+    /// What a stage gets of a filled slot: a reference, or a tuple of references. Never a copy of a value.
+    type Ref<'a>: Copy;
+    /// Whether slots can be empty.
+    type Density: Density;
+    /// Bytes that one number takes on this edge, without what its values own on the heap.
+    const BYTES: usize;
+}
+
+/// A shape whose values can be owned, by cloning them out of their slot. Needed by what outlives the slot: collected
+/// results, [`delay`](crate::Arrow::delay).
+pub trait ToOwnedItem: Shape {
+    /// The owned value of a slot.
+    type Owned: Item;
+    /// Clones a value out of its slot.
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned;
+    /// Whether a slot holds this value. Clones it where the shape cannot compare it in its slot.
+    fn eq_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
+    where
+        Self::Owned: PartialEq,
+    {
+        *owned == Self::to_owned_item(value)
+    }
+}
+
+/// What a shape is made of, without values of it.
+type Phantom<T> = PhantomData<fn() -> T>;
+
+/// One ring of `T`.
+pub struct Val<T, D = Dense>(Phantom<(T, D)>);
+
+/// An edge behind a filter: the same slots, some of them masked. Nothing is copied.
+pub struct Filtered<F>(Phantom<F>);
+
+/// A part of every slot of an edge, chosen by a [`Lens`]. Nothing is copied.
+pub struct Projected<F, L>(Phantom<(F, L)>);
+
+impl<T: Item, D: Density> Shape for Val<T, D> {
+    type Ref<'a> = &'a T;
+    type Density = D;
+    const BYTES: usize = size_of::<D::Slot<T>>();
+}
+
+impl<F: Shape> Shape for Filtered<F> {
+    type Ref<'a> = F::Ref<'a>;
+    type Density = Sparse;
+    const BYTES: usize = F::BYTES + size_of::<bool>();
+}
+
+impl<F: Shape, L: Lens<F>> Shape for Projected<F, L> {
+    type Ref<'a> = <L::Target as Shape>::Ref<'a>;
+    type Density = L::Part<F::Density>;
+    const BYTES: usize = F::BYTES;
+}
+
+impl<T: Item + Clone, D: Density> ToOwnedItem for Val<T, D> {
+    type Owned = T;
+    fn to_owned_item(value: &T) -> T {
+        value.clone()
+    }
+    #[inline]
+    fn eq_owned(owned: &T, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        owned == value
+    }
+}
+
+impl<F: ToOwnedItem> ToOwnedItem for Filtered<F> {
+    type Owned = F::Owned;
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+        F::to_owned_item(value)
+    }
+    #[inline]
+    fn eq_owned(owned: &F::Owned, value: Self::Ref<'_>) -> bool
+    where
+        F::Owned: PartialEq,
+    {
+        F::eq_owned(owned, value)
+    }
+}
+
+impl<F: Shape, L: Lens<F>> ToOwnedItem for Projected<F, L>
+where
+    L::Target: ToOwnedItem,
+{
+    type Owned = <L::Target as ToOwnedItem>::Owned;
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+        <L::Target as ToOwnedItem>::to_owned_item(value)
+    }
+    #[inline]
+    fn eq_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
+    where
+        Self::Owned: PartialEq,
+    {
+        <L::Target as ToOwnedItem>::eq_owned(owned, value)
+    }
+}
+
+macro_rules! shape_debug {
+    ($($shape:ident<$($parameter:ident),*>),*) => {$(
+        impl<$($parameter),*> fmt::Debug for $shape<$($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(std::any::type_name::<Self>())
+            }
+        }
+    )*};
+}
+shape_debug!(Val<T, D>, Pair<A, B>, Choice<A, B>, Merged<A, B>, Filtered<F>, Projected<F, L>);

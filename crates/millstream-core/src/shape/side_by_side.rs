@@ -1,0 +1,103 @@
+use super::{Phantom, Shape, ToOwnedItem};
+use crate::Density;
+use either::Either::{self, Left, Right};
+
+/// Two edges of one clock, read side by side as one. Nothing is copied: a deployment reads both at every number.
+pub trait SideBySide: Shape {
+    /// The first edge.
+    type First: Shape;
+    /// The second edge.
+    type Second: Shape;
+    /// What the two hold together, from what each holds at one number.
+    fn join<'a>(
+        first: Option<<Self::First as Shape>::Ref<'a>>,
+        second: Option<<Self::Second as Shape>::Ref<'a>>,
+    ) -> Option<Self::Ref<'a>>;
+}
+
+/// Two edges side by side, joined by number: filled where both halves are. Nothing is copied.
+pub struct Pair<A, B>(Phantom<(A, B)>);
+
+/// The two lanes of a choice side by side: at each number one of them is filled at most. Full where each lane fills all
+/// of its numbers of a full edge.
+pub struct Choice<A, B>(Phantom<(A, B)>);
+
+/// As [`Choice`], of two lanes with values of one type, which lane a value came through forgotten.
+pub struct Merged<A, B>(Phantom<(A, B)>);
+
+/// A shape from which a stage borrows the same type as from `F`.
+#[diagnostic::on_unimplemented(
+    message = "the two lanes of this `merge` give values of different types",
+    label = "`{Self}` does not carry what `{F}` carries",
+    note = "`choose` keeps two types apart, as an `Either`"
+)]
+pub trait SameItem<F: Shape>: for<'a> Shape<Ref<'a> = <F as Shape>::Ref<'a>> {}
+impl<F: Shape, G: for<'a> Shape<Ref<'a> = <F as Shape>::Ref<'a>>> SameItem<F> for G {}
+
+impl<A: Shape, B: Shape> Shape for Pair<A, B> {
+    type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
+    type Density = <A::Density as Density>::And<B::Density>;
+    const BYTES: usize = A::BYTES + B::BYTES;
+}
+
+impl<A: Shape, B: Shape> SideBySide for Pair<A, B> {
+    type First = A;
+    type Second = B;
+    #[inline(always)]
+    fn join<'a>(first: Option<A::Ref<'a>>, second: Option<B::Ref<'a>>) -> Option<Self::Ref<'a>> {
+        Some((first?, second?))
+    }
+}
+
+impl<A: ToOwnedItem, B: ToOwnedItem> ToOwnedItem for Pair<A, B> {
+    type Owned = (A::Owned, B::Owned);
+    fn to_owned_item((a, b): Self::Ref<'_>) -> Self::Owned {
+        (A::to_owned_item(a), B::to_owned_item(b))
+    }
+}
+
+impl<A: Shape, B: Shape> Shape for Choice<A, B> {
+    type Ref<'a> = Either<A::Ref<'a>, B::Ref<'a>>;
+    type Density = <A::Density as Density>::Or<B::Density>;
+    const BYTES: usize = A::BYTES + B::BYTES;
+}
+
+impl<A: Shape, B: Shape> SideBySide for Choice<A, B> {
+    type First = A;
+    type Second = B;
+    #[inline(always)]
+    fn join<'a>(first: Option<A::Ref<'a>>, second: Option<B::Ref<'a>>) -> Option<Self::Ref<'a>> {
+        debug_assert!(first.is_none() || second.is_none(), "both lanes of a choice are filled at one number");
+        first.map(Left).or(second.map(Right))
+    }
+}
+
+impl<A: ToOwnedItem, B: ToOwnedItem> ToOwnedItem for Choice<A, B> {
+    type Owned = Either<A::Owned, B::Owned>;
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+        value.map_either(A::to_owned_item, B::to_owned_item)
+    }
+}
+
+impl<A: Shape, B: SameItem<A>> Shape for Merged<A, B> {
+    type Ref<'a> = A::Ref<'a>;
+    type Density = <A::Density as Density>::Or<B::Density>;
+    const BYTES: usize = A::BYTES + B::BYTES;
+}
+
+impl<A: Shape, B: SameItem<A>> SideBySide for Merged<A, B> {
+    type First = A;
+    type Second = B;
+    #[inline(always)]
+    fn join<'a>(first: Option<A::Ref<'a>>, second: Option<B::Ref<'a>>) -> Option<Self::Ref<'a>> {
+        debug_assert!(first.is_none() || second.is_none(), "both lanes of a choice are filled at one number");
+        first.or(second)
+    }
+}
+
+impl<A: ToOwnedItem, B: SameItem<A>> ToOwnedItem for Merged<A, B> {
+    type Owned = A::Owned;
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+        A::to_owned_item(value)
+    }
+}

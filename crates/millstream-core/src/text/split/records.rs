@@ -1,0 +1,113 @@
+use super::{Cut, Splitter};
+
+/// Records of a fixed size. What is left behind the last whole one is a shorter record.
+#[derive(Clone, Copy, Debug)]
+pub struct Records {
+    bytes: usize,
+}
+
+impl Records {
+    /// Of so many bytes each.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is 0.
+    #[must_use]
+    pub fn of(bytes: usize) -> Self {
+        assert!(bytes > 0, "a record has at least one byte");
+        Records { bytes }
+    }
+
+    /// How many bytes a record has.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        self.bytes
+    }
+}
+
+/// Records that have their length in front of them, as 4 bytes, which are not among what it counts.
+///
+/// Where the text ends before a record does, cutting it panics: its length, and what there is of it, are no record.
+#[derive(Clone, Copy, Debug)]
+pub enum Prefixed {
+    /// The highest byte of the length first.
+    BigEndian,
+    /// The lowest byte of the length first.
+    LittleEndian,
+}
+
+impl Prefixed {
+    /// The bytes in front of a record.
+    pub const PREFIX: usize = 4;
+
+    /// Where the record ends whose length stands at `from`, if there is all of its length.
+    #[must_use]
+    #[inline(always)]
+    pub fn end(self, text: &[u8], from: usize) -> Option<usize> {
+        let prefix = *text.get(from..)?.first_chunk::<{ Self::PREFIX }>()?;
+        let len = match self {
+            Prefixed::BigEndian => u32::from_be_bytes(prefix),
+            Prefixed::LittleEndian => u32::from_le_bytes(prefix),
+        };
+        (from + Self::PREFIX).checked_add(len as usize)
+    }
+}
+
+/// The records of a text.
+#[derive(Debug)]
+pub struct RecordsOf<'a, K> {
+    kind: K,
+    text: &'a [u8],
+    from: usize,
+}
+
+impl Iterator for RecordsOf<'_, Records> {
+    type Item = Splitter;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Splitter> {
+        let from = self.from;
+        if from >= self.text.len() {
+            return None;
+        }
+        self.from = from + self.kind.bytes;
+        Some(Splitter { range: from..self.from.min(self.text.len()), next: self.from })
+    }
+}
+
+impl Iterator for RecordsOf<'_, Prefixed> {
+    type Item = Splitter;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Splitter> {
+        let (from, len) = (self.from, self.text.len());
+        if from >= len {
+            return None;
+        }
+        let Some(end) = self.kind.end(self.text, from).filter(|end| *end <= len) else {
+            panic!("the text ends in the middle of a record, which begins {} bytes before", len - from)
+        };
+        self.from = end;
+        Some(Splitter { range: from + Prefixed::PREFIX..end, next: end })
+    }
+}
+
+impl Cut<[u8]> for Records {
+    type Pieces<'a> = RecordsOf<'a, Records>;
+    const NAME: &'static str = "records";
+
+    #[inline(always)]
+    fn pieces<'a>(&'a self, text: &'a [u8], from: usize) -> RecordsOf<'a, Records> {
+        RecordsOf { kind: *self, text, from }
+    }
+}
+
+impl Cut<[u8]> for Prefixed {
+    type Pieces<'a> = RecordsOf<'a, Prefixed>;
+    const NAME: &'static str = "prefixed";
+
+    #[inline(always)]
+    fn pieces<'a>(&'a self, text: &'a [u8], from: usize) -> RecordsOf<'a, Prefixed> {
+        RecordsOf { kind: *self, text, from }
+    }
+}

@@ -1,0 +1,76 @@
+use super::message::Queue;
+use crate::Queues;
+use millstream_core::{
+    Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Val,
+};
+
+/// A shape whose owned values can be lent to a stage: the other way round than [`ToOwnedItem`]. Nothing to implement.
+pub trait LendItem: ToOwnedItem {
+    /// What a stage gets of a value.
+    fn lend(owned: &Self::Owned) -> Self::Ref<'_>;
+}
+
+/// A shape that queues carry: every shape of this project whose values are `Clone`, since every reader gets a copy of
+/// its own. Nothing to implement.
+pub trait QueueShape: LendItem + On<Queues, Edge = Queue<<Self as ToOwnedItem>::Owned>> {}
+impl<F: LendItem + On<Queues, Edge = Queue<<F as ToOwnedItem>::Owned>>> QueueShape for F {}
+
+impl<T: Item + Clone, D: Density> On<Queues> for Val<T, D> {
+    type Edge = Queue<T>;
+}
+
+impl<T: Item + Clone, D: Density> LendItem for Val<T, D> {
+    fn lend(owned: &T) -> &T {
+        owned
+    }
+}
+
+impl<A: LendItem, B: LendItem> On<Queues> for Pair<A, B> {
+    type Edge = Queue<(A::Owned, B::Owned)>;
+}
+
+impl<A: LendItem, B: LendItem> LendItem for Pair<A, B> {
+    fn lend((a, b): &Self::Owned) -> Self::Ref<'_> {
+        (A::lend(a), B::lend(b))
+    }
+}
+
+impl<A: LendItem, B: LendItem> On<Queues> for Choice<A, B> {
+    type Edge = Queue<<Self as ToOwnedItem>::Owned>;
+}
+
+impl<A: LendItem, B: LendItem> LendItem for Choice<A, B> {
+    fn lend(owned: &Self::Owned) -> Self::Ref<'_> {
+        owned.as_ref().map_either(A::lend, B::lend)
+    }
+}
+
+impl<A: LendItem, B: LendItem + SameItem<A>> On<Queues> for Merged<A, B> {
+    type Edge = Queue<A::Owned>;
+}
+
+impl<A: LendItem, B: LendItem + SameItem<A>> LendItem for Merged<A, B> {
+    fn lend(owned: &A::Owned) -> A::Ref<'_> {
+        A::lend(owned)
+    }
+}
+
+impl<A: LendItem> On<Queues> for Filtered<A> {
+    type Edge = Queue<A::Owned>;
+}
+
+impl<A: LendItem> LendItem for Filtered<A> {
+    fn lend(owned: &A::Owned) -> A::Ref<'_> {
+        A::lend(owned)
+    }
+}
+
+impl<A: Shape, L: Lens<A, Target: LendItem>> On<Queues> for Projected<A, L> {
+    type Edge = Queue<<L::Target as ToOwnedItem>::Owned>;
+}
+
+impl<A: Shape, L: Lens<A, Target: LendItem>> LendItem for Projected<A, L> {
+    fn lend(owned: &Self::Owned) -> Self::Ref<'_> {
+        <L::Target as LendItem>::lend(owned)
+    }
+}

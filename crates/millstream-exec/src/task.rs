@@ -1,0 +1,288 @@
+use crate::RunError;
+use crate::budget::Budgets;
+use crate::pause::GivenUp;
+use crate::shared::{FailedAt, Payload, Shared};
+use crate::tasklet::{Progress, Tasklet};
+use crate::watched::{Role, Watched};
+use crate::wiring::{Home, Named};
+use millstream_core::failure::{caught, discard, message};
+use millstream_core::{Plan, SequenceNumber};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether a tasklet is in the middle of a step.
+const LOOKS: u32 = 100;
+
+/// A tasklet's place in the pool.
+pub(crate) struct Task {
+    pub(crate) name: String,
+    pub(crate) home: Home,
+    /// Whether nobody waits for what it does: it stands in a `tee`.
+    pub(crate) side_output: bool,
+    pub(crate) index: usize,
+    /// Whose numbers it reads.
+    clock: usize,
+    /// Whether it writes another clock's.
+    renumbers: bool,
+    /// It has panicked.
+    broken: AtomicBool,
+    /// The tasks of the feedback loop that it is in, or itself.
+    pub(crate) around: Range<usize>,
+    occupant: Mutex<Option<Box<dyn Tasklet>>>,
+    pub(crate) done: AtomicBool,
+    /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
+    moved: AtomicU64,
+    /// Steps in which something moved.
+    pub(crate) steps: AtomicU64,
+    timed_moved: AtomicU64,
+    timed_ns: AtomicU64,
+    pub(crate) longest_ns: AtomicU64,
+    /// How long a step may take, unless it has a thread of its own.
+    pub(crate) budget: Option<Duration>,
+    pub(crate) overruns: AtomicU64,
+    /// How many keys it has.
+    pub(crate) keys: Option<Arc<AtomicU64>>,
+    pub(crate) watched: Watched,
+}
+
+impl Task {
+    pub(crate) fn new(
+        index: usize,
+        Named { name, role, tasklet, home, side_output, keys, calls, .. }: Named,
+        around: Range<usize>,
+        clock: usize,
+        budgets: Option<&Budgets>,
+        plan: &Plan,
+    ) -> Self {
+        let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
+        Task {
+            watched: Watched::new(role, tasklet.probe(), calls, plan),
+            budget,
+            keys,
+            overruns: AtomicU64::new(0),
+            name,
+            home,
+            side_output,
+            index,
+            clock,
+            renumbers: role.renumbers(plan),
+            broken: AtomicBool::new(false),
+            around,
+            occupant: Mutex::new(Some(tasklet)),
+            done: AtomicBool::new(false),
+            moved: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            timed_moved: AtomicU64::new(0),
+            timed_ns: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    /// How many numbers were moved in steps that were timed, and how many nanoseconds those took.
+    pub(crate) fn timed(&self) -> (u64, u64) {
+        (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
+    }
+
+    /// Nanoseconds a number, by the steps that were timed.
+    pub(crate) fn cost(&self) -> Option<f64> {
+        let moved = self.timed_moved.load(Ordering::Relaxed);
+        (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
+    }
+
+    /// The tasklet, once nobody steps any more; or, without a wait, none if somebody is in the middle of a step here. Others
+    /// look at it for a moment at most.
+    fn lock_at_end(&self, wait: bool) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
+        if wait {
+            return Some(self.occupant.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        (0..LOOKS).find_map(|_| {
+            let occupant = self.try_lock();
+            if occupant.is_none() {
+                std::thread::yield_now();
+            }
+            occupant
+        })
+    }
+
+    /// The tasklet, unless somebody else is at it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
+        match self.occupant.try_lock() {
+            Ok(occupant) => Some(occupant),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether somebody is in the middle of a step here; none if the tasklet has come to its end.
+    pub(crate) fn in_step(&self) -> Option<bool> {
+        match self.try_lock() {
+            Some(occupant) => occupant.is_some().then_some(false),
+            None => Some(true),
+        }
+    }
+
+    /// How many numbers wait here, unless somebody else is at it or it has ended.
+    pub(crate) fn backlog(&self) -> Option<u64> {
+        Some(self.try_lock()?.as_ref()?.backlog())
+    }
+
+    /// Whether the stream has ended behind this task.
+    pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
+        self.index < shared.cancelled()
+    }
+
+    /// Gives a cancelled tasklet up, unless somebody else is at it.
+    pub(crate) fn cancel(&self, shared: &Shared) -> Option<Progress> {
+        let mut occupant = self.try_lock()?;
+        let broken = self.give_up(occupant.take(), shared);
+        drop(occupant);
+        broken.into_iter().for_each(|broken| broken.tell(shared));
+        Some(Progress::DONE)
+    }
+
+    /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
+    /// then when it has ended.
+    pub(crate) fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
+        self.step_unless(|| shared.stopped(), shared, clock)
+    }
+
+    /// As [`step`](Task::step), in a run that was stopped by a failure.
+    pub(crate) fn step_again(&self, shared: &Shared) -> Option<Progress> {
+        self.step_unless(|| self.is_broken(), shared, &mut None)
+    }
+
+    #[inline]
+    fn step_unless(
+        &self,
+        stopped: impl FnOnce() -> bool,
+        shared: &Shared,
+        clock: &mut Option<Instant>,
+    ) -> Option<Progress> {
+        let mut occupant = self.try_lock()?;
+        // Looked at under the lock: a tasklet that has panicked must not go on.
+        if stopped() {
+            return Some(Progress::NONE);
+        }
+        let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
+        let (progress, broken) = match caught(|| tasklet.step()) {
+            Ok(progress) => (progress, None),
+            // Behind the end of the stream.
+            Err(payload) if self.cancelled(shared) && !self.side_output => {
+                (Progress::DONE, Some(Broken::ignored(payload)))
+            }
+            Err(payload) if payload.is::<GivenUp>() => (Progress::NONE, None),
+            Err(payload) => (Progress::NONE, Some(self.broken(shared, tasklet.failed_at(), payload))),
+        };
+        if let Some(begun) = clock {
+            let ended = Instant::now();
+            self.time(progress.moved as u64, ended.duration_since(*begun));
+            *begun = ended;
+        }
+        if progress.moved > 0 {
+            add(&self.moved, progress.moved as u64);
+            add(&self.steps, 1);
+        }
+        if shared.notes.on() {
+            self.watched.stepped(progress.moved, &shared.notes);
+        }
+        // Its readers' gates go with it.
+        let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
+        drop(occupant);
+        if progress.moved > 0 {
+            // Whoever waits for what this step did need not wait for the round.
+            shared.signal.notify_early();
+        }
+        broken.into_iter().chain(given_up).for_each(|broken| broken.tell(shared));
+        Some(progress)
+    }
+
+    /// Drops a tasklet, and with it the user's values and closures, which may panic: then whoever calls
+    /// [tells](Broken::tell) of it.
+    fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) -> Option<Broken> {
+        caught(|| drop(tasklet)).err().map(|payload| self.broken(shared, None, payload))
+    }
+
+    /// Gives the tasklet up, at the end of the run; how many numbers waited for it. None if somebody is in the middle of a step
+    /// here, and nobody is to `wait` for that.
+    pub(crate) fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
+        let mut occupant = self.lock_at_end(wait)?;
+        let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
+        let broken = self.give_up(occupant.take(), shared);
+        drop(occupant);
+        broken.into_iter().for_each(|broken| broken.tell(shared));
+        Some(left)
+    }
+
+    /// Whether it has panicked.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may have something to do for numbers before this failure.
+    pub(crate) fn has_rest(&self, failed: FailedAt) -> bool {
+        let left = match self.clock.cmp(&failed.clock()) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Equal => self.renumbers || !self.watched.probe.is_at(failed.number()),
+            std::cmp::Ordering::Greater => true,
+        };
+        left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the user's code panicked here.
+    fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
+        self.broken.store(true, Ordering::Relaxed);
+        let at = FailedAt::new(self.clock, number, self.index);
+        let (stage, number, cause) = (self.name.clone(), number.map(SequenceNumber), message(payload.as_ref()));
+        let failure = RunError::Stage { stage, number, cause };
+        shared.note_failure(at, failure.clone());
+        Broken { failure: Some(failure), payload }
+    }
+
+    fn time(&self, moved: u64, took: Duration) {
+        let ns = took.as_nanos() as u64;
+        // A step that moves nothing is no part of what a number costs; it can take long all the same, by a drop of the
+        // user's values.
+        if moved > 0 {
+            add(&self.timed_moved, moved);
+            add(&self.timed_ns, ns);
+        }
+        if self.budget.is_some_and(|budget| took > budget) {
+            add(&self.overruns, 1);
+        }
+        if ns > self.longest_ns.load(Ordering::Relaxed) {
+            self.longest_ns.store(ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the user's code panicked with, and what became of that.
+struct Broken {
+    /// None if it is no failure of the run.
+    failure: Option<RunError>,
+    payload: Payload,
+}
+
+impl Broken {
+    fn ignored(payload: Payload) -> Self {
+        Broken { failure: None, payload }
+    }
+
+    /// Tells whoever waits or listens, and drops the payload: all of which can be the user's code, so no lock is held here.
+    fn tell(self, shared: &Shared) {
+        if let Some(failure) = &self.failure {
+            shared.tell_failure(failure);
+        }
+        discard(self.payload);
+    }
+}
+
+/// Adds to a counter that only the holder of a lock stores.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+}

@@ -1,0 +1,116 @@
+use crate::keyed_writers::KeyedWriters;
+use crate::last::Last;
+use crate::probe::{InputProbe, RingProbe};
+use crate::reader::Reader;
+use crate::shared::Shared;
+use crate::sync::Arc;
+use crate::view::RingLayout;
+use crate::writer_core::WriterCore;
+use millstream_core::keys::KeySlot;
+use millstream_core::{Item, Pair, SequenceNumber, Sparse, Val};
+
+/// The key slots of an edge's numbers.
+type KeyedInput<F> = Pair<F, Val<KeySlot, Sparse>>;
+
+/// One of k tasklets that share an input and an output ring, each of which fills the numbers of its lane.
+///
+/// Every writer passes over all numbers, in order, and readers of the output see a number when all writers have passed it.
+pub struct KeyedWriter<F: RingLayout, S: Item> {
+    writers: usize,
+    core: WriterCore<KeyedInput<F>, S>,
+}
+
+impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
+    pub(crate) fn new(
+        index: usize,
+        writers: usize,
+        input: Reader<KeyedInput<F>>,
+        output: Arc<Shared<S>>,
+        keyed_writers: Arc<KeyedWriters>,
+    ) -> Self {
+        KeyedWriter { writers, core: WriterCore::new(index, input, output, keyed_writers) }
+    }
+
+    /// Passes over at most `max` numbers, and fills those that are this writer's: with `f` of the number, its slot, and its
+    /// key slot. Returns how many it passed: 0 if nothing is published or the output has no room.
+    ///
+    /// If `f` panics, this writer is broken: it never goes on, and no reader sees this number or anything behind it.
+    pub fn fill(&mut self, max: usize, mut f: impl FnMut(u64, Option<F::Ref<'_>>, Option<KeySlot>) -> S) -> usize {
+        let (index, writers) = (self.core.index, self.writers);
+        let work = |n, chunk: &<KeyedInput<F> as RingLayout>::Chunk<'_>, i| {
+            // SAFETY: less than the length of the batch that the chunk was made for.
+            let key_slot = unsafe { <Val<KeySlot, Sparse> as RingLayout>::at(&chunk.1, i) }.copied();
+            (whose(key_slot, writers) == index).then(|| {
+                // SAFETY: as above.
+                f(n, unsafe { F::at(&chunk.0, i) }, key_slot)
+            })
+        };
+        let mine = |chunk: &<KeyedInput<F> as RingLayout>::Chunk<'_>, i| {
+            // SAFETY: as above.
+            whose(unsafe { <Val<KeySlot, Sparse> as RingLayout>::at(&chunk.1, i) }.copied(), writers) == index
+        };
+        // SAFETY: all writers see alike whose a number is, since what they judge it by is published and plain.
+        unsafe { self.core.fill(max, work, mine) }
+    }
+
+    /// Passes END, once it is published on the input; true if it has. If it is this writer's, with the slot that `f` makes of
+    /// what the input's END holds.
+    ///
+    /// If `f` panics, END is never published.
+    pub fn end(&mut self, f: impl FnOnce(u64, Option<F::Ref<'_>>, Option<KeySlot>) -> Option<S>) -> bool {
+        self.end_with(|n, value, key_slot| f(n, value, key_slot).map(Last::from))
+    }
+
+    /// As [`end`](KeyedWriter::end), of an output of any density.
+    ///
+    /// If `f` panics, END is never published.
+    pub fn end_with(&mut self, f: impl FnOnce(u64, Option<F::Ref<'_>>, Option<KeySlot>) -> Option<Last<S>>) -> bool {
+        let (index, writers) = (self.core.index, self.writers);
+        // SAFETY: as in `fill`.
+        unsafe {
+            self.core.end(|n, end| {
+                let (slot, key_slot) = end.halves();
+                let key_slot = key_slot.copied();
+                (whose(key_slot, writers) == index).then(|| f(n, slot, key_slot))
+            })
+        }
+    }
+
+    /// Drops what every reader of the output has released.
+    pub fn sweep(&mut self) {
+        self.core.sweep();
+    }
+
+    /// The number at which a panic ended this writer's work.
+    #[must_use]
+    pub fn abandoned_at(&self) -> Option<SequenceNumber> {
+        self.core.abandoned_at()
+    }
+
+    /// The counters of its input and of its output ring, to be read from outside.
+    #[must_use]
+    pub fn probes(&self) -> (InputProbe, RingProbe) {
+        self.core.probes()
+    }
+
+    /// Numbers that are published and that this writer has not passed, END counted.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.core.backlog()
+    }
+}
+
+/// Whose a number is.
+#[inline(always)]
+fn whose(key_slot: Option<KeySlot>, writers: usize) -> usize {
+    key_slot.map_or(0, |key_slot| usize::from(key_slot.lane).min(writers - 1))
+}
+
+impl<F: RingLayout, S: Item> std::fmt::Debug for KeyedWriter<F, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("index", &self.core.index)
+            .field("input", &self.core.input)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! Keyed writers: k writers read all numbers of one input and write one output ring, each the numbers whose keys are its
+//! own.
+//!
+//! Each writer has a reader with its own position. What the team has done is the least of the writers' cursors. All writers
+//! must agree on the owner of a number, or two of them would write one cell. So they read the owner from the ring of
+//! key slots, which holds plain integers that are published and not written again; no user function is called twice.
+//!
+//! There is one output ring and not one per writer. So a stage in the body of a `shard_by` writes the type that it would
+//! write without keys, any body fits, and the next stage reads one ring.
+
+use crate::error::CapacityError;
+use crate::keyed_writer::KeyedWriter;
+use crate::reader::Reader;
+use crate::shared::{Published, Shared};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::view::RingLayout;
+use crate::wiring::reader_at;
+use crossbeam_utils::CachePadded;
+use millstream_core::keys::KeySlot;
+use millstream_core::{Density, Item, Sparse, Val};
+
+pub(crate) struct KeyedWriters {
+    /// Every number below was passed by this writer. It alone writes it.
+    cursors: Box<[CachePadded<AtomicU64>]>,
+    /// For each cell, the number behind that of the value that was last written there: only where values have to be dropped.
+    written: Box<[AtomicU64]>,
+    /// Held by the writer that drops released values of the output.
+    pub(crate) sweeping: Mutex<()>,
+    /// How many of the input's marks lie on the output.
+    pub(crate) marks: Mutex<u64>,
+}
+
+impl KeyedWriters {
+    pub(crate) fn new<S>(k: usize, position: u64, capacity: usize) -> Self {
+        let cells = if std::mem::needs_drop::<S>() { capacity } else { 0 };
+        KeyedWriters {
+            cursors: (0..k).map(|_| CachePadded::new(AtomicU64::new(position))).collect(),
+            written: (0..cells).map(|_| AtomicU64::new(0)).collect(),
+            sweeping: Mutex::new(()),
+            marks: Mutex::new(0),
+        }
+    }
+
+    /// Every number below the result is done. Acquires what the writers did.
+    #[inline]
+    pub(crate) fn done(&self) -> u64 {
+        self.cursors.iter().map(|cursor| cursor.load(Ordering::Acquire)).min().unwrap_or(0)
+    }
+
+    /// Says that a writer has passed every number below `next`: releases what it wrote.
+    #[inline]
+    pub(crate) fn pass(&self, writer: usize, next: u64) {
+        self.cursors[writer].store(next, Ordering::Release);
+    }
+
+    /// Notes that number `n` was written, by whose it is.
+    #[inline]
+    pub(crate) fn note(&self, n: u64) {
+        if let Some(cell) = self.cell(n) {
+            cell.store(n + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether number `n` was written. Only when all writers are gone.
+    pub(crate) fn is_written(&self, n: u64) -> bool {
+        self.cell(n).is_some_and(|cell| cell.load(Ordering::Relaxed) == n + 1)
+    }
+
+    #[inline]
+    fn cell(&self, n: u64) -> Option<&AtomicU64> {
+        // The length is a power of two, or 0.
+        let mask = (self.written.len() as u64).checked_sub(1)?;
+        self.written.get((n & mask) as usize)
+    }
+}
+
+/// Gives the input to `k` writers, who fill one output ring: number n of the output from number n of the input, by the writer
+/// of the lane in n's key slot, or the last writer if there are fewer lanes, or the first if n has no key slot. The output's reader
+/// begins where the input's reader is.
+///
+/// # Errors
+///
+/// If `capacity`, the output ring's, is not a power of two.
+///
+/// # Panics
+///
+/// If `k` is 0.
+#[expect(clippy::type_complexity, reason = "the writers and the reader of their output")]
+pub fn keyed_writers<F: RingLayout, T: Item, D: Density>(
+    input: Reader<F>,
+    key_slots: Reader<Val<KeySlot, Sparse>>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<KeyedWriter<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
+    assert!(k >= 1, "a team needs at least one writer");
+    let first = input.zip(key_slots);
+    let position = first.position;
+    if !capacity.is_power_of_two() {
+        return Err(CapacityError { slots: capacity });
+    }
+    let state = Arc::new(KeyedWriters::new::<D::Slot<T>>(k, position, capacity));
+    let shared = Shared::<D::Slot<T>>::new(capacity, position, Published::Team(state.clone()))?;
+    let output = reader_at::<Val<T, D>>(&shared, position);
+    let mut readers: Vec<_> = (1..k).map(|_| first.fork()).collect();
+    readers.push(first);
+    let writers = readers.into_iter().enumerate();
+    let writers =
+        writers.map(|(index, reader)| KeyedWriter::new(index, k, reader, shared.clone(), state.clone())).collect();
+    Ok((writers, output))
+}

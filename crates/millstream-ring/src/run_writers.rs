@@ -1,0 +1,199 @@
+//! Run writers: k writers share one input and one output ring, and each claims the next run of numbers that is free.
+//!
+//! That is what `shard(k, body)` deploys each stage of its body as. A writer fills the same numbers of the output that
+//! it has claimed of the input, so there is no splitter, no merger and no ring per shard. Uneven items balance
+//! themselves. Any k works, and nested shards multiply: the group has the product of their sizes. A run is at most an
+//! equal share of the numbers that are ready, so a few items spread over the writers as well.
+//!
+//! `taken` is the next number that no writer has claimed. Each writer has a floor: the start of the run that it works
+//! on, or none. A writer that claims writes its floor, then advances `taken` by compare-and-swap. What the group has
+//! done is the minimum of `taken` and the floors, read in that order: a thread that sees `taken` beyond a run also sees
+//! the floor that was written before it, or a later one. A writer that retries writes a floor that is too low, so the
+//! minimum may seem to step back; every observer keeps its own maximum.
+//!
+//! A writer that loses the race for a run may have hidden finished numbers by that floor, from a reader that looked at
+//! that moment and then parked. So [`RunWriter::fill_or_tell`] reports it to its caller, which notifies.
+
+use crate::error::CapacityError;
+use crate::gate::{GONE, Gate};
+use crate::reader::Reader;
+use crate::run_writer::RunWriter;
+use crate::shared::{Published, Shared};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::text::{Kind, Span};
+use crate::view::{HiddenGate, OneRing, RingLayout, View};
+use crate::wiring::reader_at;
+use crossbeam_utils::CachePadded;
+use millstream_core::{Density, Item, Text, Val};
+
+/// The floor of a writer that works on nothing.
+const IDLE: u64 = u64::MAX;
+
+struct Work {
+    /// The first number of the run, or IDLE.
+    floor: AtomicU64,
+    /// How long the run is. Read only when all writers are gone.
+    len: AtomicU64,
+}
+
+/// What came of a writer's attempt to claim a run.
+pub(crate) struct Claimed {
+    /// The first number of the run and its length: none if there was nothing left to claim.
+    pub(crate) run: Option<(u64, u64)>,
+    /// Whether finished numbers may have been hidden meanwhile.
+    pub(crate) hid: bool,
+}
+
+pub(crate) struct RunWriters {
+    /// The number at which the group begins.
+    first: u64,
+    taken: CachePadded<AtomicU64>,
+    work: Box<[CachePadded<Work>]>,
+    /// The writers are gone: the input's producer need not wait for them.
+    left: AtomicBool,
+    /// Held by the writer that drops released values of the output.
+    pub(crate) sweeping: Mutex<()>,
+    /// How many of the input's marks lie on the output.
+    pub(crate) marks: Mutex<u64>,
+}
+
+impl RunWriters {
+    fn new(k: usize, position: u64) -> Self {
+        let idle = || CachePadded::new(Work { floor: AtomicU64::new(IDLE), len: AtomicU64::new(0) });
+        RunWriters {
+            first: position,
+            taken: CachePadded::new(AtomicU64::new(position)),
+            work: (0..k).map(|_| idle()).collect(),
+            left: AtomicBool::new(false),
+            sweeping: Mutex::new(()),
+            marks: Mutex::new(0),
+        }
+    }
+
+    /// The number that a writer works on, or would claim next.
+    pub(crate) fn next(&self, writer: usize) -> u64 {
+        let taken = self.taken();
+        match self.work[writer].floor.load(Ordering::Acquire) {
+            IDLE => taken,
+            floor => floor,
+        }
+    }
+
+    /// Whether `end` is a number that this group never comes to.
+    pub(crate) fn begins_behind(&self, end: u64) -> bool {
+        self.first > end
+    }
+
+    pub(crate) fn writers(&self) -> u64 {
+        self.work.len() as u64
+    }
+
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// Every number below the result is done. Acquires what the writers did, by their floors.
+    pub(crate) fn done(&self) -> u64 {
+        let taken = self.taken();
+        self.work.iter().map(|work| work.floor.load(Ordering::Acquire)).min().unwrap_or(IDLE).min(taken)
+    }
+
+    /// What the input's producer has to wait for.
+    pub(crate) fn gate(&self) -> u64 {
+        if self.left.load(Ordering::Acquire) { GONE } else { self.done() }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Claims a run for a writer: from `taken` on, below `limit`, as long as `len` says of its start.
+    ///
+    /// Where another writer was faster, this one's floor has stood before numbers that are done, perhaps, and hidden them
+    /// from readers that looked meanwhile. That is over when this returns.
+    pub(crate) fn claim(&self, writer: usize, limit: u64, len: impl Fn(u64) -> u64) -> Claimed {
+        let work = &self.work[writer];
+        let mut taken = self.taken();
+        let mut hid = false;
+        loop {
+            if taken >= limit {
+                self.finish(writer);
+                return Claimed { run: None, hid };
+            }
+            let run = len(taken);
+            work.len.store(run, Ordering::Relaxed);
+            work.floor.store(taken, Ordering::Release);
+            // The release half shows the floor to whoever sees the new `taken`.
+            match self.taken.compare_exchange(taken, taken + run, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Claimed { run: Some((taken, run)), hid },
+                Err(now) => (taken, hid) = (now, true),
+            }
+        }
+    }
+
+    /// Says that the writer's run is done: releases what it read and wrote.
+    pub(crate) fn finish(&self, writer: usize) {
+        self.work[writer].floor.store(IDLE, Ordering::Release);
+    }
+
+    /// Whether number `n` belongs to a run that was given up. Only when all writers are gone.
+    pub(crate) fn is_unfinished(&self, n: u64) -> bool {
+        self.work.iter().any(|work| {
+            let floor = work.floor.load(Ordering::Relaxed);
+            floor != IDLE && floor <= n && n < floor.saturating_add(work.len.load(Ordering::Relaxed))
+        })
+    }
+}
+
+/// Gives the input to `k` writers, who fill one output ring: number n of the output from number n of the input, and
+/// the output's reader begins where the input's reader is.
+///
+/// # Errors
+///
+/// If `capacity`, the output ring's, is not a power of two.
+///
+/// # Panics
+///
+/// If `k` is 0.
+#[expect(clippy::type_complexity, reason = "the writers and the reader of their output")]
+pub fn run_writers<F: RingLayout, T: Item, D: Density>(
+    input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<RunWriter<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
+    group_of(input, k, capacity)
+}
+
+/// As [`run_writers`], of text.
+///
+/// # Errors
+///
+/// As [`run_writers`].
+///
+/// # Panics
+///
+/// As [`run_writers`].
+#[expect(clippy::type_complexity, reason = "the writers and the reader of their output")]
+pub fn text_run_writers<F: RingLayout, T: Kind + ?Sized, D: Density>(
+    input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<RunWriter<F, D::Slot<Span<T>>>>, Reader<Text<T, D>>), CapacityError> {
+    group_of(input, k, capacity)
+}
+
+#[expect(clippy::type_complexity, reason = "the writers and the reader of their output")]
+fn group_of<F: RingLayout, B: OneRing>(
+    mut input: Reader<F>,
+    k: usize,
+    capacity: usize,
+) -> Result<(Vec<RunWriter<F, B::Slot>>, Reader<B>), CapacityError> {
+    assert!(k >= 1, "a group needs at least one writer");
+    let state = Arc::new(RunWriters::new(k, input.position));
+    let shared = Shared::<B::Slot>::new(capacity, input.position, Published::Group(state.clone()))?;
+    input.view.regate(&HiddenGate(Gate::Group(state.clone())));
+    let view = Arc::new(input.view);
+    let output = reader_at::<B>(&shared, input.position);
+    let writers = (0..k).map(|index| RunWriter::new(index, view.clone(), shared.clone(), state.clone())).collect();
+    Ok((writers, output))
+}

@@ -1,0 +1,125 @@
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, Side, View, sealed::Sealed};
+use crate::probe::RingProbe;
+use millstream_core::{Lens, Projected, Shape, lens};
+use std::any::TypeId;
+use std::marker::PhantomData;
+
+/// A view through a lens.
+#[derive(Debug)]
+pub struct ProjectedView<F: RingLayout, L> {
+    whole: F::View,
+    lens: PhantomData<fn() -> L>,
+}
+
+impl<F: RingLayout, L> ProjectedView<F, L> {
+    pub(crate) fn new(whole: F::View) -> Self {
+        ProjectedView { whole, lens: PhantomData }
+    }
+}
+
+impl<F: RingLayout, L> Sealed for ProjectedView<F, L> {}
+
+impl<F: RingLayout, L: Lens<F>> Sealed for Projected<F, L> {}
+
+impl<F: RingLayout, L: Lens<F>> RingLayout for Projected<F, L> {
+    type View = ProjectedView<F, L>;
+    type Chunk<'a> = F::Chunk<'a>;
+
+    #[inline(always)]
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { Self::at(chunk, i) }.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
+        // SAFETY: the caller's contract: what has a part is filled.
+        let whole = unsafe { F::value_at(chunk, i) };
+        // Anybody can make a lens, so it is not believed that it sees the same twice.
+        L::focus(whole).expect("a lens sees the same part of a slot every time")
+    }
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        L::focus(unsafe { F::at(chunk, i) }?)
+    }
+
+    type Whole = Self;
+
+    fn lane() -> Option<Side> {
+        let lens = TypeId::of::<L>();
+        let left = (lens == TypeId::of::<lens::Left>()).then_some(Side::Left);
+        let right = (lens == TypeId::of::<lens::Right>()).then_some(Side::Right);
+        left.or(right).filter(|_| F::DENSE)
+    }
+
+    const RINGS: usize = F::RINGS;
+    const SLOT: Option<usize> = F::SLOT;
+
+    #[inline(always)]
+    fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
+        F::place(chunk)
+    }
+
+    #[inline(always)]
+    fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
+        F::is_at(chunk, place)
+    }
+
+    #[inline(always)]
+    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { F::by_way_of(chunk, place) }
+    }
+}
+
+impl<F: RingLayout, L: Lens<F>> View<Projected<F, L>> for ProjectedView<F, L> {
+    #[inline(always)]
+    fn cursor(&self) -> u64 {
+        self.whole.cursor()
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.whole.end()
+    }
+
+    #[inline(always)]
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.whole.contiguous(from, max)
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { self.whole.chunk(from) }
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Projected<F, L> as Shape>::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        L::focus(unsafe { self.whole.at_end(end) }?)
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.whole.release(upto) }
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        ProjectedView::new(self.whole.fork(position))
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.whole.regate(gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.whole.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.whole.watch(rings)
+    }
+}
