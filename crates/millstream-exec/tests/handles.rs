@@ -292,7 +292,7 @@ fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
     assert_eq!(run.wait().unwrap_err(), overdue(5));
     assert!(stopper.drain_within(Duration::ZERO), "it has ended");
     // Who asks for a stop knows.
-    assert_eq!(start().stop_now().unwrap().1.ending, RunOutcome::Stopped);
+    assert_eq!(start().stop_now().unwrap().1.outcome, RunOutcome::Stopped);
 
     let (senders, run) = p.start_fan_in(&Rings::new(), fan_in(2), 0, |n, _, _| *n += 1).unwrap();
     senders[0].send_all(0..3).unwrap();

@@ -233,7 +233,7 @@ fn a_run_is_stopped_while_its_source_waits() {
     let p = pipeline::<u64>().map(|x| *x);
     let handle = Queues::new().start(&p, receive, (), |(), _, _| ()).unwrap();
     assert!(!handle.is_finished());
-    assert_eq!(handle.stop_now().unwrap().1.ending, RunOutcome::Stopped);
+    assert_eq!(handle.stop_now().unwrap().1.outcome, RunOutcome::Stopped);
     let dropped = Queues::new().start(&p, std::iter::repeat(1), (), |(), _, _| ()).unwrap();
     drop(dropped);
     drop(send);
@@ -361,7 +361,7 @@ fn nobody_waits_for_a_pause_on_queues() {
             tries.recv().unwrap();
             let ended =
                 if drains { run.drain_join(Duration::from_millis(1)).report } else { run.stop_now().unwrap().1 };
-            assert_eq!(ended.ending, RunOutcome::Stopped);
+            assert_eq!(ended.outcome, RunOutcome::Stopped);
         }
     })
     .unwrap();

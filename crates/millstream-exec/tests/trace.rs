@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
-use tracing::{Item, Metadata, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 
 /// Keeps what it is told: a line for each span and each event, with the span that it is in.
 #[derive(Clone, Default)]
@@ -46,7 +46,7 @@ impl Subscriber for Keeps {
         Id::from_u64(kept.spans)
     }
 
-    fn event(&self, event: &Item<'_>) {
+    fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
         let mut kept = self.0.lock().unwrap();

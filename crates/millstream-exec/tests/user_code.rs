@@ -196,7 +196,7 @@ fn a_handle_may_be_dropped_in_a_closure_of_its_run() {
     within(LONG, || {
         for workers in 1..3 {
             ended_by_closure(workers, drop).unwrap();
-            let stopped = ended_by_closure(workers, |handle| handle.stop_now().unwrap().1.ending).unwrap();
+            let stopped = ended_by_closure(workers, |handle| handle.stop_now().unwrap().1.outcome).unwrap();
             assert_eq!(stopped, RunOutcome::Stopped);
             let waited = ended_by_closure(workers, |handle| drop(handle.wait())).unwrap_err();
             assert!(waited.contains("a closure of a run waits for the end of that run"), "{waited}");
@@ -277,7 +277,7 @@ fn nobody_waits_for_the_pause_between_two_tries() {
                     } else {
                         run.drain_join(Duration::from_millis(1)).report
                     };
-                    assert_eq!(ended.ending, RunOutcome::Stopped);
+                    assert_eq!(ended.outcome, RunOutcome::Stopped);
                 }
                 2 => {
                     let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
@@ -305,7 +305,7 @@ fn nobody_waits_for_the_pause_between_two_tries() {
                     let q = p.feedback(0, |p| p.map(|(x, n)| (x + n, *n)));
                     let run = q.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
                     paused();
-                    assert_eq!(run.stop_now().unwrap().1.ending, RunOutcome::Stopped);
+                    assert_eq!(run.stop_now().unwrap().1.outcome, RunOutcome::Stopped);
                 }
             }
         }
@@ -338,7 +338,7 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
                 std::thread::yield_now();
             }
             std::thread::yield_now();
-            assert_eq!(run.wait().unwrap().1.ending, RunOutcome::Stopped);
+            assert_eq!(run.wait().unwrap().1.outcome, RunOutcome::Stopped);
         }
     })
     .unwrap();

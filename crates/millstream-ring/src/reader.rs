@@ -146,7 +146,7 @@ impl<F: RingLayout> Reader<F> {
     pub fn masked(self, mask: Reader<Val<bool, Dense>>) -> Reader<Filtered<F>> {
         let position = self.position.max(mask.position);
         let mask: Leaf<bool> = mask.view;
-        mask.has_holes(EmptyCounter::of_mask);
+        mask.counts_empty(EmptyCounter::of_mask);
         joined(Reader::new(FilteredView::new(self.view, mask), position))
     }
 

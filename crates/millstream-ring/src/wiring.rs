@@ -54,7 +54,7 @@ impl<T: Item, D: Density> Wiring<T, D> {
 /// A reader from number `position` on, which must be the number that is published next.
 pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64) -> Reader<F> {
     if !F::Density::DENSE {
-        shared.has_holes(EmptyCounter::of::<F>);
+        shared.counts_empty(EmptyCounter::of::<F>);
     }
     let (gate, leaf) = leaf_at(shared, position);
     shared.gates.add(gate);

@@ -65,7 +65,7 @@ fn a_panic_in_one_run_drops_everything_once() {
     let value = Arc::new(());
     {
         let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
-        let (mut writers, mut output) = group::<_, (u64, Arc<()>), Dense>(input, 2, 8).unwrap();
+        let (mut writers, mut output) = run_writers::<_, (u64, Arc<()>), Dense>(input, 2, 8).unwrap();
         publish(&mut producer, 0..8);
         let make = |x: Option<&u64>| {
             assert!(*x.unwrap() != 2, "boom");

@@ -49,7 +49,7 @@ fn a_joined_edge_has_come_as_far_as_the_slower_ring() {
 #[test]
 fn a_member_tells_the_run_that_it_works_on() {
     let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
-    let (writers, reader) = group::<Val<u64>, u64, Dense>(input, 2, 4).unwrap();
+    let (writers, reader) = run_writers::<Val<u64>, u64, Dense>(input, 2, 4).unwrap();
     let mut writers = writers.into_iter();
     let (mut a, mut b) = (writers.next().unwrap(), writers.next().unwrap());
     publish(&mut producer, 0..8);

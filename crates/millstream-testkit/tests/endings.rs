@@ -3,7 +3,7 @@
 
 use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
 use millstream_exec::source::{Source, ready};
-use millstream_exec::{Ended, Handle, Pipeline, Report, Rings, Run, RunError, RunOutcome, Wait};
+use millstream_exec::{Handle, Pipeline, Report, Rings, Run, RunEnd, RunError, RunOutcome, Wait};
 use millstream_testkit::within;
 use std::time::Duration;
 
@@ -108,8 +108,8 @@ impl From<Result<(u64, Report), RunError>> for Seen {
     }
 }
 
-impl From<Ended<u64>> for Seen {
-    fn from(ended: Ended<u64>) -> Self {
+impl From<RunEnd<u64>> for Seen {
+    fn from(ended: RunEnd<u64>) -> Self {
         Seen { state: ended.state, report: Some(ended.report), failure: ended.failure }
     }
 }

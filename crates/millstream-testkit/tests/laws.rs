@@ -4,8 +4,8 @@
 
 use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
-    Both, Choose, Compact, DeadEnd, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, Merge, Scan, Shard,
-    Swap, TryMap, lens,
+    Both, Choose, Compact, DeadEnd, DeadLetter, Delay, Fanout, Filter, FilterMap, Firsts, Fold, Id, Map, Merge, Scan,
+    Seconds, Shard, Swap, TryMap,
 };
 use millstream_testkit::random::{Pipe, Stream, Value, pipes, streams, values};
 use proptest::prelude::*;
@@ -162,22 +162,22 @@ proptest! {
         let arr = Map { plus: 3 };
         equal!(s, xs, first(&then([&f, &g])), then([&first(&f), &first(&g)]));
         equal!(s, xs, second(&then([&f, &g])), then([&second(&f), &second(&g)]));
-        equal!(s, xs, then([&first(&f), &lens::First]), then([&lens::First, &f]));
-        equal!(s, xs, then([&second(&f), &lens::Second]), then([&lens::Second, &f]));
+        equal!(s, xs, then([&first(&f), &Firsts]), then([&Firsts, &f]));
+        equal!(s, xs, then([&second(&f), &Seconds]), then([&Seconds, &f]));
         equal!(s, xs, then([&first(&f), &second(&arr)]), then([&second(&arr), &first(&f)]));
-        let swap = fanout(&lens::Second, &lens::First);
+        let swap = fanout(&Seconds, &Firsts);
         equal!(s, xs, then([&first(&f), &swap]), then([&swap, &second(&f)]));
-        let assoc = fanout(&then([&lens::First, &lens::First]), &first(&lens::Second));
+        let assoc = fanout(&then([&Firsts, &Firsts]), &first(&Seconds));
         equal!(s, xs, then([&first(&first(&f)), &assoc]), then([&assoc, &first(&f)]));
     }
 
     #[test]
     fn functions_are_arrows(s in any_pipe(), plus in -9..9_i64, xs in inputs()) {
         let arr = Map { plus };
-        equal!(s, xs, then([&first(&arr), &lens::First]), then([&lens::First, &arr]));
-        equal!(s, xs, then([&first(&arr), &lens::Second]), lens::Second);
-        equal!(s, xs, fanout(&lens::First, &lens::Second), first(&Id));
-        equal!(s, xs, then([&fanout(&Id, &Id), &lens::First]), Id);
+        equal!(s, xs, then([&first(&arr), &Firsts]), then([&Firsts, &arr]));
+        equal!(s, xs, then([&first(&arr), &Seconds]), Seconds);
+        equal!(s, xs, fanout(&Firsts, &Seconds), first(&Id));
+        equal!(s, xs, then([&fanout(&Id, &Id), &Firsts]), Id);
     }
 
     #[test]
@@ -233,8 +233,8 @@ proptest! {
     fn dense_pipelines_keep_every_law(
         s in any_pipe(), f in dense(), g in dense(), h in dense(), k in dense(), xs in inputs(),
     ) {
-        equal!(s, xs, then([&fanout(&f, &g), &lens::First]), f);
-        equal!(s, xs, then([&fanout(&f, &g), &lens::Second]), g);
+        equal!(s, xs, then([&fanout(&f, &g), &Firsts]), f);
+        equal!(s, xs, then([&fanout(&f, &g), &Seconds]), g);
         equal!(s, xs, fanout(&f, &g), then([&fanout(&Id, &Id), &both(&f, &g)]));
         equal!(s, xs, both(&f, &g), then([&first(&f), &second(&g)]));
         equal!(s, xs, both(&f, &g), then([&second(&g), &first(&f)]));
@@ -270,7 +270,7 @@ proptest! {
 
     #[test]
     fn the_small_shapes_are_maps(s in any_pipe(), xs in inputs()) {
-        equal!(s, xs, Swap, fanout(&lens::Second, &lens::First));
+        equal!(s, xs, Swap, fanout(&Seconds, &Firsts));
         equal!(s, xs, Pipe::Fork, fanout(&Id, &Id));
         equal!(s, xs, then([&Swap, &Swap]), Pipe::Tuple);
         let pairs = list(&Pipe::Distribute, &xs);
@@ -327,13 +327,13 @@ const FOLD: Pipe = Fold { start: 0 };
 
 #[test]
 fn with_empties_a_half_of_a_fanout_is_not_its_body() {
-    let filled = differ(&then([&fanout(&Id, &EVEN_DIGEST), &lens::First]), &Id);
+    let filled = differ(&then([&fanout(&Id, &EVEN_DIGEST), &Firsts]), &Id);
     assert_eq!(filled, [[T, O, T, O, O], [T, T, T, T, O]]);
 }
 
 #[test]
 fn with_empties_and_states_both_is_not_first_and_second() {
-    let (sum, keep) = (SUM, then([&lens::First, &EVEN_DIGEST]));
+    let (sum, keep) = (SUM, then([&Firsts, &EVEN_DIGEST]));
     let pairs = fanout(&Id, &fanout(&Id, &Id));
     let filled = differ(&then([&pairs, &both(&sum, &keep)]), &then([&pairs, &second(&keep), &first(&sum)]));
     assert_eq!(filled[0], filled[1], "the same slots, but the sum has seen other values");
@@ -341,7 +341,7 @@ fn with_empties_and_states_both_is_not_first_and_second() {
 
 #[test]
 fn with_empties_and_states_there_is_no_exchange() {
-    let (keep, pairs) = (then([&lens::First, &EVEN_DIGEST]), fanout(&Id, &fanout(&Id, &Id)));
+    let (keep, pairs) = (then([&Firsts, &EVEN_DIGEST]), fanout(&Id, &fanout(&Id, &Id)));
     let filled = differ(
         &then([&pairs, &both(&Id, &keep), &both(&SUM, &Id)]),
         &then([&pairs, &both(&then([&Id, &SUM]), &then([&keep, &Id]))]),
@@ -351,7 +351,7 @@ fn with_empties_and_states_there_is_no_exchange() {
 
 #[test]
 fn first_of_a_fold_has_no_first_half() {
-    let filled = differ(&then([&first(&FOLD), &lens::First]), &then([&lens::First, &FOLD]));
+    let filled = differ(&then([&first(&FOLD), &Firsts]), &then([&Firsts, &FOLD]));
     assert_eq!(filled, [[O, O, O, O, O], [O, O, O, O, T]]);
 }
 

@@ -112,7 +112,7 @@ impl Control {
     }
 
     /// How the run ended; of one that was drained, whether in time.
-    pub(crate) fn ending(&self, in_time: bool) -> RunOutcome {
+    pub(crate) fn outcome(&self, in_time: bool) -> RunOutcome {
         let stopped = self.stopped() && !(self.overdue() && in_time);
         match (self.failure().is_some(), stopped, self.draining()) {
             (true, _, _) => RunOutcome::Failed,

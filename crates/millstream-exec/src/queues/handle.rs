@@ -161,7 +161,7 @@ impl<S> QueuesHandle<S> {
         // It may have come to its end just when it was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let report = Report {
-            outcome: control.ending(in_time),
+            outcome: control.outcome(in_time),
             numbers,
             values,
             workers: threads,
