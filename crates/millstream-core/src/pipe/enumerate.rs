@@ -2,7 +2,7 @@
 //! `p.compact().enumerate()` counts values, and `p.enumerate().compact()` has numbers left out.
 
 use super::scan_kernel::ScanKernel;
-use crate::{Shape, Quiet, SequenceNumber};
+use crate::{Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// At every value its number.
