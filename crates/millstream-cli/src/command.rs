@@ -14,7 +14,7 @@ pub(crate) mod spaces;
 mod top;
 mod uppercase;
 pub(crate) mod verify;
-mod wc;
+pub(crate) mod wc;
 
 pub(crate) use copying::{Copying, Fanout};
 pub(crate) use evolve::{Evolve, Worker as EvolveWorker};

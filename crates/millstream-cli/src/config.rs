@@ -3,6 +3,7 @@
 mod evolve;
 
 use crate::command::pipe::{Filter, How};
+use crate::command::wc::{self, Kinds};
 use crate::command::{
     Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
 };
@@ -90,11 +91,7 @@ impl StatsTo {
 /// What the flags ask for, or why it cannot be done: a sentence for the user.
 pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     match flags.command {
-        flags::Command::Wc(flags) => {
-            let shards = flags.run.tuning.shards.unwrap_or(1);
-            let files = Names { files: flags.files, decompress: flags.decompress };
-            Ok(Command::Wc(Wc { files, shards, run: run(flags.run)? }))
-        }
+        flags::Command::Wc(flags) => Ok(Command::Wc(wc(flags)?)),
         flags::Command::Uppercase(flags) => {
             let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
             let files = Names { files, decompress: flags.decompress };
@@ -145,6 +142,20 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             how: how_to_draw(&flags.how, slots_of(flags.program)),
         })),
     }
+}
+
+fn wc(flags: flags::Wc) -> Result<Wc, String> {
+    let flags::OverFiles { files, decompress, run: how } = flags.input;
+    let flags::Wc { lines, words, chars, bytes, width, files0_from, total, .. } = flags;
+    let kinds = Kinds { lines, words, chars, bytes, width };
+    let kinds = if kinds == Kinds::NONE { Kinds::USUAL } else { kinds };
+    let names = match files0_from {
+        Some(_) if !files.is_empty() => return Err("--files0-from names the files: no other can be given".into()),
+        Some(list) => wc::Names::Listed(list),
+        None => wc::Names::Given(files),
+    };
+    let shards = how.tuning.shards.unwrap_or(1);
+    Ok(Wc { names, decompress, kinds, total, shards, run: run(how)? })
 }
 
 fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {

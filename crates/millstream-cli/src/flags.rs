@@ -4,10 +4,12 @@ mod evolve;
 mod pipe;
 mod refusal;
 mod values;
+mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
+pub(crate) use wc::{Total, Wc};
 
 use crate::command::Fanout;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,8 +28,8 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Count lines, words and bytes, as LC_ALL=C GNU wc does
-    Wc(OverFiles),
+    /// Count lines, words and bytes, or what is asked for, as GNU wc does
+    Wc(Wc),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     Uppercase(OverFiles),
     /// Put in front of every line how many spaces it has, as `[spaces: N]`, or `[spaces: >6]`; a last line without end

@@ -100,6 +100,12 @@ pub(crate) fn quoted(name: &OsStr) -> String {
     in_single_quotes(&pieces)
 }
 
+/// As [`quoted`], and in quotes also where that is not needed.
+pub(crate) fn quoted_always(name: &OsStr) -> String {
+    let quoted = quoted(name);
+    if quoted.starts_with(['\'', '"']) { quoted } else { format!("'{quoted}'") }
+}
+
 /// A character to show, or a byte that can only be escaped.
 enum Piece {
     Char(char),

@@ -1,37 +1,51 @@
+//! `wc`: what GNU's counts, by folds.
+
+mod characters;
 mod columns;
+mod kinds;
+mod names;
 pub(crate) mod pipelines;
+mod tally;
+mod width;
+
+pub(crate) use kinds::Kinds;
+pub(crate) use names::Names;
 
 use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{BLOCKS, Failed, Runs};
-use crate::input::{Names, never_waits, tell};
+use crate::flags::Total;
+use crate::input::{never_waits, tell};
 use crate::message::{Complaints, say};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use columns::Columns;
+use kinds::Counts;
 use millstream_core::{AtEnd, Val};
 use millstream_exec::Everywhere;
 use millstream_exec::source::{few, ready};
 use millstream_io::{Block, Blocks};
-use pipelines::Counts;
-use std::ffi::OsStr;
+use names::Inputs;
+use std::ffi::{OsStr, OsString};
 
 /// `wc`: one run for each file, and a total.
 #[derive(Debug)]
 pub(crate) struct Wc {
-    /// None at all: standard input, without a name.
-    pub(crate) files: Names,
+    pub(crate) names: Names,
+    pub(crate) decompress: bool,
+    pub(crate) kinds: Kinds,
+    pub(crate) total: Total,
     pub(crate) shards: usize,
     pub(crate) run: RunConfig,
 }
 
 impl Wc {
     pub(crate) fn run(self) -> Outcome {
-        if self.shards == 1 {
-            self.run_through(&pipelines::whole())
-        } else {
-            let sharded = pipelines::sharded(self.shards);
-            self.run_through(&sharded)
+        match (self.kinds == Kinds::USUAL, self.kinds, self.shards) {
+            (true, _, 1) => self.run_through(&pipelines::whole()),
+            (true, _, shards) => self.run_through(&pipelines::sharded(shards)),
+            (false, kinds, 1) => self.run_through(&pipelines::chosen(kinds)),
+            (false, kinds, shards) => self.run_through(&pipelines::chosen_sharded(kinds, shards)),
         }
     }
 
@@ -46,36 +60,51 @@ impl Wc {
         pipeline: &P,
         complaints: &Complaints,
     ) -> Outcome {
-        let Names { files, decompress } = self.files;
-        let columns = Columns::for_files(&files);
-        let read = if files.is_empty() { &["-".into()][..] } else { &files };
-        progress::begin("wc", read, self.run.quiet, Writes::Lines);
-        let mut runs = Runs::new(self.run, complaints.clone());
-        let names: Vec<Option<&OsStr>> =
-            if files.is_empty() { vec![None] } else { files.iter().map(|name| Some(&**name)).collect() };
-        let mut total = Counts::default();
-        for (i, name) in names.iter().enumerate() {
+        let Wc { names, decompress, kinds, total: told, run, .. } = self;
+        let Some(inputs) = names.inputs(kinds, complaints) else { return Outcome::InputOrOutputFailed };
+        let columns = if told == Total::Only { Columns::NARROW } else { inputs.columns };
+        let read: Vec<OsString> = inputs.names.iter().map(|name| name.clone().unwrap_or_else(|| "-".into())).collect();
+        progress::begin("wc", &read, run.quiet, Writes::Lines);
+        let mut runs = Runs::new(run, complaints.clone());
+        let mut total = Counts::of(kinds);
+        for (i, name) in inputs.names.iter().map(Option::as_deref).enumerate() {
             // The first has counts, be they 0, however early a signal comes.
             if i > 0 && runs.interrupted() {
                 break;
             }
-            match count(pipeline, &mut runs, complaints, *name, decompress) {
+            if let Some(refusal) = inputs.refusal(i + 1, name) {
+                complaints.complain(&refusal);
+                continue;
+            }
+            match count(pipeline, &mut runs, complaints, name, decompress) {
                 Ok(Some(counts)) => {
                     total += counts;
-                    output.write(&columns.line(counts, *name));
+                    if told != Total::Only {
+                        output.write(&columns.line(counts, name));
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => return runs.fail(&error),
             }
         }
-        if names.len() > 1 {
-            output.write(&columns.line(total, Some("total".as_ref())));
+        if let Some(name) = total_of(told, &inputs) {
+            output.write(&columns.line(total, name));
         }
         if runs.interrupted() {
             say("millstream wc: interrupted: the counts are of what was read up to then");
         }
         runs.finish()
     }
+}
+
+/// What the line of the total is called, if there is one.
+fn total_of(told: Total, inputs: &Inputs) -> Option<Option<&'static OsStr>> {
+    let there = match told {
+        Total::Auto => inputs.names.len() > 1,
+        Total::Always | Total::Only => true,
+        Total::Never => false,
+    };
+    there.then(|| (told != Total::Only).then_some("total".as_ref()))
 }
 
 /// The counts of one input as far as it can be read; none if it cannot be opened, or not before a signal comes.

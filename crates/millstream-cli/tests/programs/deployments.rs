@@ -43,6 +43,13 @@ fn wc_is_the_same_wherever_it_runs() {
     check(&Scene::new().file("text", prose(1_500_000)).file("short", "a b\n").file("empty", ""), "wc text short empty");
 }
 
+/// One fold for what is chosen, or parts that it is given.
+#[test]
+fn chosen_counts_are_the_same_wherever_they_are_made() {
+    let scene = Scene::new().file("text", prose(1_000_000)).file("utf-8", "été\t言葉\r\n😀\n".repeat(20_000));
+    check(&scene, "wc -lmL text utf-8");
+}
+
 #[test]
 fn uppercase_is_the_same_wherever_it_runs() {
     check(

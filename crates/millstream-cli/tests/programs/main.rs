@@ -29,4 +29,5 @@ mod top;
 mod uppercase;
 mod verify;
 mod wc;
+mod wc_kinds;
 mod wrong_use;

@@ -3,7 +3,7 @@
 use super::Edge;
 use crate::command::copying::{five, summed};
 use crate::command::hidden_clock::{squared, stamped};
-use crate::command::wc::pipelines;
+use crate::command::wc::{Kinds, pipelines};
 use crate::command::{idle::idle, panic, pipe, sleep, spaces, uppercase::uppercase};
 use crate::deploy::Hashed;
 use crate::flags::Program;
@@ -71,7 +71,7 @@ fn wc(shards: usize, input: &[Block]) -> Vec<Edge> {
             edge(pipelines::whole(), input),
         ];
     }
-    let parts = || pipelines::parts(shards);
+    let parts = || pipelines::parts(Kinds::USUAL, shards);
     vec![
         edge(parts(), input),
         edge(parts().then(pipelines::lines_of_parts()), input),

@@ -1,9 +1,9 @@
-use super::Counts;
+use super::kinds::{Counts, Kinds};
 use crate::message::quoted;
 use millstream_io::stdio;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 /// How wide GNU `wc` prints its numbers.
@@ -13,9 +13,15 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
+    /// As wide as each number is.
+    pub(super) const NARROW: Columns = Columns { width: 1 };
+
     /// Wide enough for the sizes of all regular files together, which is what `wc` knows before it reads; at least 7
-    /// if the size of one input is not known. No file at all means standard input.
-    pub(crate) fn for_files(files: &[OsString]) -> Self {
+    /// if the size of one input is not known. No file at all means standard input. A single number has no column.
+    pub(super) fn for_files(files: &[OsString], kinds: Kinds) -> Self {
+        if files.len() <= 1 && kinds.number() == 1 {
+            return Columns::NARROW;
+        }
         let (mut total, mut least) = (0_u64, 1);
         let names = files.iter().map(OsString::as_os_str);
         let unnamed = files.is_empty().then_some(OsStr::new("-"));
@@ -30,9 +36,12 @@ impl Columns {
     }
 
     /// The line for one input. A name with a line feed in it is quoted, so that it stays one line.
-    pub(crate) fn line(self, counts: Counts, name: Option<&OsStr>) -> Vec<u8> {
-        let (width, Counts { lines, words, bytes }) = (self.width, counts);
-        let mut line = format!("{lines:width$} {words:width$} {bytes:width$}").into_bytes();
+    pub(super) fn line(self, counts: Counts, name: Option<&OsStr>) -> Vec<u8> {
+        let (mut line, width) = (Vec::new(), self.width);
+        for count in counts.kinds.of(&counts) {
+            let gap = if line.is_empty() { "" } else { " " };
+            write!(line, "{gap}{count:width$}").expect("a vector takes everything");
+        }
         if let Some(name) = name {
             line.push(b' ');
             if name.as_bytes().contains(&b'\n') {
@@ -57,7 +66,7 @@ mod tests {
     #[track_caller]
     fn check(width: usize, counts: [u64; 3], name: Option<&str>, expected: &str) {
         let [lines, words, bytes] = counts;
-        let line = Columns { width }.line(Counts { lines, words, bytes }, name.map(OsStr::new));
+        let line = Columns { width }.line(Counts { lines, words, bytes, ..Counts::default() }, name.map(OsStr::new));
         assert_eq!(String::from_utf8(line).unwrap(), expected);
     }
 
@@ -67,5 +76,14 @@ mod tests {
         check(7, [1, 2, 3], Some("-"), "      1       2       3 -\n");
         check(2, [1, 200, 3], Some("a b"), " 1 200  3 a b\n");
         check(1, [0, 0, 0], Some("a\nb"), "0 0 0 'a'$'\\n''b'\n");
+    }
+
+    #[test]
+    fn columns_are_always_in_the_same_order() {
+        let kinds = Kinds { lines: true, words: true, chars: true, bytes: true, width: true };
+        let counts = Counts { lines: 1, words: 2, chars: 3, bytes: 4, width: 5, ..Counts::of(kinds) };
+        assert_eq!(Columns::NARROW.line(counts, None), b"1 2 3 4 5\n");
+        let counts = Counts { kinds: Kinds { chars: true, width: true, ..Kinds::NONE }, ..counts };
+        assert_eq!(Columns { width: 3 }.line(counts, Some("a".as_ref())), b"  3   5 a\n");
     }
 }
