@@ -1,10 +1,14 @@
 //! What the command can do, one program a file.
 
+#[cfg(feature = "completions")]
+mod completions;
 mod copying;
 mod evolve;
 mod graph;
 mod hidden_clock;
 mod idle;
+#[cfg(feature = "completions")]
+mod man;
 pub(crate) mod panic;
 pub(crate) mod pipe;
 mod plan;
@@ -20,6 +24,8 @@ pub(crate) use copying::{Copying, Fanout};
 pub(crate) use evolve::{Evolve, Worker as EvolveWorker};
 pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;
+#[cfg(feature = "completions")]
+pub(crate) use man::Man;
 pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
@@ -52,6 +58,10 @@ pub(crate) enum Command {
     Graph(Graph),
     #[cfg(feature = "top")]
     Top(Top),
+    #[cfg(feature = "completions")]
+    Completions(clap_complete::Shell),
+    #[cfg(feature = "completions")]
+    Man(Man),
 }
 
 impl Command {
@@ -72,6 +82,10 @@ impl Command {
             Command::Graph(graph) => graph.run(),
             #[cfg(feature = "top")]
             Command::Top(top) => top.run(),
+            #[cfg(feature = "completions")]
+            Command::Completions(shell) => completions::run(shell),
+            #[cfg(feature = "completions")]
+            Command::Man(man) => man.run(),
         }
     }
 }

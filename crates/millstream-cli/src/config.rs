@@ -3,6 +3,8 @@
 mod evolve;
 
 use crate::command::pipe::{Filter, How};
+#[cfg(feature = "completions")]
+use crate::command::Man;
 use crate::command::wc::{self, Kinds};
 use crate::command::{
     Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
@@ -90,6 +92,8 @@ impl StatsTo {
 
 /// What the flags ask for, or why it cannot be done: a sentence for the user.
 pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
+    #[cfg(feature = "top")]
+    let color = flags.colours.color;
     match flags.command {
         flags::Command::Wc(flags) => Ok(Command::Wc(wc(flags)?)),
         flags::Command::Uppercase(flags) => {
@@ -134,8 +138,12 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         })),
         #[cfg(feature = "top")]
         flags::Command::Top(flags) => {
-            Ok(Command::Top(crate::command::Top { address: flags.address, once: flags.once }))
+            Ok(Command::Top(crate::command::Top { address: flags.address, once: flags.once, color }))
         }
+        #[cfg(feature = "completions")]
+        flags::Command::Completions(flags) => Ok(Command::Completions(flags.shell)),
+        #[cfg(feature = "completions")]
+        flags::Command::Man(flags) => Ok(Command::Man(Man { dir: flags.dir.map(PathBuf::from) })),
         flags::Command::Graph(flags) => Ok(Command::Graph(Graph {
             program: flags.program,
             shards: flags.how.tuning.shards.unwrap_or(1),

@@ -230,7 +230,7 @@ impl Runs {
                 let rings = &self.config.rings;
                 // Once, however many runs there are.
                 if let (Some(asked @ Wait::BusySpin), false) = (self.config.wait.take(), self.config.quiet) {
-                    say_other_wait(rings, asked, &pipeline.plan(), feed);
+                    say_other_wait(&self.complaints, rings, asked, &pipeline.plan(), feed);
                 }
                 let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
                 let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
@@ -311,7 +311,7 @@ impl Runs {
             None if self.complaints.any() => Outcome::InputOrOutputFailed,
             None => Outcome::Done,
         };
-        self.shown.linger(outcome, &self.interrupts, self.config.quiet);
+        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
         watching::ended(outcome);
         outcome
     }
@@ -326,13 +326,16 @@ impl Runs {
             report["failure"] = failed.to_string().into();
             report["ending"] = "failed".into();
         }
-        say(&format!("millstream: {}", one_line(&failed.to_string())));
-        self.tell();
-        let outcome = match failed {
-            Failed::Run(RunError::Options(_)) => Outcome::WrongUse,
-            _ => Outcome::PipelineFailed,
+        let why = one_line(&failed.to_string());
+        let outcome = if let Failed::Run(RunError::Options(_)) = failed {
+            self.complaints.note(&why);
+            Outcome::WrongUse
+        } else {
+            say(&format!("millstream: {why}"));
+            Outcome::PipelineFailed
         };
-        self.shown.linger(outcome, &self.interrupts, self.config.quiet);
+        self.tell();
+        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
         watching::ended(outcome);
         outcome
     }

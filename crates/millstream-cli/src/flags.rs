@@ -1,18 +1,24 @@
 //! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
 
 mod evolve;
+mod examples;
 mod pipe;
 mod refusal;
+mod shaped;
 mod values;
 mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
+pub(crate) use shaped::shaped;
+#[cfg(feature = "completions")]
+pub(crate) use shaped::shaped_for_manual;
 pub(crate) use wc::{Total, Wc};
 
 use crate::command::Fanout;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
+use shaped::HOW_IT_RUNS;
 use std::ffi::OsString;
 #[cfg(any(feature = "page", feature = "top"))]
 use values::address;
@@ -21,49 +27,77 @@ use values::{at_least_one, bytes, size, slots, tasklets, whole};
 /// Typed determinate stream pipelines: the same output, number by number, wherever they run.
 #[derive(Debug, Parser)]
 #[command(name = "millstream", version, arg_required_else_help = true, args_override_self = true)]
+#[command(after_long_help = examples::MILLSTREAM)]
 pub(crate) struct Flags {
+    #[command(flatten)]
+    pub(crate) colours: Colours,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// Whether what is said is coloured.
+#[derive(Debug, Args)]
+pub(crate) struct Colours {
+    /// Whether help and messages about wrong use are coloured, and `top`: auto is on a terminal, if the environment has no
+    /// NO_COLOR
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto", hide_short_help = true)]
+    pub(crate) color: ColorChoice,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Count lines, words and bytes, or what is asked for, as GNU wc does
+    #[command(after_long_help = examples::WC)]
     Wc(Wc),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
+    #[command(after_long_help = examples::UPPERCASE)]
     Uppercase(OverFiles),
     /// Put in front of every line how many spaces it has, as `[spaces: N]`, or `[spaces: >6]`; a last line without end
     /// gets one
+    #[command(after_long_help = examples::SPACES)]
     Spaces(OverLines),
     /// Five items through stages that sleep, two of them side by side: what overlaps, and what does not
+    #[command(after_long_help = examples::SLEEP)]
     Sleep(Sleep),
     /// Numbers without end through three maps, the third of which panics: what a failure looks like
+    #[command(after_long_help = examples::PANIC)]
     Panic(Panic),
     /// A pipeline whose source never gives a value: what waiting costs
+    #[command(after_long_help = examples::IDLE)]
     Idle(Idle),
     /// Numbers that fan out two to twenty ways, and a map that reads all halves: what copying costs, and what none does
+    #[command(after_long_help = examples::COPYING)]
     Copying(Copying),
-    /// Send standard input through a command, several of it at once, and keep the order, as parallel --pipe -k does
     Pipe(Pipe),
-    /// Follow something hidden by a population of particles, on many workers, by one of three models
+    #[command(after_long_help = examples::EVOLVE)]
     Evolve(Evolve),
-    /// Join a population that `evolve --transport tcp` or `unix` computes, here or on another machine
+    #[command(after_long_help = examples::EVOLVE_WORKER)]
     EvolveWorker(EvolveWorker),
-    /// Run one input through a program on every deployment, with several sizes, and compare every edge
+    #[command(after_long_help = examples::VERIFY)]
     Verify(Verify),
     /// Show the stages and rings of a program's pipeline, without running it
+    #[command(after_long_help = examples::PLAN)]
     Plan(Plan),
     /// Draw a program's pipeline, without running it
+    #[command(after_long_help = examples::GRAPH)]
     Graph(Graph),
     /// Show in the terminal what a program does that was started with `--page ADDR`
     #[cfg(feature = "top")]
+    #[command(after_long_help = examples::TOP)]
     Top(Top),
+    /// Print what a shell needs to complete this command's words
+    #[cfg(feature = "completions")]
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(Completions),
+    /// Print the manual page, or write one for each subcommand to a directory
+    #[cfg(feature = "completions")]
+    #[command(after_long_help = examples::MAN)]
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OverFiles {
     /// Files to read, one after the other; `-` and no file at all mean standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
     /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
     /// name
@@ -118,6 +152,8 @@ pub(crate) struct Copying {
     pub(crate) run: Run,
 }
 
+/// Run one input through a program on every deployment, with several sizes, and compare every edge
+///
 /// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the
 /// stage and the number, and exits with 4. Each edge is run some forty times over an input in memory, also with rings
 /// and queues of one slot, which cost microseconds a line: of a large input, some megabytes tell as much
@@ -126,7 +162,7 @@ pub(crate) struct Verify {
     /// Whose pipeline
     pub(crate) program: Program,
     /// What it reads, if it reads files; `-` and no file at all mean standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
     /// The longest line of `spaces`, with its end, as when it is run
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
@@ -138,7 +174,7 @@ pub(crate) struct Verify {
 
 /// How a pipeline is run. None of these changes what comes out.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How the pipeline is run (the output is always the same)")]
+#[command(next_help_heading = HOW_IT_RUNS)]
 pub(crate) struct Run {
     /// On lists that hold everything in memory, on this one thread, over queues, or over rings on several workers
     #[arg(long, value_name = "WHERE", default_value = "rings")]
@@ -184,7 +220,7 @@ pub(crate) enum StatsFormat {
 
 /// What can be tuned. The output is always the same.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How the pipeline is run (the output is always the same)")]
+#[command(next_help_heading = HOW_IT_RUNS)]
 pub(crate) struct Tuning {
     /// Worker threads [default: as many as pay, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
@@ -255,6 +291,21 @@ pub(crate) struct Top {
     /// Print what there is to be seen, and end: what happens anyway if the output is no terminal
     #[arg(long)]
     pub(crate) once: bool,
+}
+
+#[cfg(feature = "completions")]
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Whose words
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(feature = "completions")]
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Where to write millstream.1, millstream-wc.1 and so on; without it, millstream.1 is printed
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<OsString>,
 }
 
 #[derive(Debug, Args)]

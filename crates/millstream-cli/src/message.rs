@@ -26,6 +26,11 @@ impl Complaints {
 
     pub(crate) fn complain(&self, what: &str) {
         self.any.store(true, Ordering::Relaxed);
+        self.note(what);
+    }
+
+    /// Says something that is no complaint, in the name of the program.
+    pub(crate) fn note(&self, what: &str) {
         say(&format!("millstream {}: {what}", self.program));
     }
 
@@ -61,11 +66,11 @@ pub(crate) fn say_soon(line: String) {
     }
 }
 
-/// Says that `--shards` was for nothing, and why.
-pub(crate) fn say_no_shards(plan: &Plan) {
+/// Says in the name of a program that `--shards` was for nothing, and why.
+pub(crate) fn say_no_shards(program: &'static str, plan: &Plan) {
     let built_in = plan.stages.iter().any(|stage| stage.tasklets > 1);
     let why = if built_in { "the pipeline is built with its shards" } else { "the pipeline has none" };
-    say(&format!("millstream: --shards has no effect: {why}"));
+    Complaints::of(program).note(&format!("--shards has no effect: {why}"));
 }
 
 /// A message of several lines, as that of `assert_eq!`, in one.

@@ -185,7 +185,7 @@ where
                 let built = matches!(self.pipeline, Whole::Built(_));
                 let plan = self.pipeline.with_shards(shards).plan();
                 if built && shards > 1 {
-                    say_no_shards(&plan);
+                    say_no_shards("plan", &plan);
                 }
                 how.show(plan, Feed::source::<T, Lines<T>>())
             }
@@ -205,7 +205,7 @@ where
     {
         let shards = flags.run.tuning.shards;
         if let (Whole::Built(pipeline), Some(2..), false) = (&self.pipeline, shards, flags.run.quiet) {
-            say_no_shards(&pipeline.plan());
+            say_no_shards("run", &pipeline.plan());
         }
         let files = flags.input.names();
         progress::begin("run", &files.files, flags.run.quiet, Writes::AllTheTime);

@@ -3,8 +3,6 @@
 use crate::command::Outcome;
 use crate::config::RunConfig;
 use crate::interrupts::Interrupts;
-#[cfg(feature = "page")]
-use crate::message::say;
 use crate::message::{Complaints, cause, quoted};
 #[cfg(feature = "page")]
 use crate::progress;
@@ -91,7 +89,7 @@ impl Shown {
             opened.name(format!("millstream {}", complaints.program()));
             opened.bytes(progress::bytes);
             if !config.quiet {
-                say(&format!("millstream: the run is shown at http://{}/", opened.address()));
+                complaints.note(&format!("the run is shown at http://{}/", opened.address()));
             }
             *page() = Some(opened);
         }
@@ -104,16 +102,16 @@ impl Shown {
         }
     }
 
-    /// All runs have ended, and so: the page stays for as long as it was asked to, or until a signal comes.
-    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, quiet: bool) {
+    /// All runs have ended, and so: the page stays for as long as it was asked to, or until a signal comes; `complaints` says so.
+    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) {
         if self.linger.is_zero() || interrupts.first().is_some() {
             return;
         }
         if let Some(page) = &*page() {
             page.end(outcome.code(), &outcome.sentence());
         }
-        if !quiet {
-            say(&format!("millstream: the page stays for {} s, or until a signal comes", self.linger.as_secs()));
+        if let Some(complaints) = complaints {
+            complaints.note(&format!("the page stays for {} s, or until a signal comes", self.linger.as_secs()));
         }
         interrupts.wait_at_most(self.linger);
     }
@@ -127,7 +125,7 @@ impl Shown {
 
     fn show(&self, _: &Arc<Watch>) {}
 
-    pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: bool) {}
+    pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) {}
 }
 
 fn started<T>(attached: io::Result<T>, what: impl Display, complaints: &Complaints) -> Option<T> {

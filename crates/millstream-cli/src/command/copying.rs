@@ -67,7 +67,7 @@ impl Copying {
     fn run_through(self, mixed: impl Everywhere<In = Val<u64>, Out = Val<u64>>) -> Outcome {
         let (complaints, pipeline) = (Complaints::of("copying"), summed(mixed));
         if self.shards > 1 && !self.quiet {
-            say_no_shards(&pipeline.plan());
+            say_no_shards("copying", &pipeline.plan());
         }
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(self.run, complaints.clone());

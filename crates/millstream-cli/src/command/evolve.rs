@@ -57,7 +57,7 @@ pub(crate) struct Evolve {
     pub(crate) plot: Option<PathBuf>,
     pub(crate) stats: Option<StatsTo>,
     #[cfg(feature = "page")]
-    pub(crate) page: Option<std::net::SocketAddr>,
+    pub(crate) page: Option<String>,
     pub(crate) quiet: bool,
     pub(crate) hash: bool,
 }

@@ -35,7 +35,7 @@ impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
         let plan = plan_of(self.program, self.shards);
         if self.program == Program::Copying && self.shards > 1 {
-            say_no_shards(&plan);
+            say_no_shards("plan", &plan);
         }
         self.how.show(plan, feed_of(self.program))
     }

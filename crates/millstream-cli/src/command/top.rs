@@ -5,10 +5,12 @@ mod draw;
 
 use super::Outcome;
 use crate::message::Complaints;
+use clap::ColorChoice;
 use draw::View;
 use millstream_observe::{Frame, Graph, Layout};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::crossterm::style;
 use ratatui::layout::Rect;
 use serde::Deserialize;
 use std::io::{self, IsTerminal, Write, stdout};
@@ -20,6 +22,8 @@ pub(crate) struct Top {
     pub(crate) address: String,
     /// Prints what there is, and ends.
     pub(crate) once: bool,
+    /// Whether it has colours.
+    pub(crate) color: ColorChoice,
 }
 
 /// What a page tells of its run.
@@ -65,6 +69,12 @@ impl Top {
             }
             Ok(seen) if self.once || !stdout().is_terminal() => ended(&complaints, print(seen.as_ref(), &page.address)),
             Ok(seen) => {
+                match self.color {
+                    ColorChoice::Always => style::force_color_output(true),
+                    ColorChoice::Never => style::force_color_output(false),
+                    // NO_COLOR is looked at there.
+                    ColorChoice::Auto => {}
+                }
                 let mut terminal = ratatui::init();
                 let shown = show(&mut terminal, &page, seen);
                 ratatui::restore();

@@ -1,6 +1,6 @@
 //! What is looked at before a run begins.
 
-use crate::message::{Complaints, cause, quoted, say};
+use crate::message::{Complaints, cause, quoted};
 use crate::progress;
 use millstream_core::{Item, Plan};
 use millstream_exec::{Feed, Rings, Source, Wait};
@@ -13,10 +13,10 @@ pub(super) fn feed_of<T: Item, X: Source<T>>(_: &X) -> Feed {
 }
 
 /// Says so if threads will not wait as they were asked to, and why.
-pub(super) fn say_other_wait(rings: &Rings, asked: Wait, plan: &Plan, feed: Feed) {
+pub(super) fn say_other_wait(complaints: &Complaints, rings: &Rings, asked: Wait, plan: &Plan, feed: Feed) {
     let waiting = rings.explain(plan, feed).wait;
     if waiting.strategy != asked {
-        say(&format!("millstream: --wait: {}", waiting.why));
+        complaints.note(&format!("--wait: {}", waiting.why));
     }
 }
 

@@ -1,7 +1,11 @@
-use super::{at_least_one, tasklets};
+#[cfg(feature = "page")]
+use super::values::address;
+use super::values::{at_least_one, index, tasklets, whole};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 
+/// Follow something hidden by a population of particles, on many workers, by one of three models
+///
 /// Prints a line for every round: its number, what was hidden, what was seen, the estimate, and the exact answer where there
 /// is one; and how far these are apart. The result is the same for any number of workers, and whatever happens to them.
 /// Workers that run as processes are started again if a signal ends them; others can join by `millstream evolve-worker`
@@ -15,10 +19,10 @@ pub(crate) struct Evolve {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = particles)]
     pub(crate) states: u32,
     /// Observations
-    #[arg(long, value_name = "N", default_value_t = 80)]
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = whole)]
     pub(crate) rounds: u64,
     /// Where all random numbers come from
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     pub(crate) seed: u64,
     /// So many workers; 0 with a socket means that all of them join by themselves, with your MILLSTREAM_SECRET
     /// [default: one a physical core]
@@ -49,7 +53,7 @@ pub(crate) struct Evolve {
     #[arg(long)]
     pub(crate) no_pin: bool,
     /// Random numbers that every particle draws for nothing, to be dearer; a million take some 5 ms
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) work: u64,
     /// Draw estimate and truth, as SVG
     #[arg(long, value_name = "FILE")]
@@ -59,8 +63,8 @@ pub(crate) struct Evolve {
     pub(crate) stats: Option<OsString>,
     /// Show master and workers in the browser while they go on; port 0 is any that is free
     #[cfg(feature = "page")]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) page: Option<std::net::SocketAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) page: Option<String>,
     /// Say nothing on standard error but what failed and what was asked for
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Evolve {
     pub(crate) hash: bool,
 }
 
+/// Join a population that `evolve --transport tcp` or `unix` computes, here or on another machine
+///
 /// Ends when the population is done, with 0, or when the master is gone, with 1
 #[derive(Debug, Args)]
 pub(crate) struct EvolveWorker {
@@ -76,11 +82,11 @@ pub(crate) struct EvolveWorker {
     #[arg(long, value_name = "ADDR")]
     pub(crate) connect: String,
     /// Keep to the N-th physical core, from 0
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = index)]
     pub(crate) pin: Option<usize>,
     /// Give up a master that says nothing for so long, as one that was stopped; it says something every 10 s; 0 never does.
     /// To be let in takes 10 s at most
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole)]
     pub(crate) patience: u64,
 }
 

@@ -1,5 +1,6 @@
 use super::Run;
-use super::values::{size, tasklets, whole};
+use super::examples::PIPE;
+use super::values::{size, status, tasklets, whole};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 /// SIGINT and SIGTERM end the input. Commands end what they have begun, none is started for what waits, and what comes
 /// out is a whole number of blocks; after --grace seconds, or at a second signal, they are ended, too
 #[derive(Debug, Args)]
-#[command(after_long_help = PIPE_EXAMPLES)]
+#[command(after_long_help = PIPE)]
 pub(crate) struct Pipe {
     /// How many processes at once, as `--shards N` [default: one for each usable core]
     #[arg(short, long, value_name = "N", value_parser = tasklets, conflicts_with = "shards")]
@@ -32,7 +33,7 @@ pub(crate) struct Pipe {
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) patience: Option<u64>,
     /// Exit statuses that are no failure, besides 0: grep and diff end with 1 where they find nothing, or a difference
-    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub(crate) accept: Vec<u8>,
     /// Go on behind a block, or a line, that fails. What it has written is kept, standard error ends with how many
     /// failed, and the exit status is 1 if any did
@@ -47,17 +48,6 @@ pub(crate) struct Pipe {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
-
-const PIPE_EXAMPLES: &str = "\
-Examples:
-  Lines with a word, by as many greps as there are cores (status 1: none in this block):
-      millstream pipe --accept 1 -- grep word < log
-  How each block differs from a file (status 1: it does):
-      millstream pipe --accept 1 -- diff - expected < lines
-  All that can be parsed, and how many blocks could not:
-      millstream pipe --keep-going -- jq -c .user < events.json
-  Line by line, through processes that stay:
-      millstream pipe --shard line -- sed -u 's/a/b/' < lines";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShardBy {

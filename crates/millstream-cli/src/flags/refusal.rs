@@ -1,21 +1,27 @@
 //! What is said of wrong use, in the name of the program that it is about, and how help is printed.
 
+use super::shaped;
 use crate::message::cause;
 use clap::error::{Error, ErrorKind};
-use clap::{Command, CommandFactory, Parser};
+use clap::{ColorChoice, Command, CommandFactory, FromArgMatches, ValueEnum};
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process;
 
 /// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0, or with 1 where
 /// nothing can be written.
-pub(crate) fn parse<F: Parser>() -> F {
-    F::try_parse().unwrap_or_else(|error| end(&F::command(), &error))
+pub(crate) fn parse<F: CommandFactory + FromArgMatches>() -> F {
+    let mut whole = shaped::<F>().color(colours(env::args_os()));
+    let parsed = whole.try_get_matches_from_mut(env::args_os());
+    let parsed =
+        parsed.and_then(|mut matches| F::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut whole)));
+    parsed.unwrap_or_else(|error| end(&whole, &error))
 }
 
 /// Ends the process as a wrong flag does.
 pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
-    let mut whole = F::command();
+    let mut whole = shaped::<F>().color(colours(env::args_os()));
     whole.build();
     let error = match subcommand() {
         Some(name) if whole.find_subcommand(&name).is_some() => {
@@ -24,12 +30,30 @@ pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
         }
         _ => whole.error(ErrorKind::ValueValidation, reason),
     };
-    end(&F::command(), &error)
+    end(&whole, &error)
 }
 
-/// The first argument, which names the subcommand if there is one.
+/// What `--color` says, be the other arguments right or wrong.
+fn colours(args: impl Iterator<Item = OsString>) -> ColorChoice {
+    let mut args = args.skip(1).take_while(|arg| arg != "--").filter_map(|arg| arg.into_string().ok());
+    let mut choice = ColorChoice::Auto;
+    while let Some(arg) = args.next() {
+        let value = if arg == "--color" { args.next() } else { arg.strip_prefix("--color=").map(str::to_owned) };
+        if let Some(said) = value.and_then(|value| ColorChoice::from_str(&value, false).ok()) {
+            choice = said;
+        }
+    }
+    choice
+}
+
+/// The first argument but for `--color`, which names the subcommand if there is one.
 fn subcommand() -> Option<String> {
-    env::args_os().nth(1)?.into_string().ok()
+    let mut args = env::args_os().skip(1);
+    match args.next()?.into_string().ok()? {
+        flag if flag == "--color" => args.nth(1)?.into_string().ok(),
+        flag if flag.starts_with("--color=") => args.next()?.into_string().ok(),
+        name => Some(name),
+    }
 }
 
 fn end(whole: &Command, error: &Error) -> ! {
@@ -42,7 +66,7 @@ fn end(whole: &Command, error: &Error) -> ! {
     let name = subcommand().filter(|name| whole.find_subcommand(name).is_some());
     let program = name.map_or_else(|| whole.get_name().to_owned(), |name| format!("{} {name}", whole.get_name()));
     let text = error.render();
-    let (text, prefix) = if is_coloured() {
+    let (text, prefix) = if is_coloured(colours(env::args_os())) {
         (text.ansi().to_string(), "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m")
     } else {
         (text.to_string(), "error:")
@@ -61,7 +85,27 @@ fn gone(error: io::Error) -> io::Result<()> {
 }
 
 /// Whether standard error shows colours, and they are wanted.
-fn is_coloured() -> bool {
+fn is_coloured(choice: ColorChoice) -> bool {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    io::stderr().is_terminal() && !set("NO_COLOR") && env::var_os("TERM").is_some_and(|term| term != "dumb")
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            io::stderr().is_terminal() && !set("NO_COLOR") && env::var_os("TERM").is_some_and(|term| term != "dumb")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_choice_of_colours_counts() {
+        let choice = |args: &str| colours(args.split(' ').map(OsString::from));
+        assert_eq!(choice("millstream wc"), ColorChoice::Auto);
+        assert_eq!(choice("millstream --color never wc --color=always"), ColorChoice::Always);
+        assert_eq!(choice("millstream wc --color=nosuch --color never"), ColorChoice::Never);
+        assert_eq!(choice("millstream pipe -- grep --color=always x"), ColorChoice::Auto);
+    }
 }

@@ -1,5 +1,8 @@
 //! What the values of flags are read as, and what is said of those that cannot be.
 
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
+
 /// More threads or tasklets than this are a slip of the finger.
 const MOST_TASKLETS: usize = 1024;
 
@@ -10,15 +13,31 @@ const MOST_SLOTS: usize = 1 << 20;
 const MOST_BYTES: usize = 1 << 30;
 
 pub(super) fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "must be a whole number".into())
+    number(text)
+}
+
+/// What counts from 0.
+pub(super) fn index(text: &str) -> Result<usize, String> {
+    number(text)
 }
 
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".into()),
-        Ok(n) => Ok(n),
-        Err(_) => Err("must be a whole number".into()),
+    match number(text)? {
+        0 => Err("must be at least 1".into()),
+        n => Ok(n),
     }
+}
+
+/// What a process can end with.
+pub(super) fn status(text: &str) -> Result<u8, String> {
+    u8::try_from(whole(text)?).map_err(|_| "must be at most 255".into())
+}
+
+fn number<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => "is too large".into(),
+        _ => "must be a whole number".into(),
+    })
 }
 
 /// A number of bytes that are in memory several times.

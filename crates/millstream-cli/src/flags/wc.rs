@@ -2,6 +2,8 @@ use super::OverFiles;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 
+/// Count lines, words and bytes, or what is asked for, as GNU wc does
+///
 /// Prints lines, words and bytes, or those counts that are asked for, always in the order lines, words, characters,
 /// bytes, width. Lines, words and bytes are those of LC_ALL=C, in any locale; characters and widths are those of UTF-8
 #[derive(Debug, Args)]

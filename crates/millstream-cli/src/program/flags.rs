@@ -1,14 +1,16 @@
 //! The command line of a user's program.
 
-use crate::flags::{Drawing, Planning, Run};
+use crate::flags::{Colours, Drawing, Planning, Run};
 use crate::input::Names;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 
 /// A Millstream pipeline over lines of text: the same output, number by number, wherever it runs.
 #[derive(Debug, Parser)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, args_override_self = true)]
 pub(super) struct Flags {
+    #[command(flatten)]
+    _colours: Colours,
     #[command(subcommand)]
     pub(super) command: Command,
 }
@@ -36,7 +38,7 @@ pub(super) struct OverLines {
 #[derive(Debug, Args)]
 pub(super) struct Files {
     /// Files to read, one after the other; `-` and no file at all mean standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<OsString>,
     /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
     /// name

@@ -31,7 +31,7 @@ impl Population {
         let mut said = String::new();
         let mut errors = BufReader::new(master.0.stderr.take().unwrap());
         errors.read_line(&mut said).unwrap();
-        let address = said.trim_end().strip_prefix("millstream: the population is shown at http://").expect(&said);
+        let address = said.trim_end().strip_prefix("millstream evolve: the population is shown at http://").expect(&said);
         Population { address: address.trim_end_matches('/').to_owned(), _errors: errors, _master: master }
     }
 

@@ -10,6 +10,7 @@ mod evolve_page;
 mod failures;
 mod full;
 mod graph;
+mod help;
 mod picture;
 mod pipe;
 mod pipe_failures;

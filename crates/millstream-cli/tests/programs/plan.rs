@@ -44,11 +44,10 @@ fn every_program_has_a_plan() {
 
 #[test]
 fn shards_that_a_program_does_not_have_are_told_of() {
-    let note = "millstream: --shards has no effect: the pipeline has none\n";
     for (args, said) in [
-        ("plan copying --shards 2", note),
+        ("plan copying --shards 2", "millstream plan: --shards has no effect: the pipeline has none\n"),
         ("plan copying --shards 1", ""),
-        ("copying --items 9 --shards 2", note),
+        ("copying --items 9 --shards 2", "millstream copying: --shards has no effect: the pipeline has none\n"),
         ("copying --items 9 --shards 2 --quiet", ""),
     ] {
         let seen = Scene::new().millstream(args, Input::Nothing);

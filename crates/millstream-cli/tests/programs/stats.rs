@@ -39,7 +39,7 @@ fn busy_spinning_threads_do_not_outnumber_the_cores() {
     let args = "wc text --stats --workers 1000 --wait busy-spin";
     let seen = scene.millstream(args, Input::Nothing);
     let said = seen.stderr.lines().next().unwrap_or_default();
-    assert!(said.starts_with("millstream: --wait: busy-spin refused"), "{}", seen.stderr);
+    assert!(said.starts_with("millstream wc: --wait: busy-spin refused"), "{}", seen.stderr);
     let seen = scene.millstream(&format!("{args} --quiet"), Input::Nothing);
     let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
     let decisions = stats["runs"][0]["decisions"].to_string();
@@ -147,7 +147,7 @@ fn a_run_is_recorded_as_a_picture() {
 fn a_page_says_where_it_is_and_one_that_cannot_be_is_known_before_the_work() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc text --page 127.0.0.1:0", Input::Nothing);
-    assert!(seen.stderr.starts_with("millstream: the run is shown at http://127.0.0.1:"), "{}", seen.stderr);
+    assert!(seen.stderr.starts_with("millstream wc: the run is shown at http://127.0.0.1:"), "{}", seen.stderr);
     assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();

@@ -13,7 +13,9 @@ fn shown(scene: &Scene, args: &str) -> (Child, BufReader<ChildStderr>, String) {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let (mut stderr, mut line) = (BufReader::new(child.stderr.take().unwrap()), String::new());
     stderr.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("millstream: the run is shown at http://").unwrap().trim_end_matches('/');
+    let (program, address) = line.trim().split_once(": the run is shown at http://").unwrap();
+    let address = address.trim_end_matches('/');
+    assert!(program.starts_with("millstream "), "{line}");
     (child, stderr, address.to_owned())
 }
 
@@ -69,6 +71,6 @@ fn the_page_stays_and_says_how_it_ended() {
         assert_eq!(ended(&mut child).code(), Some(code), "{args}");
         let mut said = String::new();
         stderr.read_to_string(&mut said).unwrap();
-        assert!(said.contains("millstream: the page stays for 1000 s, or until a signal comes\n"), "{said}");
+        assert!(said.contains(": the page stays for 1000 s, or until a signal comes\n"), "{said}");
     }
 }

@@ -22,6 +22,14 @@ fn wrong_use_is_refused_with_a_reason() {
         ("wc --memory-limit 99999999999G", "more than"),
         ("panic", "--at"),
         ("panic --at -1", "whole number"),
+        ("wc --ring -1", "whole number"),
+        ("wc --ring 99999999999999999999", "too large"),
+        ("evolve --model linear --rounds x", "whole number"),
+        ("evolve --model linear --states 0", "at least 1"),
+        ("evolve-worker --connect x --pin -1", "whole number"),
+        ("pipe --accept 256 -- cat", "at most 255"),
+        ("wc --color sometimes", "sometimes"),
+        ("completions csh", "csh"),
         ("sleep --sharded --shards 3", "cannot be used with"),
         ("plan", "PROGRAM"),
         ("plan nosuch", "nosuch"),
@@ -41,7 +49,7 @@ fn rings_that_do_not_fit_are_refused() {
         let seen = scene
             .millstream(&format!("uppercase text --ring 64 --memory-limit 1000 --deploy {deploy}"), Input::Nothing);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
-        let expected = "millstream: rings of 64 slots take 1056 bytes together, and the options allow 1000 bytes: rings of \
+        let expected = "millstream uppercase: rings of 64 slots take 1056 bytes together, and the options allow 1000 bytes: rings of \
                         at most 32 slots fit\n";
         assert_eq!(seen.stderr, expected);
     }
@@ -92,7 +100,7 @@ fn help_and_version_are_results() {
 #[test]
 fn wrong_use_is_refused_in_one_style() {
     for (args, begin, usage) in [
-        ("nosuch", "millstream: unrecognized subcommand 'nosuch'\n", "Usage: millstream <COMMAND>"),
+        ("nosuch", "millstream: unrecognized subcommand 'nosuch'\n", "Usage: millstream [OPTIONS] <COMMAND>"),
         ("wc --nosuch", "millstream wc: unexpected argument '--nosuch' found\n", "Usage: millstream wc "),
         ("wc --ring 3", "millstream wc: invalid value '3' for '--ring <N>': must be a power of two\n", ""),
         ("wc --observe --deploy inline", "millstream wc: only runs on rings are looked at", "Usage: millstream wc "),

@@ -2,7 +2,7 @@
 
 use super::Evolve;
 use super::report::{metrics, population};
-use crate::message::{Complaints, cause, say};
+use crate::message::{Complaints, cause};
 use millstream_evolve::Glance;
 use millstream_observe::Dashboard;
 use serde_json::{Value, json};
@@ -24,12 +24,12 @@ struct Now {
 impl Shown {
     /// Says where; if nobody can listen there, the rounds go on without.
     pub(super) fn open(evolve: &Evolve, name: &str, complaints: &Complaints) -> Option<Self> {
-        let address = evolve.page?;
+        let address = evolve.page.as_deref()?;
         let page = include_str!("page.html");
         let failed = |error: &std::io::Error| complaints.complain(&format!("--page {address}: {}", cause(error)));
         let board = Dashboard::open(address, page).inspect_err(failed).ok()?;
         if !evolve.quiet {
-            say(&format!("millstream: the population is shown at http://{}/", board.address()));
+            complaints.note(&format!("the population is shown at http://{}/", board.address()));
         }
         board.measured(metrics);
         let what = json!({ "model": name, "rounds": evolve.rounds, "round": 0, "truth": [], "estimate": [] });

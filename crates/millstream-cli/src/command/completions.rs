@@ -1,0 +1,16 @@
+//! `completions`: what a shell needs to complete the command's words.
+
+use super::Outcome;
+use crate::flags::{Flags, shaped};
+use crate::message::Complaints;
+use crate::output::Output;
+use clap_complete::Shell;
+
+pub(super) fn run(shell: Shell) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut shaped::<Flags>(), "millstream", &mut script);
+    Output::opened(&Complaints::of("completions"), |mut output| {
+        output.write(&script);
+        Outcome::Done
+    })
+}

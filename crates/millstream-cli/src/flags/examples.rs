@@ -1,0 +1,135 @@
+//! What `--help` ends with.
+
+pub(super) const MILLSTREAM: &str = "\
+Examples:
+  What GNU wc prints, some times faster:
+      millstream wc *.log
+  Lines with a word, by as many greps as there are cores:
+      millstream pipe --accept 1 -- grep word < log
+  What a command can do, with examples:
+      millstream pipe --help
+  Completion and manual pages:
+      millstream completions bash > ~/.local/share/bash-completion/completions/millstream
+      millstream man ~/.local/share/man/man1";
+
+pub(super) const WC: &str = "\
+Examples:
+  Lines, words and bytes of some files, and their sums:
+      millstream wc *.txt
+  Lines only, of standard input:
+      millstream wc -l < log
+  Lines of all sources together:
+      find . -name '*.rs' -print0 | millstream wc -l --files0-from=- --total=only
+  Characters, and the widest line:
+      millstream wc -m -L README.md
+  Of what is compressed:
+      millstream wc --decompress log.gz";
+
+pub(super) const UPPERCASE: &str = "\
+Examples:
+  A file:
+      millstream uppercase README.md > LOUD.md
+  Each line as it comes:
+      tail -f log | millstream uppercase";
+
+pub(super) const SPACES: &str = "\
+Examples:
+      millstream spaces README.md
+  With lines of up to a gigabyte:
+      millstream spaces --max-line 1G dump.sql";
+
+pub(super) const SLEEP: &str = "\
+Examples:
+  1.75 s, as the slower of the two stages side by side decides:
+      time millstream sleep
+  1.25 s:
+      time millstream sleep --sharded";
+
+pub(super) const PANIC: &str = "\
+Examples:
+      millstream panic --at 1000
+  On this one thread:
+      millstream panic --at 1000 --deploy inline";
+
+pub(super) const IDLE: &str = "\
+Examples:
+  What ten seconds of waiting cost:
+      time timeout 10 millstream idle";
+
+pub(super) const COPYING: &str = "\
+Examples:
+      time millstream copying --fanout 20
+  The sum, and its hash, are the same on queues, which copy:
+      millstream copying --items 100000 --hash --deploy queues";
+
+pub(super) const PIPE: &str = "\
+Examples:
+  Lines with a word, by as many greps as there are cores (status 1: none in this block):
+      millstream pipe --accept 1 -- grep word < log
+  How each block differs from a file (status 1: it does):
+      millstream pipe --accept 1 -- diff - expected < lines
+  All that can be parsed, and how many blocks could not:
+      millstream pipe --keep-going -- jq -c .user < events.json
+  Line by line, through processes that stay:
+      millstream pipe --shard line -- sed -u 's/a/b/' < lines";
+
+pub(super) const EVOLVE: &str = "\
+Examples:
+  A random walk seen through noise, beside the Kalman filter:
+      millstream evolve --model linear
+  An epidemic, drawn:
+      millstream evolve --model epidemic --rounds 120 --plot epidemic.svg
+  A population that is computed on, after whatever has ended it:
+      millstream evolve --model volatility --resume checkpoints
+  Workers on other machines, which have the same MILLSTREAM_SECRET:
+      millstream evolve --model linear --transport tcp --listen 0.0.0.0:7311 --workers 0";
+
+pub(super) const EVOLVE_WORKER: &str = "\
+Examples:
+      millstream evolve-worker --connect example.org:7311";
+
+pub(super) const VERIFY: &str = "\
+Examples:
+  Whether lines, words and bytes are the same on every deployment:
+      millstream verify wc README.md
+  A program that is not, at the first number that differs:
+      millstream verify hidden-clock";
+
+pub(super) const PLAN: &str = "\
+Examples:
+      millstream plan wc
+  How many workers there would be, and why:
+      millstream plan uppercase --shards 2 --explain
+  For a program:
+      millstream plan spaces --json";
+
+pub(super) const GRAPH: &str = "\
+Examples:
+      millstream graph wc > wc.svg
+      millstream graph copying --format dot | dot -Tpng > copying.png";
+
+#[cfg(feature = "top")]
+pub(super) const TOP: &str = "\
+Examples:
+  In one terminal, and in another:
+      millstream wc --page 8080 BIG
+      millstream top 8080
+  What there is now:
+      millstream top --once localhost:8080";
+
+#[cfg(feature = "completions")]
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+      millstream completions bash > ~/.local/share/bash-completion/completions/millstream
+      millstream completions zsh > ~/.zfunc/_millstream
+      millstream completions fish > ~/.config/fish/completions/millstream.fish
+      millstream completions elvish >> ~/.config/elvish/rc.elv
+      millstream completions powershell >> $PROFILE";
+
+#[cfg(feature = "completions")]
+pub(super) const MAN: &str = "\
+Examples:
+  To read it now:
+      millstream man > millstream.1; man -l millstream.1
+  For `man millstream-wc`:
+      millstream man ~/.local/share/man/man1";

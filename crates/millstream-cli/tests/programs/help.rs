@@ -1,0 +1,188 @@
+//! What the command says of itself: help, completions and manual pages.
+
+use crate::scene::{Input, Scene};
+use millstream_testkit::programs::is_here;
+use std::process::Command;
+
+/// Every subcommand.
+fn subcommands() -> Vec<String> {
+    let help = Scene::new().millstream("--help", Input::Nothing).text();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What is further in goes on with the line above.
+    let begun = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = begun.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// `-h` has what a command is about, `--help` all of it.
+#[test]
+fn short_help_leaves_out_how_pipelines_are_run() {
+    for command in ["wc", "uppercase", "spaces", "pipe", "copying"] {
+        let help = |flag: &str| Scene::new().millstream(&format!("{command} {flag}"), Input::Nothing).text();
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(short.lines().next() == long.lines().next() && short.contains("\n\nUsage: "), "{command}: {short}");
+        for flag in ["--deploy", "--workers", "--ring", "--batch", "--wait", "--stats", "--hash", "--color"] {
+            assert!(!short.contains(&format!("{flag} ")), "{command} -h has {flag}: {short}");
+            assert!(long.contains(&format!("{flag} ")) || long.contains(&format!("{flag}\n")), "{command}: {long}");
+        }
+        assert!(short.contains("see more with '--help'"), "{short}");
+        assert!(short.lines().count() < 40, "{command}: {short}");
+    }
+}
+
+#[test]
+fn every_command_has_examples() {
+    let commands = subcommands();
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in commands {
+        let long = Scene::new().millstream(&format!("{command} --help"), Input::Nothing).text();
+        let (_, examples) = long.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{command}: {long}"));
+        assert!(examples.contains(&format!("millstream {command}")), "{command}: {examples}");
+    }
+}
+
+/// What a command is about in a few words, and what there is to know.
+#[test]
+fn long_help_says_what_there_is_to_know() {
+    for (command, short, more) in [
+        ("wc", "Count lines", "those of UTF-8"),
+        ("pipe", "Send standard input", "waits in a temporary file"),
+        ("evolve", "Follow something", "whatever happens to them"),
+        ("evolve-worker", "Join a population", "when the master is gone"),
+        ("verify", "Run one input", "exits with 4"),
+    ] {
+        let help = |flag: &str| Scene::new().millstream(&format!("{command} {flag}"), Input::Nothing).text();
+        assert!(help("-h").starts_with(short) && help("--help").starts_with(short), "{command}");
+        let about = |help: String| help.split("Usage:").next().expect("a part").replace('\n', " ");
+        assert!(!about(help("-h")).contains(more), "{command}");
+        assert!(about(help("--help")).contains(more), "{command}: {}", about(help("--help")));
+    }
+}
+
+/// No word is cut in two where a line is full.
+#[test]
+fn help_is_as_wide_as_the_terminal() {
+    for (columns, widest) in [("60", 60), ("300", 100)] {
+        let scene = Scene::new();
+        let mut command = scene.command("millstream", "wc --help");
+        command.env("COLUMNS", columns);
+        let help = scene.run(command, Input::Nothing).text();
+        let (flags, _) = help.split_once("\nExamples:\n").expect("examples");
+        assert!(flags.lines().all(|line| line.chars().count() <= widest), "{flags}");
+        assert!(flags.lines().any(|line| line.chars().count() > widest - 20), "{flags}");
+    }
+}
+
+#[test]
+fn colours_are_there_when_they_are_wanted() {
+    for args in ["wc --nosuch", "wc --help"] {
+        for (more, variable, coloured) in [
+            ("--color always", "", true),
+            ("--color=always", "NO_COLOR", true),
+            ("--color auto", "", false),
+            ("", "", false),
+            ("--color never", "CLICOLOR_FORCE", false),
+        ] {
+            let scene = Scene::new();
+            let mut command = scene.command("millstream", &format!("{more} {args}"));
+            command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+            if !variable.is_empty() {
+                command.env(variable, "1");
+            }
+            let seen = scene.run(command, Input::Nothing);
+            let said = seen.text() + &seen.stderr;
+            assert_eq!(said.contains('\u{1b}'), coloured, "{more} {args}, {variable}: {said}");
+            assert!(said.contains("millstream wc"), "{said}");
+        }
+    }
+}
+
+/// So an alias may have flags.
+#[test]
+fn the_last_of_a_flag_counts() {
+    let scene = Scene::new().file("text", "a b\n");
+    for args in [
+        "wc --quiet --quiet text",
+        "wc --ring 1 --ring 2 text",
+        "wc --total=only --total never text",
+        "wc -l -lwc text",
+    ] {
+        let seen = scene.millstream(args, Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1 2 4 text\n", "", Some(0)), "{args}");
+    }
+    let seen = scene.millstream("wc --ring 1 --ring 3 text", Input::Nothing);
+    assert_eq!(seen.code, Some(2));
+}
+
+#[cfg(feature = "completions")]
+#[test]
+fn completions_are_there_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let seen = Scene::new().millstream(&format!("completions {shell}"), Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "{shell}");
+        for word in ["uppercase", "evolve-worker", "files0-from", "max-line-length"] {
+            assert!(seen.text().contains(word), "{shell} does not know {word}");
+        }
+    }
+    assert_eq!(Scene::new().millstream("completions", Input::Nothing).code, Some(2));
+}
+
+/// bash takes the script, and completes by it.
+#[cfg(feature = "completions")]
+#[test]
+fn bash_completes() {
+    if !is_here("bash", "bash_completes") {
+        return;
+    }
+    let script = Scene::new().millstream("completions bash", Input::Nothing).stdout;
+    let scene = Scene::new().file("millstream.bash", script);
+    let checked = scene.run(scene.command("bash", "-n millstream.bash"), Input::Nothing);
+    assert_eq!((checked.stderr.as_str(), checked.code), ("", Some(0)));
+    let complete = |words: &str| {
+        let line = format!(
+            "source millstream.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _millstream millstream \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = scene.command("bash", "--norc -c");
+        bash.arg(line);
+        let seen = scene.run(bash, Input::Nothing);
+        assert_eq!(seen.stderr, "", "{words}");
+        seen.text()
+    };
+    assert_eq!(complete("millstream upper"), "uppercase\n");
+    assert_eq!(complete("millstream wc --files"), "--files0-from\n");
+    assert_eq!(complete("millstream wc --total onl"), "only\n");
+}
+
+#[cfg(feature = "completions")]
+#[test]
+fn manual_pages_can_be_read() {
+    let page = Scene::new().millstream("man", Input::Nothing);
+    assert_eq!((page.stderr.as_str(), page.code), ("", Some(0)));
+    for part in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH SUBCOMMANDS"] {
+        assert!(page.text().contains(part), "{part} in {}", page.text());
+    }
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("man1")).expect("a directory");
+    let written = scene.millstream("man man1", Input::Nothing);
+    assert_eq!((written.text().as_str(), written.stderr.as_str(), written.code), ("", "", Some(0)));
+    assert_eq!(std::fs::read(scene.path("man1/millstream.1")).expect("a page"), page.stdout);
+    for command in subcommands() {
+        assert!(scene.path(&format!("man1/millstream-{command}.1")).exists(), "{command}");
+    }
+    let nowhere = scene.millstream("man nosuch", Input::Nothing);
+    assert_eq!(
+        (nowhere.stderr.as_str(), nowhere.code),
+        ("millstream man: nosuch: No such file or directory\n", Some(1))
+    );
+    if is_here("groff", "manual_pages_can_be_read") {
+        let mut groff = Command::new("groff");
+        groff.args(["-man", "-Tascii", "-ww", "-P-cbou"]).arg(scene.path("man1/millstream-wc.1"));
+        let seen = scene.run(groff, Input::Nothing);
+        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+        for part in ["millstream-wc", "--max-line-length", "Count line feeds", "Slots of each ring", "find . -name"] {
+            assert!(seen.text().contains(part), "{part} in {}", seen.text());
+        }
+    }
+}
