@@ -2,9 +2,9 @@
 
 mod evolve;
 
-use crate::command::pipe::{Filter, How};
 #[cfg(feature = "completions")]
 use crate::command::Man;
+use crate::command::pipe::{Filter, How, JOB_LOG_BEGIN};
 use crate::command::wc::{self, Kinds};
 use crate::command::{
     Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Spaces, Uppercase, Verify, Wc,
@@ -92,8 +92,9 @@ impl StatsTo {
 
 /// What the flags ask for, or why it cannot be done: a sentence for the user.
 pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
-    #[cfg(feature = "top")]
-    let color = flags.colours.color;
+    let flags::Colours { color } = flags.colours;
+    #[cfg(not(feature = "top"))]
+    let _ = color;
     match flags.command {
         flags::Command::Wc(flags) => Ok(Command::Wc(wc(flags)?)),
         flags::Command::Uppercase(flags) => {
@@ -168,7 +169,7 @@ fn wc(flags: flags::Wc) -> Result<Wc, String> {
 
 fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = flags.jobs.or(flags.run.tuning.shards).unwrap_or_else(cores);
+    let jobs = flags.jobs.map(|jobs| jobs.on(cores())).or(flags.run.tuning.shards).unwrap_or_else(cores);
     let (how, slots) = match (flags.shard, flags.block, flags.patience) {
         (ShardBy::Block, _, Some(_)) => return Err("--patience is for `--shard line`".into()),
         (ShardBy::Line, Some(_), _) => return Err("--block is for `--shard block`".into()),
@@ -176,14 +177,32 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
         (ShardBy::Block, size, _) => (How::Block(size.unwrap_or(1 << 20)), (4 * jobs).next_power_of_two()),
         (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
     };
-    let filter = Filter::new(flags.command).accepting(&flags.accept).keeping_going(flags.keep_going);
+    if flags.shard == ShardBy::Line {
+        let given = [
+            ("--timeout", flags.timeout.is_some()),
+            ("--retries", flags.retries > 0),
+            ("--joblog", flags.joblog.is_some()),
+            ("--header", flags.header > 0),
+        ];
+        if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(format!("{flag} is for `--shard block`"));
+        }
+    }
+    let words = match flags.shell {
+        Some(line) => vec!["sh".into(), "-c".into(), line],
+        None => flags.command,
+    };
+    let line_end = if flags.null { 0 } else { b'\n' };
+    let filter = Filter::new(words).accepting(&flags.accept).keeping_going(flags.keep_going);
+    let filter = filter.trying(flags.timeout, flags.retries).tagging(flags.tag).with_line_end(line_end);
     let filter = match how {
         // What the ring of answers holds is then a multiple of what that of blocks does.
         How::Block(size) => filter.most_in_memory(MOST_ANSWER.max(4 * size)),
         How::Line(_) => filter,
     };
-    let (max_line, grace) = (flags.max_line, Duration::from_secs(flags.grace));
-    Ok(Pipe { filter, jobs, how, max_line, grace, run: run_with_slots(slots, flags.run)? })
+    let log = flags.joblog.as_ref().map(|to| job_log_to(to)).transpose()?;
+    let (max_line, header, grace) = (flags.max_line, flags.header, Duration::from_secs(flags.grace));
+    Ok(Pipe { filter, jobs, how, max_line, header, log, grace, run: run_with_slots(slots, flags.run)? })
 }
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
@@ -300,6 +319,14 @@ fn picture_to(to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
     if would_overwrite(&path, PICTURE_BEGIN) {
         return Err(format!("--record-picture would overwrite {}, which is no picture", quoted(to)));
+    }
+    Ok(path)
+}
+
+fn job_log_to(to: &OsStr) -> Result<PathBuf, String> {
+    let path = PathBuf::from(to);
+    if would_overwrite(&path, JOB_LOG_BEGIN) {
+        return Err(format!("--joblog would overwrite {}, which is no log of jobs", quoted(to)));
     }
     Ok(path)
 }

@@ -26,6 +26,8 @@ pub struct LineBlocks<R> {
     reader: Option<R>,
     size: usize,
     longest: usize,
+    /// The byte that ends a line.
+    end: u8,
     /// What was read: up to `start` passed on, up to `filled` not yet, and room behind.
     buffer: Vec<u8>,
     start: usize,
@@ -56,6 +58,7 @@ impl<R: Read> LineBlocks<R> {
             reader: Some(reader),
             size,
             longest: Self::LONGEST.max(size),
+            end: b'\n',
             buffer: Vec::new(),
             start: 0,
             filled: 0,
@@ -73,6 +76,19 @@ impl<R: Read> LineBlocks<R> {
         self
     }
 
+    /// With lines that end in this byte, and not in a line feed.
+    ///
+    /// ```
+    /// use millstream_io::LineBlocks;
+    /// let names: Vec<_> = LineBlocks::with_size(&b"a\nb\0c\0"[..], 1).ended_by(0).map(|name| name.to_vec()).collect();
+    /// assert_eq!(names, [b"a\nb\0".as_slice(), b"c\0"]);
+    /// ```
+    #[must_use]
+    pub fn ended_by(mut self, end: u8) -> Self {
+        self.end = end;
+        self
+    }
+
     /// Where an error is kept.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
@@ -85,12 +101,12 @@ impl<R: Read> LineBlocks<R> {
             return None;
         }
         if self.searched < self.size
-            && let Some(at) = memchr::memrchr(b'\n', &held[..self.size])
+            && let Some(at) = memchr::memrchr(self.end, &held[..self.size])
         {
             return Some(at + 1);
         }
         let from = self.searched.max(self.size);
-        let end = memchr::memchr(b'\n', &held[from..]);
+        let end = memchr::memchr(self.end, &held[from..]);
         self.searched = held.len();
         end.map(|at| from + at + 1)
     }
@@ -101,7 +117,7 @@ impl<R: Read> LineBlocks<R> {
         self.start += length;
         self.searched = 0;
         self.bytes += bytes.len() as u64;
-        self.lines += crate::text::line_ends(&bytes);
+        self.lines += memchr::memchr_iter(self.end, &bytes).count() as u64;
         bytes.into()
     }
 
@@ -122,7 +138,7 @@ impl<R: Read> LineBlocks<R> {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
                 // The line that it has cut short is none.
-                let whole = memchr::memrchr(b'\n', &self.buffer[..self.filled]);
+                let whole = memchr::memrchr(self.end, &self.buffer[..self.filled]);
                 self.filled = whole.map_or(0, |at| at + 1);
                 self.fail(error);
             }

@@ -21,13 +21,19 @@
 
 mod admission;
 mod answer;
+mod attempt;
 mod filter;
+mod header;
+mod job_log;
 mod lines;
 mod printed;
 mod processes;
 mod source;
+mod tagged;
+mod watchdog;
 
 pub(crate) use filter::Filter;
+pub(crate) use job_log::JOB_LOG_BEGIN;
 pub(crate) use source::{Numbered, Numbers};
 
 use super::Outcome;
@@ -35,10 +41,12 @@ use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message};
 use crate::interrupts::{Interrupts, when_hung_up};
-use crate::message::{Complaints, say_soon};
+use crate::message::{Complaints, cause, quoted, say_soon};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;
+use header::part;
+use job_log::JobLog;
 use lines::Talks;
 use millstream_core::{Arrow, SequenceNumber, Val, pipeline};
 use millstream_exec::{Everywhere, RunError};
@@ -46,6 +54,7 @@ use millstream_io::{LineBlocks, stdio};
 use printed::{Printed, Verdict};
 use std::fs::File;
 use std::io::{Error, ErrorKind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +66,10 @@ pub(crate) struct Pipe {
     pub(crate) how: How,
     /// The longest line, in bytes.
     pub(crate) max_line: usize,
+    /// How many lines at the beginning of the input every block begins with.
+    pub(crate) header: usize,
+    /// Where a line goes for every process.
+    pub(crate) log: Option<PathBuf>,
     /// How long commands may take to end what they have begun when a signal has come.
     pub(crate) grace: Duration,
     pub(crate) run: RunConfig,
@@ -108,20 +121,31 @@ impl Pipe {
         };
         let (quiet, keeps_going) = (self.run.quiet, self.filter.keeps_going());
         let mut runs = Runs::new(self.run, complaints.clone());
-        let interrupts = runs.interrupts();
-        let input = match interrupts.watch(input) {
-            Ok(watched) => LineBlocks::with_size(Input::Watched(watched), size).longest(self.max_line),
-            Err(error) => return failed_input(&error, complaints),
+        let log = match self.log.map(|path| logged(path, &self.filter, complaints)).transpose() {
+            Ok(log) => log,
+            Err(failed) => return failed,
         };
+        let filter = match &log {
+            Some(log) => self.filter.logging(log.clone()),
+            None => self.filter,
+        };
+        let (interrupts, line_end) = (runs.interrupts(), filter.line_end());
+        listen(&interrupts, &filter, self.grace, quiet);
+        let watched = interrupts.watch(input).map(Input::Watched);
+        let (header, input) = match watched.and_then(|input| part(input, self.header, line_end, self.max_line)) {
+            Ok(parted) => (parted.header, parted.rest),
+            Err(error) => return failed_input(&advised(error), complaints),
+        };
+        let input = LineBlocks::with_size(input, size).longest(self.max_line).ended_by(line_end);
         let failure = input.failure();
-        listen(&interrupts, &self.filter, self.grace, quiet);
-        let (admission, processes) = (self.filter.admission().clone(), self.filter.processes().clone());
+        let filter = filter.with_header(header);
+        let (admission, processes) = (filter.admission().clone(), filter.processes().clone());
         let input = Numbers::of(input, admission);
         let printed = Printed::into(output, keeps_going);
         let ran = match self.how {
-            How::Block(_) => runs.run(&blocks(self.jobs, self.filter), input, printed, Printed::print),
+            How::Block(_) => runs.run(&blocks(self.jobs, filter), input, printed, Printed::print),
             How::Line(patience) => {
-                let talks = Arc::new(Talks::new(self.filter, patience, self.max_line, quiet));
+                let talks = Arc::new(Talks::new(filter, patience, self.max_line, quiet));
                 let ran = runs.run(&lines(self.jobs, talks.clone()), input, printed, Printed::print);
                 ran.map(|mut printed| {
                     if printed.is_over() {
@@ -138,6 +162,9 @@ impl Pipe {
         };
         if let Some(error) = failure.take() {
             input::tell(complaints, STDIN.as_ref(), &advised(error));
+        }
+        if let Some(error) = log.and_then(|log| log.failure()) {
+            complaints.complain(&format!("--joblog: {}", cause(&error)));
         }
         match ran.map(|printed| printed.verdict(units)) {
             // What a process did that was stopped is not its fault.
@@ -174,6 +201,14 @@ fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool
             }
         });
     });
+}
+
+/// An empty log; how the command ends if there can be none.
+fn logged(path: PathBuf, filter: &Filter, complaints: &Complaints) -> Result<Arc<JobLog>, Outcome> {
+    JobLog::create(&path, filter.line()).map(Arc::new).map_err(|error| {
+        complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(&error)));
+        Outcome::InputOrOutputFailed
+    })
 }
 
 fn failed_input(error: &Error, complaints: &Complaints) -> Outcome {

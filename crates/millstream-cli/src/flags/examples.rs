@@ -5,7 +5,7 @@ Examples:
   What GNU wc prints, some times faster:
       millstream wc *.log
   Lines with a word, by as many greps as there are cores:
-      millstream pipe --accept 1 -- grep word < log
+      millstream pipe --accept 1 grep word < log
   What a command can do, with examples:
       millstream pipe --help
   Completion and manual pages:
@@ -65,13 +65,19 @@ Examples:
 pub(super) const PIPE: &str = "\
 Examples:
   Lines with a word, by as many greps as there are cores (status 1: none in this block):
-      millstream pipe --accept 1 -- grep word < log
+      millstream pipe --accept 1 grep word < log
   How each block differs from a file (status 1: it does):
-      millstream pipe --accept 1 -- diff - expected < lines
+      millstream pipe --accept 1 diff - expected < lines
   All that can be parsed, and how many blocks could not:
-      millstream pipe --keep-going -- jq -c .user < events.json
+      millstream pipe --keep-going jq -c .user < events.json
+  Several commands a block:
+      millstream pipe --shell 'cut -f 2 | sort | uniq -c' < table
+  A table whose first line every block begins with:
+      millstream pipe --header 1 mlr --icsv --ojson head < table.csv
+  Blocks that take longer than a minute once more, with a log of all processes:
+      millstream pipe --timeout 1m --retries 1 --joblog jobs.tsv ./slow < lines
   Line by line, through processes that stay:
-      millstream pipe --shard line -- sed -u 's/a/b/' < lines";
+      millstream pipe --shard line sed -u 's/a/b/' < lines";
 
 pub(super) const EVOLVE: &str = "\
 Examples:

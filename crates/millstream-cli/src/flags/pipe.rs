@@ -1,13 +1,16 @@
 use super::Run;
 use super::examples::PIPE;
-use super::values::{size, status, tasklets, whole};
-use clap::{Args, ValueEnum};
+use super::values::{Jobs, index, jobs, size, status, time, whole};
+use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
+use std::time::Duration;
 
+/// Send standard input through a command, several of it at once, and keep the order, as parallel --pipe -k does
+///
 /// Every process must end with status 0, or one of --accept; standard error is passed through. At the first block that
 /// fails the run ends, with what all blocks up to it have written; --keep-going goes on. A line that is longer than a
 /// block is a block. What a process writes beyond four times a block waits in a temporary file (in TMPDIR) for its
-/// turn. With `--shard line` a process must answer every line with one line before it is given the next, and treat
+/// turn. A process finds the number of its block, from 0, in MILLSTREAM_BLOCK. With `--shard line` a process must answer every line with one line before it is given the next, and treat
 /// every line alike, since any of the processes may get it; one that holds its output back is told at each line that no
 /// more come
 ///
@@ -16,13 +19,13 @@ use std::ffi::OsString;
 #[derive(Debug, Args)]
 #[command(after_long_help = PIPE)]
 pub(crate) struct Pipe {
-    /// How many processes at once, as `--shards N` [default: one for each usable core]
-    #[arg(short, long, value_name = "N", value_parser = tasklets, conflicts_with = "shards")]
-    pub(crate) jobs: Option<usize>,
+    /// How many processes at once, as `--shards N`; N%, +N and -N are of the usable cores [default: 100%]
+    #[arg(short, long, value_name = "N", value_parser = jobs, conflicts_with = "shards")]
+    pub(crate) jobs: Option<Jobs>,
     /// A new process for each block of whole lines, or processes that stay and get one line after the other
     #[arg(long, value_name = "WHAT", default_value = "block")]
     pub(crate) shard: ShardBy,
-    /// Bytes in a block; K, M and G are powers of 1024 [default: 1M]
+    /// Bytes in a block: K, M and G are powers of 1024, kB, MB and GB of 1000 [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) block: Option<usize>,
     /// The longest line, with its end
@@ -39,13 +42,37 @@ pub(crate) struct Pipe {
     /// failed, and the exit status is 1 if any did
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// How long a block may take, as 10, 500ms, 1.5s, 2m or 1h. A command that takes longer is ended with all that it has
+    /// started, by SIGTERM and half a second later by SIGKILL, and its block has failed
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+    /// How often a block that has failed is tried again. What it wrote before is thrown away
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
+    pub(crate) retries: u64,
+    /// Write a line for every process to a file, with the columns of GNU parallel: the block's number, when it began, how
+    /// many seconds it took, bytes sent and received, exit status, signal
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) joblog: Option<OsString>,
+    /// Begin every line of the output with the number of its block, or of its line, and a tab
+    #[arg(long)]
+    pub(crate) tag: bool,
+    /// Lines end in NUL and not in line feeds: those of the input, and those of the output with --shard line and --tag
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+    /// Begin every block with the first N lines of the input, which are no block
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = index)]
+    pub(crate) header: usize,
     /// Seconds that commands may take to end what they have begun when a signal has come
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = whole)]
     pub(crate) grace: u64,
     #[command(flatten)]
     pub(crate) run: Run,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// A line for `sh -c` in place of a command
+    #[arg(long, value_name = "LINE", conflicts_with = "command")]
+    pub(crate) shell: Option<OsString>,
+    /// The command and its arguments, also those that look like flags; `--` before it is not needed
+    #[arg(trailing_var_arg = true, required_unless_present = "shell", value_name = "COMMAND")]
+    #[arg(value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
 

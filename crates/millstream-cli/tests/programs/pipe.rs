@@ -363,12 +363,11 @@ fn blocks_have_the_same_hash_wherever_they_run_and_however_they_come() {
 fn wrong_use_is_refused() {
     for (args, reason) in [
         ("pipe", "COMMAND"),
-        ("pipe -j 2 cat", "cat"),
         ("pipe -j 0 -- cat", "at least 1"),
         ("pipe -j 2 --shards 2 -- cat", "cannot be used with"),
         ("pipe --block 0 -- cat", "at least 1"),
         ("pipe --block 2G -- cat", "at most 1G"),
-        ("pipe --block xK -- cat", "whole number"),
+        ("pipe --block xK -- cat", "number of bytes"),
         ("pipe --shard word -- cat", "word"),
         ("pipe --shard line --block 1M -- cat", "--shard block"),
         ("pipe --patience 10 -- cat", "--shard line"),

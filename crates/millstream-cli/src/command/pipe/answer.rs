@@ -58,6 +58,14 @@ impl Written {
         keep().map_err(Wrong::Keeping)
     }
 
+    /// How many bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Written::Held(bytes) => bytes.len() as u64,
+            Written::Kept(file) => file.metadata().map_or(0, |file| file.len()),
+        }
+    }
+
     pub(super) fn write_to(&self, output: &mut Output) {
         match self {
             Written::Held(bytes) => output.write(bytes),

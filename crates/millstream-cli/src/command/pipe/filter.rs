@@ -1,5 +1,6 @@
 use super::admission::Admission;
-use super::answer::{Answer, Ending, Written, Wrong};
+use super::answer::{Answer, Ending};
+use super::job_log::JobLog;
 use super::processes::Processes;
 use crate::message::{cause, quoted};
 use std::ffi::OsString;
@@ -7,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::thread;
+use std::time::Duration;
 
 /// A command that reads its standard input and writes its standard output.
 #[derive(Clone, Debug)]
@@ -19,6 +20,16 @@ pub(crate) struct Filter {
     accepted: Arc<[u8]>,
     /// Whether a failure is not the end.
     keeps_going: bool,
+    /// How long a block may take.
+    timeout: Option<Duration>,
+    /// How often a block that has failed is tried again.
+    retries: u64,
+    /// Whether each line of the output begins with its number.
+    tags: bool,
+    line_end: u8,
+    /// What each block begins with.
+    header: Arc<[u8]>,
+    log: Option<Arc<JobLog>>,
     processes: Arc<Processes>,
     admission: Arc<Admission>,
 }
@@ -34,7 +45,20 @@ impl Filter {
         assert!(!words.is_empty(), "a command has a name");
         let processes = Arc::<Processes>::default();
         let admission = Admission::of(processes.clone()).into();
-        Filter { words, most: usize::MAX, accepted: [0].into(), keeps_going: false, processes, admission }
+        Filter {
+            words,
+            most: usize::MAX,
+            accepted: [0].into(),
+            keeps_going: false,
+            timeout: None,
+            retries: 0,
+            tags: false,
+            line_end: b'\n',
+            header: [].into(),
+            log: None,
+            processes,
+            admission,
+        }
     }
 
     /// With answers of at least so many bytes in temporary files and not in memory.
@@ -56,6 +80,64 @@ impl Filter {
     #[must_use]
     pub(crate) fn keeping_going(self, keeps_going: bool) -> Self {
         Filter { keeps_going, ..self }
+    }
+
+    /// With processes that may take so long for a block, each of which is tried again so often if it fails.
+    #[must_use]
+    pub(crate) fn trying(self, timeout: Option<Duration>, retries: u64) -> Self {
+        Filter { timeout, retries, ..self }
+    }
+
+    /// With the number before each line of the output, if `tags`.
+    #[must_use]
+    pub(crate) fn tagging(self, tags: bool) -> Self {
+        Filter { tags, ..self }
+    }
+
+    /// With lines that end so.
+    #[must_use]
+    pub(crate) fn with_line_end(self, line_end: u8) -> Self {
+        Filter { line_end, ..self }
+    }
+
+    /// With these lines before those of each block.
+    #[must_use]
+    pub(super) fn with_header(self, header: Vec<u8>) -> Self {
+        Filter { header: header.into(), ..self }
+    }
+
+    /// With a line in a file for each process.
+    #[must_use]
+    pub(super) fn logging(self, log: Arc<JobLog>) -> Self {
+        Filter { log: Some(log), ..self }
+    }
+
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(super) fn retries(&self) -> u64 {
+        self.retries
+    }
+
+    pub(super) fn tags(&self) -> bool {
+        self.tags
+    }
+
+    pub(super) fn line_end(&self) -> u8 {
+        self.line_end
+    }
+
+    pub(super) fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    pub(super) fn log(&self) -> Option<&JobLog> {
+        self.log.as_deref()
     }
 
     /// Whether a failure is not the end.
@@ -83,13 +165,23 @@ impl Filter {
         quoted(&self.words[0])
     }
 
-    /// A process of it, both of whose ends are ours, for a block or a line of this number.
+    /// The program and its arguments, as a shell would take them.
+    pub(super) fn line(&self) -> String {
+        self.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What starts a process of it, both of whose ends are ours.
     ///
     /// It has a process group of its own: an interrupt from the keyboard is for us, who let it finish what it has
     /// begun.
-    pub(super) fn start(&self, number: u64) -> Result<Child, String> {
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command
+    }
+
+    /// Starts a process for a block or a line of this number.
+    pub(super) fn start(&self, mut command: Command, number: u64) -> Result<Child, String> {
         self.processes
             .start(&mut command, number)
             .map_err(|error| format!("{} cannot be started: {}", self.name(), cause(&error)))
@@ -101,24 +193,14 @@ impl Filter {
     }
 
     /// With what can be done about it.
-    pub(super) fn advised(&self, status: ExitStatus, what: &str) -> String {
-        let accept = status.code().filter(|code| (1..=255).contains(code)).map(|code| {
+    pub(super) fn advised(&self, status: Option<ExitStatus>, what: &str) -> String {
+        let accept = status.and_then(|status| status.code()).filter(|code| (1..=255).contains(code)).map(|code| {
             let codes: Vec<String> = self.accepted.iter().map(u8::to_string).collect();
             format!("--accept {},{code} takes that for success", codes.join(","))
         });
         let go_on = (!self.keeps_going).then(|| "--keep-going goes on behind it".to_owned());
         let advice: Vec<String> = accept.into_iter().chain(go_on).collect();
         if advice.is_empty() { what.to_owned() } else { format!("{what} ({})", advice.join(", ")) }
-    }
-
-    /// What a new process makes of these bytes and their end. It need not read them all. If nothing is to be asked any
-    /// more, none is started.
-    pub(super) fn answer(&self, number: u64, bytes: &[u8]) -> Answer {
-        if !self.admission.asks(number) {
-            return Answer::empty(number, Ending::Skipped);
-        }
-        let answer = self.run(number, bytes).unwrap_or_else(|why| Answer::empty(number, Ending::Broken(why.into())));
-        self.answered(answer)
     }
 
     /// The answer to a number that was asked, as it counts: what was stopped is no answer. A failure is the end, unless
@@ -135,39 +217,6 @@ impl Filter {
             Ending::Well | Ending::Skipped => {}
         }
         answer
-    }
-
-    fn run(&self, number: u64, bytes: &[u8]) -> Result<Answer, String> {
-        let mut child = self.start(number)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (input, output) = (input.expect("it is piped"), output.expect("it is piped"));
-        // Both at once: it may write before it has read all, and neither pipe holds a block.
-        let written = thread::scope(|scope| {
-            let feeder = thread::Builder::new().name("millstream-feeder".to_owned());
-            let feeder = feeder.spawn_scoped(scope, move || feed(input, bytes)).map_err(Wrong::Reading)?;
-            // Where this fails, the output is closed, so that the process does not wait for somebody who reads it.
-            let written = Written::read(output, bytes.len(), self.most);
-            // A process may close its output before it has read its input, so this is waited for in any case.
-            let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            written.and_then(|written| fed.map(|()| written).map_err(Wrong::Reading))
-        });
-        let ended = self.processes.end(&mut child);
-        let in_its_name = |error: io::Error| format!("{}: {}", self.name(), cause(&error));
-        let written = written.map_err(|wrong| match wrong {
-            Wrong::Reading(error) => in_its_name(error),
-            Wrong::Keeping(error) => {
-                let (name, most) = (self.name(), self.most);
-                format!("{name} wrote {most} bytes or more, and no temporary file takes them: {}", cause(&error))
-            }
-        })?;
-        let status = ended.map_err(in_its_name)?;
-        let ending = if self.accepts(status) {
-            Ending::Well
-        } else {
-            let what = format!("{} {}", self.name(), how_it_ended(status));
-            Ending::Failed(self.advised(status, &what).into())
-        };
-        Ok(Answer { number, written, ending })
     }
 }
 

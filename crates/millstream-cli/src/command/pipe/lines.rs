@@ -8,6 +8,7 @@
 
 use super::answer::{Answer, Ending, Written};
 use super::filter::{Filter, feed, how_it_ended};
+use super::tagged::tag;
 use crate::message::{cause, say};
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
@@ -81,13 +82,26 @@ impl Talks {
             return Answer::empty(number, Ending::Skipped);
         }
         let answer = match self.ask(number, line) {
-            Ok(line) => Answer { number, written: Written::Held(line), ending: Ending::Well },
+            Ok(line) => Answer { number, written: Written::Held(self.tagged(number, line)), ending: Ending::Well },
             Err(Why { cause, written, fatal }) => {
                 let ending = if fatal { Ending::Broken(cause.into()) } else { Ending::Failed(cause.into()) };
-                Answer { number, written: Written::Held(written), ending }
+                Answer { number, written: Written::Held(self.tagged(number, written)), ending }
             }
         };
         self.filter.answered(answer)
+    }
+
+    /// With a line end if `line` has one, and without if not.
+    fn ended_as(&self, mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
+        let end = self.filter.line_end();
+        answer.pop_if(|byte| *byte == end);
+        answer.extend(line.last().filter(|byte| **byte == end));
+        answer
+    }
+
+    /// With its number before it, if lines are to have that.
+    fn tagged(&self, number: u64, line: Vec<u8>) -> Vec<u8> {
+        if self.filter.tags() && !line.is_empty() { [tag(number), line].concat() } else { line }
     }
 
     fn ask(&self, number: u64, line: &[u8]) -> Result<Vec<u8>, Why> {
@@ -101,7 +115,7 @@ impl Talks {
             None => self.start(number).map_err(|why| Why::fatal(format!("line {}: {why}", number + 1)))?,
         };
         let patience = if self.late.load(Ordering::Relaxed) < LEARNED { self.patience } else { Duration::ZERO };
-        let answer = talk.ask(line, patience).map_err(|why| blame(&mut talk, why))?;
+        let answer = talk.ask(line, self.filter.line_end(), patience).map_err(|why| blame(&mut talk, why))?;
         talk.last = number + 1;
         if talk.input.is_some() {
             self.late.store(0, Ordering::Relaxed);
@@ -111,10 +125,10 @@ impl Talks {
             self.tell_of_late_answers();
             talk.end(&self.filter).map_err(|why| {
                 let why = blame(&mut talk, why);
-                Why { written: ended_as(answer.clone(), line), ..why }
+                Why { written: self.ended_as(answer.clone(), line), ..why }
             })?;
         }
-        Ok(ended_as(answer, line))
+        Ok(self.ended_as(answer, line))
     }
 
     /// Tells all processes that no more lines come. What they then do wrong is told with the number of the line that
@@ -135,12 +149,12 @@ impl Talks {
     }
 
     fn start(&self, number: u64) -> Result<Talk, String> {
-        let mut child = self.filter.start(number)?;
+        let mut child = self.filter.start(self.filter.command(), number)?;
         let output = child.stdout.take().expect("it is piped");
         let (tell, answers) = sync_channel(ANSWERS);
-        let longest = self.longest;
+        let (longest, line_end) = (self.longest, self.filter.line_end());
         let reader = thread::Builder::new().name("millstream-answers".to_owned());
-        let reading = reader.spawn(move || read_answers(output, longest, &tell));
+        let reading = reader.spawn(move || read_answers(output, longest, line_end, &tell));
         reading.map_err(|error| format!("a thread cannot be started: {}", cause(&error)))?;
         Ok(Talk { input: child.stdin.take(), child, answers, last: 0 })
     }
@@ -165,7 +179,7 @@ impl Talks {
             }
             Wrong::Failed(status) => {
                 let what = format!("{name} {} behind it", how_it_ended(status));
-                (self.filter.advised(status, &what), false)
+                (self.filter.advised(Some(status), &what), false)
             }
             Wrong::Broken(error) => (format!("{name}: {}", cause(&error)), true),
         };
@@ -213,15 +227,15 @@ enum Wrong {
 
 impl Talk {
     /// The one line that comes for this one.
-    fn ask(&mut self, line: &[u8], patience: Duration) -> Result<Vec<u8>, Wrong> {
+    fn ask(&mut self, line: &[u8], line_end: u8, patience: Duration) -> Result<Vec<u8>, Wrong> {
         match self.answers.try_recv() {
             Ok(_) => return Err(Wrong::Earlier),
             Err(TryRecvError::Disconnected) => return Err(Wrong::None),
             Err(TryRecvError::Empty) => {}
         }
         let mut input = self.input.as_ref().expect("it was told of no end");
-        let fed =
-            if line.ends_with(b"\n") { feed(&mut input, line) } else { feed(&mut input, &[line, b"\n"].concat()) };
+        let whole = line.ends_with(&[line_end]);
+        let fed = if whole { feed(&mut input, line) } else { feed(&mut input, &[line, &[line_end]].concat()) };
         fed.map_err(Wrong::Broken)?;
         if patience.is_zero() {
             self.input = None;
@@ -252,12 +266,12 @@ impl Talk {
 
 /// Passes on lines until there are none, or none are wanted. Never leaves the process with a full pipe: it could not
 /// read its input then, and who writes that would wait for ever.
-fn read_answers(output: ChildStdout, longest: usize, tell: &SyncSender<io::Result<Said>>) {
+fn read_answers(output: ChildStdout, longest: usize, line_end: u8, tell: &SyncSender<io::Result<Said>>) {
     let mut output = BufReader::with_capacity(64 * 1024, output);
     loop {
         let mut line = Vec::new();
         // A line end may make it longer than the longest line that had none.
-        let read = output.by_ref().take(longest as u64 + 2).read_until(b'\n', &mut line);
+        let read = output.by_ref().take(longest as u64 + 2).read_until(line_end, &mut line);
         let answer = match read {
             Ok(0) => return,
             Ok(read) if read > longest + 1 => {
@@ -272,15 +286,4 @@ fn read_answers(output: ChildStdout, longest: usize, tell: &SyncSender<io::Resul
             return;
         }
     }
-}
-
-/// With a line end if `line` has one, and without if not.
-fn ended_as(mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
-    if answer.ends_with(b"\n") {
-        answer.pop();
-    }
-    if line.ends_with(b"\n") {
-        answer.push(b'\n');
-    }
-    answer
 }

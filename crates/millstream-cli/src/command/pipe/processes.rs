@@ -34,7 +34,7 @@ impl State {
 }
 
 /// How long a process may take to end that is no longer needed.
-const GRACE: Duration = Duration::from_millis(500);
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 impl Processes {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -70,6 +70,18 @@ impl Processes {
         }
         self.lock().running.retain(|(running, _)| *running != pid);
         child.wait()
+    }
+
+    /// Ends a process that nothing was asked, and its group.
+    pub(super) fn kill(&self, child: &mut Child) {
+        self.send(Pid::from_child(child), Signal::KILL);
+        let _ = self.end(child);
+    }
+
+    /// Sends a signal to a process and its group, if it has not been waited for.
+    pub(super) fn send(&self, process: Pid, signal: Signal) {
+        let state = self.lock();
+        state.running.iter().filter(|(running, _)| *running == process).for_each(|(group, _)| send(*group, signal));
     }
 
     /// Ends all that run, and what they have started in their groups: those that do not listen if there is no time
