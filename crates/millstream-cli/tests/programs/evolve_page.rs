@@ -31,7 +31,8 @@ impl Population {
         let mut said = String::new();
         let mut errors = BufReader::new(master.0.stderr.take().unwrap());
         errors.read_line(&mut said).unwrap();
-        let address = said.trim_end().strip_prefix("millstream evolve: the population is shown at http://").expect(&said);
+        let address =
+            said.trim_end().strip_prefix("millstream evolve: the population is shown at http://").expect(&said);
         Population { address: address.trim_end_matches('/').to_owned(), _errors: errors, _master: master }
     }
 
@@ -116,4 +117,22 @@ fn a_browser_draws_the_master_and_every_worker() {
         assert!(dom.contains(drawn), "no {drawn} in {dom}");
     }
     assert_eq!(dom.matches("class=\"share\"").count(), 2, "{dom}");
+}
+
+/// What is asked for and cannot be is known before the work, as of every program.
+#[test]
+fn a_page_that_cannot_be_ends_the_run_before_it_begins() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let args = format!("evolve --model linear --states 10 --rounds 2 --page {}", address.port());
+    let seen = Scene::new().millstream(&args, Input::Nothing);
+    let said = format!("millstream evolve: --page {address}: Address already in use\n");
+    assert_eq!((seen.text().as_str(), seen.stderr, seen.code), ("", said, Some(1)));
+    for page in ["0", ":0", "localhost:0", "127.0.0.1:0"] {
+        for args in ["evolve --model linear --states 10 --rounds 2", "copying --items 9"] {
+            let seen = Scene::new().millstream(&format!("{args} --page {page}"), Input::Nothing);
+            assert!(seen.stderr.contains(" is shown at http://"), "{args} --page {page}: {}", seen.stderr);
+            assert_eq!(seen.code, Some(0), "{args} --page {page}");
+        }
+    }
 }

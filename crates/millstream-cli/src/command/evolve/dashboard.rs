@@ -2,8 +2,8 @@
 
 use super::Evolve;
 use super::report::{metrics, population};
-use crate::message::{Complaints, cause};
-use millstream_evolve::Glance;
+use crate::message::Complaints;
+use millstream_evolve::{EvolveError, Glance};
 use millstream_observe::Dashboard;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,18 +22,21 @@ struct Now {
 }
 
 impl Shown {
-    /// Says where; if nobody can listen there, the rounds go on without.
-    pub(super) fn open(evolve: &Evolve, name: &str, complaints: &Complaints) -> Option<Self> {
-        let address = evolve.page.as_deref()?;
-        let page = include_str!("page.html");
-        let failed = |error: &std::io::Error| complaints.complain(&format!("--page {address}: {}", cause(error)));
-        let board = Dashboard::open(address, page).inspect_err(failed).ok()?;
+    /// Says where, if there is to be a page.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be there.
+    pub(super) fn open(evolve: &Evolve, name: &str, complaints: &Complaints) -> Result<Option<Self>, EvolveError> {
+        let Some(address) = evolve.page.as_deref() else { return Ok(None) };
+        let failed = |error| EvolveError::Io(format!("--page {address}"), error);
+        let board = Dashboard::open(address, include_str!("page.html")).map_err(failed)?;
         if !evolve.quiet {
             complaints.note(&format!("the population is shown at http://{}/", board.address()));
         }
         board.measured(metrics);
         let what = json!({ "model": name, "rounds": evolve.rounds, "round": 0, "truth": [], "estimate": [] });
-        Some(Shown(Arc::new((board, Mutex::new(Now { what, last: None })))))
+        Ok(Some(Shown(Arc::new((board, Mutex::new(Now { what, last: None }))))))
     }
 
     /// A round goes on.

@@ -56,11 +56,12 @@ impl<P: Particle> Run<'_, P> {
         let Evolve { states, rounds, quiet, resume, .. } = self.evolve;
         let interrupts = Interrupts::default();
         interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
+        #[cfg(feature = "page")]
+        let shown =
+            super::dashboard::Shown::open(self.evolve, self.name, &self.complaints).map_err(|error| (0, error))?;
         let mut now = self.begin(population).map_err(|error| (0, error))?;
         let mut is_read = output.offer(self.header().as_bytes()) && output.offer(self.rows(0, &now.means).as_bytes());
         progress::begin_particles("evolve", u64::from(*states) * (rounds - now.filter.rounds().min(*rounds)), *quiet);
-        #[cfg(feature = "page")]
-        let shown = super::dashboard::Shown::open(self.evolve, self.name, &self.complaints);
         self.show_progress(
             population,
             #[cfg(feature = "page")]
