@@ -3,10 +3,11 @@
 use crate::report::Rate;
 use std::fmt;
 
-/// Rates that differ by less than this part are the same: machines that others use as well are noisy.
+/// Rates that differ by less than this fraction count as equal: shared machines are noisy.
 const NOISE: f64 = 0.05;
 
-/// More of them moved less: so it was measured, and fewer are better. In words by [`Display`](fmt::Display).
+/// A measurement in which more workers moved less, and fewer are therefore better. [`Display`](fmt::Display) says it in
+/// words.
 ///
 /// ```
 /// use millstream_exec::{Rate, TooMany};
@@ -22,15 +23,15 @@ const NOISE: f64 = 0.05;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TooMany {
-    /// Who moved most.
+    /// The number of workers that moved most, with its rate.
     pub best: Rate,
-    /// Of those who were more, who moved least.
+    /// Of the larger numbers of workers, the one that moved least.
     pub more: Rate,
 }
 
 impl TooMany {
-    /// What these rates of the same work say, one for each number of workers, or of consumers that share the work. None if no
-    /// larger number moved less than the best one by more than 5%.
+    /// Compares the rates of the same work, one for each number of workers, or of consumers that share the work. None
+    /// unless a larger number moved at least 5% less than the best one.
     #[must_use]
     pub fn of(rates: &[Rate]) -> Option<Self> {
         let by_rate = |a: &&Rate, b: &&Rate| a.numbers_per_second.total_cmp(&b.numbers_per_second);
@@ -40,7 +41,7 @@ impl TooMany {
         (found.share() < 1.0 - NOISE).then_some(found)
     }
 
-    /// What `more` moved, as a part of what `best` did: less than 1.
+    /// The rate of `more` as a fraction of the rate of `best`: less than 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.more.numbers_per_second / self.best.numbers_per_second

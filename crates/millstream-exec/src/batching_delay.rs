@@ -2,34 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-/// The delays that are tried, none among them.
+/// How long a thread may linger: not at all, or one of two times that are tried.
 const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(350), Duration::from_micros(1)];
-/// Looks with one of them, and how often a trial goes through all.
+/// The looks of one trial of a time, and the number of trials of each time.
 const LOOKS: u32 = 8;
 const ROUNDS: usize = 4;
-/// A longer delay must raise the rate by this factor over a shorter one.
+/// A longer delay must raise throughput by this factor over a shorter one.
 const GAIN: f64 = 1.1;
-/// After a look that found this much there is no delay.
+/// A thread that finds this many values does not linger before the next look.
 const ENOUGH: usize = 512;
-/// Looks to the next trial: at first, and at most.
+/// The looks until the next trial: at first, and at most.
 const SOON: u32 = 1024;
 const LATE: u32 = 65_536;
 
-/// The delay of a thread that has found a little, before it looks again.
+/// How long a thread that finds few values lingers before it looks again.
 ///
-/// A look moves the cache line of the cursor to the reader, and publishing moves it back to the writer. A consumer that
-/// keeps up with its producer makes both pay that for every value or two. With a delay between two looks the producer
-/// publishes undisturbed, and the consumer finds more at a time. But where the producer is slower, waits for an answer, or
-/// has filled the ring meanwhile, a delay only costs time. So the rate decides, in a trial now and then: a delay that does
-/// not move more numbers per second is not used.
+/// A look takes the cursor's cache line from the producer, and publishing takes it back: if a consumer keeps up with
+/// its producer, both pay that for every value or two. A consumer that lingers lets the producer publish undisturbed,
+/// and finds more values at a time. But lingering only delays if the producer waits for an answer, or if the ring fills
+/// up meanwhile. Trials therefore compare the rates now and then: a thread lingers only if that moves more.
 #[derive(Debug)]
 pub(crate) struct BatchingDelay {
     phase: Phase,
-    /// Looks left of this phase.
+    /// Looks left in this phase.
     left: u32,
-    /// Looks for which the last verdict holds.
+    /// The number of looks for which the last verdict holds.
     kept: u32,
-    /// An index of `TIMES`.
+    /// An index into `TIMES`.
     verdict: usize,
 }
 
@@ -41,11 +40,11 @@ enum Phase {
 
 #[derive(Debug)]
 struct Trial {
-    /// How often some time was tried.
+    /// The number of trials done.
     tried: usize,
     since: Instant,
     found: u64,
-    /// The most that each of `TIMES` has moved in a second: what came between two looks by chance only makes it less.
+    /// The best rate of each of `TIMES`: disturbances between two looks only lower a rate.
     best: [f64; TIMES.len()],
 }
 
@@ -54,7 +53,7 @@ impl BatchingDelay {
         BatchingDelay { phase: Phase::Decided, left: SOON / 8, kept: SOON / 2, verdict: 0 }
     }
 
-    /// So much was found. How long to linger before the next look.
+    /// Records that a look found `values` values. Returns how long to linger before the next look.
     #[inline]
     pub(crate) fn after(&mut self, values: usize) -> Option<Duration> {
         self.found(values, Instant::now)
@@ -94,19 +93,19 @@ impl BatchingDelay {
         (self.phase, self.left, self.verdict) = (Phase::Decided, self.kept, verdict);
     }
 
-    /// There was nothing for long: what held while much came says nothing any more.
+    /// Forgets the verdict after a long time without values, since it was made under load.
     pub(crate) fn forget(&mut self) {
         *self = BatchingDelay::new();
     }
 }
 
 impl Trial {
-    /// Which of `TIMES` is tried now.
+    /// The index of the time that is tried now.
     fn time(&self) -> usize {
         self.tried % TIMES.len()
     }
 
-    /// One time was tried; whether this was the last one.
+    /// Records the trial of one time. Returns whether it was the last.
     #[cold]
     fn over(&mut self, now: Instant) -> bool {
         let moved = self.found as f64 / now.duration_since(self.since).as_secs_f64().max(1e-9);
@@ -121,7 +120,7 @@ impl Trial {
     }
 }
 
-/// Does nothing until then, on this core.
+/// Spins until `then`.
 pub(crate) fn linger_until(then: Instant) {
     while Instant::now() < then {
         std::hint::spin_loop();
@@ -132,10 +131,11 @@ pub(crate) fn linger_until(then: Instant) {
 mod tests {
     use super::*;
 
-    /// What a look costs the one who looks.
+    /// The cost of a look, in nanoseconds.
     const LOOK: u64 = 40;
 
-    /// How long it lingers after each of so many looks, where `found` says what a look finds after so many nanoseconds.
+    /// How long a thread lingers after each of `looks` looks; `found` maps the nanoseconds it lingered to the values it
+    /// finds.
     fn lingered(linger: &mut BatchingDelay, looks: u32, found: impl Fn(u64) -> u64) -> Vec<Duration> {
         let (mut now, mut last) = (Instant::now(), Duration::ZERO);
         let look = |_| {
@@ -159,35 +159,35 @@ mod tests {
     }
 
     #[test]
-    fn one_who_gets_so_much_at_a_time_and_no_more_does_not_linger() {
+    fn a_consumer_of_fixed_windows_does_not_linger() {
         for window in [1, 8, 500, 5000] {
             assert_eq!(mostly(|_| window), Duration::ZERO, "window of {window}");
         }
     }
 
     #[test]
-    fn one_who_finds_as_much_a_second_either_way_does_not_linger() {
+    fn a_consumer_whose_rate_stays_the_same_does_not_linger() {
         for every in [1, 10, 40] {
             assert_eq!(mostly(|time| (time + LOOK) / every), Duration::ZERO, "one in {every} ns");
         }
     }
 
     #[test]
-    fn one_who_disturbs_the_producer_lingers() {
-        // A value costs the producer 10 ns and a look 100; or 2 and 60, and the ring is small.
+    fn a_consumer_that_disturbs_its_producer_lingers() {
+        // A value costs the producer 10 ns and a look 100 ns; or 2 ns and 60 ns with a small ring.
         assert_eq!(mostly(|time| 1 + time.saturating_sub(100) / 10), TIMES[2]);
         assert_eq!(mostly(|time| 10 + time.saturating_sub(60).min(300) / 2), TIMES[1]);
     }
 
     #[test]
-    fn one_whose_producer_waits_for_room_meanwhile_does_not_linger() {
+    fn a_consumer_whose_producer_waits_for_room_does_not_linger() {
         for ring in [1, 8, 32] {
             assert_eq!(mostly(|time| (2 + time / 24).min(ring)), Duration::ZERO, "ring of {ring}");
         }
     }
 
     #[test]
-    fn whoever_finds_enough_does_not_linger() {
+    fn a_consumer_that_finds_enough_does_not_linger() {
         let mut linger = BatchingDelay::new();
         assert!(lingered(&mut linger, 10_000, |time| 1 + time.saturating_sub(100) / 10).contains(&TIMES[2]));
         assert_eq!(lingered(&mut linger, 1, |_| ENOUGH as u64), [Duration::ZERO]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Longer than this a step should never take, whatever it does: the other stages of its worker wait.
+/// The budget of a step for which none is set: while it runs, the other stages of its worker wait.
 const DEFAULT: Duration = Duration::from_millis(100);
 
 /// The budgets of a run.
@@ -17,7 +17,7 @@ impl Budgets {
         self.every = Some(budget);
     }
 
-    /// The last one that is set for a stage counts.
+    /// Of several budgets of a stage the last one applies.
     pub(crate) fn of_stage(&mut self, stage: &str, budget: Duration) {
         self.of_stages.insert(0, (stage.to_owned(), budget));
     }
@@ -33,12 +33,12 @@ impl Budgets {
         self.every.unwrap_or(DEFAULT)
     }
 
-    /// Whether one was set: then every step is timed.
+    /// Whether any budget is set; then every step is timed.
     pub(crate) fn are_set(&self) -> bool {
         self.every.is_some() || !self.of_stages.is_empty()
     }
 
-    /// The stages with a budget that none of these is.
+    /// The names with a budget that none of these stages has.
     pub(crate) fn without_stage<'a>(&'a self, stages: &[&str]) -> impl Iterator<Item = &'a str> {
         self.of_stages.iter().map(|(name, _)| &**name).filter(|name| !stages.contains(name))
     }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// For how long it counts that others were seen on the cores: at first, and at most.
+/// The time for which an observation holds: at first, and at most.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -16,9 +16,9 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Contention {
     since: Instant,
-    /// Until when it counts, in microseconds from `since`; 0 if others were never seen, or long ago.
+    /// The end of that time, in microseconds after `since`; 0 if nothing was seen, or long ago.
     until: AtomicU64,
-    /// For how long it counted the last time.
+    /// How long it held the last time.
     held: AtomicU64,
 }
 
@@ -27,13 +27,13 @@ impl Contention {
         Contention { since: Instant::now(), until: AtomicU64::new(0), held: AtomicU64::new(0) }
     }
 
-    /// Others were seen at work on the core of a thread that waited for it.
+    /// A thread that waited for its core saw another process use it.
     #[cold]
     pub(crate) fn noticed(&self) {
         self.noticed_at(self.since.elapsed());
     }
 
-    /// Whether others use the cores, as far as is known. While they do not, this is a load.
+    /// Whether other processes use the cores, as far as is known. While they do not, this costs one load.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         self.until.load(Ordering::Relaxed) > 0 && self.holds_at(self.since.elapsed())
@@ -53,7 +53,7 @@ impl Contention {
     fn holds_at(&self, at: Duration) -> bool {
         let (at, until) = (micros(at), self.until.load(Ordering::Relaxed));
         if at >= until + self.held.load(Ordering::Relaxed) {
-            // What was seen so long ago says nothing, and is not asked for again.
+            // Expired: clears the observation, so that further calls read no clock.
             self.until.store(0, Ordering::Relaxed);
         }
         at < until
@@ -73,7 +73,7 @@ mod tests {
     const TICK: Duration = Duration::from_micros(1);
 
     #[test]
-    fn what_was_seen_counts_for_some_time() {
+    fn an_observation_holds_for_some_time() {
         let contention = Contention::new();
         assert!(!contention.holds());
         let at = Duration::from_secs(3);
@@ -82,13 +82,13 @@ mod tests {
         // Two threads see the same neighbours.
         contention.noticed_at(at + FIRST / 2);
         assert!(!contention.holds_at(at + FIRST));
-        // Long after that nothing is known, and no clock is read.
+        // Long afterwards nothing is known, and the clock is not read.
         assert!(!contention.holds_at(at + FIRST * 2));
         assert_eq!(contention.until.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn neighbours_that_stay_are_looked_for_more_and_more_seldom() {
+    fn an_observation_that_repeats_holds_longer() {
         let contention = Contention::new();
         let mut at = Duration::from_secs(1);
         let mut holds = Vec::new();

@@ -6,11 +6,11 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a step unwinds with that nobody wants any more. It is no failure.
+/// The payload with which a step unwinds when its result is no longer wanted. It is no failure.
 pub(crate) struct GivenUp;
 
-/// Waits so long, unless `unwanted` holds, or comes to hold meanwhile: whoever makes it so notifies. Then it unwinds with
-/// [`GivenUp`].
+/// Waits for `time`, or until `unwanted` holds; the thread that makes it hold notifies `signal`. If it holds, this
+/// unwinds with [`GivenUp`].
 pub(crate) fn pause(signal: &Signal, time: Duration, unwanted: impl Fn() -> bool) {
     let deadline = Instant::now().checked_add(time);
     loop {

@@ -14,21 +14,21 @@ use controller::Verdict;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-/// What a placement is computed in: kept, so that to place does not allocate.
+/// Buffers of a placement, kept so that placing does not allocate.
 #[derive(Default)]
 pub(crate) struct Scratch {
     loads: Vec<f64>,
     cuts: Vec<usize>,
 }
 
-/// Judges the placement, if it is time to. Called by workers between two rounds. Once warm it does not allocate.
+/// Reviews the placement if it is due. Workers call it between two rounds. After the first calls it does not allocate.
 pub(crate) fn review(pool: &Arc<Pool>) {
-    // Nothing is learnt about workers while they do nothing.
+    // The workers' rates mean nothing while the source's thread runs the stages.
     if pool.shared.together() {
         return;
     }
     let Some(mut controller) = pool.try_controller() else { return };
-    // Not before the lock: of two workers the later one would look back.
+    // Read under the lock: the clock must not go back from one review to the next.
     let now = Instant::now();
     let moved = pool.tasks().iter().map(|task| task.moved()).sum();
     let waited = pool.accounts.waited(pool.started());
@@ -41,27 +41,27 @@ pub(crate) fn review(pool: &Arc<Pool>) {
             }
         }
         Verdict::Place => {
-            // What could not be started is noted.
+            // `place` records a failure to start a worker as a decision.
             let _ = place(pool, &mut controller);
         }
     }
-    tell(pool, controller);
+    report(pool, controller);
 }
 
-/// Places the tasklets on so many workers from now on.
+/// Places the tasklets on `workers` workers from now on.
 pub(crate) fn set_workers(pool: &Arc<Pool>, workers: usize) -> std::io::Result<()> {
     let mut controller = pool.controller();
     controller.set(workers);
     let placed = place(pool, &mut controller);
-    tell(pool, controller);
+    report(pool, controller);
     placed
 }
 
-/// Tells what was decided, once the controller is free again: whoever listens may ask for it.
-fn tell(pool: &Pool, mut controller: MutexGuard<'_, Controller>) {
-    let untold = controller.take_untold();
+/// Reports the decisions after the controller is unlocked: a subscriber may ask for the controller.
+fn report(pool: &Pool, mut controller: MutexGuard<'_, Controller>) {
+    let unreported = controller.take_unreported();
     drop(controller);
-    untold.iter().for_each(|decision| pool.shared.trace.placed(decision));
+    unreported.iter().for_each(|decision| pool.shared.trace.placed(decision));
 }
 
 fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
@@ -82,13 +82,13 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
     started
 }
 
-/// Equal groups, by count.
+/// Groups of equal count.
 pub(crate) fn cut_evenly(count: usize, workers: usize, cuts: &mut Vec<usize>) {
     cuts.clear();
     cuts.extend((0..=workers).map(|worker| worker * count / workers));
 }
 
-/// Cuts the loads into at most `workers` contiguous groups such that the greatest group is as small as it can be.
+/// Cuts the loads into at most `workers` contiguous groups so that the greatest group is as small as possible.
 fn cut(loads: &[f64], workers: usize, cuts: &mut Vec<usize>) {
     let total: f64 = loads.iter().sum();
     if total <= 0.0 {
@@ -100,7 +100,7 @@ fn cut(loads: &[f64], workers: usize, cuts: &mut Vec<usize>) {
     cuts.resize(workers + 1, loads.len());
 }
 
-/// How small the greatest of at most `workers` contiguous groups can be.
+/// The smallest possible load of the greatest of at most `workers` contiguous groups.
 pub(crate) fn least_greatest(loads: &[f64], workers: usize) -> f64 {
     let total: f64 = loads.iter().sum();
     let (mut low, mut high) = (loads.iter().copied().fold(total / workers as f64, f64::max), total);
@@ -113,7 +113,7 @@ pub(crate) fn least_greatest(loads: &[f64], workers: usize) -> f64 {
     high
 }
 
-/// Fills groups up to `limit`, one after the other; calls `cut` where the next one begins.
+/// Fills groups up to `limit`, one after another. Calls `cut` with the index at which each next group begins.
 fn fill_groups(loads: &[f64], limit: f64, mut cut: impl FnMut(usize)) {
     let (mut group, mut empty) = (0.0, true);
     for (i, load) in loads.iter().enumerate() {

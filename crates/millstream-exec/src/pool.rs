@@ -31,40 +31,40 @@ use std::time::{Duration, Instant};
 
 pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
-    /// The most that a step moves.
+    /// The most numbers that one step moves.
     batch: u64,
     tasks: Vec<Task>,
-    /// The tasks that workers share; the others have a thread each. A feedback loop's tasks stay together.
+    /// The tasks that workers share; the others have a thread each. The tasks of a feedback loop form one entry.
     cooperative: Vec<Vec<usize>>,
-    /// Where the groups are cut: worker i runs `cuts[i]..cuts[i + 1]` of what is cooperative.
+    /// The boundaries of the groups: worker i runs `cuts[i]..cuts[i + 1]` of `cooperative`.
     cuts: Mutex<Vec<usize>>,
-    /// Changes with the cuts.
+    /// Incremented when the cuts change.
     version: AtomicU64,
-    /// Tasklets that are not done.
+    /// The number of tasklets that are not done.
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     started_threads: AtomicUsize,
-    /// Threads that are at work, and those that have not left.
+    /// Threads at work, and threads that have not exited.
     working: AtomicUsize,
     alive: AtomicUsize,
-    /// Nobody waits for the threads: whichever leaves gives up what is left.
+    /// No thread is joined: the last one to exit drops the remaining tasklets.
     abandoned: AtomicBool,
     controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: CoreBalancer,
-    /// The thread of a source that may run the stages as well.
+    /// The thread of a source that may also run the stages.
     pub(crate) source_thread: OnceLock<ThreadId>,
-    /// What the workers do with their time.
+    /// How the workers spend their time.
     pub(crate) accounts: Accounts,
     /// Whether every step is timed.
     pub(crate) exact: bool,
-    /// What every worker does.
+    /// The current activity of every worker.
     activities: Box<[AtomicU8]>,
     pub(crate) standby: WorkerStandby,
 }
 
-/// The tasks of the tasklets that workers share: each by itself, and those of a feedback loop together.
-pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
+/// The tasks that workers share: one entry a task, and one entry for all tasks of a feedback loop.
+pub(crate) fn shared_tasks(tasklets: &[Named]) -> Vec<Vec<usize>> {
     let mut tasks: Vec<Vec<usize>> = Vec::new();
     let mut around = None;
     for (i, tasklet) in tasklets.iter().enumerate().filter(|(_, tasklet)| tasklet.home == Home::Workers) {
@@ -77,7 +77,7 @@ pub(crate) fn shared_seats(tasklets: &[Named]) -> Vec<Vec<usize>> {
     tasks
 }
 
-/// For each tasklet the tasks of the feedback loop that it is in, or its own.
+/// For each tasklet the tasks of the feedback loop it is part of, or its own task.
 fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
     let mut around: Vec<Range<usize>> = Vec::new();
     for together in tasklets.chunk_by(|a, b| a.around.is_some() && a.around == b.around) {
@@ -88,7 +88,8 @@ fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
 }
 
 impl Pool {
-    /// A pool of tasklets whose steps move at most one batch; of one that runs on the calling thread there are no budgets.
+    /// A pool of tasklets whose steps move at most one batch. Without `budgets`, as on the calling thread, steps have
+    /// no time limit.
     pub(crate) fn new(
         tasklets: Vec<Named>,
         batch: usize,
@@ -98,7 +99,7 @@ impl Pool {
         budgets: Option<&Budgets>,
         plan: &Plan,
     ) -> Arc<Self> {
-        let cooperative = shared_seats(&tasklets);
+        let cooperative = shared_tasks(&tasklets);
         let around = loops_around(&tasklets);
         let mut clock = 0;
         let task = |(index, (tasklet, around)): (usize, (Named, Range<usize>))| {
@@ -128,7 +129,7 @@ impl Pool {
             pins,
             spread: CoreBalancer::new(count.max(1)),
             source_thread: OnceLock::new(),
-            // One more is the thread of the source.
+            // The last account is the source's thread.
             accounts: Accounts::new(count + 1),
             exact: budgets.is_some_and(Budgets::are_set),
         })
@@ -138,7 +139,7 @@ impl Pool {
         self.controller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The controller, unless somebody else is at it.
+    /// The controller, unless another thread holds the lock.
     pub(crate) fn try_controller(&self) -> Option<MutexGuard<'_, Controller>> {
         match self.controller.try_lock() {
             Ok(controller) => Some(controller),
@@ -151,33 +152,33 @@ impl Pool {
         &self.tasks
     }
 
-    /// Whether the run is observed from now on.
+    /// Switches observation of the run on or off.
     pub(crate) fn observe(&self, on: bool) {
         self.shared.notes.switch(on);
         self.tasks.iter().for_each(|task| task.watched.probe.look(on));
     }
 
-    /// What the workers share, in pipeline order: tasks, or a feedback loop's tasks together.
+    /// The entries that the workers share, in pipeline order: a task, or all tasks of a feedback loop.
     pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Task>> {
         self.cooperative.iter().map(|together| together.iter().map(|i| &self.tasks[*i]))
     }
 
-    /// Everything that the workers share.
+    /// The range of all entries that the workers share.
     pub(crate) fn everything(&self) -> Range<usize> {
         0..self.cooperative.len()
     }
 
-    /// Whether every tasklet has come to its end.
+    /// Whether every tasklet is done.
     pub(crate) fn is_empty(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether the source is a tasklet that has come to its end.
+    /// Whether the source is a tasklet and is done.
     pub(crate) fn source_is_done(&self) -> bool {
         self.tasks.first().is_some_and(|task| task.name == "source" && task.done.load(Ordering::Relaxed))
     }
 
-    /// Whether there is nothing left to do: every tasklet is done, or the run was stopped.
+    /// Whether the run is over: every tasklet is done, or the run was stopped.
     pub(crate) fn finished(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0 || self.shared.stopped()
     }
@@ -186,7 +187,7 @@ impl Pool {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The tasks of this worker's tasklets.
+    /// The entries of this worker's group.
     pub(crate) fn group(&self, worker: usize) -> Range<usize> {
         let cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         match (cuts.get(worker), cuts.get(worker + 1)) {
@@ -195,7 +196,7 @@ impl Pool {
         }
     }
 
-    /// Cuts the groups anew. The workers have been started.
+    /// Moves the boundaries of the groups. The workers have been started.
     pub(crate) fn place(&self, cuts: &[usize]) {
         let mut current = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if *current != cuts {
@@ -209,17 +210,17 @@ impl Pool {
         self.standby.dismiss();
     }
 
-    /// How many worker threads run.
+    /// The number of worker threads started.
     pub(crate) fn started(&self) -> usize {
         self.started_threads.load(Ordering::Relaxed)
     }
 
-    /// Says that the calling thread is the one worker.
+    /// Counts the calling thread as the only worker.
     pub(crate) fn run_by_caller(&self) {
         self.started_threads.store(1, Ordering::Relaxed);
     }
 
-    /// Sees to it that at least so many worker threads run.
+    /// Starts worker threads until `workers` run.
     pub(crate) fn start(self: &Arc<Self>, workers: usize) -> std::io::Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in self.started_threads.load(Ordering::Relaxed)..workers {
@@ -230,7 +231,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Sees to it that so many workers run, and calls those that have nothing to do.
+    /// Starts worker threads until `workers` run, and wakes those without tasklets.
     pub(crate) fn summon(self: &Arc<Self>, workers: usize) -> std::io::Result<()> {
         self.standby.call(workers);
         self.start(workers)?;
@@ -238,14 +239,14 @@ impl Pool {
         Ok(())
     }
 
-    /// Says what a worker does from now on. Only that worker calls it.
+    /// Records what a worker does from now on. Only that worker calls it.
     pub(crate) fn does(&self, worker: usize, activity: Activity) {
         if let Some(known) = self.activities.get(worker) {
             known.store(activity as u8, Ordering::Relaxed);
         }
     }
 
-    /// What every worker that was started does now.
+    /// What every started worker does now.
     pub(crate) fn activities(&self) -> impl Iterator<Item = Activity> {
         let of =
             |known: &AtomicU8| Activity::ALL[usize::from(known.load(Ordering::Relaxed)).min(Activity::ALL.len() - 1)];
@@ -259,14 +260,14 @@ impl Pool {
         work(self, worker);
     }
 
-    /// Sees to it that this worker shares its core with no other one, if there is a core for each.
+    /// Moves this worker off a core that it shares with another worker, if there is a core for each.
     pub(crate) fn spread(&self, worker: usize, moves: &mut MigrationBackoff, now: Instant) {
         if self.pins.is_none() && self.shared.idle.has_core(worker) {
             self.spread.look(worker, moves, now);
         }
     }
 
-    /// Starts the threads of the tasklets that have one of their own.
+    /// Starts the threads of tasklets that have a thread of their own.
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, task) in self.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
@@ -290,7 +291,7 @@ impl Pool {
         thread
     }
 
-    /// Whatever leaves a worker by a panic ends the run: nobody waits for a thread that is gone.
+    /// A panic that leaves a worker ends the run, since no thread would do that worker's steps.
     fn guarded(&self, work: impl FnOnce()) {
         if let Err(payload) = caught(work) {
             self.shared.fail("worker", None, payload);
@@ -304,20 +305,21 @@ impl Pool {
             self.shared.end_rest();
         }
         self.alive.fetch_sub(1, Ordering::SeqCst);
-        // Either this thread sees that nobody waits for it, or whoever says so that it has left.
+        // Of this thread and the one that abandons the run, the later one sees both stores and clears the pool.
         if self.abandoned.load(Ordering::SeqCst) {
             self.clear();
         }
-        // The last one: a future may wait for that.
+        // A future may wait for the last thread to exit.
         self.shared.signal.notify();
     }
 
-    /// Whether every thread has done its work: to join them takes no time any more.
+    /// Whether every thread has done its work; then joining them does not block for long.
     pub(crate) fn has_left(&self) -> bool {
         self.alive.load(Ordering::SeqCst) == 0
     }
 
-    /// Whichever thread leaves gives the tasklets up, once the run was stopped or has ended; nobody waits for it.
+    /// Stops waiting for the threads of a run that was stopped or has ended: the last thread to exit drops the
+    /// tasklets.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::SeqCst);
         if self.has_left() {
@@ -325,20 +327,20 @@ impl Pool {
         }
     }
 
-    /// Whether the calling thread is one of the run's: user code that waits for the run waits for itself.
+    /// Whether the calling thread is one of the run's. User code that waits for the run there would wait for itself.
     pub(crate) fn worker_calls(&self) -> bool {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let source = self.source_thread.get() == Some(&current().id());
         source || threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 
-    /// Whether the tasklet in this task has ended.
+    /// Whether this task's tasklet is done.
     pub(crate) fn is_done(&self, task: usize) -> bool {
         self.tasks[task].done.load(Ordering::Relaxed)
     }
 
-    /// Waits until every worker has ended, but for the calling one, if a closure or a waker of the user's calls this. The
-    /// source's own thread, if it has one, is not waited for.
+    /// Waits until every worker thread has exited, except the calling one if a closure or waker of the user calls this.
+    /// Does not wait for the source's own thread.
     pub(crate) fn join(&self) {
         if self.worker_calls() {
             self.abandoned.store(true, Ordering::SeqCst);
@@ -350,20 +352,20 @@ impl Pool {
         }
     }
 
-    /// Whether nobody waits for the threads.
+    /// Whether the threads are not joined.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::SeqCst)
     }
 
-    /// A thread that is not the calling one.
+    /// A thread other than the calling one.
     fn next_other(&self) -> Option<JoinHandle<()>> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let other = threads.iter().rposition(|thread| thread.thread().id() != current().id())?;
         Some(threads.swap_remove(other))
     }
 
-    /// What every stage has done and what is left of its input; and gives the tasklets up, but for those that are in the middle
-    /// of a step. Once the run has ended or was stopped.
+    /// The report of every stage, with the input it has left. Drops the tasklets, except those in the middle of a step.
+    /// Called once the run has ended or was stopped.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
         let wait = !self.is_abandoned();
         let report = |task: &Task| {

@@ -229,24 +229,24 @@ impl Shared {
         let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
         let failure = RunError::Stage { stage, number, cause: into_message(payload) };
         self.note_failure(at, failure.clone());
-        self.tell_failure(&failure);
+        self.report_failure(&failure);
     }
 
     /// Ends the run in front of all stages, as [`fail`](Shared::fail).
     pub(crate) fn fail_with(&self, failure: RunError) {
         let number = if let RunError::Stage { number, .. } = &failure { *number } else { None };
         self.note_failure(FailedAt::source(number.map(|number| number.0)), failure.clone());
-        self.tell_failure(&failure);
+        self.report_failure(&failure);
     }
 
-    /// Everybody stops at the next step because of this failure. No user code runs here: to [tell](Shared::tell_failure) of
+    /// Everybody stops at the next step because of this failure. No user code runs here: to [tell](Shared::report_failure) of
     /// it has to follow.
     pub(crate) fn note_failure(&self, at: FailedAt, failure: RunError) {
         self.failure.keep(at, failure);
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn tell_failure(&self, failure: &RunError) {
+    pub(crate) fn report_failure(&self, failure: &RunError) {
         self.trace.failed(failure);
         self.stop();
     }

@@ -11,8 +11,8 @@ use millstream_core::{Density, Item, Val};
 use millstream_ring::{Batch, Claim, Last, Producer, Reader, RingLayout, ring};
 use std::marker::PhantomData;
 
-/// Adds a stage to the wiring: `f` of every slot, and of END with `true`, in order. END has a slot where `end` can hold
-/// a value: for all stages but a mask's, that is their own density.
+/// Adds a stage to the wiring. `f` is called once for every slot, and for END with `true`, in order. END has a slot if
+/// `end` is written; that is the density of the stage's output for every stage but a filter.
 pub(crate) fn stage<A: RingLayout, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -45,8 +45,8 @@ impl EndSlot {
     }
 }
 
-/// What lies side by side on both sides, at most `max`, once the input's new marks are laid on the output; nothing if one
-/// of the two has nothing to give, or there is no room for the marks.
+/// The slots available on both sides, at most `max`, after the input's new marks were copied to the output. None if
+/// either side has none, or if the marks do not fit.
 #[inline(always)]
 pub(crate) fn claimed<'s, A: RingLayout, S: Item>(
     input: &'s mut Reader<A>,
@@ -65,7 +65,7 @@ pub(crate) fn claimed<'s, A: RingLayout, S: Item>(
     Some((batch, claim))
 }
 
-/// Moves at most `max`, batch by batch, as long as there is something to move; returns how much that was.
+/// Moves at most `max` numbers, batch by batch, until a batch moves none. Returns how many moved.
 #[inline(always)]
 pub(crate) fn moved(max: usize, mut move_batch: impl FnMut(usize) -> usize) -> usize {
     let mut left = max;
@@ -78,8 +78,8 @@ pub(crate) fn moved(max: usize, mut move_batch: impl FnMut(usize) -> usize) -> u
     max - left
 }
 
-/// Publishes END once the input's is there, if there is room for what it may hold: `slot` of the input's. Meanwhile
-/// `at_end` is its number.
+/// Publishes END once the input's END is there and the output has room for the slot it may hold. `slot` maps the value
+/// of the input's END to the output's. While it runs, `at_end` is END's number.
 pub(crate) fn take_end<A: RingLayout, S: Item>(
     input: &mut Reader<A>,
     output: &mut Producer<S>,
@@ -88,7 +88,7 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
     end_slot: EndSlot,
     slot: impl FnOnce(Option<A::Ref<'_>>) -> Last<S>,
 ) -> Progress {
-    // What user code says of END must not be asked twice.
+    // The user's code runs only once at END: room is checked before it is called.
     if end_slot == EndSlot::Written && output.free() == 0 {
         return Progress::NONE;
     }
@@ -106,7 +106,7 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
     }
 }
 
-/// A claim that shows what was written of it, also where user code panics: what stands before a failure comes out.
+/// A claim that publishes its written part, also if user code panics: values before a failure come out.
 pub(crate) struct Shows<'p, S: Item>(Option<Claim<'p, S>>);
 
 impl<'p, S: Item> Shows<'p, S> {
@@ -141,7 +141,7 @@ struct Stage<A: RingLayout, B: Item, D: Density, F> {
     batch: usize,
     end: EndSlot,
     marks: u64,
-    /// Whether the function is at the number behind those that are published.
+    /// Whether the function is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
     density: PhantomData<fn() -> (B, D)>,
@@ -151,7 +151,7 @@ impl<A: RingLayout, B: Item, D: Density, F> Stage<A, B, D, F>
 where
     F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
-    /// Moves what lies side by side on both sides, at most `max`; returns how much that was.
+    /// Moves the slots available on both sides, at most `max`. Returns how many moved.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
         let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);

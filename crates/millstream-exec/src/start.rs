@@ -8,7 +8,7 @@ use crate::latency_markers::LatencyMarkers;
 use crate::machine::{Cores, usable_cores};
 use crate::observer::Observer;
 use crate::placement::Controller;
-use crate::pool::{Pool, shared_seats};
+use crate::pool::{Pool, shared_tasks};
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink::{Pause, Sink};
@@ -190,7 +190,7 @@ impl<R> Wired<R> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
         let Wiring { shared, tasklets, plan, source, batch, .. } = wiring;
-        let cooperative = shared_seats(&tasklets);
+        let cooperative = shared_tasks(&tasklets);
         let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
             Controller::fixed(1, "everything on the calling thread".to_owned())
@@ -207,7 +207,7 @@ impl<R> Wired<R> {
             controller.note(refused);
         }
         shared.trace.started(&plan, workers, ring_bytes);
-        controller.take_untold().iter().for_each(|decision| shared.trace.placed(decision));
+        controller.take_unreported().iter().for_each(|decision| shared.trace.placed(decision));
         let budgets = (!inline).then(|| rings.budgets());
         let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());

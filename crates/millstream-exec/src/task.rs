@@ -12,37 +12,37 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a tasklet is in the middle of a step.
+/// How many times a task's lock is tried before its tasklet counts as being in the middle of a step.
 const LOOKS: u32 = 100;
 
-/// A tasklet's place in the pool.
+/// A tasklet with its lock, its counters and its name.
 pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) home: Home,
-    /// Whether nobody waits for what it does: it stands in a `tee`.
+    /// Whether it is part of a `tee`. Such a tasklet finishes the input it has when the stream is cancelled.
     pub(crate) side_output: bool,
     pub(crate) index: usize,
-    /// Whose numbers it reads.
+    /// The clock of its input's numbers.
     clock: usize,
-    /// Whether it writes another clock's.
+    /// Whether its output has another clock.
     renumbers: bool,
-    /// It has panicked.
+    /// Set once its step or its drop has panicked.
     broken: AtomicBool,
-    /// The tasks of the feedback loop that it is in, or itself.
+    /// The tasks of the feedback loop it is part of, or this task alone.
     pub(crate) around: Range<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     pub(crate) done: AtomicBool,
-    /// Numbers moved. Only whoever holds the lock stores it, and so with those behind it.
+    /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
-    /// Steps in which something moved.
+    /// Steps that moved something.
     pub(crate) steps: AtomicU64,
     timed_moved: AtomicU64,
     timed_ns: AtomicU64,
     pub(crate) longest_ns: AtomicU64,
-    /// How long a step may take, unless it has a thread of its own.
+    /// How long a step may take; none for a tasklet with a thread of its own.
     pub(crate) budget: Option<Duration>,
     pub(crate) overruns: AtomicU64,
-    /// How many keys it has.
+    /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
     pub(crate) watched: Watched,
 }
@@ -84,19 +84,19 @@ impl Task {
         self.moved.load(Ordering::Relaxed)
     }
 
-    /// How many numbers were moved in steps that were timed, and how many nanoseconds those took.
+    /// The numbers that timed steps moved, and the nanoseconds those steps took.
     pub(crate) fn timed(&self) -> (u64, u64) {
         (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
     }
 
-    /// Nanoseconds a number, by the steps that were timed.
+    /// Nanoseconds a number, measured over the timed steps.
     pub(crate) fn cost(&self) -> Option<f64> {
         let moved = self.timed_moved.load(Ordering::Relaxed);
         (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
     }
 
-    /// The tasklet, once nobody steps any more; or, without a wait, none if somebody is in the middle of a step here. Others
-    /// look at it for a moment at most.
+    /// The tasklet, at the end of the run. With `wait` this waits for a step in progress; without, it returns none if a
+    /// step is in progress. Threads that only look at the tasklet hold the lock for a moment.
     fn lock_at_end(&self, wait: bool) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
         if wait {
             return Some(self.occupant.lock().unwrap_or_else(PoisonError::into_inner));
@@ -110,7 +110,7 @@ impl Task {
         })
     }
 
-    /// The tasklet, unless somebody else is at it.
+    /// The tasklet, unless another thread holds the lock.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
         match self.occupant.try_lock() {
             Ok(occupant) => Some(occupant),
@@ -119,7 +119,7 @@ impl Task {
         }
     }
 
-    /// Whether somebody is in the middle of a step here; none if the tasklet has come to its end.
+    /// Whether a step is in progress; none if the tasklet has ended.
     pub(crate) fn in_step(&self) -> Option<bool> {
         match self.try_lock() {
             Some(occupant) => occupant.is_some().then_some(false),
@@ -127,32 +127,32 @@ impl Task {
         }
     }
 
-    /// How many numbers wait here, unless somebody else is at it or it has ended.
+    /// The numbers waiting in its input; none if another thread holds the lock or the tasklet has ended.
     pub(crate) fn backlog(&self) -> Option<u64> {
         Some(self.try_lock()?.as_ref()?.backlog())
     }
 
-    /// Whether the stream has ended behind this task.
+    /// Whether the stream has ended downstream of this task.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.index < shared.cancelled()
     }
 
-    /// Gives a cancelled tasklet up, unless somebody else is at it.
+    /// Drops a cancelled tasklet, unless another thread holds the lock.
     pub(crate) fn cancel(&self, shared: &Shared) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
-        broken.into_iter().for_each(|broken| broken.tell(shared));
+        broken.into_iter().for_each(|broken| broken.report(shared));
         Some(Progress::DONE)
     }
 
-    /// One step, unless somebody else is at it. If there is a clock, it tells when the step begins, and
-    /// then when it has ended.
+    /// One step, unless another thread holds the lock. `clock`, if any, holds the time at which the step begins, and
+    /// afterwards the time at which it ended.
     pub(crate) fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
         self.step_unless(|| shared.stopped(), shared, clock)
     }
 
-    /// As [`step`](Task::step), in a run that was stopped by a failure.
+    /// As [`step`](Task::step), in a run that a failure has stopped.
     pub(crate) fn step_again(&self, shared: &Shared) -> Option<Progress> {
         self.step_unless(|| self.is_broken(), shared, &mut None)
     }
@@ -165,14 +165,14 @@ impl Task {
         clock: &mut Option<Instant>,
     ) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
-        // Looked at under the lock: a tasklet that has panicked must not go on.
+        // Checked under the lock: a tasklet that has panicked must not be stepped again.
         if stopped() {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
         let (progress, broken) = match caught(|| tasklet.step()) {
             Ok(progress) => (progress, None),
-            // Behind the end of the stream.
+            // The stream has ended downstream; nothing reads this tasklet's output.
             Err(payload) if self.cancelled(shared) && !self.side_output => {
                 (Progress::DONE, Some(Broken::ignored(payload)))
             }
@@ -191,31 +191,31 @@ impl Task {
         if shared.notes.on() {
             self.watched.stepped(progress.moved, &shared.notes);
         }
-        // Its readers' gates go with it.
+        // Dropping the tasklet drops its gates, which frees its upstream.
         let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
         drop(occupant);
         if progress.moved > 0 {
-            // Whoever waits for what this step did need not wait for the round.
+            // Wakes consumers of this step's output without waiting for the end of the round.
             shared.signal.notify_early();
         }
-        broken.into_iter().chain(given_up).for_each(|broken| broken.tell(shared));
+        broken.into_iter().chain(given_up).for_each(|broken| broken.report(shared));
         Some(progress)
     }
 
-    /// Drops a tasklet, and with it the user's values and closures, which may panic: then whoever calls
-    /// [tells](Broken::tell) of it.
+    /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller
+    /// [reports](Broken::report) the result.
     fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) -> Option<Broken> {
         caught(|| drop(tasklet)).err().map(|payload| self.broken(shared, None, payload))
     }
 
-    /// Gives the tasklet up, at the end of the run; how many numbers waited for it. None if somebody is in the middle of a step
-    /// here, and nobody is to `wait` for that.
+    /// Drops the tasklet at the end of the run and returns the numbers that waited in its input. None if a step is in
+    /// progress and `wait` is false.
     pub(crate) fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
         let mut occupant = self.lock_at_end(wait)?;
         let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
-        broken.into_iter().for_each(|broken| broken.tell(shared));
+        broken.into_iter().for_each(|broken| broken.report(shared));
         Some(left)
     }
 
@@ -234,7 +234,7 @@ impl Task {
         left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed)
     }
 
-    /// Notes that the user's code panicked here.
+    /// Records a panic of the user's code in this tasklet.
     fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
         self.broken.store(true, Ordering::Relaxed);
         let at = FailedAt::new(self.clock, number, self.index);
@@ -246,8 +246,8 @@ impl Task {
 
     fn time(&self, moved: u64, took: Duration) {
         let ns = took.as_nanos() as u64;
-        // A step that moves nothing is no part of what a number costs; it can take long all the same, by a drop of the
-        // user's values.
+        // A step that moves nothing does not count towards the cost of a number. It can still take long: it may drop
+        // the user's values.
         if moved > 0 {
             add(&self.timed_moved, moved);
             add(&self.timed_ns, ns);
@@ -261,9 +261,9 @@ impl Task {
     }
 }
 
-/// What the user's code panicked with, and what became of that.
+/// A panic's payload, and the failure it caused.
 struct Broken {
-    /// None if it is no failure of the run.
+    /// None if the panic does not fail the run.
     failure: Option<RunError>,
     payload: Payload,
 }
@@ -273,16 +273,16 @@ impl Broken {
         Broken { failure: None, payload }
     }
 
-    /// Tells whoever waits or listens, and drops the payload: all of which can be the user's code, so no lock is held here.
-    fn tell(self, shared: &Shared) {
+    /// Reports the failure and drops the payload. Both may run user code: no lock is held here.
+    fn report(self, shared: &Shared) {
         if let Some(failure) = &self.failure {
-            shared.tell_failure(failure);
+            shared.report_failure(failure);
         }
         discard(self.payload);
     }
 }
 
-/// Adds to a counter that only the holder of a lock stores.
+/// Adds to a counter that only the holder of the lock stores.
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
 }

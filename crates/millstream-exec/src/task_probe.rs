@@ -5,7 +5,7 @@ use millstream_ring::{InputProbe, Occupancy, RingProbe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where a tasklet's ends are.
+/// The probes of a tasklet's input and output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskProbe {
     input: Option<InputProbe>,
@@ -13,14 +13,14 @@ pub(crate) struct TaskProbe {
     holds: Holds,
 }
 
-/// Whether a tasklet has something to do that its input does not show any more.
+/// Whether a tasklet holds work that its input no longer shows.
 #[derive(Clone, Debug, Default)]
 enum Holds {
     #[default]
     Nothing,
-    /// Numbers that it has taken and not published: its output has the numbers of its input.
+    /// It has read numbers that it has not published. Its output has the numbers of its input.
     Numbers,
-    /// It says so, at the end of every step.
+    /// The tasklet stores this flag at the end of every step.
     Says(Arc<AtomicBool>),
 }
 
@@ -41,17 +41,17 @@ impl TaskProbe {
         TaskProbe { input: Some(input), ..TaskProbe::default() }
     }
 
-    /// Of a stage that takes a number's value long before it publishes the number.
+    /// Of a stage that reads a number's value long before it publishes the number.
     pub(crate) fn holding_numbers(self) -> Self {
         TaskProbe { holds: Holds::Numbers, ..self }
     }
 
-    /// Of a stage that starts a clock, and says whether it still has something of what it has taken.
+    /// Of a stage whose output has another clock. It stores in `holds` whether it still has work from what it has read.
     pub(crate) fn saying(self, holds: &Arc<AtomicBool>) -> Self {
         TaskProbe { holds: Holds::Says(holds.clone()), ..self }
     }
 
-    /// What it could do now. A source that has room is at work, or waits for what is outside.
+    /// The tasklet's state now. A source with room counts as working, even if it waits for something outside the run.
     pub(crate) fn state(&self) -> State {
         let next = match &self.input {
             None => 0,
@@ -75,13 +75,13 @@ impl TaskProbe {
         }
     }
 
-    /// Whether it waits for others to go on: for room, or for futures that it has started.
+    /// Whether it waits for other tasklets: for room, or for futures that it has started.
     pub(crate) fn waits(&self) -> bool {
         let next = self.input.as_ref().and_then(InputProbe::next);
         next.is_some_and(|next| self.holds(next)) || self.state() == State::Blocked
     }
 
-    /// Whether it has come to this number, of its output, or of its input if it has no output.
+    /// Whether it has reached this number, of its output, or of its input if it has no output.
     pub(crate) fn is_at(&self, number: u64) -> bool {
         match (&self.output, &self.input) {
             (Some(output), _) => output.published() >= number,
@@ -90,19 +90,19 @@ impl TaskProbe {
         }
     }
 
-    /// How far it has read; none without an input, or once it is gone.
+    /// The number up to which it has read; none without an input, or once the input is gone.
     pub(crate) fn consumed(&self) -> Option<u64> {
         self.input.as_ref()?.released()
     }
 
-    /// Whether the empty slots that it writes are counted from now on.
+    /// Starts or stops counting the empty slots it writes.
     pub(crate) fn look(&self, wanted: bool) {
         if let Some(output) = &self.output {
             output.look(wanted);
         }
     }
 
-    /// How many slots it leaves empty, by those that were looked at.
+    /// The share of its slots that are empty, from the slots that were counted.
     pub(crate) fn empties(&self) -> Occupancy {
         self.output.as_ref().map_or_else(Occupancy::default, RingProbe::empties)
     }
@@ -111,7 +111,7 @@ impl TaskProbe {
         self.output.as_ref()
     }
 
-    /// Whether all that it makes of the numbers below `bound` of its input is published, or was seen if it is a sink.
+    /// Whether its output for all input numbers below `bound` is published; for a sink, whether it has read them.
     /// `same` says whether its output has the numbers of its input.
     pub(crate) fn has_passed(&self, bound: u64, same: bool) -> bool {
         match (&self.output, &self.input) {

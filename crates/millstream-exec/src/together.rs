@@ -15,18 +15,18 @@ use crate::wiring::Home;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether the others are still there.
+/// How often the source's thread checks whether other processes still use the cores.
 const HOLD: Duration = Duration::from_millis(100);
-/// If they are, the thread has waited for a core for such a part of that.
+/// They do if the thread has waited for a core for more than this fraction of the time between two checks.
 const PART: u32 = 10;
-/// A full ring that is so much work is worth a hand-over: about a time slice.
+/// A full ring with this much work, about a time slice, is worth a hand-over.
 const SLICE: Duration = Duration::from_millis(3);
-/// What a value costs is judged by so many.
+/// The cost of a value is the mean of this many.
 const ENOUGH: u32 = 16;
-/// Where a hand-over is worth it, it is done for so long.
+/// If a hand-over pays, the workers run the stages for this long.
 const REST: Duration = Duration::from_secs(1);
 
-/// Decides who runs the stages.
+/// Decides which thread runs the stages.
 #[derive(Debug)]
 pub(crate) struct Turns {
     slots: u32,
@@ -35,14 +35,14 @@ pub(crate) struct Turns {
 
 #[derive(Debug)]
 enum Phase {
-    /// The workers; up to some time, whatever happens.
+    /// The workers run them, at least up to `until`.
     Apart { until: Option<Instant> },
-    /// The source's thread. So many values took the stages so long since then.
+    /// The source's thread runs them. Since `since`, `values` values took `spent` in the stages.
     Together { since: Instant, values: u32, spent: Duration },
 }
 
 impl Turns {
-    /// With a ring of so many slots.
+    /// For rings of `slots` slots.
     pub(crate) fn new(slots: usize) -> Self {
         Turns { slots: slots.try_into().unwrap_or(u32::MAX), phase: Phase::Apart { until: None } }
     }
@@ -51,15 +51,15 @@ impl Turns {
         matches!(self.phase, Phase::Together { .. })
     }
 
-    /// The source had to wait for room, and others use the cores.
+    /// The source had to wait for room while others use the cores.
     fn waited(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Apart { until } if until.is_none_or(|until| now >= until)) {
             self.phase = Phase::Together { since: now, values: 0, spent: Duration::ZERO };
         }
     }
 
-    /// A value went through the stages in so much time. `delayed` is asked now and then how long the thread waited for a core since
-    /// it was asked last.
+    /// A value took `time` in the stages. `delayed` returns how long the thread waited for a core since its last call;
+    /// it is called every [`HOLD`].
     fn took(&mut self, now: Instant, time: Duration, delayed: impl FnOnce() -> Duration) {
         let Phase::Together { since, values, spent } = &mut self.phase else { return };
         (*values, *spent) = (*values + 1, *spent + time);
@@ -78,20 +78,21 @@ impl Turns {
     }
 }
 
-/// What the source's thread needs to run the stages.
+/// What the source's thread needs in order to run the stages.
 pub(crate) struct Together {
     turns: Turns,
-    /// It may sit in an iterator long after the run has ended.
+    /// Weak: the source's iterator may keep this long after the run has ended.
     pool: Weak<Pool>,
     account: Account,
     rounds: u32,
 }
 
-/// The steps of one round in so many are timed.
+/// The steps of one round in `TIMED` are timed.
 const TIMED: u32 = 16;
 
 impl Together {
-    /// None where some stage has a thread of its own, which waits for the workers' signals. Called by the source's thread.
+    /// Called by the source's thread. None if some stage has a thread of its own, since such a thread waits for the
+    /// workers' signals.
     pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
         let shared = pool.tasks().iter().all(|task| task.home == Home::Workers);
         shared.then(|| {
@@ -100,7 +101,7 @@ impl Together {
         })
     }
 
-    /// Whether this thread runs the stages. A worker that sees nothing happen puts an end to it.
+    /// Whether this thread runs the stages. A worker that sees no progress ends that.
     pub(crate) fn on(&mut self, shared: &Shared) -> bool {
         if self.turns.together() && !shared.together() {
             self.turns.part();
@@ -117,7 +118,7 @@ impl Together {
         }
     }
 
-    /// A value was published; whether it had to wait for room.
+    /// A value was published; `waited` says whether it had to wait for room.
     pub(crate) fn published(&mut self, waited: bool, shared: &Shared) {
         if !self.turns.together() {
             if !waited || !shared.idle.contended() {
@@ -147,14 +148,14 @@ impl Together {
         }
     }
 
-    /// Rounds of all that the workers share, until nothing is left to do. False if something is left that cannot be done: there is no
-    /// room behind it.
+    /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
+    /// in its output.
     fn run(&mut self, pool: &Pool) -> bool {
         loop {
             self.rounds = self.rounds.wrapping_add(1);
             let Round { moved, met } = pool.round(pool.everything(), self.rounds.is_multiple_of(TIMED));
             if met {
-                // A worker is at one of them, and looks once more.
+                // A worker holds one of the tasklets. Wakes it to look once more.
                 pool.shared.wake();
                 return true;
             }
@@ -187,12 +188,12 @@ mod tests {
     const MICROSECOND: Duration = Duration::from_micros(1);
 
     #[test]
-    fn a_source_that_waits_beside_others_runs_cheap_stages_itself() {
+    fn a_source_that_waits_on_shared_cores_runs_cheap_stages_itself() {
         let (mut turns, mut now) = (Turns::new(4), Instant::now());
         assert!(!turns.together());
         turns.took(now, SLICE, || unreachable!("the workers run the stages"));
         turns.waited(now);
-        // As long as the others are there.
+        // While the others use the cores.
         let mut asked = 0;
         for _ in 0..100_000 {
             now += 20 * MICROSECOND;
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_a_hand_over_is_handed_over() {
+    fn stages_that_are_worth_a_hand_over_are_handed_over() {
         let (mut turns, now) = (Turns::new(4), Instant::now());
         turns.waited(now);
         for value in 1..=ENOUGH {
@@ -223,20 +224,20 @@ mod tests {
         assert!(!turns.together());
         turns.waited(now + REST);
         assert!(turns.together());
-        // A larger ring is worth it sooner.
+        // A larger ring is worth a hand-over at a lower cost of a value.
         let mut large = Turns::new(4096);
         large.waited(now);
         (0..ENOUGH).for_each(|_| large.took(now, MICROSECOND, || HOLD));
         assert!(!large.together());
     }
 
-    /// A run that takes itself for one beside others; how often its source's thread ran the stages.
-    fn beside_others(workers: usize) -> u64 {
+    /// A run that takes the cores for shared ones. Returns how many times its source's thread ran the stages.
+    fn on_shared_cores(workers: usize) -> u64 {
         const VALUES: u64 = 20_000;
         let pool: Arc<OnceLock<Arc<Pool>>> = Arc::default();
         let seen = pool.clone();
         let values = (0..VALUES).inspect(move |value| {
-            // The next value is long in coming: a worker takes the stages back.
+            // The next value takes long: a worker takes the stages back.
             while *value == VALUES / 2 && seen.get().is_some_and(|pool| pool.shared.together()) {
                 std::thread::yield_now();
             }
@@ -262,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn whoever_runs_the_stages_the_output_is_the_same() {
+    fn the_output_does_not_depend_on_the_thread_that_runs_the_stages() {
         for workers in [1, 2] {
-            // The source may never have to wait for room: then not in this run.
-            let together = move || while beside_others(workers) == 0 {};
+            // The source may never have to wait for room; then the run is repeated.
+            let together = move || while on_shared_cores(workers) == 0 {};
             within(Duration::from_secs(120), together).unwrap();
         }
     }

@@ -8,33 +8,34 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a thread without work does before it has some again.
+/// What a thread does while it has no work.
 ///
-/// One that finds a little at every look, again and again, tries out whether more is moved in a second if it looks less often, and
-/// then waits up to a microsecond between two looks: not with `BusySpin` and `Blocking`, nor where threads outnumber cores, nor
-/// where as much is moved anyway, as by a producer that is slower or waits for an answer.
+/// With `Phased`, `Yielding` and `Sleeping`, a thread that finds little at every look tries whether more numbers move a
+/// second if it looks less often. If so, it waits up to a microsecond between two looks. It does not if threads
+/// outnumber cores, or if the same number moves anyway, as from a slower producer or one that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Wait {
-    /// Spins a little, yields a little, then parks until something happens. An idle run takes no processor time. Where a yield
-    /// took a millisecond, others are at work on the cores: it parks at once for some time, since to give a core away costs a time
-    /// slice there.
+    /// Spins briefly, yields briefly, then parks until something happens. An idle run takes no processor time. If a
+    /// yield took a millisecond, other processes use the cores: for some time the thread parks at once, because there a
+    /// yield costs a time slice.
     #[default]
     Phased,
-    /// Never gives the core away: the least latency, a whole core a thread. Refused where the threads of a run
-    /// outnumber the cores that it may use; then as `Phased`.
+    /// Never yields the core: the lowest latency, at the cost of one whole core a thread. Refused while the run's
+    /// threads outnumber the cores that it may use; the run then waits as with `Phased`.
     BusySpin,
-    /// Spins a little, then yields for ever.
+    /// Spins briefly, then yields until there is work.
     Yielding,
-    /// Spins and yields a little, then sleeps: a microsecond first, then twice as long every time, 512 microseconds at most,
-    /// until there is work again. Nobody pays for a wake-up; what comes after a long silence waits for the end of a nap.
+    /// Spins and yields briefly, then sleeps: one microsecond first, then twice as long every time, up to 512
+    /// microseconds, until there is work again. Producers pay for no wake-up; a value after a long silence waits for
+    /// the end of a sleep.
     Sleeping,
     /// Parks at once.
     Blocking,
 }
 
 impl Wait {
-    /// All of them, by name.
+    /// Every strategy, in the order of declaration.
     pub const ALL: [Wait; 5] = [Wait::Phased, Wait::BusySpin, Wait::Yielding, Wait::Sleeping, Wait::Blocking];
 }
 
@@ -53,26 +54,27 @@ impl fmt::Display for Wait {
 const SPINS: u32 = 256;
 const YIELDS: u32 = 16;
 const NAP: Duration = Duration::from_micros(1);
-/// How often a nap is doubled.
+/// How many times a nap is doubled.
 const DOUBLINGS: u32 = 9;
-/// A yield that takes longer gave the core to somebody with work to do.
+/// A yield that takes longer ran another thread with work to do.
 const SLICE: Duration = Duration::from_micros(20);
 
-/// One that takes so long gave it to somebody who used a part of a time slice: a worker of this run seldom has so much to do.
+/// A yield that takes longer ran another process for part of its time slice; a worker of this run seldom works for as
+/// long.
 const OTHERS: Duration = Duration::from_millis(1);
 
-/// What threads do while they wait, in numbers.
+/// The numbers of rounds and sleeps of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Backoff {
     /// Rounds of looking again at once. None while threads outnumber cores.
     pub spins: u32,
-    /// Then rounds of yielding.
+    /// Rounds of yielding after those.
     pub yields: u32,
-    /// Then sleeps, with [`Wait::Sleeping`]: the first one of so many microseconds, each further one twice as long,
+    /// With [`Wait::Sleeping`], the first sleep after those, in microseconds. Each further sleep takes twice as long,
     pub nap_us: u64,
-    /// up to so many microseconds.
+    /// up to this many microseconds.
     pub longest_nap_us: u64,
 }
 
@@ -85,76 +87,77 @@ impl Backoff {
     };
 }
 
-/// Why so many threads do not spin, although they were asked to.
+/// The message that a run does not spin although it was asked to.
 pub(crate) fn refused(threads: usize, cores: usize) -> String {
     format!("busy-spin refused: {threads} threads on {cores} usable cores; waiting phased")
 }
 
-/// A strategy, as this run can have it: where threads outnumber cores, nobody spins.
+/// A strategy as this run can apply it: if threads outnumber cores, no thread spins.
 #[derive(Debug)]
 pub(crate) struct IdleStrategy {
     wait: Wait,
     cores: usize,
-    /// Threads beside the workers.
+    /// Threads other than the workers.
     others: AtomicUsize,
     /// The workers and the others.
     threads: AtomicUsize,
-    /// Whether it was said that spinning is refused.
-    told: AtomicBool,
+    /// Whether the refusal of spinning was reported.
+    reported: AtomicBool,
     contention: Contention,
 }
 
 impl IdleStrategy {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
         let [others, threads] = [0, 1].map(AtomicUsize::new);
-        IdleStrategy { wait, cores, others, threads, told: AtomicBool::new(false), contention: Contention::new() }
+        IdleStrategy { wait, cores, others, threads, reported: AtomicBool::new(false), contention: Contention::new() }
     }
 
-    /// There are so many threads beside the workers: those of a source and of stages that block.
+    /// Sets the number of threads other than the workers: those of a source and of blocking stages.
     pub(crate) fn beside(&self, others: usize) {
         self.others.store(others, Ordering::Relaxed);
     }
 
-    /// Whether there is a core for each thread of the run, and for this worker, which may not be one of them yet.
+    /// Whether there is a core for each thread of the run and for this worker, which may not count among them yet.
     pub(crate) fn has_core(&self, worker: usize) -> bool {
         let others = self.others.load(Ordering::Relaxed);
         self.threads.load(Ordering::Relaxed).max(worker + 1 + others) <= self.cores
     }
 
-    /// Whether this worker may be awake for a moment without work.
+    /// Whether this worker may stay awake for a moment without work.
     pub(crate) fn stands_by(&self, worker: usize) -> bool {
         self.wait != Wait::Blocking && self.has_core(worker)
     }
 
-    /// There are so many workers from now on. Why spinning is refused, if it was asked for and this is the first time.
+    /// Sets the number of workers. Returns the message that spinning is refused, if it was asked for and this is the
+    /// first time.
     pub(crate) fn placed(&self, workers: usize) -> Option<String> {
         let threads = workers + self.others.load(Ordering::Relaxed);
         self.threads.store(threads, Ordering::Relaxed);
         let crowded = threads > self.cores;
-        let news = crowded && self.wait == Wait::BusySpin && !self.told.swap(true, Ordering::Relaxed);
+        let news = crowded && self.wait == Wait::BusySpin && !self.reported.swap(true, Ordering::Relaxed);
         news.then(|| refused(threads, self.cores))
     }
 
-    /// Whether a thread may linger before it looks for more: somebody else must be at work, and on another core.
+    /// Whether a thread may linger before it looks for more: another thread must be at work, on another core.
     pub(crate) fn lingers(&self) -> bool {
         let threads = self.threads.load(Ordering::Relaxed);
         let waits = matches!(self.wait, Wait::Phased | Wait::Yielding | Wait::Sleeping);
         waits && threads > 1 && threads <= self.cores
     }
 
-    /// Whether other threads than those of this run want its cores.
+    /// Whether threads of other processes want this run's cores.
     pub(crate) fn contended(&self) -> bool {
         self.contention.holds()
     }
 
-    /// A thread of this run waited so long for a core that another one had.
+    /// A thread of this run waited for `time` for a core that another thread had.
     pub(crate) fn waited_for_core(&self, time: Duration) {
         if time >= OTHERS {
             self.contention.noticed();
         }
     }
 
-    /// Waits a little in the `round`-th round without work; false when it is time to park.
+    /// Waits a little in the `round`-th round without work. Returns false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
         if self.wait == Wait::Phased && self.contended() {
             return false;
@@ -175,8 +178,8 @@ impl IdleStrategy {
         true
     }
 
-    /// Yields; false if somebody else took the core for long. Where others want the core as well, a few yields cost as many
-    /// of their time slices, and a parked thread is back sooner.
+    /// Yields. Returns false if another thread took the core for long: there a few yields cost as many time slices, and
+    /// a parked thread is back sooner.
     fn yielded_quickly(&self) -> bool {
         let begun = Instant::now();
         std::thread::yield_now();
@@ -186,7 +189,7 @@ impl IdleStrategy {
     }
 }
 
-/// How long to sleep after so many naps.
+/// How long to sleep after `before` naps.
 fn nap(before: u32) -> Duration {
     NAP * (1 << before.min(DOUBLINGS))
 }
@@ -196,10 +199,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beside_others_a_thread_parks_at_once_for_some_time() {
+    fn on_shared_cores_a_thread_parks_at_once_for_some_time() {
         let waits = |wait, seen: Duration| {
             let idle = IdleStrategy::of(wait, 4);
-            // It counts for some time only, and this thread may be away for longer just then.
+            // The observation expires, and this thread may be away for longer just then.
             (0..1000).all(|_| {
                 idle.waited_for_core(seen);
                 idle.wait(1)

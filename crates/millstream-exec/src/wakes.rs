@@ -4,22 +4,22 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Collects the wakers' calls until somebody polls, and tells him.
+/// Collects the wakers' calls until the list is polled, and notifies.
 pub struct Wakes {
     woken: Mutex<Woken>,
-    tell: Box<dyn Fn() + Send + Sync>,
+    notify: Box<dyn Fn() + Send + Sync>,
 }
 
 struct Woken {
     indices: Vec<usize>,
-    /// Somebody polls, and will look once more: he need not be told.
+    /// The list is being polled and will be looked at once more: no notification is needed.
     attended: bool,
 }
 
 /// The waker of one future.
 struct WakeUp {
     index: usize,
-    /// In the list: it need not be there twice.
+    /// Already in the list: it is not added twice.
     listed: AtomicBool,
     wakes: Arc<Wakes>,
 }
@@ -32,10 +32,10 @@ pub struct Wakeable {
 }
 
 impl Wakes {
-    /// `tell` is called after wake-ups that nobody attends to.
+    /// `notify` is called after every wake-up outside of [`attend`](Wakes::attend) and [`leave`](Wakes::leave).
     #[must_use]
-    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Wakes { woken: Mutex::new(Woken { indices: Vec::new(), attended: false }), tell: Box::new(tell) })
+    pub fn new(notify: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Wakes { woken: Mutex::new(Woken { indices: Vec::new(), attended: false }), notify: Box::new(notify) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Woken> {
@@ -49,14 +49,15 @@ impl Wakes {
         Wakeable { waker: Waker::from(wake_up.clone()), wake_up }
     }
 
-    /// Fills an empty list with those who were woken. Until [`leave`](Wakes::leave), nobody is told of others.
+    /// Fills an empty list with the indices of the woken futures. Until [`leave`](Wakes::leave), wake-ups do not
+    /// notify.
     pub fn attend(&self, indices: &mut Vec<usize>) {
         let mut woken = self.lock();
         woken.attended = true;
         std::mem::swap(indices, &mut woken.indices);
     }
 
-    /// From now on `tell` is called; whether nobody was woken meanwhile.
+    /// Wake-ups notify again from now on. Returns whether no future was woken meanwhile.
     #[must_use]
     pub fn leave(&self) -> bool {
         let mut woken = self.lock();
@@ -72,9 +73,9 @@ impl Wakeable {
         &self.waker
     }
 
-    /// It was taken from the list and is polled now: what wakes it from now on is news.
+    /// Marks the future as polled, after it was taken from the list: a later wake-up lists it again.
     pub fn polled(&self) {
-        // Acquires what was done before a wake-up that came too late to be listed once more.
+        // Acquires the writes before a wake-up that found the future already listed.
         self.wake_up.listed.swap(false, Ordering::AcqRel);
     }
 }
@@ -91,7 +92,7 @@ impl Wake for WakeUp {
             let attended = woken.attended;
             drop(woken);
             if !attended {
-                (self.wakes.tell)();
+                (self.wakes.notify)();
             }
         }
     }

@@ -10,23 +10,24 @@ use crate::pool::Pool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The placement is reviewed in one round of so many, and behind a long one.
+/// The placement is reviewed in one round of `REVIEWED`, and after a long round.
 const REVIEWED: u32 = 8;
 
-/// The steps of one round in so many are timed.
+/// The steps of one round in `TIMED` are timed.
 const TIMED: u32 = 16;
-/// A round that takes longer makes the next ones be timed, step by step.
+/// A round that takes longer makes the next rounds timed, step by step.
 const LONG: Duration = Duration::from_millis(1);
-/// How many rounds are timed at the start, and after a long one.
+/// The number of rounds timed at the start and after a long round.
 const CLOSELY: u32 = 64;
 
-/// A source's thread that has run no stage for so long waits for its next value.
+/// A source's thread that has run no stage for this long waits for its next value.
 const NOTHING: Duration = Duration::from_millis(20);
 
-/// How long a worker stands by that was called.
+/// How long a called worker stands by.
 const AT_HAND: Duration = Duration::from_millis(1);
 
-/// How long a worker parks at most that has met somebody at a tasklet: whom it was taken from, and who may be long at it.
+/// The longest park of a worker that found a tasklet locked: another worker may hold it for long, if the tasklet was
+/// moved here.
 const MET: Duration = Duration::from_millis(10);
 
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
@@ -46,7 +47,7 @@ impl Watch {
         self.closely == CLOSELY
     }
 
-    /// Looks at the clock at the end of a round.
+    /// Reads the clock at the end of a round.
     fn look(&mut self) -> Instant {
         let now = Instant::now();
         let long = self.last.is_some_and(|last| now.duration_since(last) > LONG);
@@ -63,7 +64,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut group = pool.group(worker);
     let (mut idle, mut rounds) = (0_u32, 0_u32);
     let mut linger = BatchingDelay::new();
-    // What was said last of what this worker does.
+    // Whether this worker was last reported as busy.
     let mut busy = true;
     let mut moves = MigrationBackoff::new();
     let mut watch = Watch { last: None, closely: CLOSELY };
@@ -102,7 +103,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 if pool.shared.idle.wait(idle) {
                     continue;
                 }
-                // A trial that waits for cores is not waited for.
+                // Ends a trial at once if its workers have to wait for cores.
                 if !contended && pool.shared.idle.contended() {
                     account.settle(Instant::now(), worker, &pool.accounts);
                     review(pool);
@@ -117,8 +118,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 if round.moved == 0 && !pool.finished() && stays {
                     pool.does(worker, Activity::Parked);
                     linger.forget();
-                    // Whoever is at a tasklet of this group may have looked before there was work for it, and goes without a
-                    // word.
+                    // The thread that holds a tasklet of this group may have looked before its work arrived, and it
+                    // leaves without a notification.
                     match (together, round.met) {
                         (true, _) => leave_to_source(pool, ticket),
                         (false, true) => wakes.park_timeout(ticket, MET),
@@ -128,7 +129,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     wakes.withdraw(ticket);
                     signal.notify();
                 }
-                // Beside a long step it parks again at once, without spinning in between.
+                // During another thread's long step this worker parks again at once, without spinning in between.
                 idle = if round.met { idle } else { 0 };
             }
             moved => {
@@ -146,7 +147,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 } else {
                     account.look(now, worker, &pool.accounts);
                 }
-                // Where a thread begins is where it is most likely to share a core.
+                // A thread is most likely to share a core right after its start.
                 if rounds < REVIEWED || rounds.is_multiple_of(REVIEWED) {
                     pool.spread(worker, &mut moves, now);
                 }
@@ -163,13 +164,13 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     }
     pool.does(worker, Activity::Parked);
     account.settle(Instant::now(), worker, &pool.accounts);
-    // Somebody may wait for what ended here.
+    // Wakes threads that wait for the tasklets that ended here.
     signal.notify();
     pool.shared.surplus.notify();
 }
 
-/// Waits while the source's thread runs the stages. If it did nothing for some time, it waits for its next value, and whatever else
-/// may happen is the workers' from then on.
+/// Waits while the source's thread runs the stages. If that thread ran none for some time, it waits for its next value,
+/// and the workers run the stages again.
 fn leave_to_source(pool: &Pool, ticket: Ticket) {
     let before = pool.shared.turns();
     pool.shared.surplus.park_timeout(ticket, NOTHING);
@@ -178,7 +179,7 @@ fn leave_to_source(pool: &Pool, ticket: Ticket) {
     }
 }
 
-/// Says that a worker is at hand that was called, and stays awake a little, if there is a core for it.
+/// Answers a call, and stays awake for [`AT_HAND`] if there is a core for this worker.
 fn stand_by(pool: &Pool, worker: usize, version: u64) {
     pool.does(worker, Activity::Idle);
     pool.standby.answer(worker);
@@ -191,7 +192,7 @@ fn stand_by(pool: &Pool, worker: usize, version: u64) {
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
 pub(crate) fn work_alone(pool: &Arc<Pool>, task: usize) {
-    // Somebody who looks at the task for a moment is no reason to park.
+    // A lock that another thread holds for a moment is no reason to park.
     let moved = || match pool.step(task, &mut Some(Instant::now())) {
         Some(0) => None,
         moved => Some(moved),

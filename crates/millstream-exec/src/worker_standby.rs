@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The last call for workers, and who has answered it.
+/// The last call for workers, and the workers that have answered it.
 pub(crate) struct WorkerStandby {
     number: AtomicU64,
     /// Workers below this one are wanted; 0 if none are.
@@ -12,20 +12,20 @@ pub(crate) struct WorkerStandby {
 }
 
 impl WorkerStandby {
-    /// For at most so many workers. Nobody is called yet.
+    /// For at most `most` workers, none of them called yet.
     pub(crate) fn new(most: usize) -> Self {
         let answered = (0..most).map(|_| AtomicU64::new(0)).collect();
         WorkerStandby { number: AtomicU64::new(0), wanted: AtomicUsize::new(0), answered }
     }
 
-    /// Calls so many workers, those that are at hand among them.
+    /// Calls `workers` workers, including those that already stand by.
     pub(crate) fn call(&self, workers: usize) {
         self.wanted.store(workers, Ordering::Relaxed);
-        // The number shows who is wanted: pairs with the load in `calls`.
+        // Publishes `wanted` with the call's number: pairs with the load in `calls`.
         self.number.fetch_add(1, Ordering::Release);
     }
 
-    /// Nobody is wanted any longer.
+    /// Ends the call: no worker is wanted any longer.
     pub(crate) fn dismiss(&self) {
         self.wanted.store(0, Ordering::Relaxed);
     }
@@ -36,18 +36,18 @@ impl WorkerStandby {
         self.wants(worker) && self.answered.get(worker).is_some_and(|last| last.load(Ordering::Relaxed) != number)
     }
 
-    /// Whether this worker is wanted still.
+    /// Whether this worker is still wanted.
     pub(crate) fn wants(&self, worker: usize) -> bool {
         worker < self.wanted.load(Ordering::Relaxed)
     }
 
-    /// This worker is at hand. Only that worker calls it.
+    /// Records that this worker stands by. Only that worker calls it.
     pub(crate) fn answer(&self, worker: usize) {
         let number = self.number.load(Ordering::Acquire);
         self.answered[worker].store(number, Ordering::Relaxed);
     }
 
-    /// Whether all of these have answered the last call.
+    /// Whether all of these workers have answered the last call.
     pub(crate) fn answered(&self, mut workers: Range<usize>) -> bool {
         let number = self.number.load(Ordering::Relaxed);
         workers.all(|worker| self.answered[worker].load(Ordering::Relaxed) == number)
@@ -59,7 +59,7 @@ mod tests {
     use super::WorkerStandby;
 
     #[test]
-    fn every_call_is_answered_anew() {
+    fn every_call_needs_a_new_answer() {
         let standby = WorkerStandby::new(3);
         assert!(!standby.calls(0) && !standby.wants(0));
         standby.call(2);

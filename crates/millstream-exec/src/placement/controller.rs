@@ -17,57 +17,59 @@ use crate::report::Rate;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a trial takes at most, and how soon something that changed is looked at again.
+/// The longest trial, and the time until a changed number of workers is reviewed again.
 const WINDOW: Duration = Duration::from_millis(10);
-/// So early a run tries more workers than it began with.
+/// The time until a run first tries more workers.
 const FIRST: Duration = Duration::from_millis(4);
-/// So early it tries fewer, where it began with more than there are cores.
+/// The time until a run first tries fewer workers, if it began with more than there are cores.
 const CROWDED: Duration = Duration::from_millis(2);
-/// A trial is given up so early if it moves less than such a part of what would make it be kept: a run should not pay for
-/// what does not help, and what was given up is tried again later.
+/// A trial ends early, after each of these times, if its rate is below this fraction of the rate it needs to be kept. A
+/// trial that was given up is repeated later.
 const HOPELESS: [(Duration, f64); 3] =
     [(Duration::from_micros(500), 0.6), (Duration::from_millis(1), 0.85), (Duration::from_millis(2), 0.93)];
-/// So often several workers are looked at, at least: what a step moves counts when it has ended, and with few steps that can
-/// be much.
+/// The least number of reviews before several workers are judged. A step's numbers count when it has ended; with few
+/// steps in a window they could mislead.
 const LOOKS: u32 = 16;
-/// More workers must move at least so much more.
+/// More workers are kept if they move at least this many times as much.
 const GAIN: f64 = 1.10;
-/// Fewer workers are enough if they move at least so much.
+/// Fewer workers are kept if they move at least this fraction.
 const ENOUGH: f64 = 0.97;
-/// Workers that waited for a core for so long, and for such a part of the time, share the cores with others.
+/// Workers share the cores with other processes if they waited for a core for this long and for this fraction of the
+/// time.
 const DELAYED: (Duration, u32) = (Duration::from_millis(1), 10);
-/// Where they do, one fewer is watched for so many windows: in one of them it may have a core all the time, or none.
+/// Then a trial of fewer workers lasts this many windows: in a single one the worker may have a core all the time, or
+/// never.
 const SHARED: u32 = 5;
 /// The longest time between two trials.
 const SELDOM: Duration = Duration::from_secs(2);
 
-/// Decides how many workers there are.
+/// Decides the number of workers.
 pub(crate) struct Controller {
-    /// How many workers there can be: if only one number, that is not changed by measurement.
+    /// Which numbers of workers may be tried; a single number is not changed by measurement.
     choices: Choices,
     workers: usize,
     phase: Phase,
-    /// No trial before the current number of workers has been watched for so long.
+    /// The time that the current number of workers is watched before the next trial.
     idle: Duration,
-    /// Whether one more is tried next, or one fewer.
+    /// Whether the next trial adds workers or removes some.
     upwards: bool,
-    /// Whether others had the cores when the last trial was due.
+    /// Whether other processes used the cores when the last trial was due.
     contended: bool,
     decisions: Vec<String>,
-    /// Numbers a second when there were so many workers last.
+    /// Numbers a second, the last time each number of workers ran.
     rates: Vec<Option<f64>>,
-    /// Decisions that `tracing` has not been told.
-    untold: Vec<String>,
+    /// Decisions not yet reported to `tracing`.
+    unreported: Vec<String>,
     pub(super) scratch: Scratch,
 }
 
-/// How many workers may be tried.
+/// Which numbers of workers may be tried.
 #[derive(Clone, Copy, Debug)]
 enum Choices {
     Only,
-    /// From 1 up to so many.
+    /// From 1 to this many.
     UpTo(usize),
-    /// Either of two: a worker a core, and more than that.
+    /// Either of two: one worker a core, or the larger number that was asked for.
     Either {
         cores: usize,
         asked: usize,
@@ -92,7 +94,7 @@ impl Choices {
     }
 }
 
-/// What had moved at some time.
+/// The numbers moved up to a point in time.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Instant,
@@ -107,7 +109,7 @@ impl Mark {
         (later.moved - self.moved) as f64 / later.at.duration_since(self.at).as_secs_f64()
     }
 
-    /// Whether others had the cores meanwhile.
+    /// Whether other processes used the cores between the marks.
     fn delayed(self, later: Mark) -> bool {
         let (least, part) = DELAYED;
         later.waited.saturating_sub(self.waited) >= least.max(later.at.duration_since(self.at) / part)
@@ -116,17 +118,17 @@ impl Mark {
 
 enum Phase {
     Unwatched,
-    /// What the current number of workers moves.
+    /// Watching what the current number of workers moves.
     Watched {
         since: Mark,
         looks: u32,
     },
-    /// As before, while the workers of a trial come.
+    /// As `Watched`, until the workers of a trial stand by.
     Summoned {
         since: Mark,
         workers: usize,
     },
-    /// What the workers of a trial move.
+    /// Watching what the workers of a trial move.
     Tried {
         since: Mark,
         looks: u32,
@@ -135,24 +137,24 @@ enum Phase {
     },
 }
 
-/// What is to be done about a review.
+/// The action that a review demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Stay,
-    /// So many workers are wanted at hand.
+    /// This many workers shall stand by.
     Summon(usize),
-    /// The tasklets are placed anew.
+    /// The tasklets are to be placed again.
     Place,
 }
 
 impl Controller {
-    /// A number of workers that stays as it is.
+    /// A fixed number of workers.
     pub(crate) fn fixed(workers: usize, decision: String) -> Self {
         Controller::new(Choices::Only, workers, decision)
     }
 
-    /// More workers than cores: they were asked for, and are kept unless a worker a core moves as much. Where no stage
-    /// waits, they only take turns.
+    /// More workers than cores, as asked for. They are kept unless one worker a core moves as much: if no stage waits,
+    /// the additional ones only take turns.
     pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
         Controller {
             upwards: false,
@@ -161,7 +163,7 @@ impl Controller {
         }
     }
 
-    /// Begins with one worker and finds out whether more pay, up to `most`.
+    /// Begins with one worker and tries whether more increase the rate, up to `most`.
     pub(crate) fn automatic(most: usize, decision: String) -> Self {
         let choices = if most == 1 { Choices::Only } else { Choices::UpTo(most) };
         Controller::new(choices, 1, decision)
@@ -176,7 +178,7 @@ impl Controller {
             phase: Phase::Unwatched,
             idle: FIRST,
             upwards: true,
-            untold: decisions.clone(),
+            unreported: decisions.clone(),
             contended: false,
             decisions,
             rates: vec![None; most + 1],
@@ -189,16 +191,16 @@ impl Controller {
     }
 
     pub(crate) fn note(&mut self, decision: String) {
-        self.untold.push(decision.clone());
-        // A run that goes on for months decides often.
+        self.unreported.push(decision.clone());
+        // Bounded: a run of months makes many decisions.
         if self.decisions.len() < 64 {
             self.decisions.push(decision);
         }
     }
 
-    /// What was decided since this was called last.
-    pub(crate) fn take_untold(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.untold)
+    /// The decisions since the last call.
+    pub(crate) fn take_unreported(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unreported)
     }
 
     pub(crate) fn decisions(&self) -> Vec<String> {
@@ -210,7 +212,7 @@ impl Controller {
         self.rates.iter().enumerate().filter_map(rate).collect()
     }
 
-    /// From now on so many workers, by the user's wish.
+    /// Fixes the number of workers at the user's request.
     pub(crate) fn set(&mut self, workers: usize) {
         self.choices = Choices::Only;
         self.phase = Phase::Unwatched;
@@ -219,7 +221,7 @@ impl Controller {
         self.note(format!("{workers} workers, as asked for while running"));
     }
 
-    /// A thread could not be started, for this reason: no trial now, and so many workers run at most.
+    /// A worker thread could not be started: there is no trial now, and at most `started` workers run.
     pub(crate) fn refused(&mut self, error: &std::io::Error, started: usize) {
         self.phase = Phase::Unwatched;
         self.idle = (self.idle * 2).min(SELDOM);
@@ -227,8 +229,8 @@ impl Controller {
         self.note(format!("a worker could not be started: {error}"));
     }
 
-    /// Looks at what moved up to now, and how long the workers waited for a core. `at_hand` says whether these workers could
-    /// begin at once.
+    /// Reviews the numbers moved so far and the time for which the workers waited for a core. `at_hand` says whether
+    /// these workers stand by.
     pub(super) fn review(
         &mut self,
         now: Instant,
@@ -262,7 +264,7 @@ impl Controller {
                 let (lasted, rate, more) =
                     (now.duration_since(since.at), since.rate(mark), self.workers > workers_before);
                 let wanted = rate_before * if more { GAIN } else { ENOUGH };
-                // With others on the cores a hand-over takes a time slice: no reason to look often.
+                // If other processes use the cores, a hand-over takes a time slice: one look is enough.
                 let lost = more && rate < wanted && self.delayed(since, mark);
                 let window = if self.contended { WINDOW * SHARED } else { WINDOW };
                 let hopeless = |(early, least): &(Duration, f64)| lasted >= *early && rate < wanted * least;
@@ -276,15 +278,16 @@ impl Controller {
         }
     }
 
-    /// Whether others had the cores from one mark to another. Of more workers than cores most wait for one another.
+    /// Whether other processes used the cores between two marks. Workers that outnumber the cores mostly wait for one
+    /// another; that does not count.
     fn delayed(&self, since: Mark, now: Mark) -> bool {
         matches!(self.choices, Choices::UpTo(_)) && since.delayed(now)
     }
 
-    /// No core is left for another worker: those that there are wait for theirs.
+    /// Calls off a trial: no core is left for another worker, as the present ones wait for theirs.
     fn call_off(&mut self, since: Mark, now: Mark) -> Verdict {
         self.contended = true;
-        self.tell_rate(since.rate(now));
+        self.record_rate(since.rate(now));
         self.idle = (self.idle * 2).min(SELDOM);
         self.note(format!("others use the cores: {} as before", counted(self.workers)));
         self.watch(now, Verdict::Place)
@@ -295,8 +298,8 @@ impl Controller {
         verdict
     }
 
-    /// What the workers that there are have moved a second.
-    fn tell_rate(&mut self, rate: f64) {
+    /// Records the rate of the current number of workers.
+    fn record_rate(&mut self, rate: f64) {
         if rate > 0.0 {
             self.rates[self.workers] = Some(rate);
         }
@@ -317,7 +320,7 @@ impl Controller {
             Some(workers) => self.begin(workers, since, now),
             None if self.contended => self.call_off(since, now),
             None => {
-                self.tell_rate(since.rate(now));
+                self.record_rate(since.rate(now));
                 self.idle = (self.idle * 2).min(SELDOM);
                 self.watch(now, Verdict::Place)
             }
@@ -329,21 +332,21 @@ impl Controller {
         if rate_before <= 0.0 {
             return self.watch(now, Verdict::Stay);
         }
-        self.tell_rate(rate_before);
+        self.record_rate(rate_before);
         let workers_before = std::mem::replace(&mut self.workers, workers);
         self.phase = Phase::Tried { since: now, looks: 0, workers_before, rate_before };
         Verdict::Place
     }
 
     fn judge(&mut self, before: usize, rate_before: f64, rate: f64, kept: bool) {
-        self.tell_rate(rate);
+        self.record_rate(rate);
         let now = self.workers;
         self.workers = if kept { now } else { before };
         self.upwards = kept == (now > before);
         let further = if self.upwards { self.choices.more(self.workers) } else { self.choices.fewer(self.workers) };
         self.idle = match (kept, further) {
             (true, Some(_)) => WINDOW,
-            // The one way was just compared, and there is no other.
+            // One direction was just tried, and there is no other.
             (true, None) => WINDOW * 4,
             (false, _) => (self.idle.max(WINDOW) * 2).min(SELDOM),
         };

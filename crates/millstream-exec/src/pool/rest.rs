@@ -11,15 +11,15 @@ use crate::watched::Role;
 use std::sync::atomic::Ordering;
 
 impl Pool {
-    /// Does what is left, step by step, in the last thread of a run that has failed. It waits for whoever takes the output,
-    /// and for futures, and ends when nothing is left or nobody wants it.
+    /// After a failure, the last thread of the run takes the remaining steps. It waits for the consumer of the output
+    /// and for futures. It returns when nothing is left or the consumer is gone.
     pub(super) fn deliver_rest(&self) {
         let signal = &self.shared.signal;
         while let Some(failed) = self.shared.failed_at()
             && self.shared.wants_rest()
         {
             let ticket = signal.announce();
-            // Looked at before the round: who has to wait then, and not any more, has something to do in the next one.
+            // Collected before the round: a tasklet that stops waiting meanwhile has a step to take in the next round.
             let waits = self.rest_of(failed).any(|task| task.watched.probe.waits());
             let moved = self.rest_round(failed);
             if waits && !moved && self.shared.wants_rest() {
@@ -34,7 +34,7 @@ impl Pool {
         }
     }
 
-    /// A step of everybody who may have something left to do; whether anything was done.
+    /// Steps every tasklet that may have work left. Returns whether any did something.
     fn rest_round(&self, failed: FailedAt) -> bool {
         let mut moved = false;
         for task in self.rest_of(failed) {
@@ -45,7 +45,7 @@ impl Pool {
         moved
     }
 
-    /// Who may have something left to do: not the stage that has failed, nor what it reads.
+    /// The tasklets that may have work left: all but the stage that failed and the stages it reads.
     fn rest_of(&self, failed: FailedAt) -> impl Iterator<Item = &Task> {
         let broken: Vec<Role> =
             self.tasks.iter().filter(|task| task.is_broken()).map(|task| task.watched.role).collect();

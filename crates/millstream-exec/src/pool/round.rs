@@ -7,24 +7,24 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often a feedback loop goes round before other stages have their turn.
+/// How many times a feedback loop's tasklets take turns before other stages have theirs.
 const TURNS: usize = 256;
 
-/// Behind a round that took longer nobody catches up: caches make no difference there, and others wait for what the first
-/// tasklet gives. Nor does it go on for longer than that since the round began.
+/// The time limit of catching up, measured from the beginning of the round. A round that took longer has no catch-up:
+/// caches make no difference then, and other workers wait for the first tasklet's output.
 const CATCH_UP: Duration = Duration::from_micros(100);
 
-/// What a round, or a part of it, came to.
+/// The result of a round or of a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// How much moved.
+    /// How many numbers moved.
     pub(crate) moved: usize,
-    /// Whether somebody else was at one of the tasklets, which so had no step.
+    /// Whether another thread held one of the tasklets, which therefore was not stepped.
     pub(crate) met: bool,
 }
 
 impl Pool {
-    /// One step of every tasklet in the group, timed or not.
+    /// One step of every tasklet in the group, with or without timing.
     pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Round {
         let mut round = Round::default();
         let begun = timed.then(Instant::now);
@@ -47,12 +47,12 @@ impl Pool {
         round
     }
 
-    /// After a whole timed round, rounds without the group's first tasklet, until less than a batch waits between them or
-    /// it takes too long. (Some of them may have their input from elsewhere: they get ahead by that much.)
+    /// After a complete round, runs rounds without the group's first tasklet, until less than a batch waits between
+    /// them or `until` is past. Tasklets that read from outside the group may get ahead by that time.
     ///
-    /// Where a tasklet had to wait for room, those before it have filled its ring. As all move a batch per round, the ring
-    /// stays full, and each value is read a ring later than it was written, out of a farther cache: `chain3` was a tenth
-    /// slower for the rest of a run after one trial of a second worker.
+    /// A tasklet that waits for room lets its upstream fill its ring. As all tasklets move one batch a round, the ring
+    /// stays full: a value is read a ring's length after it was written, from a slower cache. That costs a tenth of the
+    /// speed of cheap stages.
     fn catch_up(&self, group: Range<usize>, until: Instant, mut clock: Option<Instant>) -> usize {
         let mut caught_up = 0;
         while clock < Some(until) {
@@ -71,8 +71,8 @@ impl Pool {
         caught_up
     }
 
-    /// Steps of a feedback loop's tasklets, round and round, since one number at a time goes through it; as long as
-    /// something moves, up to a bound.
+    /// Steps a feedback loop's tasklets in turn, because one number at a time passes through the loop. Stops when
+    /// nothing moves, or after [`TURNS`].
     fn turns(&self, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
         let mut moved = 0;
         for _ in 0..TURNS {
@@ -88,8 +88,8 @@ impl Pool {
         Round { moved, met: false }
     }
 
-    /// One step of the tasklet in this task. How much moved, 1 at least if it is done now; none if somebody else is
-    /// at it.
+    /// One step of this task's tasklet. Returns how much moved, at least 1 if it became done; none if another thread
+    /// holds the lock.
     pub(crate) fn step(&self, task: usize, clock: &mut Option<Instant>) -> Option<usize> {
         let task = &self.tasks[task];
         if task.done.load(Ordering::Relaxed) || self.shared.stopped() {
@@ -106,8 +106,8 @@ impl Pool {
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
     }
 
-    /// Whether a cancelled tasklet may be given up: one that stands aside first does what there is to do, and so does
-    /// the loop that it is in. None if somebody else is at it.
+    /// Whether a cancelled tasklet may be dropped. A side output first finishes its input, and so does the loop it is
+    /// part of. None if another thread holds the lock.
     fn is_over(&self, task: &Task) -> Option<bool> {
         if !task.side_output {
             return Some(true);
@@ -116,7 +116,8 @@ impl Pool {
         if !before.iter().all(|task| task.done.load(Ordering::Acquire)) {
             return Some(false);
         }
-        // All at once: a number that goes round would not be seen where it has not come yet, nor where it has been.
+        // Locks the whole loop: otherwise a number that circulates could be missed, before it arrives at one task and
+        // after it left another.
         let around: Option<Vec<_>> = self.tasks[task.around.clone()].iter().map(Task::try_lock).collect();
         Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
     }
@@ -139,7 +140,7 @@ mod tests {
 
     const SLOTS: u64 = 4;
 
-    /// Moves one number a step from ring to ring, as long as there is room.
+    /// Moves one number a step from ring to ring while there is room.
     struct Mover {
         input: Option<Arc<AtomicU64>>,
         output: Option<Arc<AtomicU64>>,
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_to_wait_for_room_is_caught_up_with() {
+    fn a_timed_round_empties_the_rings_that_were_full() {
         let plan = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
         let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1), LatencyMarkers::of(&plan)));
         let jammed = Arc::new(AtomicU64::new(1));
@@ -200,21 +201,21 @@ mod tests {
         rounds(0..4, false);
         assert_eq!(waiting(), [SLOTS; 3]);
         jammed.store(0, Ordering::Relaxed);
-        // By itself it never comes to that: all move one number a round.
+        // Without catching up the rings stay full: every mover moves one number a round.
         for _ in 0..100 {
             assert!(pool.round(0..4, false).moved > 0);
         }
         assert_eq!(waiting(), [SLOTS - 1; 3]);
-        // Not all at once on a machine that is slow just then.
+        // A slow machine may need several rounds.
         let caught_up = |of: std::ops::Range<usize>, rings: std::ops::Range<usize>| {
             let all_empty = || waiting()[rings.clone()].iter().all(|waiting| *waiting == 0);
             let round = |_: &u64| {
                 pool.round(of.clone(), true);
                 all_empty()
             };
-            (1..1000).find(round).expect("nobody catches up")
+            (1..1000).find(round).expect("no round catches up")
         };
-        // What comes from outside of the group is no reason to go on: its first one moves one number a round.
+        // Input from outside the group does not prolong a round: the group's first mover moves one number a round.
         let rounds = caught_up(2..4, 2..3);
         assert_eq!(waiting(), [SLOTS - 1, SLOTS - 1 - rounds, 0]);
         caught_up(0..4, 0..3);

@@ -1,9 +1,9 @@
-//! Runs that are played: so much is moved in so much time.
+//! Simulated runs that move given numbers in given times.
 
 use super::{Choices, Controller, FIRST, Phase, SELDOM, Verdict, WINDOW};
 use std::time::{Duration, Instant};
 
-/// Plays a run in which so many workers move so many numbers a window.
+/// Simulates a run in which n workers move `moves(n)` numbers a window. Returns the number of workers it settles on.
 fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
     let (mut now, mut moved) = (Instant::now(), 0);
     let compares = !matches!(controller.choices, Choices::Only);
@@ -12,10 +12,10 @@ fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
         now += WINDOW;
         moved += moves(controller.workers());
     }
-    // What was compared can be told: the rates of fewer workers and of more.
-    let told: Vec<_> = controller.rates().iter().map(|rate| (rate.workers, rate.numbers_per_second)).collect();
+    // The rates that were compared are reported: those of fewer workers and of more.
+    let rates: Vec<_> = controller.rates().iter().map(|rate| (rate.workers, rate.numbers_per_second)).collect();
     let expected = |(workers, rate): &(usize, f64)| (rate * WINDOW.as_secs_f64() - moves(*workers) as f64).abs() < 1.0;
-    assert!(told.len() > usize::from(compares) && told.iter().all(expected), "{told:?}");
+    assert!(rates.len() > usize::from(compares) && rates.iter().all(expected), "{rates:?}");
     match controller.phase {
         Phase::Tried { workers_before, .. } => workers_before,
         _ => controller.workers,
@@ -31,7 +31,7 @@ fn workers_are_added_as_long_as_they_pay() {
     assert_eq!(settle(automatic(1), |_| 1000), 1);
 }
 
-/// Milliseconds of the first `all` in which there are two workers, if they move so much where one moves 100.
+/// Milliseconds out of the first `all` with two workers, if two move `two_move` numbers where one moves 100.
 fn with_two(two_move: u64, all: usize) -> usize {
     let mut controller = Controller::automatic(2, String::new());
     let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
@@ -47,14 +47,14 @@ fn with_two(two_move: u64, all: usize) -> usize {
 const LOOKS_A_MS: usize = 50;
 
 #[test]
-fn the_less_hope_the_shorter_a_trial() {
-    // One trial, and the next one is 20 ms later.
+fn the_lower_its_rate_the_shorter_a_trial() {
+    // There is one trial; the next one would be 20 ms later.
     assert_eq!([30, 80, 100, 105].map(|two_move| with_two(two_move, 20)), [1, 1, 2, 10]);
 }
 
 #[test]
-fn what_pays_is_found_early_and_not_doubted_for_a_while() {
-    // Fewer are tried out, for a millisecond, 40 behind the end of the trial.
+fn a_gain_is_found_early_and_kept_for_a_while() {
+    // Fewer workers are tried for a millisecond, 40 ms after the end of the trial.
     assert_eq!(with_two(150, 4 + 10 + 40), 10 + 40);
     assert_eq!(with_two(150, 4 + 10 + 40 + 10), 10 + 40 + 10 - 1);
 }
@@ -80,7 +80,7 @@ fn a_trial_begins_when_its_workers_are_at_hand() {
 }
 
 #[test]
-fn what_cannot_be_started_is_tried_again_later() {
+fn a_worker_that_cannot_be_started_is_tried_again_later() {
     let mut controller = Controller::automatic(2, String::new());
     let start = Instant::now();
     controller.review(start, 0, Duration::ZERO, |_| false);
@@ -96,7 +96,7 @@ fn what_cannot_be_started_is_tried_again_later() {
 }
 
 #[test]
-fn more_workers_than_cores_are_kept_only_where_they_move_more() {
+fn more_workers_than_cores_are_kept_only_if_they_move_more() {
     let crowded = || Controller::crowded(16, 2, String::new());
     assert_eq!(crowded().workers(), 16);
     assert_eq!(settle(crowded(), |workers| workers as u64 * 1000), 16);
@@ -104,9 +104,10 @@ fn more_workers_than_cores_are_kept_only_where_they_move_more() {
     assert_eq!(settle(Controller::fixed(16, String::new()), |workers| 1000 / workers as u64), 16);
 }
 
-/// A run of so many milliseconds beside others that have the cores every other 3 ms. Where workers wait for each other, two of
-/// them move a hundredth; and where they do not, twice as much as one. What was tried, and how many numbers were moved.
-fn beside_others(two_move: u64, ms: u64, mut controller: Controller) -> (Controller, u64) {
+/// A run of `ms` milliseconds on cores that other processes have every other 3 ms. Two workers move `two_move` numbers
+/// a tick: a hundredth of one worker's if they wait for each other, twice as many if they do not. Returns the
+/// controller and the numbers moved.
+fn on_shared_cores(two_move: u64, ms: u64, mut controller: Controller) -> (Controller, u64) {
     let (start, mut moved, mut waited) = (Instant::now(), 0, Duration::ZERO);
     for tick in 0..ms * 10 {
         let away = tick % 60 >= 30;
@@ -116,19 +117,19 @@ fn beside_others(two_move: u64, ms: u64, mut controller: Controller) -> (Control
         } else {
             moved += if controller.workers() == 1 { 100 } else { two_move };
         }
-        // Whoever is away says so when it is back.
-        let told = if away { waited.saturating_sub(Duration::from_micros(100 * (tick % 60 - 29))) } else { waited };
+        // A worker reports its waiting time when it has the core again.
+        let reported = if away { waited.saturating_sub(Duration::from_micros(100 * (tick % 60 - 29))) } else { waited };
         if !away || controller.workers() > 1 {
-            controller.review(now, moved, told, |_| true);
+            controller.review(now, moved, reported, |_| true);
         }
     }
     (controller, moved)
 }
 
 #[test]
-fn no_other_worker_is_tried_where_those_that_there_are_wait_for_cores() {
-    let (controller, moved) = beside_others(1, 1000, Controller::automatic(2, String::new()));
-    // All that one worker moves in its half of the time, but for what a first trial took.
+fn no_worker_is_added_while_the_present_ones_wait_for_cores() {
+    let (controller, moved) = on_shared_cores(1, 1000, Controller::automatic(2, String::new()));
+    // All that one worker moves in its half of the time, less what the first trial took.
     assert!(moved > 490 * 1000, "{moved}, {:?}", controller.decisions());
     assert_eq!(controller.workers(), 1);
     let others = |decision: &&String| **decision == "others use the cores: 1 worker as before";
@@ -144,10 +145,10 @@ fn a_trial_that_waits_for_cores_ends_when_it_loses() {
     assert_eq!(controller.review(ms(4), 4000, Duration::ZERO, |_| true), Verdict::Summon(2));
     assert_eq!(controller.review(ms(5), 5000, Duration::ZERO, |_| true), Verdict::Place);
     assert_eq!(controller.workers(), 2);
-    // A look is enough, where sixteen would each take a time slice.
+    // One look is enough; sixteen would take a time slice each.
     assert_eq!(controller.review(ms(8), 5004, Duration::from_millis(3), |_| true), Verdict::Place);
     assert_eq!(controller.workers(), 1);
-    // One that wins is not ended by it.
+    // A trial that wins is not ended early.
     let mut winning = Controller::automatic(2, String::new());
     winning.review(ms(0), 0, Duration::ZERO, |_| true);
     winning.review(ms(4), 4000, Duration::ZERO, |_| true);
@@ -157,7 +158,7 @@ fn a_trial_that_waits_for_cores_ends_when_it_loses() {
 }
 
 #[test]
-fn a_trial_is_called_off_where_its_worker_had_to_wait_for_a_core() {
+fn a_trial_is_called_off_if_its_worker_had_to_wait_for_a_core() {
     let mut controller = Controller::automatic(2, String::new());
     let start = Instant::now();
     let ms = |ms: u64| start + Duration::from_millis(ms);
@@ -169,19 +170,19 @@ fn a_trial_is_called_off_where_its_worker_had_to_wait_for_a_core() {
 }
 
 #[test]
-fn of_two_workers_beside_others_one_is_tried_soon_and_kept_if_it_moves_as_much() {
+fn one_of_two_workers_on_shared_cores_is_kept_if_it_moves_as_much() {
     let two = || {
         let mut controller = Controller::automatic(2, String::new());
         (controller.workers, controller.idle) = (2, SELDOM);
         controller
     };
-    let (waiting, moved) = beside_others(1, 1000, two());
+    let (waiting, moved) = on_shared_cores(1, 1000, two());
     assert_eq!(waiting.workers(), 1);
     assert!(moved > 480 * 1000, "{moved}, {:?}", waiting.decisions());
-    let (side_by_side, moved) = beside_others(200, 1000, two());
+    let (side_by_side, moved) = on_shared_cores(200, 1000, two());
     assert_eq!(side_by_side.workers(), 2);
     assert!(moved > 900 * 1000, "{moved}, {:?}", side_by_side.decisions());
-    // Workers that outnumber the cores wait for one another, and for them nothing changes.
-    let (many, _) = beside_others(1, 1000, Controller::fixed(2, String::new()));
+    // Workers that outnumber the cores wait for one another; their number stays.
+    let (many, _) = on_shared_cores(1, 1000, Controller::fixed(2, String::new()));
     assert_eq!(many.workers(), 2);
 }
