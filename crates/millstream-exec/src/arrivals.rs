@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 
-/// At most `limit` futures and results, the results in the order in which they came.
+/// At most `limit` futures and results. Results are in the order of completion.
 pub(crate) struct Arrivals<Fut: Future> {
     limit: usize,
     slots: FutureSlots<Fut>,
-    /// The number of the value that each seat's future was made of, by seat.
+    /// For each slot the number of the value that its future was made of.
     numbers: Vec<u64>,
     in_flight: usize,
     landed: VecDeque<usize>,
@@ -42,12 +42,12 @@ impl<Fut: Future> Arrivals<Fut> {
         Arrivals { limit, slots, numbers, in_flight: 0, landed }
     }
 
-    /// Futures and results.
+    /// The number of futures and results.
     pub(crate) fn len(&self) -> usize {
         self.in_flight + self.landed.len()
     }
 
-    /// How many results are there.
+    /// The number of results.
     pub(crate) fn landed(&self) -> usize {
         self.landed.len()
     }
@@ -68,14 +68,14 @@ impl<Fut: Future> Arrivals<Fut> {
         self.slots.leave()
     }
 
-    /// The result that came first, if there is one, and the number of the value it was made of.
+    /// The earliest result, if any, and the number of the value it was made of.
     pub(crate) fn land(&mut self) -> Option<(u64, Finished<Fut::Output>)> {
         let index = self.landed.pop_front()?;
         let landed = self.slots.take(index).expect("it has landed");
         Some((self.numbers[index], landed))
     }
 
-    /// Drops everything, futures in flight between `enter` and the drop of what it gives.
+    /// Drops everything; futures are dropped while the guard that `enter` returns is alive.
     pub(crate) fn clear<G>(&mut self, enter: impl FnOnce() -> G) {
         let _entered = (self.len() > 0).then(enter);
         self.landed.clear();

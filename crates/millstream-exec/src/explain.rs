@@ -8,30 +8,30 @@ use millstream_core::{Item, Plan};
 use std::fmt;
 use std::time::Duration;
 
-/// How a run gets its values, as far as its threads and tasklets depend on it.
+/// How a run gets its values: the threads and tasklets that the feed adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
-    /// Threads that are none of the workers.
+    /// Threads other than the workers.
     threads: usize,
     tasklet: bool,
-    /// The most slots of its ring.
+    /// The most slots of the source's ring.
     slots: usize,
-    /// The rings in front of it.
+    /// The rings before it, which producers fill.
     fed: Option<FedRings>,
     words: &'static str,
 }
 
-/// Rings that producers fill whom the pipeline does not know.
+/// Rings that producers fill, outside the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FedRings {
     count: usize,
     slot_bytes: usize,
-    /// As many as the run's rings have, unless it is said.
+    /// None: as many as the other rings of the run have.
     slots: Option<usize>,
 }
 
 impl Feed {
-    /// Everything is on the calling thread.
+    /// The calling thread runs everything.
     pub(crate) fn by_caller(slots: usize) -> Self {
         Feed { threads: 0, tasklet: true, slots, fed: None, words: "the calling thread runs it" }
     }
@@ -46,7 +46,7 @@ impl Feed {
                 return Feed { threads: 0, tasklet: true, slots, fed: None, words };
             }
             (true, false) => "may wait, so it has a thread",
-            (true, true) => "may wait, so it has a thread; a tasklet drops the values that were released",
+            (true, true) => "may wait, so it has a thread; a tasklet drops released values",
         };
         Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, fed: None, words }
     }
@@ -54,36 +54,36 @@ impl Feed {
     /// From a [`Sender`](crate::Sender) of such values.
     #[must_use]
     pub fn sender<T: Item>() -> Self {
-        let words = "a sender, on a thread of the program's";
+        let words = "a sender on a thread of the program";
         Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, fed: None, words }
     }
 
-    /// From so many producers, by so many rings of such slots.
+    /// From `producers` producers over `count` rings with slots of `slot_bytes` bytes.
     pub(crate) fn fan_in(producers: usize, count: usize, slot_bytes: usize, slots: Option<usize>) -> Self {
         let words = match count {
-            1 if producers > 1 => "many senders, on threads of the program's, with one ring; a worker takes from it",
-            _ => "many senders, on threads of the program's, with a ring each; a worker merges them",
+            1 if producers > 1 => "many senders on threads of the program, with one ring that a worker reads",
+            _ => "many senders on threads of the program, with a ring each; a worker merges them",
         };
         let fed = Some(FedRings { count, slot_bytes, slots });
         Feed { threads: producers, tasklet: true, slots: usize::MAX, fed, words }
     }
 
-    /// Whether a tasklet drops values that were released while nobody sends new ones.
+    /// Whether a tasklet drops released values while no new ones are sent.
     pub(crate) fn sweeps<T>() -> bool {
         std::mem::needs_drop::<T>()
     }
 
-    /// How many slots its ring has in a run whose rings have so many.
+    /// The source ring's capacity when other rings have `slots` slots.
     pub(crate) fn slots(self, slots: usize) -> usize {
         self.slots.min(slots)
     }
 
-    /// How many threads, none of the workers, the values come from.
+    /// The number of threads, other than workers, that values come from.
     pub(crate) fn threads(self) -> usize {
         self.threads
     }
 
-    /// The plan with the rings that are in front of its own.
+    /// The plan with the rings before its own.
     pub(crate) fn in_front(self, plan: Plan, slots: usize) -> Plan {
         match self.fed {
             Some(FedRings { count, slot_bytes, slots: own }) => {
@@ -94,65 +94,65 @@ impl Feed {
     }
 }
 
-/// What a run would decide: what [`Rings::explain`] gives. Its text is what `millstream plan --explain` prints.
+/// The decisions of a run: the result of [`Rings::explain`]. Its text is the output of `millstream plan --explain`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The cores that a run may use.
     pub cores: Cores,
-    /// How many workers there will be.
+    /// The number of workers.
     pub workers: Workers,
-    /// Who runs the tasklets.
+    /// Where the tasklets run.
     pub tasklets: Tasklets,
     /// Where values come from, in words.
     pub source: &'static str,
-    /// What the rings take.
+    /// The memory of the rings.
     pub rings: RingsMemory,
-    /// What threads do without work.
+    /// How threads wait for work.
     pub wait: Waiting,
     /// The stages whose tasklets have a thread each.
     pub blocking: Vec<Blocking>,
-    /// What can be tuned, as it is.
+    /// The tunable options, with their values.
     pub tunables: Tunables,
 }
 
-/// How many workers there will be.
+/// The number of workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Workers {
-    /// At most.
+    /// The maximum.
     pub most: usize,
     /// Why.
     pub why: String,
 }
 
-/// Who runs the tasklets, source and sink among them.
+/// Where the tasklets run, source and sink included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Tasklets {
-    /// So many share the workers.
+    /// How many share the workers.
     pub shared: usize,
-    /// So many have a thread each.
+    /// How many have a thread each.
     pub own_thread: usize,
 }
 
-/// What the rings take.
+/// The memory of the rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RingsMemory {
-    /// How many there are.
+    /// The number of rings.
     pub count: usize,
-    /// Bytes of all of them, without what values own on the heap.
+    /// Bytes of all rings, without the heap memory that values own.
     pub bytes: usize,
-    /// A run whose rings take more is refused.
+    /// The limit: a run whose rings take more is refused.
     pub limit: Option<MemoryLimit>,
 }
 
-/// What threads do without work.
+/// How threads wait for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -170,20 +170,20 @@ pub struct Waiting {
 pub struct Blocking {
     /// Its name.
     pub stage: String,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: usize,
 }
 
-/// What can be tuned, as it is.
+/// The tunable options, with their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Tunables {
     /// Slots of every ring: [`Rings::ring`].
     pub ring: usize,
-    /// The most that one step moves: [`Rings::batch`].
+    /// The most numbers that one step moves: [`Rings::batch`].
     pub batch: usize,
-    /// How patient a thread is before it parks: [`Rings::wait`] chooses what of it is used.
+    /// The stages of waiting before a thread parks: [`Rings::wait`] chooses which of them apply.
     pub back_off: Backoff,
     /// Whether workers are pinned: [`Rings::pin_workers`].
     pub pinned: bool,
@@ -192,8 +192,9 @@ pub struct Tunables {
 }
 
 impl Rings {
-    /// What a run of this plan would decide on this machine, and why: how many workers and other threads on how many
-    /// cores, how they wait, what the rings take. Nothing is allocated, nothing is started.
+    /// The decisions that a run of this plan would make on this machine, and why: the number of workers and other
+    /// threads, the cores, how threads wait, the memory of the rings. Nothing is allocated for the run, and no thread
+    /// is started.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -210,7 +211,7 @@ impl Rings {
         let plan = self.planned(plan.clone(), feed);
         let cores = usable_cores();
         let (shared, own_thread) = plan.tasklets();
-        // The sink is one as well.
+        // The sink is a tasklet as well.
         let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
         let (most, why) = self.most_workers(tasklets.shared, cores.usable);
         let others = own_thread + feed.threads;
@@ -229,7 +230,7 @@ impl Rings {
         }
     }
 
-    /// What becomes of the wish for a strategy, with so many threads at first and at most.
+    /// The strategy that a run with `first` threads, later up to `most`, would use, and why.
     fn explain_wait(&self, first: usize, most: usize, cores: usize) -> Waiting {
         let wait = self.waiting();
         let threads = if first == most { most.to_string() } else { format!("{first} to {most}") };

@@ -38,19 +38,20 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// The most that is taken of one ring before the others' turn has come, unless it is set.
+/// The default of [`FanIn::turn`].
 const DEFAULT_TURN: usize = 1024;
 
-/// `producers` [`Sender`]s with a ring each, and one stream of what they send: [`Run::start_fan_in`](crate::Run::start_fan_in)
-/// runs a pipeline on it, [`open`](FanIn::open) polls it by hand.
+/// Creates `producers` [`Sender`]s with a ring each, joined into one stream.
+/// [`Run::start_fan_in`](crate::Run::start_fan_in) runs a pipeline on the stream, [`open`](FanIn::open) polls it by
+/// hand.
 ///
-/// A ring has one producer, so that producers never meet: sending is a claim on one's own ring, without compare-and-swap.
-/// The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared) has one ring for all.
-/// Values are moved from there into the stream, not cloned. The stream has numbers of its own, 0, 1, 2, ..., and the values
-/// of one producer keep their order in it. It ends when all senders are gone.
+/// Every ring has one producer, so producers do not contend: sending is a claim on the producer's own ring, without
+/// compare-and-swap. The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared)
+/// uses one ring for all. Values are moved into the stream, not cloned. The stream has numbers of its own, 0, 1, 2,
+/// ..., and keeps the order of each producer's values. It ends when all senders are dropped.
 ///
-/// How the producers' values mix is for a rule: as they [arrive](FanIn::by_arrival), unless another one is named. Arrival
-/// is left to chance, so it can be [recorded](FanIn::record) and [replayed](FanIn::replay).
+/// A rule decides how the producers' values interleave: by [arrival](FanIn::by_arrival) unless another one is chosen.
+/// Arrival depends on timing; it can be [recorded](FanIn::record) and [replayed](FanIn::replay).
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -65,8 +66,8 @@ const DEFAULT_TURN: usize = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Anchor: "one consumer, many single-producer rings" of the LMAX Disruptor's authors, where the consumer polls each ring in
-/// turn.
+/// This is "one consumer, many single-producer rings" of the LMAX Disruptor's authors, in which the consumer polls the
+/// rings in turn.
 pub fn fan_in<T: Item>(producers: usize) -> FanIn<T> {
     FanIn {
         producers,
@@ -77,17 +78,17 @@ pub fn fan_in<T: Item>(producers: usize) -> FanIn<T> {
         isolated: false,
         rule: Rule::Arrival,
         record: None,
-        told: PhantomData,
+        format: PhantomData,
     }
 }
 
-/// The senders of a fan-in, and whoever polls it.
+/// The senders of a fan-in, and its poller.
 pub type Opened<T, O> = (Vec<Sender<T>>, Poller<T, O>);
 
-/// Who is told of every choice: a producer, and how many of its values come next.
+/// Receives every choice of the merge: a producer, and how many of its values come next.
 type Record = Box<dyn FnMut(u32, u64) + Send>;
 
-/// Many producers, and how what they send is joined. See [`fan_in`].
+/// Several producers, and the rule that joins their values. See [`fan_in`].
 #[must_use]
 pub struct FanIn<T: Item, O = Plain> {
     producers: usize,
@@ -98,13 +99,13 @@ pub struct FanIn<T: Item, O = Plain> {
     isolated: bool,
     rule: Rule<T>,
     record: Option<Record>,
-    told: PhantomData<O>,
+    format: PhantomData<O>,
 }
 
-/// A value, and where it comes from. See [`FanIn::with_producer`].
+/// A value with its producer and its number there. See [`FanIn::with_producer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FromProducer<T> {
-    /// Which producer: 0, 1, ... in the order in which they began.
+    /// The producer: 0, 1, ... in the order in which they began.
     pub producer: u32,
     /// The value's number among those of this producer.
     pub number: u64,
@@ -112,13 +113,13 @@ pub struct FromProducer<T> {
     pub value: T,
 }
 
-/// What the stream of a [`FanIn`] carries: values, [`Plain`] or [`WithProducer`].
+/// The items in the stream of a [`FanIn`]: values, [`Plain`] or [`WithProducer`].
 pub trait ItemFormat<T>: sealed::ItemFormat {
-    /// What the stream carries.
+    /// The type of an item.
     type Item: Item;
 
-    /// A value that is this producer's number so.
-    fn told(producer: u32, number: u64, value: T) -> Self::Item;
+    /// The item of a value, which is this producer's `number`-th.
+    fn item(producer: u32, number: u64, value: T) -> Self::Item;
 }
 
 mod sealed {
@@ -138,7 +139,7 @@ impl<T: Item> ItemFormat<T> for Plain {
     type Item = T;
 
     #[inline(always)]
-    fn told(_: u32, _: u64, value: T) -> T {
+    fn item(_: u32, _: u64, value: T) -> T {
         value
     }
 }
@@ -148,13 +149,13 @@ impl<T: Item> ItemFormat<T> for WithProducer {
     type Item = FromProducer<T>;
 
     #[inline(always)]
-    fn told(producer: u32, number: u64, value: T) -> FromProducer<T> {
+    fn item(producer: u32, number: u64, value: T) -> FromProducer<T> {
         FromProducer { producer, number, value }
     }
 }
 
 impl<T: Item> FanIn<T, Plain> {
-    /// The stream carries every value with its producer and its number there.
+    /// Makes the stream carry every value with its producer and its number there.
     ///
     /// ```
     /// use millstream_exec::{Polled, FromProducer, Rings, fan_in};
@@ -168,33 +169,34 @@ impl<T: Item> FanIn<T, Plain> {
     /// ```
     pub fn with_producer(self) -> FanIn<T, WithProducer> {
         let FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, .. } = self;
-        FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, told: PhantomData }
+        FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, format: PhantomData }
     }
 }
 
 impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
-    /// Slots of each producer's ring, or of the shared one: a power of two. Unless it is set, as many as the run's rings have.
+    /// Sets the slots of each producer's ring, or of the shared one: a power of two. By default as many as the run's
+    /// rings have.
     pub fn ring(mut self, slots: usize) -> Self {
         self.slots = Some(slots);
         self
     }
 
-    /// The most that is taken of one ring before the others' turn has come, at least 1; 1024 unless it is set. So a producer
-    /// that floods its ring keeps nobody waiting for longer than that.
+    /// Sets the most values taken from one ring before the other rings' turn, at least 1; by default 1024. A producer
+    /// that floods its ring delays the others by no more than that.
     pub fn turn(mut self, most: usize) -> Self {
         self.turn = most;
         self
     }
 
-    /// There may be more producers than there are to begin with, up to `most` at a time: see [`Sender::add_producer`]. The
-    /// memory of so many rings is in the plan, and is allocated as they come.
+    /// Allows up to `most` producers at a time, beyond the initial ones: see [`Sender::add_producer`]. The memory of
+    /// that many rings is part of the plan, and each ring is allocated when its producer is added.
     pub fn at_most(mut self, most: usize) -> Self {
         self.at_most = most.max(self.producers);
         self
     }
 
-    /// One ring for all producers: memory does not grow with them, but they are in each other's way, and values come in the
-    /// order in which room for them was claimed. The rule is arrival; no other one has a choice here.
+    /// Uses one ring for all producers. Memory does not grow with their number, but they contend, and values come in
+    /// the order in which their room was claimed. The only rule is arrival.
     ///
     /// ```
     /// use millstream_exec::{Rings, fan_in};
@@ -212,10 +214,10 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// A thread that panics with a sender in its hands ends that producer alone, as if it had dropped the sender: for a
-    /// service, where each producer is a client's. What it had sent is in the stream; the
-    /// [report](crate::Report::producer_panics) and [`Poller::producer_panics`] say who ended so. Without this the run
-    /// fails, since a part of the input would pass for the whole.
+    /// Makes a thread that panics while it owns a sender end that producer alone, as if it had dropped the sender. This
+    /// is for services, where each producer belongs to a client. The values it had sent are in the stream; the
+    /// [report](crate::Report::producer_panics) and [`Poller::producer_panics`] list such producers. By default the run
+    /// fails, since part of the input would pass for the whole.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -240,16 +242,16 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// What is there comes, a [`turn`](FanIn::turn) of each ring after the other, and nobody waits for a silent one. What the
-    /// stream carries then depends on who was faster. This is the rule unless another one is named.
+    /// Takes values as they arrive, a [`turn`](FanIn::turn) of each ring in turn, without waiting for a silent
+    /// producer. The stream then depends on timing. This is the default.
     pub fn by_arrival(mut self) -> Self {
         self.rule = Rule::Arrival;
         self
     }
 
-    /// One value of every producer in turn, as [`source::round_robin`](crate::source::round_robin); one that has ended is passed
-    /// over. A silent producer holds up the others. Determinate, unless producers come while it runs: they are asked behind
-    /// those that are there.
+    /// Takes one value of every producer in turn, as [`source::round_robin`](crate::source::round_robin) does, skipping
+    /// producers that have ended. A silent producer holds up the others. The stream is determinate, unless producers
+    /// are added during the run: they take their turn after the existing ones.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -267,35 +269,36 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// The earliest value first; of equal times the one of the producer that began earlier. Each producer sends in the order
-    /// of its times: a value earlier than the one before it fails the run, and the error names producer, number and times.
+    /// Takes the earliest value first; of equal times, the one of the producer that began earlier. Each producer must
+    /// send in the order of its times: a value earlier than the one before it fails the run, and the error names the
+    /// producer, the number and the times.
     ///
-    /// Every producer has a watermark, the time below which it sends nothing any more: that of its last value, or what
-    /// [`Sender::advance`] says. A value waits until all watermarks are beyond it. Determinate; but a producer that says
-    /// nothing holds up the others, unless [`idle`](FanIn::idle) bounds that.
+    /// Every producer has a watermark, the time before which it sends nothing any more: the time of its last value, or
+    /// the one passed to [`Sender::advance`]. A value waits until all watermarks are beyond it. The stream is
+    /// determinate; but a silent producer holds up the others, unless [`idle`](FanIn::idle) bounds that.
     pub fn by_timestamp(mut self, time: impl Fn(&T) -> u64 + Send + 'static) -> Self {
         self.rule = Rule::by_time(Box::new(time));
         self
     }
 
-    /// Behind [`by_timestamp`](FanIn::by_timestamp): a producer that has said nothing for so long is not waited for until it
-    /// speaks again. What it sends then may come later than its time says. The stream then depends on the clock; a
+    /// With [`by_timestamp`](FanIn::by_timestamp): a producer that has been silent for `bound` is not waited for until
+    /// it sends again. Its later values may then come after values of later times. The stream depends on the clock; a
     /// [record](FanIn::record) replays it.
     pub fn idle(mut self, bound: Duration) -> Self {
         self.rule = self.rule.idle(bound);
         self
     }
 
-    /// Tells `record` of every choice before its values come out: a producer, and how many of its values come next. See
-    /// [`MergeLog`], which keeps them in two bytes each, mostly.
+    /// Calls `record` with every choice before its values come out: a producer, and how many of its values come next.
+    /// [`MergeLog`] stores most choices in two bytes.
     pub fn record(mut self, record: impl FnMut(u32, u64) + Send + 'static) -> Self {
         self.record = Some(Box::new(record));
         self
     }
 
-    /// The choices of another run, which has recorded them: where every producer sends what it sent then, the stream is what
-    /// it was then, at whatever times they send. It ends with the record. A producer that ends before it has sent what the
-    /// record says fails the run.
+    /// Repeats the recorded choices of another run. If every producer sends the same values as then, the stream is the
+    /// same, whatever the timing. It ends with the record. A producer that ends before it has sent the recorded number
+    /// of values fails the run.
     ///
     /// ```
     /// use millstream_exec::{MergeLog, Rings, fan_in};
@@ -313,12 +316,13 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// The senders, and a poller: whoever has it is the consumer, on a thread of his own, without a pipeline. Of `rings` it has
-    /// the slots (unless [`ring`](FanIn::ring) is set), the most that one poll gives, the way of waiting and the limit of memory.
+    /// Returns the senders and a poller. The poller is the consumer, on its own thread, without a pipeline. It uses
+    /// these options of `rings`: the slots (unless [`ring`](FanIn::ring) is set), the most values of one poll, the idle
+    /// strategy and the memory limit.
     ///
     /// # Errors
     ///
-    /// If the options do not fit together, or the rings take more memory than there is.
+    /// If the options contradict each other, or the rings exceed the memory limit.
     pub fn open(self, rings: &Rings) -> Result<Opened<T, O>, RunError> {
         Poller::open(self, rings)
     }
@@ -333,7 +337,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         Feed::fan_in(self.producers, count, slot_bytes, self.slots)
     }
 
-    /// How long a producer may be silent, if that is bounded.
+    /// The time for which a producer may be silent, if it is bounded.
     pub(crate) fn idle_bound(&self) -> Option<Duration> {
         self.rule.idle_bound()
     }

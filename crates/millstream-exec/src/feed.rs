@@ -20,14 +20,15 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The source's producer: threads that have values publish by it, and a drain of the run ends the stream by it.
+/// The source's producer. Senders publish through it; draining the run ends the stream through it.
 ///
-/// What was released is dropped apart from it. A worker does so, so that an idle source keeps no value alive; and so
-/// does a thread that finds no room. The sweeper's lock is only tried, so no thread waits for itself. If a drop panics,
-/// the run fails, and the thread that it happened on continues.
+/// Released values are dropped separately, since a drop is user code: it may take long, panic, or send through the same
+/// sender. A worker drops them, so that an idle source keeps no value alive, and so does a sender that finds no room. A
+/// sweep in progress is not waited for, so a drop never waits for itself. If a drop panics, the run fails, and the
+/// thread that was dropping goes on.
 pub(crate) struct Output<T: Item> {
     producer: Arc<Mutex<Producer<T>>>,
-    /// None of types without `Drop`.
+    /// None for types without `Drop`.
     sweeper: Option<Arc<Mutex<Sweeper<T>>>>,
     shared: Arc<Shared>,
 }
@@ -38,7 +39,7 @@ impl<T: Item> Clone for Output<T> {
     }
 }
 
-/// What became of a value that was offered.
+/// The result of offering a value.
 pub(crate) enum Offer<T> {
     Published,
     Full(T),
@@ -51,13 +52,13 @@ impl<T: Item> Output<T> {
         Output { producer: Arc::new(Mutex::new(producer)), sweeper, shared }
     }
 
-    /// Nothing of the user's runs while this is held.
+    /// No user code runs while this lock is held.
     fn lock(&self) -> MutexGuard<'_, Producer<T>> {
         self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops what was released, unless somebody is at that already: this thread perhaps, in the drop of a value. True
-    /// if it has made room.
+    /// Drops released values, unless a sweep is in progress: perhaps on this thread, in the drop of a value. Returns
+    /// whether it made room.
     fn sweep(&self) -> bool {
         let Some(sweeper) = &self.sweeper else { return false };
         let mut sweeper = match sweeper.try_lock() {
@@ -75,7 +76,7 @@ impl<T: Item> Output<T> {
         }
     }
 
-    /// What `claims` gives, and again behind a sweep where it finds the ring full, and something to sweep.
+    /// Returns the result of `claims`. If that is `full` and a sweep makes room, calls it once more.
     fn unless_full<R>(&self, full: &R, mut claims: impl FnMut(&mut Producer<T>) -> R) -> R
     where
         R: PartialEq,
@@ -84,9 +85,9 @@ impl<T: Item> Output<T> {
         if claimed == *full && self.sweep() { claims(&mut self.lock()) } else { claimed }
     }
 
-    /// Publishes a value, if there is room and the run takes any.
+    /// Publishes a value, if there is room and the run takes values.
     pub(crate) fn offer(&self, value: T) -> Offer<T> {
-        // Nobody reads a stopped run's ring, so there would always be room.
+        // A stopped run's ring has no readers; values published there would be lost.
         if self.shared.stopped() {
             return Offer::Ended(value);
         }
@@ -98,7 +99,7 @@ impl<T: Item> Output<T> {
                 let SequenceNumber(first) = claim.first();
                 claim.extend(&mut unsent.take().into_iter());
                 claim.publish();
-                self.shared.notes.published(|| first + 1);
+                self.shared.markers.published(|| first + 1);
                 false
             }
         });
@@ -109,7 +110,8 @@ impl<T: Item> Output<T> {
         }
     }
 
-    /// Publishes values, the first ones first, as far as there is room; how many, or none if the run takes no more.
+    /// Publishes the first of these values as far as there is room. Returns how many; none if the run takes no more
+    /// values.
     pub(crate) fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
         if self.shared.stopped() {
             return None;
@@ -144,7 +146,7 @@ impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
         let mut producer = self.lock();
         if !producer.ended() {
-            // Without a slot, END needs no room.
+            // END without a slot needs no room.
             let _ = producer.try_end(None);
         }
         drop(producer);
@@ -160,8 +162,8 @@ impl<T: Item> ExternalSource for Output<T> {
     }
 }
 
-/// Starts a thread that takes values from the iterator until it ends or the run is stopped. The thread is not joined:
-/// it may sit in an iterator that never comes back, and nobody should hang with it.
+/// Starts a thread that takes values from the iterator until the iterator ends or the run is stopped. The thread is not
+/// joined: the iterator may never return.
 pub(crate) fn spawn<T: Item>(
     values: impl Iterator<Item = T> + Send + 'static,
     output: Output<T>,
@@ -189,7 +191,7 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
         together.part(shared);
     }
     if let Err(payload) = outcome {
-        // What comes after the end, or after the run was stopped, is not part of the run.
+        // A panic after the end, or after the run was stopped, is not part of the run.
         if output.ended() || shared.stopped() {
             discard(payload);
         } else {
@@ -199,7 +201,7 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
     shared.signal.notify();
 }
 
-/// As [`publish`], by a thread that may run the stages itself: then no worker is woken for the value.
+/// As [`publish`], on a thread that may run the stages itself; then no worker is woken for the value.
 fn publish_together<T: Item>(value: T, output: &Output<T>, shared: &Shared, together: &mut Together) -> bool {
     let waited = match output.offer(value) {
         Offer::Published => {
@@ -221,7 +223,7 @@ fn publish_together<T: Item>(value: T, output: &Output<T>, shared: &Shared, toge
     true
 }
 
-/// Publishes a value as soon as there is room; false if the run takes no more.
+/// Publishes a value as soon as there is room. Returns false if the run takes no more values.
 pub(crate) fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared) -> bool {
     let mut unsent = Some(value);
     let published = shared.wait_for(|| match output.offer(unsent.take()?) {
@@ -236,13 +238,13 @@ pub(crate) fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared) ->
     published == Some(true)
 }
 
-/// Drops what the readers of a source's ring have released.
+/// Drops values that the readers of a source's ring have released.
 pub(crate) struct SweepTasklet<T: Item>(pub(crate) Output<T>);
 
 impl<T: Item> Tasklet for SweepTasklet<T> {
     fn step(&mut self) -> Progress {
         if self.0.sweep() {
-            // Whoever waits for room may have found this one at it.
+            // A sender that waits for room may have found this sweep in progress.
             self.0.shared.signal.notify();
         }
         if self.0.ended() { Progress::DONE } else { Progress::NONE }

@@ -23,7 +23,7 @@ where
     lens::First: Lens<P::Out>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Projected<P::Out, lens::First>> {
-        // The state of a number is written while the one before it is still being read.
+        // The state for a number is written while the one before it is still being read.
         let (states, reader) = ring::<S, A::Density>(wiring.slots.max(2)).expect("the options were checked");
         let (clock, lanes) = match &wiring.keyed {
             None => (Clock::Input(input.fork()), 1),
@@ -48,18 +48,19 @@ fn looped<A: RingShape, S: Item>(
     input.zip(states)
 }
 
-/// What there is a number of, before the body has done it.
+/// The numbers that wait for their state.
 enum Clock<A: RingLayout> {
     Input(Reader<A>),
-    /// Inside `shard_by`, the key_slots: of the number's key is the state.
+    /// Inside `shard_by` the key slots, which select the state of the number's key.
     Keyed(Reader<Val<KeySlot, Sparse>>),
 }
 
-/// The key_slot of the only state, where there are no keys.
+/// The key slot of the only state, if there are no keys.
 const ALONE: KeySlot = KeySlot { place: 0, lane: 0, fresh: false };
 
 impl<A: RingLayout> Clock<A> {
-    /// The next number's key_slot, if it is there, and whether the number is END. None for a number without a key.
+    /// The next number's key slot, if it is there, and whether the number is END. The key slot is none for a number
+    /// without a key.
     fn next(&mut self) -> Option<(Option<KeySlot>, bool)> {
         match self {
             Clock::Input(input) => {
@@ -75,7 +76,7 @@ impl<A: RingLayout> Clock<A> {
         }
     }
 
-    /// How many numbers are there.
+    /// How many numbers wait.
     fn backlog(&self) -> u64 {
         match self {
             Clock::Input(input) => input.backlog(),
@@ -84,23 +85,23 @@ impl<A: RingLayout> Clock<A> {
     }
 }
 
-/// Number n's state is known once the body has done number n - 1; whether n is END, only the input knows.
+/// The state for number n is known once the body has processed number n - 1. Only the input knows whether n is END.
 struct Closing<A: RingLayout, B: RingLayout, S: Item> {
     clock: Clock<A>,
     back: Reader<B>,
     states: Producer<<A::Density as Density>::Slot<S>>,
-    /// The newest states that are known, by lane.
+    /// The latest known state of each key, by lane.
     kept: Vec<States<S>>,
-    /// Whose state the body has been told.
+    /// The key slot of the last state sent to the body.
     key_slot: Option<KeySlot>,
-    /// Whether the next number's is known.
+    /// Whether the state for the next number is known.
     known: bool,
-    /// END's is published.
+    /// The state for END is published.
     done: bool,
 }
 
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
-    /// Takes the state from what the body gave, if it has.
+    /// Takes the next state from the body's output, if it is there.
     fn learn(&mut self) -> bool {
         let Some(batch) = self.back.batch(1) else { return false };
         if let (Some(next), Some(key_slot)) = (batch.get(0).and_then(B::state), self.key_slot) {
@@ -110,14 +111,14 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
         true
     }
 
-    /// Publishes the next number's state, or END's, if the input has got there.
-    fn tell(&mut self) -> bool {
+    /// Publishes the state for the next number, or for END, once the input has reached it.
+    fn publish_state(&mut self) -> bool {
         if self.states.free() == 0 {
             return false;
         }
         let Some((key_slot, end)) = self.clock.next() else { return false };
         self.key_slot = key_slot;
-        // A number without a key has no value that the state would stand beside.
+        // A number without a key has no value; any state will do.
         let key_slot = key_slot.unwrap_or(ALONE);
         let state = self.kept[usize::from(key_slot.lane)].of(key_slot).clone();
         if end {
@@ -127,7 +128,7 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
             return true;
         }
         let Ok(Some(mut claim)) = self.states.try_claim(1) else { unreachable!("there was room") };
-        // Where the input is filled at END alone no other number's state is looked at.
+        // If the input has a value only at END, the states of other numbers are not read.
         claim.write(A::Density::pack((!A::Density::AT_END).then_some(state)));
         claim.publish();
         self.known = false;
@@ -142,8 +143,8 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing
             return if self.back.end().is_some() { Progress::DONE } else { Progress::NONE };
         }
         let learned = !self.known && self.learn();
-        let told = self.known && self.tell();
-        if learned || told { Progress::moved(1) } else { Progress::NONE }
+        let published = self.known && self.publish_state();
+        if learned || published { Progress::moved(1) } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {

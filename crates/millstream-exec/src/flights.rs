@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Seats for futures, used again and again: once warm, it allocates nothing.
+/// Slots for futures, which are reused: after the first ones, nothing is allocated.
 pub(crate) struct FutureSlots<Fut: Future> {
     slots: Vec<FutureSlot<Fut>>,
     free: Vec<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct FutureSlots<Fut: Future> {
     woken: Vec<usize>,
 }
 
-/// Room for one future at a time.
+/// A slot for one future at a time.
 struct FutureSlot<Fut: Future> {
     future: Pin<Box<Option<Fut>>>,
     landed: Option<Finished<Fut::Output>>,
@@ -29,7 +29,7 @@ impl<Fut: Future> FutureSlots<Fut> {
         FutureSlots { slots: Vec::new(), free: Vec::new(), wakes, woken: Vec::new() }
     }
 
-    /// Makes a future and polls it, in the slot whose index this gives.
+    /// Makes a future and polls it. Returns the index of its slot.
     pub(crate) fn start(&mut self, make: impl FnOnce() -> Fut) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
             let wakeable = self.wakes.wakeable(self.slots.len());
@@ -47,8 +47,9 @@ impl<Fut: Future> FutureSlots<Fut> {
         index
     }
 
-    /// Polls those who were woken, each once, if there are any: between `enter` and the drop of what it gives; `polled`
-    /// is told of each. Whether there were any. Then it is not told of wake-ups before [`leave`](FutureSlots::leave).
+    /// Polls each woken future once, if there are any, while the guard that `enter` returns is alive. `polled` receives
+    /// each slot's index, and whether its future has just completed. Returns whether there were any; if so, further
+    /// wake-ups do not notify until [`leave`](FutureSlots::leave).
     pub(crate) fn poll_woken<G>(&mut self, enter: impl FnOnce() -> G, mut polled: impl FnMut(usize, bool)) -> bool {
         self.wakes.attend(&mut self.woken);
         if self.woken.is_empty() {
@@ -66,7 +67,7 @@ impl<Fut: Future> FutureSlots<Fut> {
         true
     }
 
-    /// Whether nobody was woken since [`poll_woken`](FutureSlots::poll_woken).
+    /// Ends [`poll_woken`](FutureSlots::poll_woken). Returns whether no future was woken since.
     pub(crate) fn leave(&self) -> bool {
         self.wakes.leave()
     }
@@ -75,7 +76,7 @@ impl<Fut: Future> FutureSlots<Fut> {
         self.slots[index].landed.is_some()
     }
 
-    /// What has landed in this slot, which is free then.
+    /// Takes the result out of this slot, which becomes free.
     pub(crate) fn take(&mut self, index: usize) -> Option<Finished<Fut::Output>> {
         let landed = self.slots[index].landed.take()?;
         self.free.push(index);
@@ -87,16 +88,16 @@ impl<Fut: Future> FutureSlots<Fut> {
     }
 }
 
-/// Where a stage keeps the futures that it has started.
+/// The futures that a stage has started.
 pub(crate) trait InFlight<Fut> {
-    /// Whether no further one may be started.
+    /// Whether no further future may be started.
     fn full(&self) -> bool;
 
-    /// Starts the future of the value at this number, which is behind all that were started.
+    /// Starts the future of the value at this number, which is greater than all numbers before.
     fn start(&mut self, number: u64, make: impl FnOnce() -> Fut);
 
-    /// Starts the futures of a batch's values, as many as may be, and gives the rest of the batch back unread; returns how
-    /// many numbers it went through.
+    /// Starts the futures of a batch's values until it is full. The rest of the batch stays unread. Returns how many
+    /// numbers it went through.
     fn start_batch<A: RingLayout>(&mut self, batch: &mut Batch<'_, A>, f: impl Fn(A::Ref<'_>) -> Fut) -> usize {
         let (first, mut started) = (batch.first().0, 0);
         for value in batch.iter() {
@@ -117,7 +118,7 @@ pub(crate) trait InFlight<Fut> {
 pub(crate) struct Flights<Fut: Future> {
     limit: usize,
     slots: FutureSlots<Fut>,
-    /// The numbers that have a slot, and which.
+    /// The numbers that have a slot, with the slot's index.
     order: VecDeque<(u64, usize)>,
 }
 
@@ -142,13 +143,13 @@ impl<Fut: Future> Flights<Fut> {
         self.slots.poll_woken(enter, |_, _| ())
     }
 
-    /// Whether nobody was woken since [`poll_woken`](Flights::poll_woken).
+    /// As [`FutureSlots::leave`].
     pub(crate) fn leave(&self) -> bool {
         self.slots.leave()
     }
 
-    /// What has landed at this number, or nothing if no future was started there; none while it is in flight. Numbers
-    /// are asked for in order, each until it has landed.
+    /// The result at this number, or `Some(None)` if no future was started there; none while the future is in flight.
+    /// The caller asks for the numbers in order, for each until it is there.
     pub(crate) fn land(&mut self, number: u64) -> Option<Option<Finished<Fut::Output>>> {
         match self.order.front() {
             Some((first, index)) if *first == number => {
@@ -165,7 +166,7 @@ impl<Fut: Future> Flights<Fut> {
         self.order.front().is_some_and(|(first, index)| *first == number && !self.slots.landed(*index))
     }
 
-    /// Drops everything, futures in flight between `enter` and the drop of what it gives.
+    /// Drops everything; futures are dropped while the guard that `enter` returns is alive.
     pub(crate) fn clear<G>(&mut self, enter: impl FnOnce() -> G) {
         let _entered = (!self.order.is_empty()).then(enter);
         self.order.clear();
@@ -185,7 +186,7 @@ impl<Fut: Future> FutureSlot<Fut> {
             Ok(Poll::Ready(result)) => Ok(result),
             Err(payload) => Err(payload),
         };
-        // Its drop is the user's code as well.
+        // Dropping the future runs user code as well.
         let dropped = caught(|| future.set(None));
         *landed = Some(match (result, dropped) {
             (Ok(result), dropped) => dropped.map(|()| result),

@@ -15,10 +15,11 @@ use std::task::Poll;
 
 /// `iter.through(pipeline)`.
 pub trait ThroughExt: Iterator + Sized {
-    /// This iterator's values through a pipeline on rings, as an iterator; with the default options.
+    /// Runs a pipeline on rings over this iterator's values and returns the outputs as an iterator, with the default
+    /// options.
     ///
-    /// Nothing runs before the first [`next`](Iterator::next). After it the workers run ahead as far as the rings
-    /// reach. Dropping the iterator stops them.
+    /// Nothing runs before the first [`next`](Iterator::next). Afterwards the workers run ahead as far as the rings
+    /// allow. Dropping the iterator stops them.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -29,7 +30,7 @@ pub trait ThroughExt: Iterator + Sized {
     ///
     /// # Panics
     ///
-    /// `next` panics where a stage failed; [`Through::try_next`] gives the error instead.
+    /// `next` panics if a stage failed; [`Through::try_next`] returns the error instead.
     fn through<P>(self, pipeline: P) -> Through<P::Out>
     where
         Self: Send + 'static,
@@ -62,13 +63,13 @@ enum State<A: RingShape + ToOwnedItem> {
 }
 
 struct Started<A: RingShape + ToOwnedItem> {
-    /// Dropped first: the run stops before its output's gate opens, so that nothing is made that nobody will take.
+    /// Dropped first: the run stops before its output's gate opens, so that no output is computed in vain.
     running: handle::Started,
     output: Reader<A>,
-    /// The most that is taken at once.
+    /// The most values taken at once.
     batch: usize,
     ready: VecDeque<A::Owned>,
-    /// A value could not be cloned: nothing behind it is taken.
+    /// A value could not be cloned; no later value is taken.
     broken: bool,
 }
 
@@ -94,8 +95,8 @@ impl<A: RingShape + ToOwnedItem> Started<A> {
         Ok(Started { running, output, batch, ready: VecDeque::new(), broken: false })
     }
 
-    /// Takes what is published; none when there is nothing now. To clone a value is the user's code: where that panics the run
-    /// has failed, at that number, and the values before it are there.
+    /// Takes published values; none if there are none now. Cloning a value runs user code: if that panics, the run
+    /// fails at that value's number, and earlier values remain available.
     fn take(&mut self) -> Option<()> {
         let mut number = self.output.position().0;
         let Started { output, ready, batch, .. } = self;
@@ -119,14 +120,14 @@ impl<A: RingShape + ToOwnedItem> Started<A> {
         })
     }
 
-    /// The next value, or none at the end. While there is neither, `wait` waits for what it is given.
+    /// The next value, or none at the end. While there is neither, `wait` is called with a function that tries again.
     fn next(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
         let shared = self.running.pool.shared.clone();
         loop {
             if let Some(value) = self.ready.pop_front() {
                 return Poll::Ready(Ok(Some(value)));
             }
-            // Looked at before the output is: what was given by then is taken.
+            // Loaded before the output is read: everything published by then is taken.
             let over = shared.rest_is_over();
             if self.output.ended() || self.broken || over && self.take().is_none() {
                 let pool = &self.running.pool;
@@ -146,17 +147,17 @@ impl<A: RingShape + ToOwnedItem> Started<A> {
     }
 }
 
-/// Waits until the function gives something, or says that a future must wait.
+/// Waits until the function returns a value, or returns `Pending` for a future.
 type Waiting<'a> = dyn FnMut(&Shared, &mut dyn FnMut() -> Option<()>) -> Poll<()> + 'a;
 
 impl<A: RingShape + ToOwnedItem> Through<A> {
-    /// The next value, or why there is none.
+    /// The next value, none at the end, or the run's failure.
     ///
-    /// What the stages had been given for the numbers before a failure comes first, and then the failure: no stage takes
-    /// anything of the failing number or behind it any more, and those behind the failing stage do what is left, on one of the
-    /// run's threads. What only the end of the stream would bring, as the answer of a fold, does not come. Inside a `shard`
-    /// the values that are missing are those of the run of numbers in which the function failed, a batch at most; and a
-    /// stage that has to wait between two tries gives up.
+    /// After a failure, the results of the numbers before it come first, then the error. No stage processes the failing
+    /// number or a later one. Stages after the failing one finish their input, on one of the run's threads. Values that
+    /// only the end of the stream brings, such as the result of a fold, do not come. If the function failed inside a
+    /// `shard`, the values of its run of numbers may be missing, at most a batch. A stage that waits before a retry
+    /// gives up.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -170,7 +171,8 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     ///
     /// # Errors
     ///
-    /// If a stage failed, or the source; or if a value could not be cloned: once, and then the iterator is at its end.
+    /// If a stage failed, or the source, or if a value could not be cloned. It is returned once; the iterator has then
+    /// ended.
     pub fn try_next(&mut self) -> Result<Option<A::Owned>, RunError> {
         let next = self.next_by(&mut |shared, ready| {
             shared.wait_until(ready);
@@ -182,14 +184,14 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
         }
     }
 
-    /// The run whose output this is, once it has started.
+    /// The run that produces this output, once it has started.
     #[cfg(feature = "stream")]
     pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
         let State::Started(started) = &self.0 else { return None };
         Some(started.running.pool.shared.clone())
     }
 
-    /// Stops the run, if it has started, and waits for nobody.
+    /// Stops the run, if it has started, without waiting for its threads.
     #[cfg(feature = "stream")]
     pub(crate) fn abandon(&mut self) {
         if let State::Started(started) = std::mem::replace(&mut self.0, State::Ended) {
@@ -197,7 +199,7 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
         }
     }
 
-    /// Stops the run, and waits until its threads have left: `wait` does.
+    /// Stops the run and waits with `wait` until its threads have exited.
     #[cfg(feature = "stream")]
     pub(crate) fn close_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Option<RunError>> {
         let State::Started(started) = &mut self.0 else { return Poll::Ready(None) };
@@ -216,7 +218,7 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     pub(crate) fn next_by(&mut self, wait: &mut Waiting<'_>) -> Poll<Result<Option<A::Owned>, RunError>> {
         if let State::New(_) = self.0 {
             let State::New(start) = std::mem::replace(&mut self.0, State::Ended) else {
-                unreachable!("it was new a moment ago")
+                unreachable!("it was new just before")
             };
             self.0 = State::Started(start()?);
         }
@@ -246,8 +248,7 @@ impl<A: RingShape + ToOwnedItem> std::fmt::Debug for Through<A> {
     }
 }
 
-/// A value on its way through a ring, for whoever takes it first. It lets values flow that are neither `Sync` nor
-/// `Clone`.
+/// A value in a ring that the first reader takes out. It lets values through that are neither `Sync` nor `Clone`.
 struct Handoff<T>(Mutex<Option<T>>);
 
 impl<T> Handoff<T> {
@@ -261,7 +262,7 @@ impl<T> Handoff<T> {
 }
 
 impl<T: Send + 'static> Clone for Handoff<T> {
-    /// The value itself goes with the clone.
+    /// Moves the value into the clone.
     fn clone(&self) -> Self {
         Handoff(Mutex::new(self.take()))
     }
@@ -269,8 +270,8 @@ impl<T: Send + 'static> Clone for Handoff<T> {
 
 /// `iter.ordered_par_map(n, f)`.
 pub trait ParMapExt: Iterator + Sized {
-    /// `f` of every value, run by `n` tasklets on at most `n` workers, in order, lazily and in bounded memory: no more
-    /// than three rings of values are under way. Values need not be `Sync` or `Clone`.
+    /// Maps every value with `f` in order, with `n` tasklets on at most `n` workers. It is lazy and bounds memory: at
+    /// most three rings of values are in progress. Values need not be `Sync` or `Clone`.
     ///
     /// ```
     /// use millstream_exec::ParMapExt;
@@ -280,7 +281,7 @@ pub trait ParMapExt: Iterator + Sized {
     ///
     /// # Panics
     ///
-    /// If `n` is 0. `next` panics where `f` did.
+    /// If `n` is 0. `next` panics if `f` has panicked.
     fn ordered_par_map<B, F>(self, n: usize, f: F) -> OrderedParMap<B>
     where
         Self: Send + 'static,
@@ -298,7 +299,7 @@ pub trait ParMapExt: Iterator + Sized {
     }
 }
 
-/// Enough for uneven items to balance, and few enough to keep memory small.
+/// Enough slots for uneven items to balance, and few enough to keep memory small.
 const PAR_MAP_SLOTS: usize = 256;
 
 impl<I: Iterator> ParMapExt for I {}
@@ -308,11 +309,11 @@ impl<I: Iterator> ParMapExt for I {}
 pub struct OrderedParMap<B: Send + 'static>(Through<Val<Handoff<B>>>);
 
 impl<B: Send + 'static> OrderedParMap<B> {
-    /// The next value, or why there is none.
+    /// The next value, none at the end, or the run's failure.
     ///
     /// # Errors
     ///
-    /// If `f` panicked: once, and then the iterator is at its end.
+    /// If `f` panicked. It is returned once; the iterator has then ended.
     pub fn try_next(&mut self) -> Result<Option<B>, RunError> {
         self.0.try_next().map(|next| next.and_then(|value| value.take()))
     }

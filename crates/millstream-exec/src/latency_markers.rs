@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many notes a list has; older ones are written over.
-pub(crate) const NOTES: usize = 256;
+/// How many markers a list has; older ones are overwritten.
+pub(crate) const MARKERS: usize = 256;
 
-/// Not a note.
+/// No marker.
 const NONE: u64 = u64::MAX;
 
 pub(crate) struct LatencyMarkers {
@@ -24,7 +24,7 @@ pub(crate) struct LatencyMarkers {
     since: Instant,
     clocks: usize,
     readers: usize,
-    /// Made when a run is observed for the first time.
+    /// Allocated when a run is observed for the first time.
     lists: OnceLock<Lists>,
 }
 
@@ -33,89 +33,89 @@ struct Lists {
     passes: Box<[Passes]>,
 }
 
-/// The notes of one clock: written by one, read by all.
+/// The markers of one clock: one thread writes them, all threads read them.
 struct Clock {
     count: AtomicU64,
     entries: Box<[Entry]>,
 }
 
 struct Entry {
-    /// Which note this is; [`NONE`] while it is written.
+    /// The marker's index; [`NONE`] while it is written.
     id: AtomicU64,
-    /// All numbers below it were published then.
+    /// All numbers below it were published at that time.
     bound: AtomicU64,
-    /// When the source had published what it is about, in nanoseconds.
+    /// The time, in nanoseconds, at which the source published the values the marker stands for.
     origin: AtomicU64,
 }
 
-/// When a stage, or the sink, passed the notes of its clock.
+/// The times at which a stage, or the sink, passed the markers of its clock.
 struct Passes {
-    /// The next note. Several tasklets run one stage.
+    /// The next marker. It is shared, as several tasklets may run one stage.
     next: AtomicU64,
     passing: Mutex<()>,
-    /// When each was passed, and how long that was after its origin.
+    /// For each marker the time it was passed, and the time since its origin.
     times: Box<[[AtomicU64; 2]]>,
 }
 
 impl Clock {
     fn new() -> Self {
         let entry = || Entry { id: AtomicU64::new(NONE), bound: AtomicU64::new(0), origin: AtomicU64::new(0) };
-        Clock { count: AtomicU64::new(0), entries: (0..NOTES).map(|_| entry()).collect() }
+        Clock { count: AtomicU64::new(0), entries: (0..MARKERS).map(|_| entry()).collect() }
     }
 
-    /// Only whoever starts the clock calls it.
+    /// Called only by the one that starts the clock.
     fn write(&self, id: u64, bound: u64, origin: u64) {
-        let entry = &self.entries[id as usize % NOTES];
+        let entry = &self.entries[id as usize % MARKERS];
         entry.id.store(NONE, Ordering::Relaxed);
-        // Whoever reads one of these reads `NONE` afterwards, or a later note's.
+        // A reader that sees one of these then reads `NONE`, or a later marker's index.
         entry.bound.store(bound, Ordering::Release);
         entry.origin.store(origin, Ordering::Release);
         entry.id.store(id, Ordering::Release);
         self.count.store(id + 1, Ordering::Release);
     }
 
-    /// A note's bound and origin, unless it was never written here, or is written over.
+    /// A marker's bound and origin; none if it was not written, or was overwritten.
     fn read(&self, id: u64) -> Option<(u64, u64)> {
-        let entry = &self.entries[id as usize % NOTES];
+        let entry = &self.entries[id as usize % MARKERS];
         let is_it = || entry.id.load(Ordering::Acquire) == id;
-        let note = is_it().then(|| (entry.bound.load(Ordering::Acquire), entry.origin.load(Ordering::Acquire)));
-        note.filter(|_| is_it())
+        let marker = is_it().then(|| (entry.bound.load(Ordering::Acquire), entry.origin.load(Ordering::Acquire)));
+        marker.filter(|_| is_it())
     }
 }
 
 impl Passes {
     fn new() -> Self {
-        let times = (0..NOTES).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
+        let times = (0..MARKERS).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
         Passes { next: AtomicU64::new(0), passing: Mutex::new(()), times }
     }
 
-    /// Says when note `id` was passed; 0 if it was written over before.
+    /// Records that marker `id` was passed at `time`; a time of 0 means that it was overwritten before.
     fn pass(&self, id: u64, time: u64, since_source: u64) {
-        let [at, since] = &self.times[id as usize % NOTES];
-        // Whoever reads one of these also sees that the note 256 before it is gone.
+        let [at, since] = &self.times[id as usize % MARKERS];
+        // A reader that sees one of these also sees that the marker 256 before it is gone.
         at.store(time, Ordering::Release);
         since.store(since_source, Ordering::Release);
         self.next.store(id + 1, Ordering::Release);
     }
 
-    /// When note `id` was passed, unless it was not, or that is written over.
+    /// The time at which marker `id` was passed; none if it was not, or if the time was overwritten.
     fn at(&self, id: u64) -> Option<Passed> {
-        // One less than there are, since the next one may just be written.
-        let kept = |next: u64| id < next && next - id < NOTES as u64;
+        // One less than the list holds, since the next one may be half written.
+        let kept = |next: u64| id < next && next - id < MARKERS as u64;
         kept(self.next.load(Ordering::Acquire)).then_some(())?;
-        let [at, since] = &self.times[id as usize % NOTES];
+        let [at, since] = &self.times[id as usize % MARKERS];
         let (at, since) = (at.load(Ordering::Acquire), since.load(Ordering::Acquire));
         let (time, since_source) = (Duration::from_nanos(at), Duration::from_nanos(since));
         (at > 0 && kept(self.next.load(Ordering::Acquire))).then_some(Passed { at: time, since_source })
     }
 }
 
-/// Which clocks a stage reads and starts, and which of those who pass notes it is.
+/// The clocks that a stage reads and starts, and its index among the readers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarkerWiring {
     pub(crate) reader: usize,
     pub(crate) clock: usize,
-    /// The clock of its output; none of a sink.
+    /// The clock of its output; none for a sink.
     pub(crate) starts: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl LatencyMarkers {
         }
     }
 
-    /// Whether the run is observed: all that anybody looks at if it is not.
+    /// Whether the run is observed. While it is not, this load is the whole cost.
     #[inline]
     pub(crate) fn on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
@@ -158,7 +158,7 @@ impl LatencyMarkers {
         self.since.elapsed().as_nanos() as u64
     }
 
-    /// The source notes what it publishes next.
+    /// The source writes a marker when it next publishes.
     pub(crate) fn want(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }
@@ -173,52 +173,52 @@ impl LatencyMarkers {
         }
     }
 
-    /// Called by a stage or a sink behind a step.
+    /// Called by a stage or a sink after a step.
     #[inline]
-    pub(crate) fn pass(&self, who: MarkerWiring, probe: &TaskProbe) {
+    pub(crate) fn pass(&self, reader: MarkerWiring, probe: &TaskProbe) {
         let Some(lists) = self.lists.get() else { return };
-        let (next, noted) = (&lists.passes[who.reader].next, &lists.clocks[who.clock].count);
-        if next.load(Ordering::Relaxed) < noted.load(Ordering::Relaxed) {
-            self.pass_what_is_due(lists, who, probe);
+        let (next, written) = (&lists.passes[reader.reader].next, &lists.clocks[reader.clock].count);
+        if next.load(Ordering::Relaxed) < written.load(Ordering::Relaxed) {
+            self.pass_due(lists, reader, probe);
         }
     }
 
     #[cold]
-    fn pass_what_is_due(&self, lists: &Lists, who: MarkerWiring, probe: &TaskProbe) {
-        let (clock, passes) = (&lists.clocks[who.clock], &lists.passes[who.reader]);
-        let same = who.starts == Some(who.clock);
+    fn pass_due(&self, lists: &Lists, reader: MarkerWiring, probe: &TaskProbe) {
+        let (clock, passes) = (&lists.clocks[reader.clock], &lists.passes[reader.reader]);
+        let same = reader.starts == Some(reader.clock);
         let due = || {
             let id = passes.next.load(Ordering::Relaxed);
-            let noted = id < clock.count.load(Ordering::Acquire);
-            // A note that is lost is passed without a time.
-            noted
+            let written = id < clock.count.load(Ordering::Acquire);
+            // An overwritten marker is passed without a time.
+            written
                 .then(|| (id, clock.read(id)))
-                .filter(|(_, note)| note.is_none_or(|(bound, _)| probe.has_passed(bound, same)))
+                .filter(|(_, marker)| marker.is_none_or(|(bound, _)| probe.has_passed(bound, same)))
         };
         if due().is_none() {
             return;
         }
         let _passing = passes.passing.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((id, note)) = due() {
-            if let (Some((_, origin)), Some(starts), false, Some(output)) = (note, who.starts, same, probe.output()) {
+        while let Some((id, marker)) = due() {
+            if let (Some((_, origin)), Some(starts), false, Some(output)) = (marker, reader.starts, same, probe.output()) {
                 lists.clocks[starts].write(id, output.published(), origin);
             }
             let now = self.now();
-            passes.pass(id, note.map_or(0, |_| now), note.map_or(0, |(_, origin)| now.saturating_sub(origin)));
+            passes.pass(id, marker.map_or(0, |_| now), marker.map_or(0, |(_, origin)| now.saturating_sub(origin)));
         }
     }
 
-    /// How many notes a stage or the sink has passed.
+    /// How many markers a stage or the sink has passed.
     pub(crate) fn passed(&self, reader: usize) -> u64 {
         self.lists.get().map_or(0, |lists| lists.passes[reader].next.load(Ordering::Acquire))
     }
 
-    /// How many notes the source has written.
+    /// How many markers the source has written.
     pub(crate) fn count(&self) -> u64 {
         self.lists.get().map_or(0, |lists| lists.clocks[0].count.load(Ordering::Acquire))
     }
 
-    /// When a stage or the sink passed note `id`.
+    /// The time at which a stage or the sink passed marker `id`.
     pub(crate) fn passed_at(&self, reader: usize, id: u64) -> Option<Passed> {
         self.lists.get()?.passes[reader].at(id)
     }

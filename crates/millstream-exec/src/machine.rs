@@ -21,7 +21,7 @@ pub use pin::{physical_cores, pin_to_physical_core};
 
 use std::path::Path;
 
-/// The cores that the calling thread may use, and why so many.
+/// The cores that the calling thread may use, and why that many.
 pub(crate) fn usable_cores() -> Cores {
     cores::usable(Path::new("/"))
 }

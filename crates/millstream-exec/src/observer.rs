@@ -22,14 +22,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Reads the counters of a run on rings, from any thread, while it goes on and when it has ended.
+/// Reads the counters of a run on rings, from any thread, during the run and after it.
 ///
-/// The cursors and the numbers of steps are counted anyway: reading them costs the run nothing. What is not, latencies, the
-/// sizes of batches and how many slots are empty, is noted while the run is [observed](Observer::observe), once a step and not
-/// once an item; empty slots are looked for in some of the batches, once those are written.
+/// Cursors and step counts are kept anyway: reading them costs the run nothing. Latencies, batch sizes and empty slots
+/// are recorded only while the run is [observed](Observer::observe), once a step rather than once an item; empty slots
+/// are counted in some of the batches, after they are written.
 ///
-/// Whoever reads often keeps one [`Counters`] and has it filled again: nothing is allocated then. Reading takes some
-/// nanoseconds a counter, so some hundred microseconds for thousands of stages.
+/// To read often, keep one [`Counters`] and have it refilled: that allocates nothing. Reading takes some nanoseconds a
+/// counter, so some hundred microseconds for thousands of stages.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -53,26 +53,27 @@ pub struct Observer(Arc<Observed>);
 struct Observed {
     pool: Arc<Pool>,
     plan: Arc<Plan>,
-    /// For each ring of the plan its counters, and who reads it: made when somebody asks.
+    /// For each ring of the plan its counters and its readers. Built on first use.
     rings: OnceLock<Box<[Watching]>>,
     source: RingProbe,
     cores: usize,
     since: Instant,
 }
 
-/// A ring's counters, and for each of its readers the tasks.
+/// A ring's counters, and the tasks of each of its readers.
 struct Watching {
     probe: Option<RingProbe>,
     readers: Vec<Vec<usize>>,
 }
 
-/// What a tasklet, or somebody who writes or reads a ring, could do at a moment. By the cursors: nobody says it.
+/// The state of a tasklet, or of a writer or reader of a ring, at a moment. It is derived from the cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum State {
-    /// It has input and room: it is at work, or waits for its worker's turn. A source has room: what it waits for is outside.
+    /// It has input and room: it is at work, or waits for its worker's turn. A source with room counts as working,
+    /// whatever it waits for outside the run.
     Working,
-    /// It waits for input; or it has come to its end.
+    /// It waits for input, or it has ended.
     #[default]
     Starved,
     /// It waits for room.
@@ -83,12 +84,12 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Activity {
-    /// Something moved in its last round.
+    /// Its last round moved something.
     #[default]
     Busy,
-    /// Nothing did: it looks again.
+    /// Its last round moved nothing; it looks again.
     Idle,
-    /// It sleeps until somebody wakes it.
+    /// It sleeps until it is woken.
     Parked,
 }
 
@@ -105,27 +106,28 @@ pub enum PipelineEnd {
     Sink,
 }
 
-/// When a note was passed.
+/// When a latency marker was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Passed {
-    /// So long after the start of the run.
+    /// The time since the start of the run.
     pub at: Duration,
-    /// So long after the source had published what the note is about.
+    /// The time since the source published the values the marker stands for.
     pub since_source: Duration,
 }
 
-/// Who a tasklet is.
+/// A tasklet's place in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskletInfo<'a> {
     /// Its stage's name in the plan; `source` and `sink` are the ends.
     pub name: &'a str,
-    /// Its stage in the plan; none if it is the source, a sink, or stands aside.
+    /// Its stage in the plan; none for the source, a sink, or a side output.
     pub stage: Option<usize>,
-    /// Whether it takes what leaves the pipeline's way: a dead-letter sink, or the end of a `tee`.
+    /// Whether it ends a side output: a dead-letter sink, or the end of a `tee`.
     pub side_output: bool,
-    /// The end of the pipeline that it is, if it is one. What drops the values of a source with a thread of its own is not.
+    /// The end of the pipeline that it is, if any. A tasklet that only drops the values of a source with a thread of
+    /// its own is none.
     pub end: Option<PipelineEnd>,
     /// Whether it has a thread of its own.
     pub own_thread: bool,
@@ -140,12 +142,12 @@ impl Observer {
         self.0.rings.get_or_init(|| watching(&self.0.pool, &self.0.plan, &self.0.source))
     }
 
-    /// Whether the run is observed from now on. The first time some kilobytes a stage are allocated.
+    /// Switches observation on or off. Switching it on for the first time allocates some kilobytes a stage.
     pub fn observe(&self, on: bool) {
         self.0.pool.observe(on);
     }
 
-    /// The plan of the run, with the rings that it got.
+    /// The plan of the run, with its rings' capacities.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.0.plan
@@ -163,7 +165,8 @@ impl Observer {
         self.0.pool.finished()
     }
 
-    /// Who the tasklets are. The source is none of them if it has a thread of its own and its values need not be dropped.
+    /// The tasklets. The source is one of them unless it has a thread of its own; with values that need dropping there
+    /// is a tasklet for that.
     pub fn tasklets(&self) -> impl Iterator<Item = TaskletInfo<'_>> {
         self.0.pool.tasks().iter().map(|task| {
             let (stage, end) = match task.watched.role {
@@ -177,7 +180,7 @@ impl Observer {
         })
     }
 
-    /// The stages that read a ring, in pipeline order; `sink` if the output is read from it as well.
+    /// The stages that read a ring, in pipeline order, then `sink` if the ring is also the output.
     pub fn readers(&self, ring: usize) -> impl Iterator<Item = &str> {
         let stages =
             self.0.plan.stages.iter().filter(move |stage| stage.reads.contains(&ring)).map(|stage| &*stage.name);
@@ -186,9 +189,9 @@ impl Observer {
 
     /// Reads all counters.
     pub fn read(&self, counters: &mut Counters) {
-        let notes = &self.0.pool.shared.notes;
+        let markers = &self.0.pool.shared.markers;
         counters.running = !self.0.pool.finished();
-        counters.observed = notes.on();
+        counters.observed = markers.on();
         counters.rings.resize_with(self.0.plan.rings.len(), RingCounters::default);
         for ((ring, watching), planned) in counters.rings.iter_mut().zip(self.rings()).zip(&self.0.plan.rings) {
             self.read_ring(ring, watching, planned.capacity.unwrap_or(0) as u64);
@@ -208,9 +211,9 @@ impl Observer {
         counters.at = self.elapsed();
     }
 
-    /// What every stage had to do between two moments, of which the first may be the start, and so what holds the run
-    /// [back](Loads::bottleneck). `open` says for how many seconds the source's ring had room meanwhile, if somebody has
-    /// looked; if not, that is guessed by how busy the stages were.
+    /// The load of every stage between two moments, which shows what holds the run [back](Loads::bottleneck). `before`
+    /// may be the default, for the start of the run. `open` is the time for which the source's ring had room, if that
+    /// was measured; otherwise it is estimated from how busy the stages were.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -234,7 +237,7 @@ impl Observer {
     fn read_ring(&self, ring: &mut RingCounters, watching: &Watching, capacity: u64) {
         let Some(probe) = &watching.probe else { return };
         ring.capacity = capacity;
-        // The readers first: nobody releases what is not published.
+        // The readers first: no reader releases a number before it is published.
         ring.consumed.resize(watching.readers.len(), 0);
         let tasks = self.0.pool.tasks();
         for (consumed, readers) in ring.consumed.iter_mut().zip(&watching.readers) {
@@ -247,64 +250,65 @@ impl Observer {
             };
             *consumed = (*consumed).max(least.unwrap_or(gone));
         }
-        // Whoever competes for a run of a group hides some numbers for a moment.
+        // A tasklet that competes for a run of a group hides some numbers for a moment.
         ring.produced = ring.produced.max(probe.published());
         for consumed in &mut ring.consumed {
             *consumed = (*consumed).min(ring.produced);
         }
     }
 
-    /// Whether somebody is in the middle of a step of this tasklet, of those that [`tasklets`](Observer::tasklets) tells: in
-    /// user code, most likely. For somebody who wonders why nothing moves: whoever comes while this is looked at goes on to
-    /// other tasklets first.
+    /// Whether this tasklet, by its index among [`tasklets`](Observer::tasklets), is in the middle of a step: most
+    /// likely in user code. Use it to find out why nothing moves. A worker that meets the tasklet during this call
+    /// first goes on to its other tasklets.
     #[must_use]
     pub fn in_step(&self, tasklet: usize) -> bool {
         self.0.pool.tasks().get(tasklet).is_some_and(|task| task.in_step() == Some(true))
     }
 
-    /// Asks the source to note the next number that it publishes. Only while the run is [observed](Observer::observe).
+    /// Asks the source to write a latency marker when it next publishes. Only while the run is
+    /// [observed](Observer::observe).
     pub fn note(&self) {
-        self.0.pool.shared.notes.want();
+        self.0.pool.shared.markers.want();
     }
 
-    /// How many numbers the source has noted: the notes from this one less 256 on can still be read.
+    /// How many latency markers the source has written. The last 256 can still be read.
     #[must_use]
     pub fn noted(&self) -> u64 {
-        self.0.pool.shared.notes.count()
+        self.0.pool.shared.markers.count()
     }
 
-    /// How many notes a stage of the plan has passed; the sink is the one behind the last stage.
+    /// How many latency markers a stage of the plan has passed; the index after the last stage is the sink's.
     #[must_use]
     pub fn passed(&self, stage: usize) -> u64 {
-        self.0.pool.shared.notes.passed(stage)
+        self.0.pool.shared.markers.passed(stage)
     }
 
-    /// When a stage had published all that it makes of what note `note` is about, or the sink had seen it. None if it has not,
-    /// or nobody knows any more.
+    /// When a stage had published everything it makes of the values that latency marker `marker` stands for, or when the
+    /// sink had seen them. None if that has not happened, or if the marker was overwritten.
     #[must_use]
-    pub fn passed_at(&self, stage: usize, note: u64) -> Option<Passed> {
-        self.0.pool.shared.notes.passed_at(stage, note)
+    pub fn passed_at(&self, stage: usize, marker: u64) -> Option<Passed> {
+        self.0.pool.shared.markers.passed_at(stage, marker)
     }
 }
 
-/// Whose counters are read for each ring.
+/// The counters and readers of each ring.
 fn watching(pool: &Pool, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
-    let mut seats_of = vec![Vec::new(); plan.stages.len() + 1];
+    let mut tasks_of = vec![Vec::new(); plan.stages.len() + 1];
     for (index, task) in pool.tasks().iter().enumerate() {
         match task.watched.role {
-            Role::Stage(stage) => seats_of[stage].push(index),
-            Role::Sink => seats_of[plan.stages.len()].push(index),
+            Role::Stage(stage) => tasks_of[stage].push(index),
+            Role::Sink => tasks_of[plan.stages.len()].push(index),
             Role::Source | Role::SideOutput => {}
         }
     }
     let probe = |writer: Option<usize>| match writer {
         None => Some(source.clone()),
-        Some(stage) => seats_of[stage].iter().find_map(|task| pool.tasks()[*task].watched.probe.output().cloned()),
+        Some(stage) => tasks_of[stage].iter().find_map(|task| pool.tasks()[*task].watched.probe.output().cloned()),
     };
     let mut rings: Box<[Watching]> =
         plan.rings.iter().map(|ring| Watching { probe: probe(ring.writer), readers: Vec::new() }).collect();
     let reads = plan.stages.iter().map(|stage| &stage.reads).chain([&plan.output]);
-    for (reads, tasks) in reads.zip(&seats_of) {
+    for (reads, tasks) in reads.zip(&tasks_of) {
         let mut reads = reads.clone();
         reads.sort_unstable();
         reads.dedup();

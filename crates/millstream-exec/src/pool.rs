@@ -154,7 +154,7 @@ impl Pool {
 
     /// Switches observation of the run on or off.
     pub(crate) fn observe(&self, on: bool) {
-        self.shared.notes.switch(on);
+        self.shared.markers.switch(on);
         self.tasks.iter().for_each(|task| task.watched.probe.look(on));
     }
 

@@ -25,6 +25,6 @@ impl Reactor {
     }
 }
 
-/// Lasts as long as futures are polled.
+/// Held while futures are polled.
 #[cfg(not(feature = "tokio"))]
 pub(crate) struct Entered;

@@ -5,43 +5,42 @@ use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
 use millstream_core::SequenceNumber;
 use std::time::Duration;
 
-/// What a run did.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Report {
     /// How it ended.
     pub outcome: RunOutcome,
-    /// How many numbers the sink has seen; after the end of the stream, END's number: the length of its clock.
+    /// How many numbers the sink has seen. After the end of the stream this is END's number, the length of its clock.
     pub numbers: SequenceNumber,
-    /// How many values the sink got.
+    /// How many values the sink received.
     pub values: u64,
-    /// How many workers ran it in the end; 0 if the calling thread did it all.
+    /// The number of workers at the end; 0 if the calling thread ran everything.
     pub workers: usize,
-    /// The cores that it could use, and why so many.
+    /// The cores that it could use, and why that many.
     pub cores: Cores,
-    /// The core that each worker was pinned to, if it was; empty unless
-    /// [`pin_workers`](crate::Rings::pin_workers) asked for it.
+    /// The core of each worker, if it was pinned; empty unless [`pin_workers`](crate::Rings::pin_workers) asked for it.
     pub pinned: Vec<Option<usize>>,
-    /// How many tasklets there were, source and sink among them unless the source has a thread of its own.
+    /// The number of tasklets. Source and sink count, unless the source has a thread of its own.
     pub tasklets: usize,
-    /// Bytes of all rings, without what values own on the heap.
+    /// Bytes of all rings, without the heap memory that values own.
     pub ring_bytes: usize,
-    /// From the first step to the last.
+    /// The time from the first step to the last.
     pub elapsed: Duration,
-    /// What every tasklet did, in pipeline order, the source first, also where it is none.
+    /// The reports of all stages, in pipeline order, beginning with the source even if that is no tasklet.
     pub stages: Vec<StageReport>,
-    /// How fast it was with each number of workers, when that was measured last.
+    /// The last measured rate of each number of workers.
     pub rates: Vec<Rate>,
-    /// How many workers there were and why, in the order in which it was decided.
+    /// The decisions on the number of workers, with reasons, in the order in which they were made.
     pub decisions: Vec<String>,
-    /// What every ring of the plan has counted; on queues there are none.
+    /// The counters of every ring of the plan; none on queues.
     pub rings: Vec<RingCounters>,
-    /// What every stage had to do; on queues nobody knows.
+    /// The load of every stage; empty on queues.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub loads: Loads,
-    /// The producers of a [fan-in](crate::fan_in) that ended because their threads panicked, where that
-    /// [ends nobody else](crate::FanIn::isolate_panics).
+    /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
+    /// [`isolate_panics`](crate::FanIn::isolate_panics) is set.
     pub producer_panics: ProducerPanics,
 }
 
@@ -51,94 +50,94 @@ pub struct Report {
 pub enum RunOutcome {
     /// The source ended.
     End,
-    /// It was drained: the source was ended, and everything accepted was finished.
+    /// It was drained: the source was ended, and every accepted value was finished.
     Drained,
-    /// It was stopped: something may be left.
+    /// It was stopped: values may be left.
     Stopped,
     /// It failed.
     Failed,
 }
 
-/// How fast some work was with so many workers, or so many consumers that share it: what placement compares, and
-/// [`TooMany`] judges.
+/// The rate of some work with a number of workers, or of consumers that share it. Placement compares rates, and
+/// [`TooMany`] judges them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Rate {
-    /// How many workers there were.
+    /// The number of workers.
     pub workers: usize,
-    /// Numbers that all stages together moved in a second.
+    /// Numbers that all stages together moved a second.
     pub numbers_per_second: f64,
 }
 
 impl Rate {
-    /// What somebody has measured.
+    /// A rate measured elsewhere.
     #[must_use]
     pub fn new(workers: usize, numbers_per_second: f64) -> Self {
         Rate { workers, numbers_per_second }
     }
 }
 
-/// What one tasklet did.
+/// The counters of one tasklet.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StageReport {
     /// Its stage's name in the plan; `source` and `sink` are the ends.
     pub name: String,
-    /// Numbers it moved: as many came in as went out, since a stage fills its number's slot or leaves it empty. Of a
-    /// source, those that were accepted; of a sink, those that it saw. END counts, apart from a shard's.
+    /// Numbers it moved. Input and output are equal, since a stage fills its number's slot or leaves it empty. For a
+    /// source, the numbers accepted; for a sink, the numbers seen. END counts, except in a shard.
     pub moved: u64,
-    /// The steps in which it moved them.
+    /// The steps that moved them.
     pub steps: u64,
-    /// Numbers of its input that it has not worked on.
+    /// Numbers of its input that it has not processed.
     pub left: u64,
-    /// What a number cost on average, in nanoseconds, by the steps that were timed.
+    /// The mean cost of a number in nanoseconds, measured over the timed steps.
     pub ns_per_number: Option<f64>,
-    /// How long the longest of the steps that were timed took: all of them where a
-    /// [budget](crate::Rings::step_budget) was set; else those of the first rounds, of one round in sixteen, and of those
-    /// behind a round that took over a millisecond.
+    /// The longest of its timed steps. With a [budget](crate::Rings::step_budget) every step is timed; otherwise those
+    /// of the first rounds, of one round in sixteen, and of the rounds after one that took over a millisecond.
     pub longest_step: Duration,
-    /// How long a step might take; none if it had a thread of its own, or the calling thread did it all.
+    /// The budget of a step; none if it had a thread of its own, or if the calling thread ran everything.
     pub budget: Option<Duration>,
-    /// How many of the steps that were timed took longer.
+    /// How many timed steps took longer than the budget.
     pub overruns: u64,
     /// Whether it had a thread of its own.
     pub blocking: bool,
-    /// How many keys it kept states for in the end, if it is the stage in front of a
-    /// [`shard_by`](millstream_core::KeysExt::shard_by)'s body.
+    /// How many keys it held states for at the end, if it is the stage before the body of a
+    /// [`shard_by`](millstream_core::KeysExt::shard_by).
     pub keys: Option<u64>,
-    /// How many calls of its function gave an error; of the whole stage. Queues count none. See
+    /// How many calls of its function returned an error, over the whole stage. Queues count none. See
     /// [`TaskletCounters`](crate::TaskletCounters).
     pub failures: u64,
-    /// How many of them were tried again.
+    /// How many calls were retries.
     pub retries: u64,
-    /// How many values were put aside because one of their key had failed.
+    /// How many values were parked because an earlier value of their key had failed.
     pub parked: u64,
-    /// How many slots of its output were looked at. See [`TaskletCounters`](crate::TaskletCounters::looked_at).
+    /// How many slots of its output were examined. See [`TaskletCounters`](crate::TaskletCounters::looked_at).
     pub looked_at: u64,
-    /// How many of those were empty; of the whole stage.
+    /// How many of those were empty, over the whole stage.
     pub empties: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was [observed](crate::Handle::observe).
     pub batches: [u64; BATCHES],
 }
 
 impl StageReport {
-    /// How many numbers it moved at once, on average; 0 if it moved none. The most is what
-    /// [`batch`](crate::Rings::batch) says, and END, which a source moves with its last values.
+    /// The mean of the numbers a step moved; 0 if it moved none. The maximum is [`batch`](crate::Rings::batch), plus
+    /// one for END, which a source moves with its last values.
     #[must_use]
     pub fn mean_batch(&self) -> f64 {
         if self.steps == 0 { 0.0 } else { self.moved as f64 / self.steps as f64 }
     }
 
-    /// The share of its slots that it left empty, from 0 to 1, by those that were looked at; none where nobody has looked.
-    /// See [`TaskletCounters::empty_share`](crate::TaskletCounters::empty_share).
+    /// The share of its slots that it left empty, from 0 to 1, measured over the examined slots; none if none was
+    /// examined. See [`TaskletCounters::empty_share`](crate::TaskletCounters::empty_share).
     #[must_use]
     pub fn empty_share(&self) -> Option<f64> {
         share(self.empties, self.looked_at)
     }
 
-    /// Puts what came from outside in front: if a tasklet drops the values of the source, it moves none itself.
+    /// Sets the report of a source outside the tasklets. A tasklet that only drops the source's values moves none
+    /// itself.
     pub(crate) fn put_source(stages: &mut Vec<StageReport>, accepted: u64) {
         let source = StageReport {
             name: "source".to_owned(),
@@ -165,7 +164,7 @@ impl StageReport {
     }
 }
 
-/// A stage that took longer than its [budget](crate::Rings::step_budget).
+/// A stage whose longest step exceeded its [budget](crate::Rings::step_budget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -174,15 +173,15 @@ pub struct Overrun<'a> {
     pub stage: &'a str,
     /// How many steps took longer.
     pub steps: u64,
-    /// By how much the longest did.
+    /// The time by which the longest step exceeded the budget.
     pub by: Duration,
 }
 
 impl Report {
-    /// Which stage held the run back, why, and what would help. None if nothing was done, and on queues.
+    /// The stage that held the run back, why, and what would help. None if nothing was done, and on queues.
     ///
-    /// It takes the whole run, with its start and its end; how busy a source with a thread of its own was is guessed. Who
-    /// looks while the run goes on knows better: `millstream-observe`.
+    /// It covers the whole run, including its start and its end, and it estimates how busy a source with a thread of
+    /// its own was. Measuring during the run, as `millstream-observe` does, is more precise.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -200,14 +199,14 @@ impl Report {
         self.loads.bottleneck()
     }
 
-    /// Whether more workers moved less, by the rates that were measured while it ran. None where they moved more, and where
-    /// only one number of workers was tried.
+    /// Whether more workers moved less, according to the rates measured during the run. None if more workers moved
+    /// more, or if only one number of workers was tried.
     #[must_use]
     pub fn too_many_workers(&self) -> Option<TooMany> {
         TooMany::of(&self.rates)
     }
 
-    /// The tasklets that took longer for a step than their stage's [budget](crate::Rings::step_budget), in pipeline order.
+    /// The tasklets with a step longer than their stage's [budget](crate::Rings::step_budget), in pipeline order.
     pub fn overruns(&self) -> impl Iterator<Item = Overrun<'_>> {
         self.stages.iter().filter(|stage| stage.overruns > 0).filter_map(|stage| {
             let by = stage.longest_step.checked_sub(stage.budget?)?;

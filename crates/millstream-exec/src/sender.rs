@@ -13,18 +13,20 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many values [`Sender::send_all`] shows at once, at most: so the other end is at work while it goes on.
+/// The most values that [`Sender::send_all`] publishes at once, so that the consumer works meanwhile.
 const CHUNK: usize = 1024;
 
-/// Feeds a running pipeline from any thread or async task. Dropping it ends the stream; of a [`fan_in`](crate::fan_in), its
-/// part of it, and the last one's drop the stream. A thread that panics with it in its hands fails the run, unless the
-/// run takes no more: half of an input does not pass for the whole.
+/// Feeds a running pipeline from any thread or async task.
 ///
-/// Threads may share a sender. None of its methods waits for user code that another one has called, but for its turn to
-/// send: `send`, `send_all` and `send_slice`. So the async ones never block their executor.
+/// Dropping it ends the stream; in a [`fan_in`](crate::fan_in) it ends this producer, and the stream ends with the last
+/// one. If a thread panics while it owns the sender, the run fails, unless the run takes no more values: part of an
+/// input must not pass for the whole.
 ///
-/// The drop of a value may use the sender that it was sent by: no lock is held while it runs. It should not wait for
-/// room there, which is what its thread is about to make; such a wait ends when the run does.
+/// Threads may share a sender. Its methods wait for their turn to send (`send`, `send_all` and `send_slice`), but never
+/// for user code that another method has called. Therefore the async methods never block their executor.
+///
+/// The drop of a value may use the sender that sent the value: no lock is held meanwhile. It should not wait for room,
+/// since its own thread is about to make that room; such a wait ends with the run.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -39,9 +41,9 @@ const CHUNK: usize = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Sender<T: Item> {
-    way: Route<T>,
+    route: Route<T>,
     shared: Arc<Shared>,
-    /// What `send_all` has given back: empty, so that it allocates once.
+    /// The emptied buffer of `send_all`, reused so that it is allocated once.
     spare: Mutex<VecDeque<T>>,
 }
 
@@ -49,7 +51,7 @@ pub struct Sender<T: Item> {
 enum Route<T: Item> {
     /// Into the source's ring.
     Source(Output<T>),
-    /// Into a ring in front of it.
+    /// Into a ring before the source's.
     FanIn(ProducerEnd<T>),
 }
 
@@ -64,22 +66,22 @@ impl<T: Item> Route<T> {
 
 impl<T: Item> Sender<T> {
     pub(crate) fn new(output: Output<T>, shared: Arc<Shared>) -> Self {
-        Sender { way: Route::Source(output), shared, spare: Mutex::default() }
+        Sender { route: Route::Source(output), shared, spare: Mutex::default() }
     }
 
-    /// One of many.
+    /// One producer of a fan-in.
     pub(crate) fn of_many(member: ProducerEnd<T>) -> Self {
-        Sender { shared: member.shared().clone(), way: Route::FanIn(member), spare: Mutex::default() }
+        Sender { shared: member.shared().clone(), route: Route::FanIn(member), spare: Mutex::default() }
     }
 
-    /// Sends a value if there is room for it now. It does not wait.
+    /// Sends a value if there is room for it now. Never waits.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the ring is full, or if the run takes no more. While another thread's
+    /// Returns the value if the ring is full, or if the run takes no more values. While another thread's
     /// [`send_all`](Sender::send_all) on this sender is in its iterator, the ring counts as full.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        let offered = match &self.way {
+        let offered = match &self.route {
             Route::Source(output) => output.offer(value),
             Route::FanIn(member) => member.offer(value),
         };
@@ -97,7 +99,7 @@ impl<T: Item> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Gives the value back if the run takes no more: it was drained or stopped, or it has failed.
+    /// Returns the value if the run takes no more: it was drained or stopped, or it has failed.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let mut unsent = Some(value);
         let sent = self.shared.wait_for(|| match self.try_send(unsent.take()?) {
@@ -117,14 +119,15 @@ impl<T: Item> Sender<T> {
         }
     }
 
-    /// Sends all of these values, in order, as soon as there is room for each: the fastest way to send many, but for copies of a
-    /// [slice](Sender::send_slice). Runs of them show at once, the first ones while the iterator goes on.
+    /// Sends all of these values in order, each as soon as there is room for it. Of all ways to send many values, only
+    /// copying a [slice](Sender::send_slice) is faster. Values are published in runs, the first ones while the iterator
+    /// goes on.
     ///
-    /// The iterator should give what is there: while it thinks, what it gave before may not show yet, so values that are waited
-    /// for are [sent](Sender::send) one by one. Nobody waits for it who drains or stops the run: what it gives afterwards comes
-    /// back. To whoever else has this sender, the iterator among them, the ring is full meanwhile: `try_send` says so,
-    /// and `send` waits. If it panics, of what it gave before the last 1024 values at most are dropped, and the others
-    /// are sent.
+    /// The iterator should return values that are at hand. While it waits, values it returned before may not be visible
+    /// yet; send values one by one with [`send`](Sender::send) if a consumer waits for them. Draining or stopping the
+    /// run does not wait for the iterator; values it returns afterwards come back as an error. Meanwhile the ring is
+    /// full for all other users of this sender, and for the iterator itself: `try_send` returns an error and `send`
+    /// waits. If the iterator panics, up to 1024 of its latest values are dropped; earlier ones are sent.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -138,10 +141,10 @@ impl<T: Item> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If the run takes no more: gives the values back that the iterator had given and that were not sent.
+    /// If the run takes no more values: returns the values taken from the iterator and not sent.
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
-        if let Route::FanIn(member) = &self.way
+        if let Route::FanIn(member) = &self.route
             && let Some(sent) = self.send_directly(member, &mut values)
         {
             return sent;
@@ -154,7 +157,7 @@ impl<T: Item> Sender<T> {
                 return Ok(());
             }
             while !buffer.is_empty() {
-                let given = self.shared.wait_for(|| match self.way.give(&mut buffer) {
+                let given = self.shared.wait_for(|| match self.route.give(&mut buffer) {
                     Some(0) => None,
                     given => Some(given),
                 });
@@ -166,8 +169,8 @@ impl<T: Item> Sender<T> {
         }
     }
 
-    /// Sends copies of all of these values, in order, as soon as there is room for each: faster still than
-    /// [`send_all`](Sender::send_all), since nothing of the caller's runs in between.
+    /// Sends copies of all of these values in order, each as soon as there is room for it. It is faster than
+    /// [`send_all`](Sender::send_all), since no user code runs in between.
     ///
     /// ```
     /// use millstream_exec::{Rings, fan_in};
@@ -181,13 +184,13 @@ impl<T: Item> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If the run takes no more: with those that were not sent.
+    /// If the run takes no more values: returns those that were not sent.
     pub fn send_slice<'v>(&self, values: &'v [T]) -> Result<(), SendError<&'v [T]>>
     where
         T: Copy,
     {
         let mut left = values;
-        while let Route::FanIn(member) = &self.way
+        while let Route::FanIn(member) = &self.route
             && !left.is_empty()
         {
             let given = self.shared.wait_for(|| match member.give_slice(&left[..left.len().min(CHUNK)]) {
@@ -195,7 +198,7 @@ impl<T: Item> Sender<T> {
                 given => Some(given),
             });
             match given {
-                // All have one ring.
+                // All producers share one ring.
                 Some(None) => break,
                 Some(Some(spsc::Sent::Some(sent) | spsc::Sent::All(sent))) => {
                     left = &left[sent..];
@@ -213,14 +216,15 @@ impl<T: Item> Sender<T> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Values from the iterator to their slots, if the ring is this sender's own.
+    /// Moves values from the iterator straight into their slots, if the sender has a ring of its own. None if it has
+    /// not.
     fn send_directly(
         &self,
         member: &ProducerEnd<T>,
         values: &mut impl Iterator<Item = T>,
     ) -> Option<Result<(), SendError<Vec<T>>>> {
         loop {
-            // Whoever has no more waits for no more room.
+            // An exhausted iterator must not wait for room.
             if values.size_hint().1 == Some(0) {
                 return Some(Ok(()));
             }
@@ -232,7 +236,7 @@ impl<T: Item> Sender<T> {
                 }
             }
             let given = {
-                // Of what came, or that the ring is free again.
+                // Notifies of new values, and that the iterator no longer occupies the ring.
                 let _others = Notifies(&self.shared.signal);
                 self.shared.wait_for(|| match member.give(values, CHUNK) {
                     Some(Ok(spsc::Sent::Full)) => None,
@@ -240,7 +244,7 @@ impl<T: Item> Sender<T> {
                 })
             };
             match given {
-                // Nothing of the user's runs between a claim in a shared ring and its values.
+                // In a shared ring no user code may run between a claim and its values.
                 Some(None) => return None,
                 Some(Some(Ok(spsc::Sent::All(_)))) => return Some(Ok(())),
                 Some(Some(Ok(spsc::Sent::Some(_)))) => (),
@@ -250,55 +254,56 @@ impl<T: Item> Sender<T> {
         }
     }
 
-    /// One more producer of the same [`fan_in`](crate::fan_in), while it runs. Its number is the next one.
+    /// Adds a producer to the same [`fan_in`](crate::fan_in) during the run. It gets the next number.
     ///
     /// # Errors
     ///
-    /// If there are as many as there may be, or the run takes no more, or has one producer by its nature.
+    /// If there are as many producers as `at_most` allows, if the run takes no more values, or if it has a single
+    /// producer.
     pub fn add_producer(&self) -> Result<Self, JoinError> {
-        match &self.way {
+        match &self.route {
             Route::Source(_) => Err(JoinError::One),
             Route::FanIn(member) => Ok(Sender::of_many(member.another()?)),
         }
     }
 
-    /// Which producer this is: 0, 1, ... in the order in which they began.
+    /// The number of this producer: 0, 1, ... in the order in which they began.
     #[must_use]
     pub fn producer(&self) -> u32 {
-        match &self.way {
+        match &self.route {
             Route::Source(_) => 0,
             Route::FanIn(member) => member.id(),
         }
     }
 
-    /// How many values were sent: the number of the next one. It does not wait.
+    /// How many values were sent: the number of the next one. Never waits.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        match &self.way {
+        match &self.route {
             Route::Source(output) => output.next() - u64::from(output.ended()),
             Route::FanIn(member) => member.sent(),
         }
     }
 
-    /// Says that nothing earlier than `time` comes any more from this producer: for
-    /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp), which then does not wait for it up to there.
+    /// Promises that this producer sends nothing earlier than `time` any more.
+    /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp) then does not wait for it up to that time.
     pub fn advance(&self, time: u64) {
-        if let Route::FanIn(member) = &self.way {
+        if let Route::FanIn(member) = &self.route {
             member.advance(time);
             self.shared.signal.notify();
         }
     }
 
-    /// As [`send`](Sender::send), for async tasks: on any executor, it needs no runtime.
+    /// As [`send`](Sender::send), for async tasks on any executor, without a runtime.
     ///
-    /// The value is sent whole or not at all. Dropping the future before it is done drops the value with it, unless
-    /// [`Sending::take`] takes it out; [`room`](Sender::room) waits without a value in hand.
+    /// The value is sent as a whole or not at all. Dropping the future before it is done drops the value, unless
+    /// [`Sending::take`] takes it out. To wait without holding a value, use [`room`](Sender::room).
     pub fn send_async(&self, value: T) -> Sending<'_, T> {
         Sending::new(self, value)
     }
 
-    /// Waits, in an async task, until there is room for a value. Others who hold this sender may take the room first,
-    /// so a [`try_send`](Sender::try_send) follows, in a loop. Nothing is lost where the future is dropped.
+    /// Waits in an async task until there is room for a value. Other users of this sender may take the room first, so
+    /// follow it with [`try_send`](Sender::try_send), in a loop. Dropping the future loses nothing.
     pub fn room(&self) -> Room<'_, T> {
         Room::new(self)
     }
@@ -307,20 +312,20 @@ impl<T: Item> Sender<T> {
         &self.shared
     }
 
-    /// Whether the run takes no more.
+    /// Whether the run takes no more values.
     pub(crate) fn ended(&self) -> bool {
-        let ended = || match &self.way {
+        let ended = || match &self.route {
             Route::Source(output) => output.ended(),
             Route::FanIn(member) => member.ended(),
         };
         self.shared.stopped() || ended()
     }
 
-    /// Free slots, as far as one can know: none while another thread's [`send_all`](Sender::send_all) on this sender is
-    /// in its iterator. It does not wait.
+    /// Free slots at this moment; 0 while another thread's [`send_all`](Sender::send_all) on this sender is in its
+    /// iterator. Never waits.
     #[must_use]
     pub fn free(&self) -> usize {
-        match &self.way {
+        match &self.route {
             Route::Source(output) => output.free(),
             Route::FanIn(member) => member.free(),
         }
@@ -329,8 +334,8 @@ impl<T: Item> Sender<T> {
 
 impl<T: Item> Drop for Sender<T> {
     fn drop(&mut self) {
-        // One of many ends its ring itself, and says so.
-        if let Route::Source(output) = &self.way {
+        // A producer of a fan-in ends its own ring, and notifies.
+        if let Route::Source(output) = &self.route {
             if std::thread::panicking() && !self.ended() {
                 self.shared.fail_with(RunError::panicked("source".to_owned(), output.next()));
             }
@@ -340,7 +345,7 @@ impl<T: Item> Drop for Sender<T> {
     }
 }
 
-/// Notifies when it is dropped, also where an iterator has panicked.
+/// Notifies when it is dropped, also if an iterator has panicked.
 struct Notifies<'s>(&'s Signal);
 
 impl Drop for Notifies<'_> {

@@ -8,9 +8,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A value on its way into a run: the future of [`Sender::send_async`].
+/// A value being sent to a run: the future of [`Sender::send_async`].
 ///
-/// It gives the value back in a [`SendError`] if the run takes no more.
+/// If the run takes no more values, it returns the value in a [`SendError`].
 #[must_use = "a future does nothing before it is awaited"]
 pub struct Sending<'s, T: Item> {
     sender: &'s Sender<T>,
@@ -18,7 +18,7 @@ pub struct Sending<'s, T: Item> {
     place: WakerSlot,
 }
 
-// No value is pinned in it.
+// It does not pin its value.
 impl<T: Item> Unpin for Sending<'_, T> {}
 
 impl<'s, T: Item> Sending<'s, T> {
@@ -26,7 +26,7 @@ impl<'s, T: Item> Sending<'s, T> {
         Sending { sender, value: Some(value), place: WakerSlot::default() }
     }
 
-    /// The value, if it was not sent: for whoever gives up waiting.
+    /// Takes the value out if it was not sent, so that a cancelled send does not lose it.
     pub fn take(&mut self) -> Option<T> {
         self.value.take()
     }
@@ -37,7 +37,7 @@ impl<T: Item> Future for Sending<'_, T> {
 
     /// # Panics
     ///
-    /// If the value was sent, or taken out.
+    /// If the value was sent or taken out.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Sending { sender, value, place } = self.get_mut();
         assert!(value.is_some(), "the value was sent or taken out");
@@ -66,7 +66,7 @@ impl<T: Item> fmt::Debug for Sending<'_, T> {
 
 /// Room in a run's ring: the future of [`Sender::room`].
 ///
-/// It gives an error if the run takes no more.
+/// It returns an error if the run takes no more values.
 #[must_use = "a future does nothing before it is awaited"]
 pub struct Room<'s, T: Item> {
     sender: &'s Sender<T>,

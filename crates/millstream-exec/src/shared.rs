@@ -21,39 +21,39 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What user code panicked with.
+/// The payload of a panic in user code.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
 pub(crate) struct Shared {
     pub(crate) signal: Signal,
-    /// Wakes workers that have no tasklets, and stages that pause. They wait for a new placement or the end of the run, and would make every
-    /// step of the others a wake-up if they waited for `signal`.
+    /// Wakes workers that have no tasklets, and stages that pause. They wait for a new placement or the end of the run;
+    /// if they waited for `signal`, every step of the other workers would wake them.
     pub(crate) surplus: Signal,
     pub(crate) idle: IdleStrategy,
     stopped: AtomicBool,
     draining: AtomicBool,
-    /// It was stopped because draining it took too long.
+    /// The run was stopped because draining it took too long.
     overdue: AtomicBool,
-    /// Nobody wants what the tasklets before this task do.
+    /// The output of the tasklets before this task is no longer wanted.
     cancelled: AtomicUsize,
     failure: FirstFailure,
-    /// Somebody takes the output one by one, and behind a failure what comes before it.
+    /// A consumer takes the output one by one. After a failure it still receives the output before the failure.
     delivers: AtomicBool,
-    /// Nothing of that comes any more.
+    /// No further output comes after a failure.
     rest_is_over: AtomicBool,
-    pub(crate) notes: LatencyMarkers,
+    pub(crate) markers: LatencyMarkers,
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
-    /// The source's thread runs the stages: workers wait for `surplus` meanwhile.
+    /// The source's thread runs the stages; meanwhile workers wait for `surplus`.
     together: AtomicBool,
-    /// How often it has.
+    /// How many times the source's thread has run the stages.
     turns: AtomicU64,
 }
 
-/// Where something failed, in the order in which one thread would have come to it: behind a stage that numbers afresh before
-/// in front of it, since there one only gets by what was given for lesser numbers here; on one clock by number, and then in
-/// pipeline order; and last what has no number.
+/// The place of a failure. The order is the one in which a single thread would meet failures: a later clock before an
+/// earlier one, because a failure downstream of a renumbering stage belongs to values from lesser numbers upstream of
+/// it; on one clock by number, then in pipeline order. A failure without a number comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FailedAt {
     unnumbered: bool,
@@ -81,14 +81,14 @@ impl FailedAt {
         self.number
     }
 
-    /// Behind all stages.
+    /// After all stages.
     pub(crate) fn sink(number: Option<u64>) -> Self {
         FailedAt::new(usize::MAX, number, usize::MAX)
     }
 }
 
-/// Why a run failed. Of several failures the one is kept that stands first, as [`FailedAt`] says: the same one, as far as can
-/// be, in every run.
+/// The failure that a run reports: of several, the first in the order of [`FailedAt`]. That makes it the same one in
+/// every run as far as possible.
 #[derive(Default)]
 pub(crate) struct FirstFailure(Mutex<Option<(FailedAt, RunError)>>);
 
@@ -100,7 +100,7 @@ impl FirstFailure {
         }
     }
 
-    /// Where it failed, if that has a number.
+    /// The place of the failure, if it has a number.
     fn at(&self) -> Option<FailedAt> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().map(|(at, _)| *at).filter(|at| !at.unnumbered)
@@ -113,7 +113,7 @@ impl FirstFailure {
 }
 
 impl Shared {
-    pub(crate) fn new(idle: IdleStrategy, notes: LatencyMarkers) -> Self {
+    pub(crate) fn new(idle: IdleStrategy, markers: LatencyMarkers) -> Self {
         Shared {
             signal: Signal::new(),
             surplus: Signal::new(),
@@ -125,7 +125,7 @@ impl Shared {
             failure: FirstFailure::default(),
             delivers: AtomicBool::new(false),
             rest_is_over: AtomicBool::new(false),
-            notes,
+            markers,
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
             together: AtomicBool::new(false),
@@ -137,7 +137,7 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Everybody stops at the next step.
+    /// Stops every thread at its next step.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.signal.notify();
@@ -157,14 +157,14 @@ impl Shared {
         self.together.store(true, Ordering::Relaxed);
     }
 
-    /// The workers run the stages, and look what there is.
+    /// Returns the stages to the workers, and wakes them.
     pub(crate) fn end_together(&self) {
         self.together.store(false, Ordering::Relaxed);
         self.surplus.notify();
         self.signal.notify();
     }
 
-    /// The source's thread has run the stages.
+    /// Counts a turn in which the source's thread has run the stages.
     pub(crate) fn took_turn(&self) {
         self.turns.store(self.turns() + 1, Ordering::Relaxed);
     }
@@ -173,7 +173,7 @@ impl Shared {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// Says that something has happened that is not the source's doing.
+    /// Notifies of a change that the source did not cause.
     pub(crate) fn wake(&self) {
         self.signal.notify();
         if self.together() {
@@ -181,13 +181,13 @@ impl Shared {
         }
     }
 
-    /// Sources take no further values. Whoever says so notifies.
+    /// Sources accept no further values. The caller notifies.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.trace.draining();
     }
 
-    /// Everybody stops, since draining took too long.
+    /// Stops every thread, because draining took too long.
     pub(crate) fn stop_overdue(&self) {
         self.overdue.store(true, Ordering::Relaxed);
         self.stop();
@@ -197,7 +197,7 @@ impl Shared {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// The source has published END: said for whoever watches.
+    /// Records for observers that the source has published END.
     pub(crate) fn end_source(&self) {
         self.source_ended.store(true, Ordering::Relaxed);
     }
@@ -211,20 +211,20 @@ impl Shared {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Nobody wants any more what these first tasklets do. The run goes on.
+    /// Cancels the first `tasks` tasklets: their output is no longer wanted. The run goes on.
     pub(crate) fn cancel(&self, tasks: usize) {
         self.cancelled.fetch_max(tasks, Ordering::Relaxed);
         self.signal.notify();
         self.surplus.notify();
     }
 
-    /// Ends the run because user code of the source panicked, or something that has no number. No lock is held here: this drops
-    /// what it panicked with, tells `tracing`, and wakes who waits, all of which can be the user's code.
+    /// Ends the run because of a panic in the source's user code, or one without a number. The caller holds no lock:
+    /// this drops the payload, reports to `tracing` and wakes waiters, all of which may run user code.
     pub(crate) fn fail(&self, stage: &str, number: Option<u64>, payload: Payload) {
         self.fail_at(FailedAt::source(number), stage, number, payload);
     }
 
-    /// As [`fail`](Shared::fail), of user code anywhere.
+    /// As [`fail`](Shared::fail), for user code anywhere.
     pub(crate) fn fail_at(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
         let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
         let failure = RunError::Stage { stage, number, cause: into_message(payload) };
@@ -232,15 +232,15 @@ impl Shared {
         self.report_failure(&failure);
     }
 
-    /// Ends the run in front of all stages, as [`fail`](Shared::fail).
+    /// Ends the run with a failure upstream of all stages, as [`fail`](Shared::fail) does.
     pub(crate) fn fail_with(&self, failure: RunError) {
         let number = if let RunError::Stage { number, .. } = &failure { *number } else { None };
         self.note_failure(FailedAt::source(number.map(|number| number.0)), failure.clone());
         self.report_failure(&failure);
     }
 
-    /// Everybody stops at the next step because of this failure. No user code runs here: to [tell](Shared::report_failure) of
-    /// it has to follow.
+    /// Stops every thread at its next step because of this failure. Runs no user code; the caller then
+    /// [reports](Shared::report_failure) the failure.
     pub(crate) fn note_failure(&self, at: FailedAt, failure: RunError) {
         self.failure.keep(at, failure);
         self.stopped.store(true, Ordering::Relaxed);
@@ -251,7 +251,7 @@ impl Shared {
         self.stop();
     }
 
-    /// Behind a failure, what comes before it is wanted, or not any more.
+    /// Whether a consumer still wants the output before a failure.
     pub(crate) fn deliver_rest(&self, wanted: bool) {
         self.delivers.store(wanted, Ordering::Relaxed);
         self.signal.notify();
@@ -261,17 +261,17 @@ impl Shared {
         self.delivers.load(Ordering::Relaxed)
     }
 
-    /// Where the run has failed, if that has a number.
+    /// The place of the run's failure, if it has a number.
     pub(crate) fn failed_at(&self) -> Option<FailedAt> {
         self.failure.at()
     }
 
-    /// No thread does anything any more. Whoever says so notifies.
+    /// No thread takes further steps. The caller notifies.
     pub(crate) fn end_rest(&self) {
         self.rest_is_over.store(true, Ordering::Release);
     }
 
-    /// Whether the run was stopped, and nothing comes out any more. (One without tasklets has no threads from the start.)
+    /// Whether the run was stopped and no further output comes. A run without tasklets has no threads from the start.
     pub(crate) fn rest_is_over(&self) -> bool {
         self.stopped() && self.rest_is_over.load(Ordering::Acquire)
     }
@@ -280,12 +280,12 @@ impl Shared {
         self.failure.get()
     }
 
-    /// Waits until `ready` gives something, or the run is stopped: then none.
+    /// Waits until `ready` returns a value. None if the run is stopped.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Option<R> {
         self.wait_until(|| ready().map(Some).or_else(|| self.stopped().then_some(None)))
     }
 
-    /// Waits until `ready` gives something.
+    /// Waits until `ready` returns a value.
     pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut() -> Option<R>) -> R {
         let mut round = 0_u32;
         loop {

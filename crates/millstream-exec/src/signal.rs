@@ -12,11 +12,11 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Wakes whoever waits when something has happened, and costs next to nothing while nobody waits.
+/// Wakes waiting threads and futures when something has happened, and costs next to nothing while there are none.
 ///
-/// A waiter announces itself, looks once more whether there is something to do, and only then parks; a notifier makes
-/// its change visible, and only then looks whether somebody has announced himself. One of the two sees the other, so
-/// no wake-up is lost. A future waits in the same way, with its waker in the place of a thread.
+/// A waiter announces itself, checks once more whether there is something to do, and only then parks. A notifier makes
+/// its change visible, and only then checks whether a waiter has announced itself. One of the two sees the other, so no
+/// wake-up is lost. A future waits in the same way, with its waker in the place of a thread.
 ///
 /// ```
 /// let signal = millstream_exec::Signal::new();
@@ -40,16 +40,16 @@ struct Events {
     next: u64,
 }
 
-/// What [`Signal::announce`] gives and [`Signal::park`] takes.
+/// Returned by [`Signal::announce`] and consumed by [`Signal::park`] or [`Signal::withdraw`].
 #[derive(Debug)]
 #[must_use = "an announced waiter parks or withdraws"]
 pub struct Ticket(u64);
 
-/// A future's place among those that wait for a [`Signal`]. Whoever drops the future [leaves](Signal::leave).
+/// A future's place among the waiters of a [`Signal`]. The future [leaves](Signal::leave) when it is dropped.
 #[derive(Debug, Default)]
 pub struct WakerSlot(Option<u64>);
 
-/// Takes an announcement back when it is dropped.
+/// Withdraws an announcement when it is dropped.
 struct Announced<'a>(&'a Signal);
 
 impl Drop for Announced<'_> {
@@ -65,7 +65,7 @@ impl Default for Signal {
 }
 
 impl Signal {
-    /// A signal that nobody waits for.
+    /// A signal without waiters.
     #[must_use]
     pub fn new() -> Self {
         Signal { waiting: AtomicUsize::new(0), events: Mutex::new(Events::default()), woken: Condvar::new() }
@@ -75,16 +75,16 @@ impl Signal {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Announces a waiter, who must now look once more whether there is something to do.
+    /// Announces a waiter, which must then check once more whether there is something to do.
     pub fn announce(&self) -> Ticket {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let ticket = Ticket(self.lock().count);
-        // Orders the announcement before the look that follows; pairs with the fence in `notify`.
+        // Orders the announcement before the check that follows; pairs with the fence in `notify`.
         fence(Ordering::SeqCst);
         ticket
     }
 
-    /// Takes an announcement back: there was something to do.
+    /// Withdraws an announcement: there was something to do.
     pub fn withdraw(&self, _: Ticket) {
         drop(Announced(self));
     }
@@ -99,7 +99,7 @@ impl Signal {
         self.withdraw(ticket);
     }
 
-    /// As [`park`](Signal::park), but for so long at most.
+    /// As [`park`](Signal::park), for at most `most`.
     pub fn park_timeout(&self, ticket: Ticket, most: Duration) {
         let Some(deadline) = Instant::now().checked_add(most) else { return self.park(ticket) };
         let mut events = self.lock();
@@ -114,12 +114,12 @@ impl Signal {
         self.withdraw(ticket);
     }
 
-    /// What `ready` gives, or nothing after something has happened. A panic in `ready` leaves no announcement behind.
+    /// Returns the value of `ready`, or none after a notification. A panic in `ready` withdraws the announcement.
     pub fn park_unless<R>(&self, ready: impl FnOnce() -> Option<R>) -> Option<R> {
         let ticket = self.announce();
         let announced = Announced(self);
         let found = ready();
-        // Either way the ticket is given back once.
+        // Either way the ticket is consumed once.
         std::mem::forget(announced);
         match found {
             None => self.park(ticket),
@@ -128,7 +128,7 @@ impl Signal {
         found
     }
 
-    /// What `ready` gives; or else the future is woken when something has happened.
+    /// Returns the value of `ready`; if it has none, the future is woken by the next notification.
     pub fn poll<R>(
         &self,
         place: &mut WakerSlot,
@@ -145,12 +145,14 @@ impl Signal {
         found.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Announces a future, unless it is announced; true if it must look once more whether there is something to do.
+    /// Announces a future, unless it is announced already. Returns true if the future must check once more whether
+    /// there is something to do.
     fn enter(&self, place: &mut WakerSlot, waker: &Waker) -> bool {
-        // Counted before it is in the list: whoever does not see the count is seen by the look that follows.
+        // Counted before it is in the list: a notifier that does not see the count has made its change visible to the
+        // check that follows.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let announced = Announced(self);
-        // The executor's code, which must not find the lock held.
+        // This is the executor's code, which must not find the lock held.
         let waker = waker.clone();
         let mut events = self.lock();
         if let Some((_, known)) = place.0.and_then(|place| events.wakers.iter_mut().find(|(id, _)| *id == place)) {
@@ -171,7 +173,7 @@ impl Signal {
         true
     }
 
-    /// Takes a future's announcement back.
+    /// Withdraws a future's announcement.
     pub fn leave(&self, place: &mut WakerSlot) {
         let Some(place) = place.0.take() else { return };
         let mut events = self.lock();
@@ -184,19 +186,18 @@ impl Signal {
         }
     }
 
-    /// Says that something has happened that was made visible before: wakes everybody who waits. A waker that panics is passed
-    /// over.
+    /// Wakes all waiters after the caller made a change visible. A waker that panics is skipped.
     #[inline]
     pub fn notify(&self) {
-        // Orders what the caller published before the look at the waiters; pairs with the fence in `announce`.
+        // Orders the caller's change before the check for waiters; pairs with the fence in `announce`.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.wake_all();
         }
     }
 
-    /// As [`notify`](Signal::notify), but it may overlook somebody who is just announcing himself: for waking early
-    /// those who wait already. `notify` has to follow.
+    /// As [`notify`](Signal::notify), but it may miss a waiter that is just announcing itself. It wakes existing
+    /// waiters early; `notify` must follow.
     #[inline]
     pub fn notify_early(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
@@ -212,7 +213,7 @@ impl Signal {
         drop(events);
         self.woken.notify_all();
         self.waiting.fetch_sub(wakers.len(), Ordering::SeqCst);
-        // Without the lock: a waker may run the future at once. Whichever panics, the others are woken.
+        // Without the lock: a waker may run the future at once. If one panics, the others are still woken.
         for (_, waker) in wakers {
             caught(|| waker.wake()).unwrap_or_else(discard);
         }
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_panics_leaves_no_waiter_behind() {
+    fn a_panic_in_ready_leaves_no_waiter() {
         let signal = Signal::new();
         let looked =
             catch_unwind(AssertUnwindSafe(|| signal.park_unless(|| -> Option<()> { resume_unwind(Box::new(())) })));

@@ -3,11 +3,11 @@
 use crate::pool::Pool;
 use millstream_core::SplitMix64;
 
-/// Steps one tasklet after the other, whichever the seed chooses, until all are done or the run is stopped.
+/// Steps the tasklets in an order that the seed chooses, until all are done or the run is stopped.
 ///
 /// # Panics
 ///
-/// If none of them can do anything, and not all are done.
+/// If none of them can make progress and not all are done.
 pub(crate) fn work(pool: &Pool, seed: u64) {
     let mut random = SplitMix64::new(seed);
     let tasks = pool.tasks().len();
@@ -21,10 +21,10 @@ pub(crate) fn work(pool: &Pool, seed: u64) {
         idle += 1;
         if idle > 8 * tasks {
             idle = 0;
-            // Once more where the first round only dropped what was released.
+            // Twice: the first round may only have dropped released values.
             let moved = (0..2).any(|_| pool.round(pool.everything(), false).moved > 0);
             let unfinished = (0..tasks).filter(|task| !pool.is_done(*task)).map(|task| &*pool.tasks()[task].name);
-            assert!(moved || pool.finished(), "a deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
+            assert!(moved || pool.finished(), "deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
         }
     }
 }

@@ -15,18 +15,21 @@ use std::task::{Context, Poll};
 pub struct ThroughStream<A: RingShape + ToOwnedItem> {
     through: Through<A>,
     place: WakerSlot,
-    /// The run, while its signal may know the waker of this.
+    /// The run, while its signal may hold this task's waker.
     shared: Option<Arc<Shared>>,
 }
 
 impl<A: RingShape + ToOwnedItem> Through<A> {
-    /// These values as a stream, on any executor. A value is `Ok`; if a stage fails, its error comes once, as the last, behind
-    /// the values before it: see [`try_next`](Through::try_next).
+    /// These values as a stream, on any executor. Each item is `Ok`. If a stage fails, its error comes once, as the
+    /// last item, after the values before it: see [`try_next`](Through::try_next).
     ///
-    /// Nothing runs before the first poll, unless the run has started already. Dropping the stream stops the run. It waits for
-    /// nobody: a closure that is running then ends behind the drop, on its own thread, and what the run holds is dropped there.
-    /// [`close`](ThroughStream::close) stops the run and waits. The end of the stream, and an error, come once every thread
-    /// of the run has left its last step; meanwhile the task is pending, and no thread of the executor is held up.
+    /// Nothing runs before the first poll, unless the run has started already.
+    ///
+    /// Dropping the stream stops the run without waiting. A closure that is running ends after the drop, on its own
+    /// thread, and the run's values are dropped there. [`close`](ThroughStream::close) stops the run and waits.
+    ///
+    /// The end of the stream, and an error, come once every thread of the run has left its last step. Meanwhile the
+    /// task is pending, and no thread of the executor is blocked.
     ///
     /// ```
     /// use futures_util::TryStreamExt;
@@ -46,8 +49,8 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
 }
 
 impl<A: RingShape + ToOwnedItem> ThroughStream<A> {
-    /// Stops the run, and waits until every thread of it has left the step it is at. Then no closure of the pipeline runs any
-    /// more, and every value that was in it has been dropped.
+    /// Stops the run, and waits until every thread has left its current step. Afterwards no closure of the pipeline
+    /// runs, and every value of the run has been dropped.
     ///
     /// ```
     /// use futures_util::StreamExt;
@@ -78,7 +81,7 @@ impl<A: RingShape + ToOwnedItem> ThroughStream<A> {
     }
 }
 
-// No value is pinned in it.
+// It does not pin its values.
 impl<A: RingShape + ToOwnedItem> Unpin for ThroughStream<A> {}
 
 impl<A: RingShape + ToOwnedItem> Stream for ThroughStream<A> {

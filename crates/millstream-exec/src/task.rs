@@ -188,8 +188,8 @@ impl Task {
             add(&self.moved, progress.moved as u64);
             add(&self.steps, 1);
         }
-        if shared.notes.on() {
-            self.watched.stepped(progress.moved, &shared.notes);
+        if shared.markers.on() {
+            self.watched.stepped(progress.moved, &shared.markers);
         }
         // Dropping the tasklet drops its gates, which frees its upstream.
         let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };

@@ -165,7 +165,8 @@ impl Together {
         }
     }
 
-    /// Looks at the account; what it says up to now is the run's if the thread ran the stages.
+    /// Settles the thread's account. With `counts` the time since the last call is charged to the run: the thread ran
+    /// the stages.
     fn settle(&mut self, now: Instant, counts: bool) {
         if let Some(pool) = self.pool.upgrade() {
             let thread = if counts { pool.tasks().len() } else { usize::MAX };

@@ -21,18 +21,18 @@ impl Trace {
         self.span.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Tells what is to be told in the run's span, and then lets go of the span. A subscriber is the user's code: no lock is held
-    /// meanwhile, and its panic is no failure of the run.
-    fn within(span: Option<std::sync::Arc<tracing::Span>>, tell: impl FnOnce()) {
+    /// Emits an event in the run's span, and then releases the span. A subscriber is the user's code: no lock is held
+    /// meanwhile, and its panic does not fail the run.
+    fn within(span: Option<std::sync::Arc<tracing::Span>>, emit: impl FnOnce()) {
         let Some(span) = span else { return };
-        caught(|| span.in_scope(tell)).unwrap_or_else(discard);
-        // Apart: if it is the last one this closes the span, and nobody may panic while another panic unwinds.
+        caught(|| span.in_scope(emit)).unwrap_or_else(discard);
+        // Separate from the event: dropping the last handle closes the span, and two panics must not unwind at once.
         caught(|| drop(span)).unwrap_or_else(discard);
     }
 
-    fn tell(&self, tell: impl FnOnce()) {
+    fn emit(&self, emit: impl FnOnce()) {
         let span = self.span().clone();
-        Self::within(span, tell);
+        Self::within(span, emit);
     }
 
     /// The run begins.
@@ -40,22 +40,22 @@ impl Trace {
         let stages = plan.stages.len();
         let span = caught(|| tracing::info_span!("run", stages, workers, ring_bytes)).map_err(discard).ok();
         *self.span() = span.map(std::sync::Arc::new);
-        self.tell(|| tracing::info!(stages, workers, ring_bytes, "started"));
+        self.emit(|| tracing::info!(stages, workers, ring_bytes, "started"));
     }
 
-    /// Something was decided about the workers.
+    /// A decision about the workers was made.
     pub(crate) fn placed(&self, decision: &str) {
-        self.tell(|| tracing::info!(decision, "placed"));
+        self.emit(|| tracing::info!(decision, "placed"));
     }
 
-    /// The source is to end.
+    /// The source is asked to end.
     pub(crate) fn draining(&self) {
-        self.tell(|| tracing::info!("draining"));
+        self.emit(|| tracing::info!("draining"));
     }
 
-    /// Something failed; of several failures the report tells one.
+    /// A failure; of several failures the report contains one.
     pub(crate) fn failed(&self, failure: &RunError) {
-        self.tell(|| match failure {
+        self.emit(|| match failure {
             RunError::Stage { stage, number, cause } => {
                 tracing::error!(stage, number = number.map(|number| number.0), cause, "failed");
             }
@@ -63,10 +63,10 @@ impl Trace {
         });
     }
 
-    /// A producer ended by a panic, alone.
+    /// A producer ended by a panic, and the run goes on.
     pub(crate) fn producer_panicked(&self, panic: &ProducerPanic) {
         let ProducerPanic { producer, sent, thread } = panic;
-        self.tell(|| tracing::warn!(producer, sent, thread, "producer panicked"));
+        self.emit(|| tracing::warn!(producer, sent, thread, "producer panicked"));
     }
 
     /// The run is over.

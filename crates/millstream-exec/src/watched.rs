@@ -6,24 +6,24 @@ use millstream_core::Plan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many classes of batches are told apart: class i is of 2^i numbers up to those of the next one.
+/// The number of classes of batch sizes: class i has the sizes from 2^i to 2^(i+1) - 1.
 pub(crate) const BATCHES: usize = 24;
 
-/// What a tasklet is for.
+/// The role of a tasklet in its pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It writes the source's ring, or drops what was released of it.
+    /// It writes the source's ring, or drops the released values of that ring.
     Source,
     /// A stage of the plan.
     Stage(usize),
     /// The run's sink.
     Sink,
-    /// A sink that stands aside.
+    /// The sink of a side output.
     SideOutput,
 }
 
 impl Role {
-    /// Whose numbers it reads. A sink that stands aside belongs to the stage before it.
+    /// The clock of the numbers it reads. The sink of a side output has the clock of the stage before it.
     pub(crate) fn clock(self, plan: &Plan) -> Option<usize> {
         let ring = match self {
             Role::Source => return Some(0),
@@ -34,7 +34,7 @@ impl Role {
         plan.rings.get(ring).map(|ring| ring.clock)
     }
 
-    /// Whether it starts a clock of its own.
+    /// Whether its output has another clock than its input.
     pub(crate) fn renumbers(self, plan: &Plan) -> bool {
         let Role::Stage(stage) = self else { return false };
         let writes = plan.stages.get(stage).and_then(|stage| plan.rings.get(stage.writes));
@@ -42,7 +42,7 @@ impl Role {
     }
 }
 
-/// Calls of a user's function that failed, counted where they fail.
+/// Failed calls of a user's function, counted where they fail.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     failures: AtomicU64,
@@ -51,7 +51,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Counts a failure, and another call of one that has failed; hands the outcome on.
+    /// Counts a failure, and a retry if `again`. Returns the outcome.
     #[inline]
     pub(crate) fn outcome<B, E>(&self, again: bool, outcome: Result<B, E>) -> Result<B, E> {
         if again {
@@ -68,7 +68,7 @@ impl Calls {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a value that is put aside because of one that failed before.
+    /// Counts a value that is parked because an earlier one had failed.
     #[cold]
     pub(crate) fn parked_one(&self) {
         self.parked.fetch_add(1, Ordering::Relaxed);
@@ -87,20 +87,20 @@ impl Calls {
     }
 }
 
-/// What is counted beside a tasklet.
+/// The counters of a tasklet that it does not keep itself.
 pub(crate) struct Watched {
     pub(crate) role: Role,
     pub(crate) probe: TaskProbe,
     pub(crate) calls: Option<Arc<Calls>>,
-    notable: Option<MarkerWiring>,
-    /// How many steps moved how much.
+    marked: Option<MarkerWiring>,
+    /// How many steps moved a batch of each class.
     batches: [AtomicU64; BATCHES],
 }
 
 impl Watched {
     pub(crate) fn new(role: Role, probe: TaskProbe, calls: Option<Arc<Calls>>, plan: &Plan) -> Self {
         let clock = |ring: &usize| plan.rings[*ring].clock;
-        let notable = match role {
+        let marked = match role {
             Role::Stage(stage) => plan.stages.get(stage).and_then(|described| {
                 let (clock, starts) = (described.reads.first().map(clock)?, Some(clock(&described.writes)));
                 Some(MarkerWiring { reader: stage, clock, starts })
@@ -112,22 +112,22 @@ impl Watched {
             }),
             Role::Source | Role::SideOutput => None,
         };
-        Watched { role, probe, calls, notable, batches: [const { AtomicU64::new(0) }; BATCHES] }
+        Watched { role, probe, calls, marked, batches: [const { AtomicU64::new(0) }; BATCHES] }
     }
 
-    /// Counts a step. Whoever took it holds the tasklet's lock.
-    pub(crate) fn stepped(&self, moved: usize, notes: &LatencyMarkers) {
+    /// Counts a step. The caller holds the tasklet's lock.
+    pub(crate) fn stepped(&self, moved: usize, markers: &LatencyMarkers) {
         if moved > 0 {
             let class = &self.batches[(moved.ilog2() as usize).min(BATCHES - 1)];
             class.store(class.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
-        match (self.role, self.notable) {
+        match (self.role, self.marked) {
             (Role::Source, _) if moved > 0 => {
                 if let Some(output) = self.probe.output() {
-                    notes.published(|| output.published());
+                    markers.published(|| output.published());
                 }
             }
-            (_, Some(notable)) => notes.pass(notable, &self.probe),
+            (_, Some(marked)) => markers.pass(marked, &self.probe),
             _ => {}
         }
     }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// One producer's ring, as whoever merges sees it.
+/// One producer's ring, as seen by the merge.
 pub(super) struct Lane<T: Item> {
     pub(super) producer: u32,
     pub(super) receiver: spsc::Receiver<T>,
     gate: Arc<Gate<Ring<T>>>,
-    /// Below this time it sends nothing any more: what its sender says.
+    /// The time before which the producer sends nothing any more, as set by its sender.
     watermark: Arc<AtomicU64>,
-    /// The time of its head, if it was asked for.
+    /// The time of its next value, if known.
     at: Option<u64>,
     /// The time of the value before.
     last: u64,
-    /// Since when others wait for it.
+    /// Since when the other lanes have waited for it.
     silent_since: Option<Instant>,
 }
 
@@ -31,9 +31,9 @@ impl<T: Item> Lane<T> {
         Lane { producer, receiver, gate, watermark, at: None, last: 0, silent_since: None }
     }
 
-    /// Whether everything was taken and nothing more is accepted.
+    /// Whether everything was taken and no further value is accepted.
     pub(super) fn ended(&mut self) -> bool {
-        // Looked at first: what was accepted is there then.
+        // Loaded first: every accepted value is visible then.
         let closed = self.gate.is_closed();
         self.receiver.ended() || closed && self.receiver.head().is_none()
     }
@@ -46,8 +46,8 @@ impl<T: Item> Lane<T> {
             if at < last {
                 let (producer, number) = (self.producer, self.receiver.taken());
                 return Err(format!(
-                    "producer {producer}, its number {number}: a value of time {at} behind one of time {last}; sort what \
-                     it sends, or let `windows_by` wait for what comes late"
+                    "producer {producer}, its number {number}: a value of time {at} after one of time {last}; sort its \
+                     values, or let `windows_by` wait for late ones"
                 ));
             }
             (self.at, self.last, self.silent_since) = (Some(at), at, None);
@@ -55,17 +55,18 @@ impl<T: Item> Lane<T> {
         Ok(self.at)
     }
 
-    /// Its head is taken.
+    /// Its next value was taken.
     pub(super) fn passed(&mut self) {
         self.at = None;
     }
 
-    /// The time below which nothing more comes. Looked at before its ring is: what was sent before is there then.
+    /// The time before which no further value comes. Loaded before the ring is read: values sent earlier are visible
+    /// then.
     pub(super) fn watermark(&self) -> u64 {
         self.watermark.load(Ordering::Acquire).max(self.last)
     }
 
-    /// Since when others wait for it; from now on, if they did not.
+    /// Since when the other lanes have waited for it; starts now if they had not.
     pub(super) fn silent_since(&mut self) -> Instant {
         *self.silent_since.get_or_insert_with(Instant::now)
     }

@@ -19,24 +19,24 @@ pub(crate) struct Merge<T: Item> {
     rule: Rule<T>,
     record: Option<Record>,
     turn: usize,
-    /// Producers that had no more when they were taken from, in a row.
+    /// How many producers in a row had no more values after their turn.
     caught_up: usize,
 }
 
 /// One ring of all producers.
 struct Several<T: Item> {
     receiver: mpsc::Receiver<T>,
-    /// Who gives, and the next number of each.
+    /// The producer and the next number of each entry.
     table: Table,
 }
 
-/// A run that is shorter, and than it might have been, is all that its producer had just then.
+/// A run below this length that was not cut short means that the producer is drained.
 const FEW: usize = 64;
 
-/// Values of one producer that come next.
+/// The next values of the stream, all from one producer.
 pub(crate) struct Run<'m, T> {
     pub(crate) producer: u32,
-    /// The first one's number there.
+    /// The number of the first one there.
     pub(crate) first: u64,
     pub(crate) values: spsc::Received<'m, T>,
 }
@@ -50,7 +50,7 @@ impl<T: Item> Merge<T> {
     ) -> (Vec<Sender<T>>, Self) {
         let FanIn { producers, at_most, slots: own, turn, shared: several, isolated, rule, record, .. } = fan_in;
         let (registry, receiver) = Registry::new(shared.clone(), own.unwrap_or(slots), at_most, (several, isolated));
-        let join = |_| Sender::of_many(registry.join().expect("there is room for all that there are to begin with"));
+        let join = |_| Sender::of_many(registry.join().expect("there is room for the initial producers"));
         let senders = (0..producers).map(join).collect();
         let several = receiver.map(|receiver| Several { receiver, table: Table::default() });
         (senders, Merge { registry, known: 0, lanes: Lanes::new(turn), several, rule, record, turn, caught_up: 0 })
@@ -60,13 +60,13 @@ impl<T: Item> Merge<T> {
         &self.registry
     }
 
-    /// Begins to take what is there.
+    /// Begins a batch.
     pub(crate) fn begin(&mut self) {
         self.caught_up = 0;
     }
 
-    /// What comes next, if there is room for so many values; or why nothing can. Nothing comes once all producers have been
-    /// caught up with: to look at once again would find their next few values, one by one.
+    /// The next choice, with room for `room` values, or why the rule cannot go on. Chooses nothing once all producers
+    /// are drained: looking again at once would find their next few values one by one.
     pub(crate) fn choose(&mut self, room: usize) -> Result<Choice, String> {
         if self.caught_up >= self.producers() {
             return Ok(Choice::Nothing);
@@ -82,12 +82,12 @@ impl<T: Item> Merge<T> {
         self.lanes.choose(&mut self.rule, room, &self.registry)
     }
 
-    /// So many in a row are all of them.
+    /// The number of producers in a row after which all are drained.
     fn producers(&self) -> usize {
         if self.several.is_some() { usize::MAX } else { self.lanes.all.len().max(1) }
     }
 
-    /// Takes what was chosen.
+    /// Takes the chosen values.
     pub(crate) fn take(&mut self, lane: usize, most: usize) -> Run<'_, T> {
         let (producer, first, values) = match &mut self.several {
             Some(Several { receiver, table }) => {
@@ -102,7 +102,7 @@ impl<T: Item> Merge<T> {
             None => {
                 let lane = &mut self.lanes.all[lane];
                 let (producer, first) = (lane.producer, lane.receiver.taken());
-                // What lies side by side may be less than what was chosen.
+                // The contiguous values may be fewer than chosen.
                 let values = lane.receiver.take(most);
                 self.rule.took(values.len() as u64);
                 (producer, first, values)
@@ -123,21 +123,21 @@ impl<T: Item> Merge<T> {
         }
     }
 
-    /// How many entries the table of a shared ring's producers has.
+    /// The number of entries in the table of a shared ring's producers.
     #[cfg(all(test, not(loom)))]
     pub(super) fn entries(&self) -> Option<usize> {
         self.several.as_ref().map(|several| several.table.len())
     }
 
-    /// Takes no more: every sender hears of it.
+    /// Refuses further values; the senders see that.
     pub(crate) fn end(&self) {
         self.registry.end();
     }
 }
 
 impl<T: Item> Drop for Merge<T> {
-    /// What was sent and not taken goes here. The rings may outlive the run, with their senders: there a panic of a value's drop
-    /// would be the sender's, and here it is the run's.
+    /// Drops the values that were sent and not taken. The rings may outlive the run, with their senders: there a
+    /// panicking drop would hit the sender, whereas here it fails the run.
     fn drop(&mut self) {
         self.registry.end();
         drop_all(|| self.drop_some());
@@ -145,7 +145,7 @@ impl<T: Item> Drop for Merge<T> {
 }
 
 impl<T: Item> Merge<T> {
-    /// Drops values that are left; false if there are none.
+    /// Drops remaining values. Returns false if there are none.
     fn drop_some(&mut self) -> bool {
         if let Some(Several { receiver, .. }) = &mut self.several {
             let (_, values) = if receiver.is_ready() { receiver.take_run(usize::MAX) } else { return false };

@@ -1,9 +1,9 @@
 use std::fmt;
 
-/// What an arrival merge has chosen: runs of values, each of one producer.
+/// The choices of an arrival merge: runs of values, each from one producer.
 ///
-/// As bytes, a run is its producer and its length, seven bits a byte, the low ones first (LEB128): two bytes for up to 127
-/// values of one of the first 128 producers.
+/// As bytes, a run is its producer and its length, seven bits a byte, the low ones first (LEB128): two bytes for up to
+/// 127 values of one of the first 128 producers.
 ///
 /// ```
 /// use millstream_exec::MergeLog;
@@ -17,13 +17,13 @@ use std::fmt;
 pub struct MergeLog {
     /// All runs but the last.
     bytes: Vec<u8>,
-    /// The last one: more of the same producer may come.
+    /// The last run, which may still grow.
     last: Option<(u32, u64)>,
     values: u64,
 }
 
 impl MergeLog {
-    /// `count` values of this producer come next.
+    /// Appends `count` values of this producer.
     pub fn push(&mut self, producer: u32, count: u64) {
         self.values += count;
         match &mut self.last {
@@ -45,13 +45,13 @@ impl MergeLog {
         runs.chain(self.last)
     }
 
-    /// How many values there are in all runs.
+    /// The number of values in all runs.
     #[must_use]
     pub fn values(&self) -> u64 {
         self.values
     }
 
-    /// As bytes.
+    /// The encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
@@ -62,11 +62,11 @@ impl MergeLog {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes bytes.
     ///
     /// # Errors
     ///
-    /// If they are cut off, or say what no record says.
+    /// If they are truncated, or are not a valid record.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, CorruptMergeLog> {
         let (mut choices, len) = (MergeLog::default(), bytes.len());
         while !bytes.is_empty() {
@@ -82,7 +82,7 @@ impl MergeLog {
         Ok(choices)
     }
 
-    /// The runs, one after the other.
+    /// The runs, one after another.
     pub(super) fn into_runs(self) -> impl Iterator<Item = (u32, u64)> + Send {
         let (bytes, mut at) = (self.bytes, 0);
         let runs = std::iter::from_fn(move || {
@@ -128,16 +128,16 @@ fn get(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Bytes that are no record of choices.
+/// Bytes that are not a valid record of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptMergeLog {
-    /// Where the first run begins that is none.
+    /// The offset of the first invalid run.
     pub at: usize,
 }
 
 impl fmt::Display for CorruptMergeLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a record of choices that is cut off or damaged: no run begins at byte {}", self.at)
+        write!(f, "truncated or damaged record of choices: no run begins at byte {}", self.at)
     }
 }
 

@@ -2,11 +2,11 @@ use crate::RunError;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// How many panics are told one by one.
+/// The number of panics kept in detail.
 const KEPT: usize = 64;
 
-/// The producers of a [`fan_in`](crate::fan_in) that ended because their threads panicked, where that
-/// [ends nobody else](crate::FanIn::isolate_panics).
+/// The producers of a [`fan_in`](crate::fan_in) that ended by a panic of their threads while
+/// [`isolate_panics`](crate::FanIn::isolate_panics) was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -22,16 +22,16 @@ pub struct ProducerPanics {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ProducerPanic {
-    /// Which producer: 0, 1, ... in the order in which they began.
+    /// The producer: 0, 1, ... in the order in which they began.
     pub producer: u32,
     /// How many values it had sent. They are in the stream.
     pub sent: u64,
-    /// The name of its thread, if that has one.
+    /// The name of its thread, if it has one.
     pub thread: Option<String>,
 }
 
 impl ProducerPanic {
-    /// Of this thread.
+    /// A panic of the calling thread.
     pub(super) fn now(producer: u32, sent: u64) -> Self {
         ProducerPanic { producer, sent, thread: std::thread::current().name().map(str::to_owned) }
     }
@@ -56,6 +56,6 @@ impl fmt::Display for ProducerPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ProducerPanic { producer, sent, thread } = self;
         let name = thread.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
-        write!(f, "producer {producer} has ended behind {sent} values: its thread{name} panicked")
+        write!(f, "producer {producer} ended after {sent} values: its thread{name} panicked")
     }
 }

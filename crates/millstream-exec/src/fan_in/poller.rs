@@ -13,10 +13,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The consumer's end of a [`fan_in`](crate::fan_in) without a pipeline: it polls all rings, on whatever thread it is.
+/// The consumer's end of a [`fan_in`](crate::fan_in) without a pipeline: it polls all rings, on any thread.
 ///
-/// Its closure gets the values themselves, moved out of their rings, so there is no copy on the way. Dropping it tells the
-/// senders that nobody takes any more.
+/// Its closure receives the values themselves, moved out of their rings without a copy. After it is dropped, senders
+/// get an error.
 ///
 /// ```
 /// use millstream_exec::{Polled, Rings, fan_in};
@@ -38,19 +38,19 @@ pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
     linger: BatchingDelay,
     not_before: Option<Instant>,
     idle: Option<Duration>,
-    /// A closure has panicked on the way: nobody knows which numbers it was given.
+    /// A closure has panicked during a poll; which numbers it had received is unknown.
     broken: bool,
-    told: PhantomData<O>,
+    format: PhantomData<O>,
 }
 
-/// What came of a poll.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled {
-    /// So many values came.
+    /// This many values came.
     Values(usize),
-    /// There was nothing.
+    /// No value was there.
     Nothing,
-    /// There will be nothing any more.
+    /// The stream has ended.
     Ended,
 }
 
@@ -78,23 +78,24 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
                 not_before: None,
                 idle,
                 broken: false,
-                told: PhantomData,
+                format: PhantomData,
             },
         ))
     }
 
-    /// Calls `f` with what is there, in order, each value with its number in the merged stream: at most as much as the batch of
-    /// the [`Rings`] says. It never waits. Once it returns, what it gave was a batch: the time to flush, if that is to be done.
+    /// Calls `f` with the available values in order, each with its number in the merged stream, at most as many as the
+    /// batch of the [`Rings`]. It never waits. When it returns, the values were one batch: the moment to flush, if
+    /// needed.
     ///
     /// # Errors
     ///
-    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f` has panicked before, or what
-    /// was told of a choice, or what knows a value's time. Then nothing comes any more, and the senders are told so.
+    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f`, the record, or the function of
+    /// a value's time has panicked before. No further values come then, and senders get an error.
     pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
         self.poll_into(&mut f, |f, number, value| f(number, value))
     }
 
-    /// As [`poll`](Poller::poll), of a function that is told what it changes.
+    /// As [`poll`](Poller::poll), for a function that receives its state.
     fn poll_into<S>(
         &mut self,
         state: &mut S,
@@ -121,8 +122,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         }
     }
 
-    /// As [`poll`](Poller::poll); where nothing is there it waits, for so long at most, as the [`Rings`] say how. Whatever is
-    /// sent to any of the rings wakes it.
+    /// As [`poll`](Poller::poll); if no value is there, it waits for at most `most`, in the way the [`Rings`] define. A
+    /// value sent to any ring wakes it.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         self.wait_into(most, &mut f, |f, number, value| f(number, value))
     }
 
-    /// As [`poll_for`](Poller::poll_for), of a function that is told what it changes.
+    /// As [`poll_for`](Poller::poll_for), for a function that receives its state.
     fn wait_into<S>(
         &mut self,
         most: Duration,
@@ -172,7 +173,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         }
     }
 
-    /// What was found may be a reason not to look again at once; what the caller does meanwhile is time that he does not look.
+    /// A result may be a reason to linger before the next poll. The time the caller takes in between counts.
     fn coming_back(&mut self, polled: Polled) -> Polled {
         if let Polled::Values(found) = polled
             && found < self.most
@@ -183,7 +184,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         polled
     }
 
-    /// Everything, until all senders are gone.
+    /// Calls `f` with all values until all senders are dropped.
     ///
     /// # Errors
     ///
@@ -193,8 +194,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         Ok(())
     }
 
-    /// As [`for_each`](Poller::for_each), with what changes on the way: the fastest way to take everything, since the compiler
-    /// knows that `f` changes nothing else, and can have it do several values at a time.
+    /// As [`for_each`](Poller::for_each), with a state: the fastest way to take everything. The compiler knows that `f`
+    /// changes nothing else and can process several values at once.
     ///
     /// ```
     /// use millstream_exec::{Rings, fan_in};
@@ -208,7 +209,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     ///
     /// # Errors
     ///
-    /// As [`poll`](Poller::poll); then what was there is lost.
+    /// As [`poll`](Poller::poll); the state is lost then.
     pub fn fold<S>(&mut self, mut state: S, mut f: impl FnMut(&mut S, SequenceNumber, O::Item)) -> Result<S, RunError> {
         while self.wait_into(Duration::MAX, &mut state, &mut f)? != Polled::Ended {}
         Ok(state)
@@ -222,14 +223,14 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         if self.shared.stopped() { self.shared.failure() } else { None }
     }
 
-    /// No sender sends any more; what they have sent still comes.
+    /// Refuses further values; the values already sent still come.
     pub fn drain(&mut self) {
         self.merge.end();
         self.shared.signal.notify();
     }
 
-    /// As [`drain`](Poller::drain), and calls `f` with what they have sent: for so long at most. What is left then can
-    /// still be polled.
+    /// As [`drain`](Poller::drain), and calls `f` with the values already sent, for at most `most`. Values left then
+    /// can still be polled.
     ///
     /// ```
     /// use millstream_exec::{Rings, RunError, fan_in};
@@ -245,7 +246,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     ///
     /// # Errors
     ///
-    /// [`RunError::DrainTimeout`] if the time was over before everything came, with how many values were left. As
+    /// [`RunError::DrainTimeout`] if the time was over before everything came, with the number of values left. As
     /// [`poll`](Poller::poll).
     pub fn drain_within(&mut self, most: Duration, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<(), RunError> {
         self.drain();
@@ -264,20 +265,20 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         }
     }
 
-    /// Who has ended because a thread panicked, where that [ends nobody else](FanIn::isolate_panics).
+    /// The producers that ended by a panic of their threads, if [`isolate_panics`](FanIn::isolate_panics) is set.
     #[must_use]
     pub fn producer_panics(&self) -> ProducerPanics {
         self.merge.registry().panics()
     }
 
-    /// The number of the value that comes next.
+    /// The number of the next value.
     #[must_use]
     pub fn next_number(&self) -> SequenceNumber {
         SequenceNumber(self.next)
     }
 }
 
-/// What a poll calls, and how much it may give.
+/// One poll: the merge, and the most values it may take.
 struct Batch<'b, T: Item> {
     merge: &'b mut Merge<T>,
     shared: &'b Shared,
@@ -286,7 +287,7 @@ struct Batch<'b, T: Item> {
 }
 
 impl<T: Item> Batch<'_, T> {
-    /// Calls `f` with what is there, each value with its number. Why the rule cannot go on is an error.
+    /// Calls `f` with the available values, each with its number. Returns an error if the rule cannot go on.
     #[inline]
     fn take<O: ItemFormat<T>, S>(
         self,
@@ -304,7 +305,7 @@ impl<T: Item> Batch<'_, T> {
                     let number = *next;
                     run.values.each(state, |state, i, value| {
                         let i = i as u64;
-                        f(state, SequenceNumber(number + i), O::told(producer, first + i, value));
+                        f(state, SequenceNumber(number + i), O::item(producer, first + i, value));
                     });
                     *next = number + len as u64;
                     moved += len;
@@ -323,8 +324,8 @@ impl<T: Item> Batch<'_, T> {
     }
 }
 
-/// While the user's code runs: his closure, a record, what knows a value's time. Where it panics, nobody knows what
-/// came of it: the poller gives nothing any more, and the senders hear of it.
+/// Guards user code: the closure, the record, the function of a value's time. If it panics, its effect is unknown: the
+/// poller yields no further value, and senders get an error.
 struct UserCode<'p> {
     broken: &'p mut bool,
     shared: &'p Shared,

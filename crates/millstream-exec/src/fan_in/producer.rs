@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a [`Sender`](crate::Sender) sends to: a ring of its own, or its part of a shared one.
+/// A [`Sender`](crate::Sender)'s ring, or its part of a shared ring.
 pub(super) enum Ring<T: Item> {
     Own(spsc::Sender<T>),
-    /// A sender, how many values it has given, and its entry in the table of those who give.
+    /// A sender, the number of values it has sent, and its entry in the table of producers.
     Several(mpsc::Sender<T>, u64, u32),
 }
 
@@ -22,7 +22,7 @@ impl<T: Item> Ring<T> {
         Ring::Own(sender)
     }
 
-    /// Another one who gives by the ring of this one.
+    /// Another producer on the same ring.
     pub(super) fn several(sender: &mpsc::Sender<T>, entry: u32) -> Self {
         Ring::Several(sender.another(entry), 0, entry)
     }
@@ -34,7 +34,7 @@ impl<T: Item> Ring<T> {
         }
     }
 
-    /// Moves a value in, if there is room; whether it takes any more.
+    /// Moves a value in, if there is room. Returns false if the ring takes no more.
     fn give_one(&mut self, value: &mut Option<T>) -> bool {
         match self {
             Ring::Own(sender) => sender.give(&mut std::iter::from_fn(|| value.take()).fuse(), 1) != spsc::Sent::Ended,
@@ -47,10 +47,10 @@ impl<T: Item> Ring<T> {
         }
     }
 
-    /// Moves values in, the first ones first; how many, or none if it takes no more.
+    /// Moves the first of these values in. Returns how many; none if the ring takes no more.
     fn give_buffered(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
         let Ring::Several(sender, sent, _) = self else {
-            unreachable!("only a shared ring is given what was gathered")
+            unreachable!("only a shared ring takes buffered values")
         };
         let given = sender.give(values)?;
         *sent += given as u64;
@@ -78,7 +78,7 @@ impl<T: Item> Ring<T> {
     }
 }
 
-/// So much of the ring at once, at most, that the other end is at work meanwhile.
+/// The most values sent at once, a quarter of the ring, so that the consumer works meanwhile.
 fn part_of<T: Item>(sender: &spsc::Sender<T>) -> usize {
     (sender.capacity() / 4).max(1)
 }
@@ -88,7 +88,7 @@ pub(crate) struct ProducerEnd<T: Item> {
     id: u32,
     gate: Arc<Gate<Ring<T>>>,
     watermark: Arc<AtomicU64>,
-    /// How many values were sent when an iterator took the ring last.
+    /// How many values were sent when an iterator last took the ring.
     sent: AtomicU64,
     registry: Arc<Registry<T>>,
 }
@@ -113,7 +113,7 @@ impl<T: Item> ProducerEnd<T> {
 
     /// As [`Output::offer`](crate::feed::Output::offer).
     pub(crate) fn offer(&self, value: T) -> Offer<T> {
-        // Nobody takes from a ring any more that has ended, and it may be full.
+        // An ended ring has no reader, and may be full.
         if self.ended() {
             return Offer::Ended(value);
         }
@@ -126,10 +126,10 @@ impl<T: Item> ProducerEnd<T> {
         }
     }
 
-    /// Moves values from an iterator into the ring, at most so many; none if the ring is not its own. What the iterator has
-    /// given when nothing is accepted any more comes back. While another iterator has the ring, that is full.
+    /// Moves at most `most` values from an iterator into the ring. None if the ring is shared. Values the iterator
+    /// returns after the end come back. While another iterator holds the ring, it counts as full.
     pub(crate) fn give(&self, values: &mut impl Iterator<Item = T>, most: usize) -> Option<Result<spsc::Sent, Vec<T>>> {
-        // Whoever waits for room hears of the end, whoever else has the ring.
+        // A sender that waits for room notices the end, even while another one holds the ring.
         if self.ended() {
             return Some(Ok(spsc::Sent::Ended));
         }
@@ -143,8 +143,8 @@ impl<T: Item> ProducerEnd<T> {
         given.unwrap_or(Some(Ok(spsc::Sent::Full)))
     }
 
-    /// Copies values into the ring, as many as there is room for, the first ones first; nothing if the ring is not its
-    /// own. While an iterator has the ring, that is full.
+    /// Copies the first of these values into the ring, as far as there is room. None if the ring is shared. While an
+    /// iterator holds the ring, it counts as full.
     pub(crate) fn give_slice(&self, values: &[T]) -> Option<spsc::Sent>
     where
         T: Copy,
@@ -166,12 +166,12 @@ impl<T: Item> ProducerEnd<T> {
         }
     }
 
-    /// Moves values in, the first ones first; how many, or none if the run takes no more.
+    /// Moves values in, the first ones first. Returns how many; none if the run takes no more.
     pub(crate) fn give_buffered(&self, values: &mut VecDeque<T>) -> Option<usize> {
         if self.registry.shared.stopped() { None } else { self.gate.with(|ring| ring.give_buffered(values)) }
     }
 
-    /// Whether values that an iterator gave are accepted.
+    /// Whether an iterator's values are accepted.
     fn pass(&self) -> bool {
         !self.registry.shared.stopped() && self.gate.pass()
     }
@@ -184,12 +184,12 @@ impl<T: Item> ProducerEnd<T> {
         self.gate.try_with(Ring::free).unwrap_or(0)
     }
 
-    /// Nothing shows while an iterator has the ring.
+    /// While an iterator holds the ring, its values do not count.
     pub(crate) fn sent(&self) -> u64 {
         self.gate.try_with(|ring| ring.sent()).unwrap_or_else(|| self.sent.load(Ordering::Relaxed))
     }
 
-    /// Nothing earlier than this comes any more.
+    /// Sets the time before which no further value comes.
     pub(crate) fn advance(&self, time: u64) {
         self.watermark.fetch_max(time, Ordering::Release);
     }
@@ -205,7 +205,7 @@ impl<T: Item> Drop for ProducerEnd<T> {
             ring.end();
             (ring.sent(), ring.entry())
         });
-        // What comes after the end is not part of the run.
+        // A panic after the end is not part of the run.
         if std::thread::panicking() && !self.ended() {
             self.registry.panicked(ProducerPanic::now(self.id, sent));
         }

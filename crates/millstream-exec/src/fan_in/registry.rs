@@ -11,39 +11,39 @@ use millstream_ring::{mpsc, spsc};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where producers come and go.
+/// The producers of a fan-in, as they come and go.
 pub(crate) struct Registry<T: Item> {
     pub(super) shared: Arc<Shared>,
     slots: usize,
     at_most: usize,
-    /// Whether a producer that panics ends alone.
+    /// Whether a producer's panic ends only that producer.
     isolated: bool,
-    /// Where all have one ring: another sender is made of this one.
+    /// The sender of a shared ring, from which further ones are made.
     several: Option<mpsc::Sender<T>>,
-    /// How often producers have come, and gone from a shared ring.
+    /// Incremented when a producer comes, or leaves a shared ring.
     version: AtomicU64,
     state: Mutex<State<T>>,
 }
 
 struct State<T: Item> {
-    /// Of the senders that are there.
+    /// The gates of the current senders.
     gates: Vec<(u32, Arc<Gate<Ring<T>>>)>,
-    /// Those that whoever merges has not seen yet.
+    /// Lanes that the merge has not seen yet.
     arrived: Vec<Lane<T>>,
-    /// Of a shared ring: whose values there are in it.
+    /// For a shared ring: the producers with values in it.
     entries: Entries,
     /// How many producers there have been.
     begun: u32,
-    /// How many rings there are, with those whose producer has gone and that are not empty.
+    /// How many rings there are, including those of producers that are gone until they are empty.
     held: usize,
-    /// Nobody comes any more.
+    /// No further producer is accepted.
     closed: bool,
-    /// Who ended by a panic, where that ends nobody else.
+    /// The producers that ended by a panic, if that ends only the producer.
     panics: ProducerPanics,
 }
 
 impl<T: Item> Registry<T> {
-    /// A registry, and the end of the shared ring if there is one.
+    /// A registry, and the receiver of the shared ring if there is one.
     pub(crate) fn new(
         shared: Arc<Shared>,
         slots: usize,
@@ -69,7 +69,7 @@ impl<T: Item> Registry<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more producer.
+    /// Adds a producer.
     pub(crate) fn join(self: &Arc<Self>) -> Result<ProducerEnd<T>, JoinError> {
         let mut state = self.lock();
         if state.closed || self.shared.stopped() {
@@ -92,13 +92,13 @@ impl<T: Item> Registry<T> {
         state.begun += 1;
         state.held += 1;
         state.gates.push((id, gate.clone()));
-        // Behind the list: whoever sees the version locks the list.
+        // After the list: a reader that sees the version then locks the list.
         self.version.fetch_add(1, Ordering::Release);
         drop(state);
         Ok(ProducerEnd::new(id, gate, watermark, self.clone()))
     }
 
-    /// A producer's thread panics, and what it has sent is not the whole.
+    /// A producer's thread panics before it has sent its whole input.
     pub(super) fn panicked(&self, panic: ProducerPanic) {
         if self.isolated {
             self.shared.trace.producer_panicked(&panic);
@@ -108,7 +108,7 @@ impl<T: Item> Registry<T> {
         }
     }
 
-    /// A producer goes. Its ring has ended.
+    /// A producer leaves. Its ring has ended.
     pub(super) fn leave(&self, id: u32, entry: Option<u32>, sent: u64) {
         let mut state = self.lock();
         state.gates.retain(|(gate, _)| *gate != id);
@@ -129,7 +129,7 @@ impl<T: Item> Registry<T> {
         }
     }
 
-    /// Those who have come since `known` was the version.
+    /// Appends the lanes that have come since version `known`.
     pub(super) fn meet(&self, known: &mut u64, lanes: &mut Vec<Lane<T>>) {
         let version = self.version.load(Ordering::Acquire);
         if version != *known {
@@ -138,22 +138,22 @@ impl<T: Item> Registry<T> {
         }
     }
 
-    /// As [`meet`](Registry::meet), of those who come to a shared ring and go.
-    pub(super) fn hear(&self, known: &mut u64, table: &mut Table) {
-        // Who has sent something had come before; so whoever sees the value sees this.
+    /// As [`meet`](Registry::meet), for producers that come to a shared ring and leave it.
+    pub(super) fn update(&self, known: &mut u64, table: &mut Table) {
+        // A producer comes before it sends; a reader that sees its value therefore sees this version.
         let version = self.version.load(Ordering::Acquire);
         if version != *known {
             *known = version;
-            table.hear(&mut self.lock().entries);
+            table.update(&mut self.lock().entries);
         }
     }
 
-    /// Everything was taken of one who has gone.
+    /// All values of a producer that is gone were taken.
     pub(super) fn is_over(&self, entry: u32) {
         self.lock().entries.is_over(entry);
     }
 
-    /// How many values wait of those who have come since `known` was the version.
+    /// How many values wait in lanes that have come since version `known`.
     pub(super) fn not_met(&self, known: u64) -> u64 {
         if self.version.load(Ordering::Acquire) == known {
             return 0;
@@ -166,20 +166,20 @@ impl<T: Item> Registry<T> {
         self.lock().held -= 1;
     }
 
-    /// Whether nobody will come that has not been met.
+    /// Whether no further producer comes, and all were met.
     pub(super) fn over(&self) -> bool {
         let state = self.lock();
         state.closed && state.arrived.is_empty()
     }
 
-    /// Whether this producer has been there.
+    /// Whether this producer has begun.
     pub(super) fn has_begun(&self, producer: u32) -> bool {
         producer < self.lock().begun
     }
 }
 
 impl<T: Item> ExternalSource for Registry<T> {
-    /// Ends every ring where it is, whatever a sender is in the middle of.
+    /// Ends every ring at once, even during a send.
     fn end(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -188,7 +188,7 @@ impl<T: Item> ExternalSource for Registry<T> {
     }
 
     fn accepted(&self) -> Option<u64> {
-        // The merge is a tasklet, and says so itself.
+        // The merge is a tasklet and counts by itself.
         None
     }
 

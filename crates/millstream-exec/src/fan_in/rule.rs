@@ -4,7 +4,7 @@ use super::registry::Registry;
 use millstream_core::Item;
 use std::time::Duration;
 
-/// Whose values come next.
+/// Decides which producer's values come next.
 pub(super) enum Rule<T> {
     Arrival,
     RoundRobin,
@@ -12,14 +12,14 @@ pub(super) enum Rule<T> {
     Replay { runs: Box<dyn Iterator<Item = (u32, u64)> + Send>, now: Option<(u32, u64)> },
 }
 
-/// What a rule says.
+/// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// So many values of this lane at most.
+    /// At most `most` values of this lane.
     Take { lane: usize, most: usize },
     /// Nothing for now.
     Nothing,
-    /// Nothing any more.
+    /// The stream has ended.
     Ended,
 }
 
@@ -43,7 +43,7 @@ impl<T: Item> Rule<T> {
         }
     }
 
-    /// So many values were taken of the lane that it chose.
+    /// Records that `count` values of the chosen lane were taken.
     pub(super) fn took(&mut self, count: u64) {
         if let Rule::Replay { now, .. } = self {
             *now = now.map(|(producer, left)| (producer, left - count)).filter(|(_, left)| *left > 0);
@@ -58,12 +58,12 @@ impl<T: Item> Rule<T> {
     }
 }
 
-/// The lanes that have not ended, in the order of their producers, and whose turn it is.
+/// The lanes that have not ended, in the order of their producers, and the next one in turn.
 pub(super) struct Lanes<T: Item> {
     pub(super) all: Vec<Lane<T>>,
     next: usize,
     turn: usize,
-    /// For a replay: those below have been among them.
+    /// For a replay: producers below this number have had a lane.
     met: u32,
 }
 
@@ -72,12 +72,12 @@ impl<T: Item> Lanes<T> {
         Lanes { all: Vec::new(), next: 0, turn, met: 0 }
     }
 
-    /// What comes next, if there is room for so many values.
+    /// The next choice, with room for `room` values.
     pub(super) fn choose(&mut self, rule: &mut Rule<T>, room: usize, registry: &Registry<T>) -> Result<Choice, String> {
         let choice = match rule {
-            Rule::Arrival => self.whoever_is_there(room, registry),
-            Rule::RoundRobin => self.whose_turn_it_is(registry),
-            Rule::ByTime { time, idle } => self.the_earliest(&**time, *idle, registry)?,
+            Rule::Arrival => self.by_arrival(room, registry),
+            Rule::RoundRobin => self.round_robin(registry),
+            Rule::ByTime { time, idle } => self.earliest(&**time, *idle, registry)?,
             Rule::Replay { runs, now } => return self.as_recorded(runs, now, room, registry),
         };
         Ok(match choice {
@@ -91,24 +91,24 @@ impl<T: Item> Lanes<T> {
         self.all.iter().map(|lane| lane.receiver.backlog()).sum()
     }
 
-    /// Lane `at` has ended, and the next one is in its place.
+    /// Removes lane `at`, which has ended; the next one takes its place.
     fn remove(&mut self, at: usize, registry: &Registry<T>) {
         self.all.remove(at);
         registry.emptied();
     }
 
-    fn whoever_is_there(&mut self, room: usize, registry: &Registry<T>) -> Choice {
+    fn by_arrival(&mut self, room: usize, registry: &Registry<T>) -> Choice {
         for _ in 0..self.all.len() {
             if self.next >= self.all.len() {
                 self.next = 0;
             }
             let lane = self.next;
-            let Some(whose) = self.all.get_mut(lane) else { break };
-            if whose.receiver.head().is_some() {
+            let Some(candidate) = self.all.get_mut(lane) else { break };
+            if candidate.receiver.head().is_some() {
                 self.next = lane + 1;
                 return Choice::Take { lane, most: self.turn.min(room) };
             }
-            if whose.ended() {
+            if candidate.ended() {
                 self.remove(lane, registry);
             } else {
                 self.next = lane + 1;
@@ -117,17 +117,17 @@ impl<T: Item> Lanes<T> {
         Choice::Nothing
     }
 
-    fn whose_turn_it_is(&mut self, registry: &Registry<T>) -> Choice {
+    fn round_robin(&mut self, registry: &Registry<T>) -> Choice {
         while !self.all.is_empty() {
             if self.next >= self.all.len() {
                 self.next = 0;
             }
-            let (lane, whose) = (self.next, &mut self.all[self.next]);
-            if whose.receiver.head().is_some() {
+            let (lane, candidate) = (self.next, &mut self.all[self.next]);
+            if candidate.receiver.head().is_some() {
                 self.next = lane + 1;
                 return Choice::Take { lane, most: 1 };
             }
-            if !whose.ended() {
+            if !candidate.ended() {
                 break;
             }
             self.remove(lane, registry);
@@ -135,14 +135,14 @@ impl<T: Item> Lanes<T> {
         Choice::Nothing
     }
 
-    fn the_earliest(
+    fn earliest(
         &mut self,
         time: &dyn Fn(&T) -> u64,
         idle: Option<Duration>,
         registry: &Registry<T>,
     ) -> Result<Choice, String> {
         let mut earliest: Option<(u64, usize)> = None;
-        // The least (watermark, lane) of those that have nothing.
+        // The least (watermark, lane) of the lanes without a value.
         let mut held: Option<(u64, usize)> = None;
         let mut lane = 0;
         while lane < self.all.len() {
@@ -177,40 +177,40 @@ impl<T: Item> Lanes<T> {
     ) -> Result<Choice, String> {
         let Some((producer, left)) = now.take().or_else(|| runs.next()) else { return Ok(Choice::Ended) };
         *now = Some((producer, left));
-        // Who has just been met is the last.
+        // New lanes are appended.
         self.met = self.all.last().map_or(self.met, |last| self.met.max(last.producer + 1));
         let Some(lane) = self.all.iter().position(|lane| lane.producer == producer) else {
-            return self.of_another(producer, left, registry);
+            return self.without_lane(producer, left, registry);
         };
-        let whose = &mut self.all[lane];
-        let ready = whose.receiver.ready().min(left).min(room as u64);
+        let candidate = &mut self.all[lane];
+        let ready = candidate.receiver.ready().min(left).min(room as u64);
         if ready == 0 {
-            if whose.ended() {
-                let given = whose.receiver.taken();
+            if candidate.ended() {
+                let given = candidate.receiver.taken();
                 return Err(format!(
-                    "the record has {left} more values of producer {producer}, which has ended behind {given}"
+                    "the record has {left} more values of producer {producer}, which ended after {given}"
                 ));
             }
-            self.leave_empty(producer, registry);
+            self.remove_empty(producer, registry);
             return Ok(Choice::Nothing);
         }
         Ok(Choice::Take { lane, most: ready as usize })
     }
 
-    /// A record asks for a producer who has no lane: it comes yet, or has gone, or never comes.
-    fn of_another(&mut self, producer: u32, left: u64, registry: &Registry<T>) -> Result<Choice, String> {
+    /// The record names a producer without a lane: it is still to come, or is gone, or never comes.
+    fn without_lane(&mut self, producer: u32, left: u64, registry: &Registry<T>) -> Result<Choice, String> {
         if producer < self.met {
             return Err(format!("the record has {left} more values of producer {producer}, which has ended"));
         }
-        self.leave_empty(producer, registry);
+        self.remove_empty(producer, registry);
         if registry.has_begun(producer) || !registry.over() {
             return Ok(Choice::Nothing);
         }
-        Err(format!("the record has {left} values of producer {producer}, and there is none"))
+        Err(format!("the record has {left} values of producer {producer}, which does not exist"))
     }
 
-    /// Lanes that have ended and are empty, but for this producer's, make room for those that come.
-    fn leave_empty(&mut self, but: u32, registry: &Registry<T>) {
+    /// Removes the ended and empty lanes of all other producers, which makes room for new ones.
+    fn remove_empty(&mut self, but: u32, registry: &Registry<T>) {
         for at in (0..self.all.len()).rev() {
             if self.all[at].producer != but && self.all[at].ended() {
                 self.remove(at, registry);

@@ -3,28 +3,28 @@
 //! A producer has an entry while it has a sender or a value in the ring. When all values of a producer that has left
 //! were taken, its entry is used again. So the table does not grow with the producers that come and go.
 
-/// What has become of an entry.
+/// A change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
-    /// It is this producer's.
+    /// The entry belongs to this producer now.
     Came { entry: u32, producer: u32 },
-    /// Its producer has gone, and has sent this many values.
+    /// Its producer is gone, and has sent this many values.
     Left { entry: u32, sent: u64 },
 }
 
-/// The entries as producers come and go.
+/// The entries, as producers come and go.
 #[derive(Default)]
 pub(super) struct Entries {
-    /// What the consumer has not heard of: of producers who have sent something, of those who are there, and of those
-    /// that it knows.
+    /// Changes that the consumer has not seen: of producers that have sent values, of present ones, and of those it
+    /// knows.
     news: Vec<News>,
-    /// Those that nobody has.
+    /// The free entries.
     free: Vec<u32>,
     made: u32,
 }
 
 impl Entries {
-    /// An entry for a producer who comes.
+    /// An entry for a new producer.
     pub(super) fn enter(&mut self, producer: u32) -> u32 {
         let entry = self.free.pop().unwrap_or_else(|| {
             self.made += 1;
@@ -34,11 +34,11 @@ impl Entries {
         entry
     }
 
-    /// A producer goes.
+    /// A producer leaves.
     pub(super) fn leave(&mut self, entry: u32, sent: u64) {
         let came = self.news.iter().position(|news| matches!(news, News::Came { entry: other, .. } if *other == entry));
         match came {
-            // The consumer has nothing of it, and will have nothing.
+            // The consumer has no value of it, and never will.
             Some(at) if sent == 0 => {
                 self.news.remove(at);
                 self.free.push(entry);
@@ -47,7 +47,7 @@ impl Entries {
         }
     }
 
-    /// Everything was taken of one who has gone: its entry is another one's.
+    /// All values of a producer that is gone were taken: its entry is free.
     pub(super) fn is_over(&mut self, entry: u32) {
         self.free.push(entry);
     }
@@ -59,7 +59,7 @@ struct Known {
     producer: u32,
     /// The number of its next value.
     next: u64,
-    /// How many it has sent, once it has gone.
+    /// How many it has sent, once it is gone.
     sent: Option<u64>,
 }
 
@@ -68,14 +68,15 @@ struct Known {
 pub(super) struct Table(Vec<Known>);
 
 impl Table {
-    /// Hears what has become of the entries.
-    pub(super) fn hear(&mut self, entries: &mut Entries) {
+    /// Applies the changes of the entries.
+    pub(super) fn update(&mut self, entries: &mut Entries) {
         for news in std::mem::take(&mut entries.news) {
             match news {
                 News::Came { entry, producer } => {
                     let known = Known { producer, next: 0, sent: None };
                     let at = entry as usize;
-                    // An entry before it may be of one who came and went and sent nothing: then nothing was heard of that.
+                    // An earlier entry may belong to a producer that came and left without a value; that change was
+                    // dropped.
                     self.0.resize(self.0.len().max(at + 1), known);
                     self.0[at] = known;
                 }
@@ -102,7 +103,7 @@ impl Table {
         self.0.len()
     }
 
-    /// Whether its producer has gone, and everything of it was taken.
+    /// Whether its producer is gone and all its values were taken.
     pub(super) fn is_over(&self, entry: u32) -> bool {
         let Known { next, sent, .. } = self.0[entry as usize];
         sent == Some(next)
@@ -120,7 +121,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn one_who_went_and_sent_nothing_leaves_the_others_their_entries() {
+    fn a_producer_without_values_leaves_the_other_entries_alone() {
         let plan = millstream_core::pipeline::<u64>().plan();
         let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
         let (mut senders, mut merge) = Merge::new(fan_in::<u64>(3).shared().ring(4), &shared, 4);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_does_not_grow_with_those_who_come_and_go() {
+    fn the_table_does_not_grow_as_producers_come_and_go() {
         let plan = millstream_core::pipeline::<u64>().plan();
         let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
         let of = fan_in::<u64>(1).at_most(3).shared().ring(4);
@@ -141,12 +142,12 @@ mod tests {
             let (one, silent) = (senders[0].add_producer().unwrap(), senders[0].add_producer().unwrap());
             let producer = one.producer();
             one.send_all([0, 1]).unwrap();
-            // Gone before what it has sent is taken, or behind that, or never seen.
+            // It is dropped before its values are taken, or after that, or is never seen.
             let later = (n % 2 == 0).then_some(one);
             drop(silent);
             senders[0].send(n.into()).unwrap();
             for (whose, first, len) in [(producer, 0, 2), (0, u64::from(n), 1)] {
-                // A run ends where the ring does.
+                // A run ends at the end of the ring.
                 let mut taken = 0;
                 while taken < len {
                     let run = merge.take(0, 4);

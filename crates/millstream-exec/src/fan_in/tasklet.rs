@@ -10,18 +10,18 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Moves what many producers send into the source's ring.
+/// Moves the values of several producers into the source's ring.
 pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     merge: Merge<T>,
     output: Producer<O::Item>,
     batch: usize,
     ended: bool,
-    told: PhantomData<O>,
+    format: PhantomData<O>,
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
     pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize) -> Self {
-        MergeTasklet { merge, output, batch, ended: false, told: PhantomData }
+        MergeTasklet { merge, output, batch, ended: false, format: PhantomData }
     }
 }
 
@@ -39,8 +39,8 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
                 Ok(Choice::Take { lane, most }) => {
                     let run = self.merge.take(lane, most);
                     let (producer, first) = (run.producer, run.first);
-                    let mut told = (first..).zip(run.values).map(|(number, value)| O::told(producer, number, value));
-                    moved += claim.extend(&mut told);
+                    let mut items = (first..).zip(run.values).map(|(number, value)| O::item(producer, number, value));
+                    moved += claim.extend(&mut items);
                 }
                 Ok(Choice::Nothing) => break,
                 Ok(Choice::Ended) => {
@@ -76,8 +76,8 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     }
 }
 
-/// Starts a thread by which a run looks again every now and then whether a producer has been silent for so long: nobody else
-/// would wake it. It ends with the run.
+/// Starts a thread that wakes the run regularly to check for silent producers, since nothing else would. It ends with
+/// the run.
 pub(crate) fn tick(shared: &Arc<Shared>, bound: Duration) -> std::io::Result<()> {
     let shared: Weak<Shared> = Arc::downgrade(shared);
     let every = (bound / 2).max(Duration::from_millis(1));

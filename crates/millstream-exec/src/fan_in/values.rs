@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// What comes out of a [`Poller`], value by value; it waits while nothing is there, and ends when all senders are gone. So a
-/// fan-in is a source as any iterator is, of whatever runs a pipeline: queues, or a lone thread.
+/// The values of a [`Poller`], one by one. It waits while there is none, and ends when all senders are dropped. A
+/// fan-in is thus a source, as any iterator is, for every runner: queues, or a single thread.
 ///
-/// A batch of the [`Rings`](crate::Rings) that it was opened with is polled at once and kept aside, at most. What was sent and
-/// not asked for is dropped with the iterator: a run that must finish what was sent when it is drained is started by
+/// It polls and buffers at most a batch of the [`Rings`](crate::Rings) at once. Values that were sent and not taken are
+/// dropped with the iterator. If draining must finish them, start the run with
 /// [`Run::start_fan_in`](crate::Run::start_fan_in).
 ///
 /// ```
@@ -26,7 +26,7 @@ use std::time::Duration;
 ///
 /// # Panics
 ///
-/// If polling fails: inside a run that is a failure of the source, with the error as its cause.
+/// If polling fails. Inside a run this is a failure of the source, with the error as its cause.
 pub struct PolledValues<T: Item, O: ItemFormat<T> = Plain> {
     poller: Poller<T, O>,
     polled: VecDeque<O::Item>,

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a thread looks at its account, at most, unless there is a reason to.
+/// The shortest time between two readings, unless there is a reason for one.
 const SELDOM: Duration = Duration::from_millis(10);
 
-/// A thread that waited so long for a core, each time on average, had to wait for another thread with work to do. To wake up takes
-/// some microseconds also where a core is free.
+/// A thread waited for another thread with work to do if its waits for a core took this long on average. Waking up
+/// takes some microseconds even on a free core.
 const LONG: Duration = Duration::from_micros(250);
 
-/// What the threads of a run were seen to do, each by itself: on a core, and long waits for one.
+/// What each thread of a run did: its time on a core, and its long waits for one.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     threads: Box<[Sums]>,
@@ -24,19 +24,19 @@ struct Sums {
 }
 
 impl Accounts {
-    /// Of so many threads at most.
+    /// For at most `most` threads.
     pub(crate) fn new(most: usize) -> Self {
         Accounts { threads: (0..most).map(|_| Sums::default()).collect() }
     }
 
-    /// How long all of them together ran on a core, and waited for one; none if that is not known.
+    /// The time that all threads together ran on a core, and waited for one; none if that is not known.
     pub(crate) fn sums(&self) -> Option<(Duration, Duration)> {
         let sum = |of: fn(&Sums) -> &AtomicU64| self.threads.iter().map(|sums| of(sums).load(Ordering::Relaxed)).sum();
         let (ran, waited) = (sum(|sums| &sums.ran_ns), sum(|sums| &sums.waited_ns));
         (ran > 0).then(|| (Duration::from_nanos(ran), Duration::from_nanos(waited)))
     }
 
-    /// How long the first ones waited for a core.
+    /// The time that the first `threads` threads waited for a core.
     pub(crate) fn waited(&self, threads: usize) -> Duration {
         let waited = |sums: &Sums| sums.waited_ns.load(Ordering::Relaxed);
         Duration::from_nanos(self.threads.iter().take(threads).map(waited).sum())
@@ -58,7 +58,7 @@ pub(crate) struct Account {
     next: Instant,
 }
 
-/// What an account said at a moment, since the thread began.
+/// The totals of an account since its thread began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Statement {
     ran_ns: u64,
@@ -66,7 +66,7 @@ struct Statement {
     turns: u64,
 }
 
-/// What was done between two statements.
+/// What a thread did between two statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Did {
     ran_ns: u64,
@@ -74,12 +74,12 @@ struct Did {
 }
 
 impl Account {
-    /// Since the thread began.
+    /// Opens the account, which counts from the beginning of the thread.
     pub(crate) fn open() -> Self {
         Account { file: system::open(), last: Statement::default(), next: Instant::now() + SELDOM }
     }
 
-    /// Looks, if the last time was long ago; whether it was.
+    /// Settles the account if [`SELDOM`] has passed since the last time. Returns whether it has.
     pub(crate) fn look(&mut self, now: Instant, thread: usize, into: &Accounts) -> bool {
         let due = now >= self.next;
         if due {
@@ -88,7 +88,7 @@ impl Account {
         due
     }
 
-    /// Looks now. How long the thread waited for a core since the last time.
+    /// Reads the account and adds what the thread did. Returns how long it waited for a core since the last time.
     pub(crate) fn settle(&mut self, now: Instant, thread: usize, into: &Accounts) -> Duration {
         self.next = now + SELDOM;
         let Some(statement) = self.read() else { return Duration::ZERO };
@@ -132,7 +132,7 @@ mod system {
         File::open("/proc/thread-self/schedstat").ok()
     }
 
-    /// It does not allocate.
+    /// Does not allocate.
     pub(super) fn read(file: &File) -> Option<Statement> {
         let mut text = [0; 96];
         let read = file.read_at(&mut text, 0).ok()?;
@@ -160,11 +160,11 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn short_waits_are_none() {
+    fn short_waits_do_not_count() {
         let at = |ran_ns, waited_ns, turns| Statement { ran_ns, waited_ns, turns };
         let before = Statement::parse("1000 2000 3\n").unwrap();
         assert_eq!(before, at(1000, 2000, 3));
-        // A thousand times it woke up, and a core was free.
+        // It woke up a thousand times, and a core was free.
         assert_eq!(at(51_000, 5_002_000, 1003).since(before), Did { ran_ns: 50_000, waited_ns: 0 });
         assert_eq!(at(51_000, 6_002_000, 5).since(before), Did { ran_ns: 50_000, waited_ns: 6_000_000 });
         assert_eq!(before.since(before), Did::default());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_did_is_summed_up() {
+    fn the_threads_times_are_summed_up() {
         let accounts = Accounts::new(2);
         assert_eq!(accounts.sums(), None);
         accounts.add(0, Did { ran_ns: 5, waited_ns: 1 });
@@ -190,7 +190,7 @@ mod tests {
         let Some(Statement { turns: 1.., .. }) = account.read() else {
             return eprintln!("this system keeps no accounts");
         };
-        // However long it takes until the system has noticed.
+        // The system may take any time to account for it.
         while accounts.sums().is_none() {
             account.settle(Instant::now(), 0, &accounts);
         }

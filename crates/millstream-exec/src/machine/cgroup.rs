@@ -7,7 +7,7 @@
 use std::fs::read_to_string;
 use std::path::{Component, Path, PathBuf};
 
-/// How many cores' time the process may use, by the tightest quota.
+/// The number of cores whose time the process may use, by the tightest quota.
 pub(super) fn quota(root: &Path) -> Option<f64> {
     least(root, "cpu", |group, version| match version {
         Version::Two => {
@@ -22,7 +22,7 @@ pub(super) fn quota(root: &Path) -> Option<f64> {
     })
 }
 
-/// How many bytes the process may use, by the tightest limit.
+/// The number of bytes the process may use, by the tightest limit.
 pub(super) fn memory(root: &Path) -> Option<u64> {
     least(root, "memory", |group, version| {
         let name = match version {
@@ -30,12 +30,12 @@ pub(super) fn memory(root: &Path) -> Option<u64> {
             Version::One => "memory.limit_in_bytes",
         };
         let limit = read_to_string(group.join(name)).ok()?.trim().parse().ok()?;
-        // Version 1 has no word for no limit: it writes the greatest number of whole pages.
+        // Version 1 has no value for "no limit": it writes the greatest number of whole pages.
         (limit < u64::MAX >> 2).then_some(limit)
     })
 }
 
-/// Microseconds in a period of so many; `max` and -1 are no quota.
+/// Quota microseconds a period; `max` and -1 are no quota.
 fn share(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then_some(quota / period)
@@ -47,7 +47,7 @@ enum Version {
     Two,
 }
 
-/// The least of what the groups of all hierarchies that have this controller say.
+/// The least limit of this controller's groups, over all hierarchies.
 fn least<N: PartialOrd>(root: &Path, controller: &str, read: impl Fn(&Path, Version) -> Option<N>) -> Option<N> {
     let memberships = read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = read_to_string(root.join("proc/self/mountinfo")).ok()?;
@@ -62,7 +62,7 @@ fn least<N: PartialOrd>(root: &Path, controller: &str, read: impl Fn(&Path, Vers
     limits.reduce(|least, other| if other < least { other } else { least })
 }
 
-/// The process's group in a hierarchy that can have this controller, by a line of `/proc/self/cgroup`.
+/// The process's group in a hierarchy that can have this controller, from a line of `/proc/self/cgroup`.
 fn membership<'a>(line: &'a str, controller: &str) -> Option<(Version, &'a str)> {
     let mut parts = line.splitn(3, ':');
     let (id, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
@@ -72,13 +72,13 @@ fn membership<'a>(line: &'a str, controller: &str) -> Option<(Version, &'a str)>
     }
 }
 
-/// Where a hierarchy is mounted, and with which of its groups at the top.
+/// A mounted hierarchy: its mount point, and the group at its top.
 struct Mount<'a> {
     point: &'a str,
     root: &'a str,
 }
 
-/// The mount of a line of `/proc/self/mountinfo`, if it is of such a hierarchy.
+/// The mount in a line of `/proc/self/mountinfo`, if its hierarchy has this version and controller.
 fn mount<'a>(line: &'a str, version: Version, controller: &str) -> Option<Mount<'a>> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ');
@@ -92,8 +92,8 @@ fn mount<'a>(line: &'a str, version: Version, controller: &str) -> Option<Mount<
     fits.then_some(Mount { point, root })
 }
 
-/// The directories of a group and of all above it, up to where the hierarchy is mounted. A group that cannot be seen
-/// from here, as that of another namespace, is taken to be the mounted one.
+/// The directories of a group and of its ancestors, up to the mount point. A group that is not visible here, such as
+/// that of another namespace, counts as the mounted one.
 fn ancestry(mounted: &Path, mounted_group: &str, group: &str) -> Vec<PathBuf> {
     let below = Path::new(group).strip_prefix(mounted_group).ok();
     let below = below.filter(|below| below.components().all(|part| matches!(part, Component::Normal(_))));

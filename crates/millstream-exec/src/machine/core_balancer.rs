@@ -14,7 +14,7 @@ pub(crate) struct CoreBalancer {
 }
 
 struct Seen {
-    /// The core's number plus 1; 0 of a worker that was not seen.
+    /// The core's number plus 1; 0 for a worker that was not seen.
     on: AtomicUsize,
     thread: AtomicI32,
 }
@@ -25,15 +25,15 @@ impl Seen {
     }
 }
 
-/// When a worker may move again: later each time that it soon shares a core again, and sooner the longer it has one.
+/// When a worker may move again. The time doubles if it soon shares a core again, and halves while it has one alone.
 pub(crate) struct MigrationBackoff {
     next: Option<Instant>,
     idle: Duration,
 }
 
-/// How soon a worker moves again.
+/// The shortest time between two moves of a worker.
 const SOON: Duration = Duration::from_millis(1);
-/// The longest time between two moves, where it is of no use.
+/// The longest time between two moves, reached if moving does not help.
 const SELDOM: Duration = Duration::from_secs(2);
 
 impl MigrationBackoff {
@@ -50,7 +50,7 @@ impl MigrationBackoff {
         self.idle = (self.idle * 2).min(SELDOM);
     }
 
-    /// Nobody else was at work on its core.
+    /// No other worker was at work on its core.
     fn alone(&mut self, now: Instant) {
         if self.is_due(now) {
             self.idle = (self.idle / 2).max(SOON);
@@ -60,21 +60,21 @@ impl MigrationBackoff {
 }
 
 impl CoreBalancer {
-    /// Of at most so many workers.
+    /// For at most `most` workers.
     pub(crate) fn new(most: usize) -> Self {
         let unseen = |_| Seen { on: AtomicUsize::new(0), thread: AtomicI32::new(0) };
         CoreBalancer { workers: (0..most).map(unseen).collect() }
     }
 
-    /// Sees where the calling thread is, which is this worker's, and moves it to another core if one of those before it is at
-    /// work there. The thread may run afterwards where it might before.
+    /// Records the core of the calling thread, which is `worker`'s, and moves the thread to another core if a worker
+    /// before it is at work on this one. The thread's set of allowed cores stays the same.
     pub(crate) fn look(&self, worker: usize, moves: &mut MigrationBackoff, now: Instant) {
         let Some(core) = system::core() else { return };
         self.see(worker, core);
         if !moves.is_due(now) {
             return;
         }
-        // What was seen may be long ago, so the system is asked; not at every look.
+        // A recorded core may be out of date, so the system is asked; not at every call.
         if self.before(worker, core).any(|thread| system::works(thread, core)) {
             moves.moved(now);
             system::leave(core, self.workers.iter().filter_map(Seen::core));
@@ -83,7 +83,7 @@ impl CoreBalancer {
         }
     }
 
-    /// This worker is on that core, and the calling thread is its.
+    /// Records that this worker, on the calling thread, is on that core.
     fn see(&self, worker: usize, core: usize) {
         if let Some(seen) = self.workers.get(worker).filter(|seen| seen.core() != Some(core)) {
             seen.thread.store(system::thread(), Ordering::Relaxed);
@@ -106,7 +106,7 @@ mod system {
 
     /// The core that the calling thread is on.
     pub(super) fn core() -> Option<usize> {
-        // What is no core's number is an error.
+        // An error is no core's number.
         Some(sched_getcpu()).filter(|core| *core < CpuSet::MAX_CPU)
     }
 
@@ -115,7 +115,7 @@ mod system {
         gettid().as_raw_nonzero().get()
     }
 
-    /// Whether a thread of this process runs on that core, or waits there for its turn. It does not allocate.
+    /// Whether a thread of this process runs on that core or waits for its turn there. Does not allocate.
     pub(super) fn works(thread: i32, core: usize) -> bool {
         let (mut path, mut stat) = ([0; 40], [0; 1024]);
         let mut rest = &mut path[..];
@@ -128,18 +128,18 @@ mod system {
         read.ok().and_then(|read| at_work(str::from_utf8(&stat[..read]).ok()?)) == Some(core)
     }
 
-    /// The core of a thread that runs or waits for its turn, by its line in `/proc`.
+    /// The core of a thread that runs or waits for its turn, from its line in `/proc`.
     pub(super) fn at_work(stat: &str) -> Option<usize> {
-        // The name is in brackets, and may have any in it.
-        let (_, behind_name) = stat.rsplit_once(')')?;
-        let mut fields = behind_name.split_ascii_whitespace();
-        // The state is the third field of all, the core the thirty-ninth.
+        // The thread's name is in brackets, and may itself contain brackets.
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let mut fields = after_name.split_ascii_whitespace();
+        // The state is the third field of the line, the core the thirty-ninth.
         (fields.next()? == "R").then(|| fields.nth(35)?.parse().ok())?
     }
 
-    /// Moves the calling thread to another core, if it may run on one: one that is not taken, if there is one. What the
-    /// system refuses stays as it is. Then the thread may run where it might before; to the system that is its own wish from
-    /// then on, which cores that its control group gets later are no part of.
+    /// Moves the calling thread to another core that it may use, preferably one that is not taken. If the system
+    /// refuses, the thread stays. Afterwards the thread may run on the same cores as before; the system regards that
+    /// set as the thread's own choice, so cores that its control group gets later are not added.
     pub(super) fn leave(core: usize, taken: impl Iterator<Item = usize>) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let mut others = allowed;
@@ -176,18 +176,18 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn those_before_a_worker_are_found_on_its_core() {
+    fn workers_before_this_one_are_found_on_its_core() {
         let spread = CoreBalancer::new(3);
         let there = |worker, core| {
             spread.see(worker, core);
             spread.before(worker, core).count()
         };
-        assert_eq!(there(2, 0), 0, "nobody else was seen");
-        assert_eq!(there(0, 0), 0, "nobody is before it");
+        assert_eq!(there(2, 0), 0, "no other worker was seen");
+        assert_eq!(there(0, 0), 0, "no worker is before it");
         assert_eq!((there(2, 0), there(2, 1)), (1, 0));
         assert_eq!((there(1, 0), there(2, 0), there(1, 2)), (1, 2, 0));
         assert_eq!((there(2, 2), there(2, 1)), (1, 0));
-        assert_eq!(there(7, 0), 1, "of more workers than were said");
+        assert_eq!(there(7, 0), 1, "more workers than announced");
     }
 
     #[cfg(target_os = "linux")]
@@ -198,13 +198,13 @@ mod tests {
         assert_eq!(at_work(&stat("R", 11)), Some(11));
         assert_eq!(at_work(&stat("S", 11)), None);
         assert_eq!(at_work("7 (a) R 1 2"), None);
-        // Whoever looks may be moved before it asks.
+        // The thread may be moved between the two calls.
         assert!((0..1000).any(|_| works(thread(), core().unwrap())));
         assert!(!works(thread(), usize::MAX) && !works(i32::MAX, 0));
     }
 
     #[test]
-    fn what_is_of_no_use_is_done_less_and_less_often() {
+    fn moves_without_effect_become_rare() {
         let (mut moves, start) = (MigrationBackoff::new(), Instant::now());
         assert!(moves.is_due(start));
         moves.moved(start);
@@ -218,7 +218,7 @@ mod tests {
             moves.moved(now);
         }
         assert!(!moves.is_due(now + SELDOM / 2));
-        // It has a core of its own for a long time, and shares one again.
+        // It has a core of its own for a long time, and then shares one again.
         (0..100).for_each(|_| {
             now += SELDOM;
             moves.alone(now);
@@ -229,17 +229,17 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn who_leaves_a_core_is_elsewhere_and_may_come_back() {
+    fn a_thread_that_leaves_a_core_may_come_back() {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let allowed = sched_getaffinity(None).unwrap();
         let mut here = CpuSet::new();
         here.set(super::system::core().unwrap());
         sched_setaffinity(None, &here).unwrap();
         if sched_getaffinity(None).unwrap() != here {
-            return eprintln!("this system accepts a wish for cores and does nothing");
+            return eprintln!("this system accepts an affinity mask and ignores it");
         }
         sched_setaffinity(None, &allowed).unwrap();
-        // Whoever is moved may be moved again before it looks.
+        // The system may move the thread once more before it is looked at.
         let left = (0..100).any(|_| {
             let core = super::system::core().unwrap();
             super::system::leave(core, std::iter::empty());

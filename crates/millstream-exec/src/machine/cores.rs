@@ -4,32 +4,32 @@ use super::{cgroup, cpus};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The cores that a run may use, and what says so.
+/// The cores that a run may use, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Cores {
-    /// How many: at least 1.
+    /// The number of cores: at least 1.
     pub usable: usize,
-    /// By the affinity mask and the control groups' quota, of which the tighter counts.
+    /// The affinity mask and the control groups' quota, in words. The tighter of them applies.
     pub why: String,
 }
 
 impl Cores {
-    /// The one that the calling thread runs on.
+    /// The one core of the calling thread.
     pub(crate) fn of_caller() -> Self {
         Cores { usable: 1, why: "everything on the calling thread".to_owned() }
     }
 }
 
-/// The affinity mask of the calling thread, which the threads that it starts inherit, and the quota: of one and a half
-/// cores' time one core is used, since two workers would be stopped in turns.
+/// From the affinity mask of the calling thread, which its threads inherit, and from the quota. A quota of one and a
+/// half cores counts as one core: two workers would be throttled in turns.
 pub(super) fn usable(root: &Path) -> Cores {
     let (allowed, mask) = match allowed(root) {
         Some((cores, list)) => (cores, format!("affinity mask {list}")),
         None => match std::thread::available_parallelism() {
-            Ok(cores) => (cores.get(), "as the system says".to_owned()),
-            Err(error) => (1, format!("the system does not tell: {error}")),
+            Ok(cores) => (cores.get(), "as the system reports".to_owned()),
+            Err(error) => (1, format!("the system does not report the cores: {error}")),
         },
     };
     match cgroup::quota(root) {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_core_is_none_but_there_is_always_one() {
+    fn fractions_of_cores_are_dropped_but_one_core_remains() {
         check("0-7", "250000 100000", 2, "affinity mask 0-7; the control groups' quota is 2.50 cores");
         check("0-7", "20000 100000", 1, "affinity mask 0-7; the control groups' quota is 0.20 cores");
     }
@@ -83,7 +83,7 @@ mod tests {
         assert!(usable(root.path()).usable >= 1);
     }
 
-    /// What the standard library says of this machine, by the same rules.
+    /// The standard library's answer for this machine, which follows the same rules.
     #[test]
     fn this_machine_is_as_the_standard_library_says() {
         let expected = std::thread::available_parallelism().map_or(1, usize::from);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The numbers of a list such as `0-3,8`; none if it is none.
+/// The numbers of a list such as `0-3,8`; none if the text is no such list.
 pub(crate) fn parse_list(text: &str) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
@@ -12,16 +12,16 @@ pub(crate) fn parse_list(text: &str) -> Option<Vec<usize>> {
     Some(numbers)
 }
 
-/// The cores that share a physical core with this one, itself among them, by the tree that begins at `root`. A core that
-/// the tree says nothing of stands alone.
+/// The cores that share a physical core with this one, itself included, according to the tree at `root`. A core unknown
+/// to the tree has no siblings.
 pub(crate) fn siblings(root: &Path, core: usize) -> Vec<usize> {
     let file = root.join(format!("sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"));
     let list = std::fs::read_to_string(file).ok().and_then(|text| parse_list(&text));
     list.filter(|list| list.contains(&core)).unwrap_or_else(|| vec![core])
 }
 
-/// The allowed cores such that those come first that share a physical core with none before them; then the second ones
-/// of every physical core, and so on.
+/// The allowed cores, ordered so that the first hyperthreads of all physical cores come first, then the second ones,
+/// and so on.
 pub(crate) fn physical_first(mut allowed: Vec<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
     let taken = allowed.clone();
     let before = |core: usize| siblings(core).iter().filter(|other| **other < core && taken.contains(other)).count();
@@ -29,7 +29,7 @@ pub(crate) fn physical_first(mut allowed: Vec<usize>, siblings: impl Fn(usize) -
     allowed
 }
 
-/// The allowed cores that share a physical core with none before them.
+/// The first allowed hyperthread of each physical core.
 pub(crate) fn one_of_each(mut allowed: Vec<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
     let taken = allowed.clone();
     allowed.retain(|core| !siblings(*core).iter().any(|other| other < core && taken.contains(other)));
@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn only_allowed_cores_count_as_siblings() {
         let groups: &[&[usize]] = &[&[0, 4], &[1, 5], &[2, 6], &[3, 7]];
-        // 4 and 6 stand for their physical cores, 5 comes behind 1.
+        // 4 and 6 are the first of their physical cores; 5 comes after 1.
         check(groups, &[1, 4, 5, 6], &[1, 4, 6, 5]);
         check(groups, &[7], &[7]);
     }
 
     #[test]
-    fn cores_that_the_tree_does_not_know_stand_alone() {
+    fn cores_unknown_to_the_tree_have_no_siblings() {
         check(&[], &[0, 1, 2], &[0, 1, 2]);
         check(&[&[0, 1]], &[0, 1, 2], &[0, 2, 1]);
     }

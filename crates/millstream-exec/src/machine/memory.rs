@@ -11,11 +11,11 @@ use std::path::Path;
 pub struct MemoryLimit {
     /// In bytes.
     pub bytes: u64,
-    /// Who says so.
+    /// The source of the limit.
     pub by: LimitedBy,
 }
 
-/// Who limits a run's memory.
+/// The source of a run's memory limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum LimitedBy {
     Options,
     /// A control group of this process.
     ControlGroup,
-    /// The machine: it has no more.
+    /// The machine's own memory.
     Machine,
 }
 

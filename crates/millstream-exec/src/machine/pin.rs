@@ -6,21 +6,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Which worker is to be pinned to which core, and what came of it.
+/// The core chosen for each worker, and the result of pinning it.
 pub(crate) struct Pins {
-    /// The core of every worker, or why no worker has one.
+    /// The core of every worker, or the reason why no worker has one.
     cores: Result<Vec<usize>, String>,
-    /// By worker, of those that have begun.
+    /// By worker, for the workers that have begun.
     outcomes: Mutex<BTreeMap<usize, Result<usize, String>>>,
 }
 
 impl Pins {
-    /// Worker i gets the i-th core that the calling thread may use, those on distinct physical cores first.
+    /// Worker i gets the i-th core that the calling thread may use; cores on distinct physical cores come first.
     pub(crate) fn on_physical_cores() -> Self {
         Pins::new(system::cores())
     }
 
-    /// Nobody is pinned, for this reason.
+    /// No worker is pinned, for this reason.
     pub(crate) fn refused(reason: &str) -> Self {
         Pins::new(Err(reason.to_owned()))
     }
@@ -29,7 +29,7 @@ impl Pins {
         Pins { cores, outcomes: Mutex::default() }
     }
 
-    /// Pins the calling thread, which is this worker's, and makes sure that it is pinned.
+    /// Pins the calling thread, which is `worker`'s, and verifies that it is pinned.
     pub(crate) fn pin(&self, worker: usize) {
         let core = self.cores.as_ref().map_err(Clone::clone).and_then(|cores| {
             let too_few = || format!("there are {} cores to pin to", cores.len());
@@ -45,7 +45,7 @@ impl Pins {
         outcomes.values().map(|outcome| outcome.as_ref().ok().copied()).collect()
     }
 
-    /// Which workers are pinned, and why others are not.
+    /// Which workers are pinned, and why the others are not.
     pub(crate) fn decisions(&self) -> Vec<String> {
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pinned = Vec::new();
@@ -63,23 +63,23 @@ impl Pins {
         match &self.cores {
             Err(reason) => decisions.push(format!("not pinned: {reason}")),
             Ok(_) => {
-                let told = |(reason, workers): (&str, Vec<String>)| {
+                let refusal = |(reason, workers): (&str, Vec<String>)| {
                     format!("not pinned: worker {}: {reason}", workers.join(", "))
                 };
-                decisions.extend(unpinned.into_iter().map(told));
+                decisions.extend(unpinned.into_iter().map(refusal));
             }
         }
         decisions
     }
 }
 
-/// Keeps the calling thread on the `index`-th physical core that it may use, on the first of its hyperthreads, and makes
-/// sure that it is kept there; gives the core's number. The siblings of these cores belong to nobody's index, so threads
-/// with indices of their own never share a physical core.
+/// Pins the calling thread to the `index`-th physical core that it may use, on the first of its hyperthreads, and
+/// verifies it. Returns the core's number. No other index gets a sibling of that core, so threads with different
+/// indices never share a physical core.
 ///
 /// # Errors
 ///
-/// Where there are fewer physical cores, or the system refuses, or only seems to accept: the reason.
+/// The reason, if there are fewer physical cores, if the system refuses, or if it accepts the call without effect.
 pub fn pin_to_physical_core(index: usize) -> Result<usize, String> {
     let cores = system::physical_cores()?;
     let too_few = || format!("there are {} physical cores to pin to", cores.len());
@@ -87,11 +87,11 @@ pub fn pin_to_physical_core(index: usize) -> Result<usize, String> {
     system::pin_to(core).map(|()| core)
 }
 
-/// The physical cores that the calling thread may use, each by the first of its hyperthreads.
+/// The physical cores that the calling thread may use, each by the number of its first hyperthread.
 ///
 /// # Errors
 ///
-/// Where the system does not tell.
+/// If the system does not report them.
 pub fn physical_cores() -> Result<Vec<usize>, String> {
     system::physical_cores()
 }
@@ -102,7 +102,7 @@ mod system {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     use std::path::Path;
 
-    /// The cores that the calling thread may use, as they are to be taken.
+    /// The cores that the calling thread may use, in the order in which workers get them.
     pub(super) fn cores() -> Result<Vec<usize>, String> {
         Ok(physical_first(allowed()?, |core| siblings(Path::new("/"), core)))
     }
@@ -111,8 +111,7 @@ mod system {
         Ok(one_of_each(allowed()?, |core| siblings(Path::new("/"), core)))
     }
 
-    /// Keeps the calling thread on one core. That the call is not refused is not enough: some sandboxes accept it and do
-    /// nothing.
+    /// Pins the calling thread to one core and verifies it: some sandboxes accept the call and ignore it.
     pub(super) fn pin_to(core: usize) -> Result<(), String> {
         let mut only = CpuSet::new();
         only.set(core);
@@ -125,14 +124,14 @@ mod system {
 
     fn allowed() -> Result<Vec<usize>, String> {
         let allowed = sched_getaffinity(None);
-        let allowed = allowed.map_err(|error| format!("the system does not tell the usable cores: {error}"))?;
+        let allowed = allowed.map_err(|error| format!("the system does not report the usable cores: {error}"))?;
         Ok((0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    const REASON: &str = "this system has no call for it that this library knows";
+    const REASON: &str = "pinning is not supported on this system";
 
     pub(super) fn cores() -> Result<Vec<usize>, String> {
         Err(REASON.to_owned())
@@ -152,7 +151,7 @@ mod tests {
     use super::Pins;
 
     #[test]
-    fn workers_without_a_core_say_so() {
+    fn a_worker_without_a_core_is_reported() {
         let pins = Pins::new(Ok(vec![]));
         std::thread::scope(|scope| {
             [1, 0].map(|worker| {
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_is_refused_and_told() {
+    fn a_core_that_does_not_exist_is_refused_and_reported() {
         let pins = Pins::new(Ok(vec![1023]));
         std::thread::scope(|scope| scope.spawn(|| pins.pin(0)).join().unwrap());
         assert_eq!(pins.pinned(), [None]);
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_holds_for_all_is_told_once() {
+    fn a_reason_for_all_workers_is_reported_once() {
         let pins = Pins::refused("everything on the calling thread");
         assert_eq!(pins.decisions(), ["not pinned: everything on the calling thread"]);
     }

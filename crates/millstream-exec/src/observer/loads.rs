@@ -9,7 +9,7 @@ use crate::wiring::Home;
 use millstream_core::Plan;
 use std::time::Duration;
 
-/// What was to be done from one moment to another.
+/// The loads of the stages between two moments.
 pub(super) fn between(
     pool: &Pool,
     plan: &Plan,
@@ -28,7 +28,7 @@ pub(super) fn between(
     let mut loads = Loads { stages: Vec::new(), workers, cores, seconds, threads, rates };
     let mut role = None;
     for (index, (task, counters)) in pool.tasks().iter().zip(&now.tasklets).enumerate() {
-        // What only drops values of a source with a thread of its own is not the source.
+        // A tasklet that only drops values of a source with a thread of its own is not the source.
         if task.watched.role == Role::Source && task.watched.probe.output().is_none() {
             continue;
         }
@@ -55,7 +55,7 @@ pub(super) fn between(
     loads
 }
 
-/// How many numbers a tasklet moved, and how many seconds it was busy with them.
+/// How many numbers a tasklet moved, and the seconds it was busy with them.
 fn worked(before: &TaskletCounters, now: &TaskletCounters) -> (u64, f64) {
     let moved = now.moved.saturating_sub(before.moved);
     let (timed, ns) =
@@ -69,11 +69,11 @@ fn described(task: &Task, plan: &Plan) -> Load {
         Role::Stage(stage) => {
             let stage = &plan.stages[stage];
             let clock = |ring: &usize| plan.rings[*ring].clock;
-            let afresh = stage.reads.first().map(clock) != Some(clock(&stage.writes));
+            let renumbers = stage.reads.first().map(clock) != Some(clock(&stage.writes));
             match stage.keys {
                 Some(_) if stage.kind != "key" && !stage.serial => Scales::Keys,
-                None if !stage.stateful && !stage.serial && !afresh => Scales::Shard,
-                None if !stage.serial && !afresh => Scales::State,
+                None if !stage.stateful && !stage.serial && !renumbers => Scales::Shard,
+                None if !stage.serial && !renumbers => Scales::State,
                 _ => Scales::Sequence,
             }
         }

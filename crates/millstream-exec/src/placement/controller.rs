@@ -99,7 +99,7 @@ impl Choices {
 struct Mark {
     at: Instant,
     moved: u64,
-    /// How long the workers had waited for a core.
+    /// The time for which the workers had waited for a core.
     waited: Duration,
 }
 

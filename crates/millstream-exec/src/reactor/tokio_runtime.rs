@@ -4,15 +4,15 @@ use tokio::runtime::{Builder, EnterGuard, Handle, Runtime, RuntimeFlavor};
 /// A tokio runtime: its timers, its sockets, its `spawn`. The futures themselves are polled by workers.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    /// That in which the run was started.
+    /// The runtime in which the run was started.
     current: Option<Handle>,
-    /// The run's own, from its first future on.
+    /// The run's own runtime, from its first future on.
     own: OnceLock<Runtime>,
 }
 
 impl Reactor {
-    /// The runtime around the caller; or one of its own, where a caller who waits for the run would keep that one from
-    /// going on.
+    /// The runtime of the caller. The run gets one of its own if the caller's has a single thread, which a caller
+    /// waiting for the run would block.
     pub(crate) fn here() -> Self {
         let current = Handle::try_current().ok().filter(|current| {
             current.runtime_flavor() != RuntimeFlavor::CurrentThread && current.metrics().num_workers() > 1
@@ -31,7 +31,7 @@ impl Reactor {
     }
 }
 
-/// One thread for timers and sockets, and what futures spawn.
+/// One thread for timers, sockets, and the tasks that futures spawn.
 fn started() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("millstream-tokio").enable_all();
@@ -39,7 +39,7 @@ fn started() -> Runtime {
 }
 
 impl Drop for Reactor {
-    /// Does not wait for what futures have spawned: nobody may in an async task.
+    /// Does not wait for the tasks that futures have spawned: blocking is not allowed in an async task.
     fn drop(&mut self) {
         if let Some(own) = self.own.take() {
             own.shutdown_background();

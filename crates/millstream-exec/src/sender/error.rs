@@ -1,20 +1,20 @@
 use std::fmt;
 
-/// Why a value was not sent, and the value.
+/// Why a value was not sent, with the value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The ring is full.
     Full {
-        /// What was to be sent.
+        /// The value.
         value: T,
-        /// How many slots it would take.
+        /// How many more slots it needs.
         missing: usize,
     },
-    /// The run takes no more.
+    /// The run takes no more values.
     Ended(T),
 }
 
-/// The run takes no more; the value that was to be sent.
+/// The run takes no more values; holds the value that was not sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
@@ -33,7 +33,7 @@ impl<T> fmt::Display for SendError<T> {
     }
 }
 
-// Without the value: it need not be Debug.
+// The value is not shown: it need not be `Debug`.
 impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -47,15 +47,15 @@ impl<T> fmt::Debug for SendError<T> {
 impl<T> std::error::Error for TrySendError<T> {}
 impl<T> std::error::Error for SendError<T> {}
 
-/// Why there is not one producer more.
+/// Why a producer could not be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
-    /// There are as many as there may be, those counted whose ring is not empty yet: try again later, or allow more by
-    /// [`FanIn::at_most`](crate::FanIn::at_most).
+    /// There are as many producers as allowed. Producers that are gone count until their rings are empty: try again
+    /// later, or allow more with [`FanIn::at_most`](crate::FanIn::at_most).
     Full(usize),
-    /// The run takes no more.
+    /// The run takes no more values.
     Ended,
-    /// This run has one producer: it was not started by [`Run::start_fan_in`](crate::Run::start_fan_in).
+    /// This run has a single producer: it was not started with [`Run::start_fan_in`](crate::Run::start_fan_in).
     One,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Full(most) => write!(f, "there are {most} producers, and `at_most` allows no more"),
             JoinError::Ended => f.write_str("the run takes no more values"),
-            JoinError::One => f.write_str("this run has one producer; `start_fan_in` starts one with many"),
+            JoinError::One => f.write_str("this run has one producer; `start_fan_in` starts one with several"),
         }
     }
 }
