@@ -66,7 +66,7 @@ where
     reader
 }
 
-/// What a result, or a panic, makes of the slot; errors are counted.
+/// Maps a result, or a panic, to the output's slot, and counts errors.
 pub(crate) fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &Calls) -> Option<P::Value> {
     if result.as_ref().is_ok_and(P::is_error) {
         calls.failed();
@@ -74,14 +74,13 @@ pub(crate) fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &
     policy.settle(result)
 }
 
-/// An input is released when its future is made, since that keeps nothing of it. Numbers from the output's next to the
-/// input's next are under way; most hold a future, or the result of one, and no more than `limit` do.
+/// An input is released when its future is made, since the future keeps nothing of it. Numbers from the output's next
+/// to the input's next are in progress. Those with a value hold a future or its result, `limit` of them at most.
 struct AsyncStage<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> {
     input: Reader<A>,
     output: Producer<Slot<A, Fut, P>>,
     flights: Flights<Fut>,
-    /// How many numbers the input may be ahead of the output: also where most of them are empty, its source should be
-    /// held back.
+    /// How many numbers the input may be ahead of the output. It holds back the source even if most numbers are empty.
     ahead: u64,
     batch: usize,
     map: MapAsync<A, F, Fut, P>,
@@ -90,7 +89,7 @@ struct AsyncStage<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> {
     marks: u64,
     /// END's number, once its future, if it has one, is started.
     end: Option<u64>,
-    /// Whether it is at the number behind those that are published.
+    /// Whether it is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
 }
@@ -105,7 +104,7 @@ where
         self.end.unwrap_or_else(|| self.input.position().0)
     }
 
-    /// Starts the futures of at most `max` numbers; returns how many numbers those were.
+    /// Starts the futures of at most `max` numbers. Returns how many numbers those were.
     fn start(&mut self, max: usize) -> usize {
         let room = self.ahead.saturating_sub(self.started() - self.output.next().0);
         let max = max.min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -114,7 +113,7 @@ where
         }
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         let (output, flights, f) = (&mut self.output, &mut self.flights, &self.map.f);
-        // Nothing from here on is published, so no mark comes too late.
+        // No number from here on is published, so no mark comes too late.
         if !batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
             batch.truncate(0);
             return 0;
@@ -123,7 +122,7 @@ where
         flights.start_batch(&mut batch, |value| f(value))
     }
 
-    /// Publishes at most `max` numbers that nothing is in flight at or before; returns how many.
+    /// Publishes at most `max` numbers, up to the first future in flight. Returns how many.
     fn publish(&mut self, max: usize) -> usize {
         let (mut next, started) = (self.output.next().0, self.started());
         if next == started || self.flights.in_flight(next) {
@@ -144,7 +143,7 @@ where
         published
     }
 
-    /// Starts the future of END's value, if there is one and its turn has come; whether it did anything.
+    /// Starts the future of END's value, if there is one and it is next. Returns whether it did anything.
     fn start_end(&mut self) -> bool {
         if self.end.is_some() || self.flights.full() {
             return false;
@@ -180,7 +179,7 @@ where
         }
     }
 
-    /// Polls, starts and publishes what there is.
+    /// Polls, starts and publishes what is possible now.
     fn move_batch(&mut self) -> Progress {
         let mut worked = self.flights.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);
@@ -210,7 +209,7 @@ where
 {
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
-        // Who was woken meanwhile has nobody else to tell.
+        // Wake-ups in the meantime did not notify; they count as work.
         match self.flights.leave() {
             false if progress.moved == 0 && !progress.done => Progress::WORKED,
             _ => progress,
@@ -221,7 +220,7 @@ where
         self.at_end.or_else(|| self.busy.then(|| self.output.next().0))
     }
 
-    /// What is in flight is not worked on, either.
+    /// Numbers in flight are not done either.
     fn backlog(&self) -> u64 {
         self.input.backlog() + self.started().saturating_sub(self.output.next().0)
     }
@@ -231,7 +230,7 @@ where
     }
 }
 
-/// The futures in flight find around them what they found when they were polled.
+/// The futures in flight are dropped in the runtime in which they were polled.
 impl<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> Drop for AsyncStage<A, F, Fut, P> {
     fn drop(&mut self) {
         self.flights.clear(|| self.reactor.enter());

@@ -14,26 +14,26 @@ mod sentence;
 
 use crate::report::Rate;
 
-/// What each part of a run had to do in some time.
+/// The load of each part of a run over some time.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Loads {
-    /// The stages in pipeline order, source and sink among them.
+    /// The stages in pipeline order, source and sink included.
     pub stages: Vec<Load>,
-    /// How many workers there were.
+    /// The number of workers.
     pub workers: usize,
-    /// How many cores they could use.
+    /// The number of cores they could use.
     pub cores: usize,
-    /// How many seconds it took.
+    /// The length of the time, in seconds.
     pub seconds: f64,
-    /// What the workers' threads did with their time, where the system tells.
+    /// How the workers' threads spent the time; none if the system does not report it.
     pub threads: Option<ThreadTimes>,
-    /// How fast it was with each number of workers that was tried.
+    /// The rate with each number of workers that was tried.
     pub rates: Vec<Rate>,
 }
 
-/// What the threads of a run's workers did with their time, together, in seconds. The rest of it they waited for something
-/// else than a core.
+/// How the threads of a run's workers spent their time, summed up, in seconds. The rest of the time they waited for
+/// something other than a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadTimes {
@@ -43,21 +43,21 @@ pub struct ThreadTimes {
     pub waited: f64,
 }
 
-/// What a stage had to do.
+/// The load of a stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Load {
     /// Its name.
     pub stage: String,
-    /// How many seconds each of its tasklets was busy, by what a number cost times how many it moved.
+    /// The seconds for which each of its tasklets was busy: the cost of a number times the numbers it moved.
     pub busy: Vec<f64>,
-    /// How many numbers they moved together; of a stage with keys every tasklet passes over all of them.
+    /// The numbers that its tasklets moved together. In a stage with keys, every tasklet passes over all numbers.
     pub numbers: u64,
     /// Whether every tasklet has a thread of its own.
     pub own_thread: bool,
-    /// What can be done about it.
+    /// How its work can be shared.
     pub scales: Scales,
-    /// Of a source with a thread of its own, which nobody times: for how many seconds its ring had room.
+    /// For a source with a thread of its own, which is not timed: the seconds for which its ring had room.
     pub open: Option<f64>,
 }
 
@@ -66,89 +66,90 @@ pub struct Load {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Scales {
-    /// `shard` does it: whoever is free takes the next numbers.
+    /// By `shard`: a free tasklet takes the next numbers.
     Shard,
-    /// `shard_by` does it, by key.
+    /// By `shard_by`: each tasklet has its keys.
     Keys,
-    /// It keeps a state of all numbers, and works on one after the other; `shard_by` does it if the state is one a key.
+    /// It keeps one state over all numbers and processes one at a time; `shard_by` helps if it has one state a key.
     State,
-    /// It works on one number after the other, whatever its state is: it is in a loop, numbers afresh, or deals out keys.
+    /// It processes one number at a time whatever its state: it is in a loop, renumbers, or distributes keys.
     Sequence,
     /// It is the source or a sink.
     #[default]
     End,
 }
 
-/// What holds a run back.
+/// The part that holds a run back.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Bottleneck {
-    /// The stage that is to blame, by its name in the plan; `source` and `sink` are the ends. The busiest one where none is to
-    /// blame: with [`Limit::Cores`] and [`Limit::Handover`].
+    /// The stage responsible, by its name in the plan; `source` and `sink` are the ends. If no stage is responsible, as
+    /// with [`Limit::Cores`] and [`Limit::Handover`], the busiest one.
     pub stage: String,
-    /// What of it is busy.
+    /// The part of it that is busy.
     pub limit: Limit,
-    /// What share of the time that is busy: 1 at most, apart from errors of measurement.
+    /// The share of the time for which that is busy: at most 1, apart from errors of measurement.
     pub utilisation: f64,
-    /// Whether its function waits for most of that time, and does not compute: for a disk, a network, the reader of its output.
-    /// Of a stage on the workers, where the system tells.
+    /// Whether its function spends most of that time waiting rather than computing: for a disk, a network, the reader
+    /// of its output. For a stage on the workers, known only if the system reports thread times.
     #[cfg_attr(feature = "serde", serde(default))]
     pub waits: bool,
-    /// What share of their time the workers waited for a core that another thread had, where the system tells.
+    /// The share of their time for which the workers waited for a core that another thread had; none if the system does
+    /// not report it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub delayed: Option<f64>,
-    /// Nanoseconds a number costs the stage, where that was timed.
+    /// The cost of a number in nanoseconds; none if it was not timed.
     pub service_ns: Option<f64>,
-    /// Numbers a second it moved.
+    /// The numbers it moved a second.
     pub rate: f64,
-    /// What would help, the least change first.
+    /// Changes that would help, the smallest first.
     pub gains: Vec<Gain>,
     /// The whole of it in a sentence or two.
     pub sentence: String,
 }
 
-/// What is busy.
+/// The part that is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Limit {
     /// The stage's tasklets.
     Tasklets,
-    /// One of the stage's tasklets much more than the others: some keys come more often than others.
+    /// One of the stage's tasklets, much more than the others: some keys are more frequent than others.
     Skew,
-    /// The workers, whatever runs on them; the stage takes the most of their time.
+    /// The workers; the stage takes the most of their time.
     Workers,
-    /// What is outside: the source's iterator, or whoever sends.
+    /// The source's iterator, or the senders.
     Source,
-    /// The machine's cores, with something else: the workers could go on and waited for a core.
+    /// The machine's cores, which other threads use: the workers could go on and waited for a core.
     Cores,
     /// Nothing: the run's threads wait for each other, or for the program that reads the output.
     Handover,
 }
 
-/// What a change would bring.
+/// The effect of a change.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Gain {
-    /// How many workers more.
+    /// The number of additional workers.
     pub workers: usize,
-    /// How many shards of the stage more.
+    /// The number of additional shards of the stage.
     pub shards: usize,
-    /// How many times as fast the run would be; [at most](Gain::at_most), or by a measurement.
+    /// The factor by which the run would get faster: [at most](Gain::at_most), or by measurement.
     pub factor: f64,
-    /// Whether the factor is the most that can be: of what computes it is not known what hand-overs between two cores and their
-    /// common memory will take of it. A trial of so many workers, or more tasklets of a stage that waits, are not bounds.
+    /// Whether the factor is an upper bound. For stages that compute, the cost of hand-overs between two cores and of
+    /// shared memory is unknown. A measured trial, and more tasklets of a stage that waits, are not bounds.
     #[cfg_attr(feature = "serde", serde(default))]
     pub at_most: bool,
-    /// What would limit it then.
+    /// The stage that would limit the run then.
     pub next: String,
 }
 
-/// Where nothing is busy for so much of the time, something else limits.
+/// If nothing is busy for this share of the time, something else limits.
 const BUSY: f64 = 0.5;
-/// The workers wait for a core for so much of their time: others use the cores.
+/// Other threads use the cores if the workers wait for a core for this share of their time.
 const DELAYED: f64 = 0.1;
 
 impl Load {
@@ -158,7 +159,7 @@ impl Load {
 }
 
 impl Loads {
-    /// What holds the run back; none if nothing was done.
+    /// The part that holds the run back; none if nothing was done.
     #[must_use]
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         let model = self.model(None)?;
@@ -185,16 +186,16 @@ impl Loads {
         Some(found)
     }
 
-    /// Which stage is to blame, what of it is busy, and for how many seconds.
+    /// The stage responsible, the part of it that is busy, and for how many seconds.
     fn blamed(&self, model: &model::Model) -> (usize, Limit, f64) {
         let (stage, seconds) = (model.stage, model.seconds);
         let idle = |seconds: f64| seconds < BUSY * self.seconds;
-        // A step takes longer if its thread has to wait for a core meanwhile: that is not the stage's doing.
+        // A step takes longer if its thread has to wait for a core meanwhile; the stage is not responsible for that.
         let delayed = self.delayed().filter(|_| !self.stages[stage].own_thread).unwrap_or(0.0);
         if delayed >= DELAYED && idle(seconds - delayed * self.seconds) {
             return (stage, Limit::Cores, seconds);
         }
-        // Something has to be busy: if it is nobody that was timed, it is what nobody has timed.
+        // Something must be busy: if none of the timed stages is, it is the untimed source.
         match self.stages.iter().enumerate().find_map(|(source, load)| Some((source, load.open?))) {
             Some((source, open)) if idle(seconds) && open > seconds => (source, Limit::Source, open),
             _ if idle(seconds) => (stage, Limit::Handover, seconds),
@@ -202,28 +203,28 @@ impl Loads {
         }
     }
 
-    /// The share of their time that the workers waited for a core, where the system tells.
+    /// The share of their time for which the workers waited for a core; none if the system does not report it.
     fn delayed(&self) -> Option<f64> {
         let time = self.seconds * self.workers.max(1) as f64;
         self.threads.filter(|_| time > 0.0).map(|threads| (threads.waited / time).min(1.0))
     }
 
-    /// Whether a stage on the workers waits in its function for most of the time that it takes: even if all that they computed
-    /// was its work, so much is left.
+    /// Whether a stage on the workers waits in its function for most of its time. It does if most of its time remains
+    /// even after all computation of the workers is attributed to it.
     fn waits(&self, load: &Load) -> bool {
         let total = load.total();
         let left = self.threads.map_or(0.0, |threads| total - threads.ran - threads.waited);
         !load.own_thread && left > BUSY * total
     }
 
-    /// How many times as fast the run was with so many workers as with those that it has, where both were tried.
+    /// The measured rate with this number of workers, relative to the present one; none unless both were tried.
     fn measured(&self, workers: usize) -> Option<f64> {
         let rate = |workers| self.rates.iter().find(|rate| rate.workers == workers).map(|rate| rate.numbers_per_second);
         Some(rate(workers)? / rate(self.workers).filter(|rate| *rate > 0.0)?)
     }
 
-    /// For how many seconds a source had room that nobody has looked at: all the time if nothing behind it was busy, and
-    /// otherwise nobody knows.
+    /// An estimate of the seconds for which a source had room, if that was not observed: all the time if no stage was
+    /// busy, otherwise 0.
     pub(crate) fn guessed_open(&self) -> f64 {
         let idle = self.model(None).is_none_or(|model| model.seconds < BUSY * self.seconds);
         if idle { self.seconds } else { 0.0 }

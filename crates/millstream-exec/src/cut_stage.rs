@@ -22,24 +22,24 @@ use millstream_core::{Dense, Shape, Val};
 use millstream_ring::{Producer, Reader, RingLayout, ring};
 use std::sync::Arc;
 
-/// Adds a stage that writes a sieve's mask to the wiring. Where the sieve is over the mask ends, and whatever stands in
-/// front is cancelled.
+/// Adds a stage that writes a filter kernel's mask to the wiring. When the kernel is over, the mask ends and all
+/// tasklets before it are cancelled.
 pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     input: Reader<K::In>,
     wiring: &mut Wiring,
-    sieve: Arc<K>,
+    kernel: Arc<K>,
 ) -> Reader<Val<bool>> {
     let (output, reader) = ring::<bool, Dense>(wiring.slots).expect("the options were checked");
-    let (state, end) = (sieve.start(), EndSlot::of::<<K::In as Shape>::Density>());
+    let (state, end) = (kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
     let stage =
-        CutStage { input, output, sieve, state, cancel, batch: wiring.batch, end, marks: 0, busy: false, at_end: None };
+        CutStage { input, output, kernel, state, cancel, batch: wiring.batch, end, marks: 0, busy: false, at_end: None };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
 
-/// What to cancel: all tasklets that come before this one, and the source.
+/// What to cancel: the source, and all tasklets before this one.
 struct Cancel {
     before: usize,
     shared: Arc<Shared>,
@@ -58,33 +58,33 @@ impl Cancel {
 struct CutStage<K: FilterKernel<In: RingLayout>> {
     input: Reader<K::In>,
     output: Producer<bool>,
-    sieve: Arc<K>,
+    kernel: Arc<K>,
     state: K::State,
     cancel: Cancel,
     batch: usize,
     end: EndSlot,
     marks: u64,
-    /// Whether the sieve is at the number behind those that are published.
+    /// Whether the kernel is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
 }
 
 impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
-    /// As in any other stage, up to where the sieve is over.
+    /// As in any other stage, until the kernel is over.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
         let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
         let Some((mut batch, claim)) = claimed else { return 0 };
-        let (sieve, state) = (&*self.sieve, &mut self.state);
+        let (kernel, state) = (&*self.kernel, &mut self.state);
         self.busy = true;
         let (mut slots, mut shows) = (batch.iter(), Shows::new(claim));
         let written = shows.claim().fill_while(|| {
-            if sieve.over(state) {
+            if kernel.over(state) {
                 return None;
             }
-            let kept = slots.next()?.is_some_and(|value| sieve.keeps(state, value));
-            // A value that is not wanted and ends it all stands where END will be.
-            (kept || !sieve.over(state)).then_some(kept)
+            let kept = slots.next()?.is_some_and(|value| kernel.keeps(state, value));
+            // If a dropped value ends the stream, END takes its number.
+            (kept || !kernel.over(state)).then_some(kept)
         });
         shows.publish();
         self.busy = false;
@@ -92,7 +92,7 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
         written
     }
 
-    /// Ends the stream behind the `moved` last numbers.
+    /// Ends the stream after the `moved` last numbers.
     fn cut(&mut self, moved: usize) -> Progress {
         match self.output.try_end(None) {
             Ok(()) => self.cancel.cancel(),
@@ -105,15 +105,15 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
 impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
     fn step(&mut self) -> Progress {
         let moved = moved(self.batch, |max| self.move_batch(max));
-        if self.sieve.over(&self.state) {
+        if self.kernel.over(&self.state) {
             return self.cut(moved);
         }
         if moved > 0 {
             return Progress::moved(moved);
         }
-        let (sieve, state) = (&*self.sieve, &mut self.state);
+        let (kernel, state) = (&*self.kernel, &mut self.state);
         take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
-            value.is_some_and(|value| sieve.keeps(state, value)).into()
+            value.is_some_and(|value| kernel.keeps(state, value)).into()
         })
     }
 

@@ -139,13 +139,13 @@ where
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Filtered<A>> {
         let keep = self.keep.clone();
         let judged = input.fork();
-        // The mask has a slot at every number, whether or not the value's is filled.
+        // The mask has a slot at every number, whether or not the value's slot is filled.
         let mask = mask_stage::<A>(judged, wiring, move |value| value.is_some_and(|value| keep(value)));
         input.masked(mask)
     }
 }
 
-/// A stage that writes a mask. A mask's END has a slot where END can hold a value.
+/// A stage that writes a mask. The mask's END has a slot if END can hold a value.
 fn mask_stage<A: RingShape>(
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -253,7 +253,7 @@ where
             let other = self.left.deploy_lane(left, None, wiring);
             let both = self.right.deploy_lane(right, Some(other), wiring);
             let both =
-                both.downcast::<Reader<<P::Out as RingLayout>::Whole>>().expect("both lanes give values of one type");
+                both.downcast::<Reader<<P::Out as RingLayout>::Whole>>().expect("both lanes have values of one type");
             return Reader::of_lanes(*both);
         }
         let left = self.left.deploy(left, wiring);

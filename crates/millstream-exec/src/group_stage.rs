@@ -10,7 +10,7 @@ use millstream_ring::{Last, Reader, RingLayout, RunWriter, run_writers};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Adds a stateless stage to the wiring: as many tasklets as the shards around it ask for.
+/// Adds a stateless stage to the wiring, with as many tasklets as the shards around it demand.
 pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -52,7 +52,7 @@ where
     fn step(&mut self) -> Progress {
         let f = &self.f;
         let shared = &self.shared;
-        // Whoever was shown too little, and has parked, must look again.
+        // A reader that saw too few numbers, and has parked, must look again.
         let moved = self.writer.fill_or_tell(self.batch, || shared.signal.notify(), |value| D::pack(f(value)));
         if moved > 0 {
             return Progress::moved(moved);

@@ -10,16 +10,16 @@ use millstream_core::{Density, Item, SequenceNumber, Sparse, Val};
 use millstream_ring::{KeyedWriter, Last, Reader, RingLayout, keyed_writers};
 use std::marker::PhantomData;
 
-/// What the body of a `shard_by` is deployed with.
+/// The context in which the body of a `shard_by` is deployed.
 pub(crate) struct Keyed {
     /// The key slot of every number's key. Stages fork it.
     pub(crate) key_slots: Reader<Val<KeySlot, Sparse>>,
-    /// How many lanes there are.
+    /// The number of lanes.
     pub(crate) lanes: usize,
 }
 
-/// Adds a stage to the wiring: `f` of the state and every slot with its number, and of END with `true`, in order. Inside a
-/// `shard_by` it is the state of the number's key, and `f` is asked about values only.
+/// Adds a stage to the wiring. `f` is called with the state and every slot with its number, and for END with `true`, in
+/// order. Inside a `shard_by` it is called with the state of the number's key, and for values only.
 pub(crate) fn stateful_stage<A: RingLayout, S: Clone + Send + 'static, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -30,7 +30,7 @@ pub(crate) fn stateful_stage<A: RingLayout, S: Clone + Send + 'static, B: Item, 
     stateful_stage_or::<A, S, B, D>(input, wiring, end, start, f, || None)
 }
 
-/// As [`stateful_stage`], of a stage that writes something, `blank`, also where there is no value.
+/// As [`stateful_stage`], for a stage that writes `blank` where there is no value.
 pub(crate) fn stateful_stage_or<A: RingLayout, S: Clone + Send + 'static, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -49,7 +49,7 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Clone + Send + 'static, B: Ite
     };
     let (key_slots, lanes) = (key_slots.fork(), *lanes);
     let states = States::new(start);
-    seated_stage::<A, B, D, _>(input, key_slots, lanes, wiring, end, || {
+    keyed_stage::<A, B, D, _>(input, key_slots, lanes, wiring, end, || {
         let (f, mut states) = (f.clone(), states.clone());
         move |number, value: Option<A::Ref<'_>>, key_slot, end| {
             // A key can begin at a number at which this stage has no value.
@@ -61,8 +61,8 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Clone + Send + 'static, B: Ite
     })
 }
 
-/// Adds a stage that knows of every number its key's slot: a tasklet for each lane, which does what `work` makes.
-pub(crate) fn seated_stage<A: RingLayout, B: Item, D: Density, F>(
+/// Adds a stage that receives every number's key slot: a tasklet for each lane, whose function `work` returns.
+pub(crate) fn keyed_stage<A: RingLayout, B: Item, D: Density, F>(
     input: Reader<A>,
     key_slots: Reader<Val<KeySlot, Sparse>>,
     lanes: usize,

@@ -8,13 +8,14 @@ use millstream_core::Item;
 use millstream_ring::{LaneWriter, OtherLane, Reader, RingLayout, is_lane, lane};
 use std::any::Any;
 
-/// Whether a stateless stage that reads an edge of shape `A` can be such a lane: shards and keys deal numbers otherwise.
+/// Whether a stateless stage that reads an edge of shape `A` can be such a lane. Shards and keys assign numbers
+/// differently.
 pub(crate) fn can_be_lane<A: RingLayout>(wiring: &Wiring) -> bool {
     is_lane::<A>() && wiring.width == 1 && wiring.keyed.is_none()
 }
 
-/// Adds the first lane to the wiring, and gives what the second one needs; or the second one, and gives the reader of what
-/// both make.
+/// Adds the first lane to the wiring and returns what the second one needs; or adds the second one and returns the
+/// reader of their common output.
 pub(crate) fn lane_stage<A: RingLayout, B: Item>(
     input: Reader<A>,
     other: Option<Box<dyn Any>>,
@@ -27,7 +28,7 @@ pub(crate) fn lane_stage<A: RingLayout, B: Item>(
             (lane, Box::new(other))
         }
         Some(other) => {
-            let other = other.downcast::<OtherLane<B>>().expect("both lanes give values of one type");
+            let other = other.downcast::<OtherLane<B>>().expect("both lanes have values of one type");
             let (lane, reader) = other.joined(input);
             (lane, Box::new(reader))
         }

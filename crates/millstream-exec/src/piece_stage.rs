@@ -26,7 +26,7 @@ struct PieceStage<A: RingLayout + OfPieces<Kind: Kind>, C> {
     output: Producer<Span<A::Kind>>,
     cut: Arc<C>,
     pen: Pen<A::Kind>,
-    /// Where the next piece of the input's next value is looked for: a value may need many steps.
+    /// The position from which the next piece of the current value is searched: a value may need many steps.
     from: usize,
     at: At,
     batch: usize,
@@ -39,13 +39,13 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
         PieceStage { input, output, cut, pen: Pen::new(), from: 0, at, batch, marks: 0 }
     }
 
-    /// Cuts values as long as there is room for their pieces: at most `max` of both.
+    /// Cuts values while there is room for their pieces: at most `max` of both.
     fn take(&mut self, max: usize) -> Part {
         let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
         let (first, output) = (batch.first().0, &mut self.output);
         let mut room = true;
-        // Only the marks at the batch's first slot: all pieces of the slots before it are published. Those of a value that
-        // was begun lie in front of its first piece.
+        // Only the marks at the batch's first slot: all pieces of the slots before it are published. The marks of a
+        // value that was begun are before its first piece.
         batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
         let claim = if room { output.try_claim(max) } else { Ok(None) };
         let Ok(Some(claim)) = claim else {
@@ -58,7 +58,7 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
         part
     }
 
-    /// As [`take`](PieceStage::take), of what END holds.
+    /// As [`take`](PieceStage::take), for END's value.
     fn take_end(&mut self, max: usize) -> Part {
         let Some(end) = self.input.end() else { return Part::Nothing };
         let (output, mut room) = (&mut self.output, true);
@@ -84,8 +84,8 @@ struct Cutter<'s, C> {
 }
 
 impl<C> Cutter<'_, C> {
-    /// Cuts the values of some slots into the claim, and publishes it. Returns how many of them are done with, and what that
-    /// came to: nothing, where the pen has no room.
+    /// Cuts the values of some slots into the claim and publishes it. Returns how many slots are done, and the part of
+    /// the step: `Part::Full` if the pen has no room.
     fn cut_into<'b, A: OfPieces<Kind: Kind>>(
         &mut self,
         mut claim: Claim<'_, Span<A::Kind>>,
@@ -106,8 +106,8 @@ impl<C> Cutter<'_, C> {
         (taken, part)
     }
 
-    /// Cuts the values of some slots, the first of which has this number, as far as there are slots for their pieces. Returns
-    /// how many of them are done with.
+    /// Cuts the values of some slots, the first of which has this number, while there are slots for their pieces.
+    /// Returns how many slots are done.
     #[inline]
     fn cut_all<'b, A: OfPieces<Kind: Kind>>(
         &mut self,

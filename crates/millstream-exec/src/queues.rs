@@ -47,14 +47,18 @@ use sink::Sink;
 use source::{Ready, Tap};
 use std::sync::{Arc, Mutex};
 
-/// The deployment on bounded queues: what a careful programmer builds by hand from threads and channels.
+/// The deployment on bounded queues, as built by hand from threads and channels.
 ///
-/// Every stage has a thread, and a bounded queue before it. A fan-out has a thread that copies every value and one that
-/// joins what comes back; `both` one that splits and one that joins; a choice a router, a queue of tags by which the
-/// order is known again, and a collector; `shard(k, body)` deploys its body k times, with a thread that deals the
-/// numbers in turn and one that gathers them in turn. A lens, such as `firsts`, has one that clones the part. So values
-/// must be
-/// `Clone`; only here, and the pipeline itself does not say so ([`QueueShape`]).
+/// Every stage has a thread, and a bounded queue before it. Further threads are needed where an edge forks or joins:
+///
+/// - a fan-out has one that copies every value and one that joins the results;
+/// - `both` has one that splits and one that joins;
+/// - a choice has a router, a queue of tags that records the order, and a collector;
+/// - `shard(k, body)` deploys its body k times, with one thread that distributes the numbers in turn and one that
+///   gathers them in turn;
+/// - a lens, such as `firsts`, has one that clones the part.
+///
+/// Values must be `Clone` for this deployment; the pipeline itself does not require that ([`QueueShape`]).
 ///
 /// The output is the model's, number by number, as on [`Rings`](crate::Rings).
 ///
@@ -66,9 +70,9 @@ use std::sync::{Arc, Mutex};
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 ///
-/// Memory: every queue has its slots from the start; the source's has no more than [its ring](crate::source::few) would
-/// have. The idea is the first parallel deployment of S. A. Nielsen's "Parallel stream processing with zero-copy
-/// fan-out and sharding"; its queues are `TBQueue`s of 65536 slots.
+/// Memory: every queue allocates its slots at the start; the source's queue has no more slots than [its
+/// ring](crate::source::few) would have. The design is the first parallel deployment of S. A. Nielsen's "Parallel
+/// stream processing with zero-copy fan-out and sharding", whose queues are `TBQueue`s of 65536 slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
     slots: usize,
@@ -85,25 +89,25 @@ impl Default for Queues {
 }
 
 impl Queues {
-    /// Queues of 4096 slots, as many as rings have.
+    /// Queues of 4096 slots, the default of rings.
     #[must_use]
     pub fn new() -> Self {
         Queues { slots: DEFAULT_SLOTS }
     }
 
-    /// Slots of every queue: at least 1.
+    /// Sets the slots of every queue: at least 1.
     #[must_use]
     pub fn capacity(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// Starts the pipeline, and goes on at once: `sink` gets every value of the output with its number, END's among
-    /// them, in order, and the state, on a thread of its own.
+    /// Starts the pipeline and returns at once. On a thread of its own, `sink` receives the state and every value of
+    /// the output with its number, in order, including END's value.
     ///
     /// # Errors
     ///
-    /// If a queue would have no slots, or a thread could not be started. What else goes wrong, the handle tells: a
+    /// If a queue would have no slots, or a thread could not be started. Later failures are reported by the handle: a
     /// panic in user code ends the run with the stage's name, the number and the message.
     pub fn start<T, P, S>(
         &self,
@@ -139,7 +143,7 @@ impl Queues {
     }
 }
 
-/// A source that may wait, not started yet.
+/// A source that may wait, not yet started.
 struct Feed {
     start: Box<dyn FnOnce() -> std::io::Result<()>>,
     source: StopSource,
@@ -151,7 +155,7 @@ impl Feed {
     }
 }
 
-/// Adds the thread of a source that is always ready; one that may wait has a thread beside the run.
+/// Adds the thread of a source that is always ready; a source that may wait gets a thread outside the run.
 fn feed<T: Item, X: Source<T>>(
     source: X,
     outlet: message::Outlet<T>,

@@ -38,24 +38,24 @@ struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     input: Reader<E::In>,
     output: Producer<E::Item>,
     expand: Arc<E>,
-    /// None once the outputs behind the last value were asked for.
+    /// None once the outputs after the last value were requested.
     state: Option<E::State>,
-    /// What is left of a value's outputs: it may need many steps.
+    /// The remaining outputs of a value: they may need many steps.
     values: Option<E::Values>,
     at: At,
     batch: usize,
     marks: u64,
-    /// Whether anything is left of a value, for whoever watches.
+    /// Whether outputs of a value remain, for observers.
     holds: Arc<AtomicBool>,
 }
 
-/// The input's number at which user code was called last, and whether it has come back.
+/// The input's number at which user code was last called, and whether it has not returned.
 pub(crate) struct At {
     pub(crate) number: u64,
     pub(crate) busy: bool,
 }
 
-/// The outputs of some slots, one after the other.
+/// The outputs of some slots, in order.
 struct Outputs<'s, E: ExpandKernel, I> {
     expand: &'s E,
     state: &'s mut E::State,
@@ -91,18 +91,18 @@ impl<'b, E: ExpandKernel, I: Iterator<Item = Option<<E::In as millstream_core::S
     }
 }
 
-/// What a part of a step came to.
+/// The result of a part of a step.
 pub(crate) enum Part {
-    /// So many numbers were read or written.
+    /// This many numbers were read or written.
     Moved(usize),
     /// There is no room for outputs, or for marks.
     Full,
-    /// There is nothing more of this kind to do.
+    /// Nothing of this kind is left to do.
     Nothing,
 }
 
 impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
-    /// Writes at most `max` of the outputs that are left of an earlier value.
+    /// Writes at most `max` of the remaining outputs of an earlier value.
     fn go_on(&mut self, max: usize) -> Part {
         let Some(values) = &mut self.values else { return Part::Nothing };
         let Ok(Some(claim)) = self.output.try_claim(max) else { return Part::Full };
@@ -115,11 +115,11 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
         }
         self.at.busy = false;
         shows.publish();
-        // To find out that nothing is left is also something.
+        // Finding out that nothing remains counts as progress.
         Part::Moved(written.max(usize::from(all)))
     }
 
-    /// Takes values as long as there is room for their outputs: at most `max` slots, and as many outputs.
+    /// Takes values while there is room for their outputs: at most `max` slots, and as many outputs.
     fn take(&mut self, max: usize) -> Part {
         let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
         let (first, output) = (batch.first().0, &mut self.output);
@@ -143,7 +143,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
         Part::Moved(taken.max(written))
     }
 
-    /// Takes END, once it is there: then what it holds, and what comes behind the last value, is left to be written.
+    /// Takes END, once it is there. Its value's outputs, and those after the last value, then remain to be written.
     fn take_end(&mut self) -> Part {
         let Some(end) = self.input.end() else { return Part::Nothing };
         let (output, mut room) = (&mut self.output, true);
@@ -158,7 +158,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
         Part::Moved(1)
     }
 
-    /// The outputs behind those of the last value, and then END.
+    /// Writes the outputs after those of the last value, and then END.
     fn end(&mut self) -> Progress {
         if let Some(state) = self.state.take() {
             self.at.busy = true;
@@ -173,7 +173,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     }
 }
 
-/// Lays a mark of the input at the output's next number.
+/// Writes a mark of the input at the output's next number.
 pub(crate) fn lay<T: millstream_core::Item>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
     *room = output.mark(mark.id).is_ok();
     *room
@@ -191,7 +191,7 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
     }
 
     fn backlog(&self) -> u64 {
-        // What is left of a value is as good as one that waits.
+        // Remaining outputs of a value count as one waiting value.
         self.input.backlog() + u64::from(self.values.is_some())
     }
 
@@ -201,7 +201,7 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
 }
 
 impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
-    /// Moves what there is, at most a batch.
+    /// Moves at most a batch.
     fn move_batch(&mut self) -> Progress {
         let mut left = self.batch;
         while left > 0 {
@@ -251,8 +251,8 @@ mod tests {
         )
     }
 
-    /// Publishes the values below `upto`, with the marks 10 and 11 in front of 2, 40 in front of 4, ..., as far as
-    /// there is room for them; true at the end.
+    /// Publishes the values below `upto`, with the marks 10 and 11 before 2, 40 before 4, and so on, as far as there is
+    /// room for them. Returns true at the end.
     fn feed(producer: &mut Producer<u64>, upto: u64) -> bool {
         let n = producer.next().0;
         if n < upto {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_lie_in_front_of_the_outputs_of_what_came_behind_them() {
+    fn marks_come_before_the_outputs_of_later_values() {
         for slots in [1, 2, 8, 64] {
             let (mut producer, input) = ring::<u64, Dense>(slots).unwrap();
             let twice_the_odd = pipeline::<u64>().flat_map(|x| vec![*x; if x % 2 == 1 { 2 } else { 0 }]);
@@ -282,7 +282,7 @@ mod tests {
             while !output.ended() {
                 feed(&mut producer, 8);
                 stage.step();
-                // A reader sees one of the marks at a number; all of them lie on the ring.
+                // A reader sees one of the marks at a number, although the ring has all of them.
                 marks.extend(output.mark().filter(|mark| Some(mark) != marks.last()));
                 if let Some(batch) = output.batch(1) {
                     values.extend(batch.iter().flatten().copied());
@@ -292,7 +292,7 @@ mod tests {
             }
             assert_eq!(values, [1, 1, 3, 3, 5, 5, 7, 7]);
             let seen: Vec<_> = marks.iter().map(|mark| (mark.at.0, mark.id)).collect();
-            // 0 comes to nothing: its mark lies in front of the outputs of 1. The second of two is not seen.
+            // 0 has no outputs: its mark comes before the outputs of 1. The second of two marks is not seen.
             assert_eq!(seen, [(0, 0), (2, 10), (4, 40), (8, 99)], "rings of {slots}");
         }
     }

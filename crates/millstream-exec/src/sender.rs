@@ -59,7 +59,7 @@ impl<T: Item> Route<T> {
     fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
         match self {
             Route::Source(output) => output.give(values),
-            Route::FanIn(member) => member.give_buffered(values),
+            Route::FanIn(producer) => producer.give_buffered(values),
         }
     }
 }
@@ -70,8 +70,8 @@ impl<T: Item> Sender<T> {
     }
 
     /// One producer of a fan-in.
-    pub(crate) fn of_many(member: ProducerEnd<T>) -> Self {
-        Sender { shared: member.shared().clone(), route: Route::FanIn(member), spare: Mutex::default() }
+    pub(crate) fn of_many(producer: ProducerEnd<T>) -> Self {
+        Sender { shared: producer.shared().clone(), route: Route::FanIn(producer), spare: Mutex::default() }
     }
 
     /// Sends a value if there is room for it now. Never waits.
@@ -83,7 +83,7 @@ impl<T: Item> Sender<T> {
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let offered = match &self.route {
             Route::Source(output) => output.offer(value),
-            Route::FanIn(member) => member.offer(value),
+            Route::FanIn(producer) => producer.offer(value),
         };
         match offered {
             Offer::Published => {
@@ -144,8 +144,8 @@ impl<T: Item> Sender<T> {
     /// If the run takes no more values: returns the values taken from the iterator and not sent.
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
-        if let Route::FanIn(member) = &self.route
-            && let Some(sent) = self.send_directly(member, &mut values)
+        if let Route::FanIn(producer) = &self.route
+            && let Some(sent) = self.send_directly(producer, &mut values)
         {
             return sent;
         }
@@ -190,10 +190,10 @@ impl<T: Item> Sender<T> {
         T: Copy,
     {
         let mut left = values;
-        while let Route::FanIn(member) = &self.route
+        while let Route::FanIn(producer) = &self.route
             && !left.is_empty()
         {
-            let given = self.shared.wait_for(|| match member.give_slice(&left[..left.len().min(CHUNK)]) {
+            let given = self.shared.wait_for(|| match producer.give_slice(&left[..left.len().min(CHUNK)]) {
                 Some(spsc::Sent::Full) => None,
                 given => Some(given),
             });
@@ -220,7 +220,7 @@ impl<T: Item> Sender<T> {
     /// not.
     fn send_directly(
         &self,
-        member: &ProducerEnd<T>,
+        producer: &ProducerEnd<T>,
         values: &mut impl Iterator<Item = T>,
     ) -> Option<Result<(), SendError<Vec<T>>>> {
         loop {
@@ -238,7 +238,7 @@ impl<T: Item> Sender<T> {
             let given = {
                 // Notifies of new values, and that the iterator no longer occupies the ring.
                 let _others = Notifies(&self.shared.signal);
-                self.shared.wait_for(|| match member.give(values, CHUNK) {
+                self.shared.wait_for(|| match producer.give(values, CHUNK) {
                     Some(Ok(spsc::Sent::Full)) => None,
                     given => Some(given),
                 })
@@ -263,7 +263,7 @@ impl<T: Item> Sender<T> {
     pub fn add_producer(&self) -> Result<Self, JoinError> {
         match &self.route {
             Route::Source(_) => Err(JoinError::One),
-            Route::FanIn(member) => Ok(Sender::of_many(member.another()?)),
+            Route::FanIn(producer) => Ok(Sender::of_many(producer.another()?)),
         }
     }
 
@@ -272,7 +272,7 @@ impl<T: Item> Sender<T> {
     pub fn producer(&self) -> u32 {
         match &self.route {
             Route::Source(_) => 0,
-            Route::FanIn(member) => member.id(),
+            Route::FanIn(producer) => producer.id(),
         }
     }
 
@@ -281,15 +281,15 @@ impl<T: Item> Sender<T> {
     pub fn sent(&self) -> u64 {
         match &self.route {
             Route::Source(output) => output.next() - u64::from(output.ended()),
-            Route::FanIn(member) => member.sent(),
+            Route::FanIn(producer) => producer.sent(),
         }
     }
 
     /// Promises that this producer sends nothing earlier than `time` any more.
     /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp) then does not wait for it up to that time.
     pub fn advance(&self, time: u64) {
-        if let Route::FanIn(member) = &self.route {
-            member.advance(time);
+        if let Route::FanIn(producer) = &self.route {
+            producer.advance(time);
             self.shared.signal.notify();
         }
     }
@@ -316,7 +316,7 @@ impl<T: Item> Sender<T> {
     pub(crate) fn ended(&self) -> bool {
         let ended = || match &self.route {
             Route::Source(output) => output.ended(),
-            Route::FanIn(member) => member.ended(),
+            Route::FanIn(producer) => producer.ended(),
         };
         self.shared.stopped() || ended()
     }
@@ -327,7 +327,7 @@ impl<T: Item> Sender<T> {
     pub fn free(&self) -> usize {
         match &self.route {
             Route::Source(output) => output.free(),
-            Route::FanIn(member) => member.free(),
+            Route::FanIn(producer) => producer.free(),
         }
     }
 }

@@ -4,33 +4,33 @@ use millstream_core::SequenceNumber;
 use millstream_ring::{Reader, RingLayout};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a sink leaves behind when its stream has ended.
+/// The result of a sink.
 pub(crate) struct Outcome<S> {
     pub(crate) state: S,
     /// END's number.
     pub(crate) numbers: SequenceNumber,
     pub(crate) values: u64,
-    /// Whether END was among what it has seen.
+    /// Whether it has seen END.
     pub(crate) ended: bool,
 }
 
-/// The end of a run: user code that sees every value, with its number.
+/// The end of a run: user code that receives every value with its number.
 pub(crate) struct Sink<A: RingLayout, S, F> {
     input: Reader<A>,
-    /// None once the state was left to whoever waits for it.
+    /// None once the state was left in `outcome`.
     user: Option<User<S, F>>,
     batch: usize,
     at_end: Option<u64>,
-    /// What is called when there is nothing to be read for now, and whether anything was since.
+    /// Called when there is nothing to read for now; `read` says whether anything was read since.
     pause: Option<Pause<S>>,
     read: bool,
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
-/// What a sink does when nothing more is there for now.
+/// The action of a sink while no value is available.
 pub(crate) type Pause<S> = Box<dyn FnMut(&mut S) + Send>;
 
-/// What a sink changes with every value.
+/// The state of a sink, which changes with every value.
 struct User<S, F> {
     state: S,
     f: F,
@@ -59,14 +59,14 @@ impl<A: RingLayout, S, F> Sink<A, S, F> {
         self
     }
 
-    /// Nothing more is there for now.
+    /// Calls the pause: no value is available for now.
     fn pause(&mut self) {
         if let (true, Some(pause), Some(user)) = (std::mem::take(&mut self.read), &mut self.pause, &mut self.user) {
             pause(&mut user.state);
         }
     }
 
-    /// Leaves the state to whoever waits for it.
+    /// Leaves the state in `outcome`.
     fn leave(&mut self, numbers: SequenceNumber, ended: bool) {
         if let Some(User { state, values, .. }) = self.user.take() {
             let outcome = Outcome { state, numbers, values, ended };

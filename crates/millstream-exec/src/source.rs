@@ -32,23 +32,23 @@ use millstream_ring::Producer;
 use std::any::TypeId;
 use std::sync::Arc;
 
-/// Where a run's values come from. Any iterator is a source; [`ready`] says of one that it never waits.
+/// A source of a run's values. Any iterator is one; [`ready`] marks an iterator that never waits.
 ///
-/// **Memory**: a source's ring, or queue, keeps as many values as it has slots. Of [`Block`]s of text these are 16 at
-/// most, whatever the run's rings have, so that a file that is read takes a megabyte and not hundreds. Of other values
-/// that own much, [`few`] says so.
+/// **Memory**: a source's ring or queue keeps as many values as it has slots. A source of [`Block`]s of text has at
+/// most 16 slots, however many the run's rings have; reading a file therefore takes a megabyte rather than hundreds.
+/// For other values that own much memory, use [`few`].
 pub trait Source<T: Item> {
-    /// The iterator that gives the values.
+    /// The iterator over the values.
     type Values: Iterator<Item = T> + Send + 'static;
 
-    /// Whether the iterator may wait for its next value. If it may, it gets a thread of its own and every value is
-    /// published at once; if not, a worker takes values from it in batches.
+    /// Whether the iterator may wait for its next value. If so, it gets a thread of its own and every value is
+    /// published at once; otherwise a worker takes values from it in batches.
     const WAITS: bool;
 
     /// The most slots that its ring should have. See [`few`].
     const SLOTS: usize = usize::MAX;
 
-    /// The iterator.
+    /// Returns the iterator.
     fn values(self) -> Self::Values;
 }
 
@@ -61,8 +61,8 @@ impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for
     }
 }
 
-/// The most slots of a ring of blocks of text that a source fills, unless it says less. A block owns many kilobytes, so
-/// that a ring of the usual size would keep a quarter of a gigabyte; and so few are in a core's cache.
+/// The most slots of a source's ring of blocks of text. A block owns many kilobytes: a ring of the usual size would
+/// keep a quarter of a gigabyte, whereas this many fit a core's cache.
 const BLOCKS: usize = 16;
 
 /// The most slots that the ring of such a source should have.
@@ -74,8 +74,8 @@ pub(crate) fn most_slots<T: Item, X: Source<T>>() -> usize {
 #[derive(Clone, Debug)]
 pub struct Ready<I>(I);
 
-/// Says of an iterator that its next value is always there at once: a range, a vector, a slice. A worker then takes
-/// whole batches from it, without a thread of its own. If it does wait, the stages of that worker wait with it.
+/// Marks an iterator whose next value is always available: a range, a vector, a slice. A worker takes whole batches
+/// from it, without a thread of its own. If the iterator does wait, the stages of that worker wait with it.
 pub fn ready<I: IntoIterator>(values: I) -> Ready<I::IntoIter> {
     Ready(values.into_iter())
 }
@@ -93,13 +93,12 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 #[derive(Clone, Debug)]
 pub struct Few<X, const SLOTS: usize>(X);
 
-/// A source with `SLOTS` slots in its ring or queue, or as many as the run's have if those are fewer: for values that
-/// are large by themselves, of which only a few should be alive at a time, as blocks of bytes. The rings behind it are
-/// as elsewhere.
+/// Limits the source's ring or queue to `SLOTS` slots, or to the run's number if that is smaller. Use it for large
+/// values, such as blocks of bytes, of which only a few should be alive at a time. The rings downstream are unaffected.
 ///
-/// Few values are little work for one hand-over. Where other processes use the cores, so that a hand-over takes a time slice, the thread
-/// of a source that may wait runs the stages itself after every value, as long as that lasts: so no stage may wait for what the source
-/// gives next.
+/// Few values are little work for one hand-over. If other processes use the cores, a hand-over takes a time slice. The
+/// thread of a source that may wait then runs the stages itself after every value, for as long as that lasts. Therefore
+/// no stage may wait for the source's next value.
 ///
 /// ```
 /// use millstream_core::pipeline;
@@ -133,7 +132,7 @@ pub(crate) struct SourceTasklet<T: Item, I> {
     rest: Rest,
 }
 
-/// Whether everybody else gets a round without a new value, in which they drop what was released.
+/// Whether a round without a new value is due, in which the other tasklets drop released values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Never,
@@ -142,19 +141,20 @@ enum Rest {
 }
 
 impl<T: Item, I> SourceTasklet<T, I> {
-    /// Of an iterator that never waits.
+    /// For an iterator that never waits.
     pub(crate) fn ready(values: I, output: Producer<T>, batch: usize, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch, shared, rest: Rest::Never }
     }
 
-    /// Of an iterator that may wait, and everybody with it: one value at a time, and none is kept alive meanwhile.
+    /// For an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none alive
+    /// meanwhile.
     pub(crate) fn waiting(values: I, output: Producer<T>, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch: 1, shared, rest: Rest::Over }
     }
 }
 
 impl<T: Item, I> SourceTasklet<T, I> {
-    /// Ends the stream behind the `moved` last numbers.
+    /// Ends the stream after the `moved` last numbers.
     fn end(&mut self, moved: usize) -> Progress {
         self.shared.end_source();
         match self.output.try_end(None) {

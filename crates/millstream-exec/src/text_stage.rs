@@ -12,31 +12,31 @@ use millstream_ring::{
 };
 use std::sync::Arc;
 
-/// What fills slots of text: one for each tasklet.
+/// Fills slots of text: one instance for each tasklet.
 pub(crate) trait Fill: Send + 'static {
     type In: RingLayout;
     type Kind: Kind + ?Sized;
     type Density: Density;
-    /// The claim's next slots, from the batch's; returns how many.
+    /// Fills the claim's next slots from the batch's. Returns how many.
     fn fill(&mut self, batch: &Batch<'_, Self::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize;
-    /// A run of a member's own; returns how long it was.
-    fn fill_run(&mut self, member: &mut RunWriter<Self::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize;
-    /// END's slot.
+    /// Fills a run that the writer claims. Returns its length.
+    fn fill_run(&mut self, writer: &mut RunWriter<Self::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize;
+    /// The value of END's slot.
     fn end(&mut self, value: Option<<Self::In as Shape>::Ref<'_>>) -> Option<Span<Self::Kind>>;
 }
 
-/// What a slot of its output stores.
+/// The slot of its output ring.
 type Slot<F> = <<F as Fill>::Density as Density>::Slot<Span<<F as Fill>::Kind>>;
 
-/// Writes text at every value.
+/// Writes text for every value.
 pub(crate) struct Writes<W: FormatKernel<Kind: Kind>> {
-    writing: Arc<W>,
+    kernel: Arc<W>,
     pen: Pen<W::Kind>,
 }
 
-/// Passes on a part of every value.
+/// Passes on a slice of every value.
 pub(crate) struct PassesOn<K: SliceKernel<Kind: Kind>> {
-    parting: Arc<K>,
+    kernel: Arc<K>,
     pen: Pen<K::Kind>,
 }
 
@@ -46,22 +46,22 @@ impl<W: FormatKernel<In: RingLayout, Kind: Kind>> Fill for Writes<W> {
     type Density = W::Density;
 
     fn fill(&mut self, batch: &Batch<'_, W::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize {
-        let writing = &*self.writing;
+        let kernel = &*self.kernel;
         claim.write_text::<W::In, W::Kind, W::Density>(batch, &mut self.pen, |value, out| {
-            value.is_some_and(|value| writing.write(value, out))
+            value.is_some_and(|value| kernel.write(value, out))
         })
     }
 
-    fn fill_run(&mut self, member: &mut RunWriter<W::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
-        let writing = &*self.writing;
-        member.write_text::<W::Kind, W::Density>(max, &mut self.pen, hid, |value, out| {
-            value.is_some_and(|value| writing.write(value, out))
+    fn fill_run(&mut self, writer: &mut RunWriter<W::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+        let kernel = &*self.kernel;
+        writer.write_text::<W::Kind, W::Density>(max, &mut self.pen, hid, |value, out| {
+            value.is_some_and(|value| kernel.write(value, out))
         })
     }
 
     fn end(&mut self, value: Option<<W::In as Shape>::Ref<'_>>) -> Option<Span<W::Kind>> {
         let value = value?;
-        self.pen.one(|out| self.writing.write(value, out))
+        self.pen.one(|out| self.kernel.write(value, out))
     }
 }
 
@@ -71,15 +71,15 @@ impl<K: SliceKernel<In: RingLayout, Kind: Kind>> Fill for PassesOn<K> {
     type Density = K::Density;
 
     fn fill(&mut self, batch: &Batch<'_, K::In>, claim: &mut Claim<'_, Slot<Self>>) -> usize {
-        claim.pass_on_parts::<K::In, K::Kind, K::Density>(batch, &mut self.pen, &*self.parting)
+        claim.pass_on_parts::<K::In, K::Kind, K::Density>(batch, &mut self.pen, &*self.kernel)
     }
 
-    fn fill_run(&mut self, member: &mut RunWriter<K::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
-        member.pass_on::<K::Kind, K::Density>(max, &mut self.pen, hid, &*self.parting)
+    fn fill_run(&mut self, writer: &mut RunWriter<K::In, Slot<Self>>, max: usize, hid: impl FnOnce()) -> usize {
+        writer.pass_on::<K::Kind, K::Density>(max, &mut self.pen, hid, &*self.kernel)
     }
 
     fn end(&mut self, value: Option<<K::In as Shape>::Ref<'_>>) -> Option<Span<K::Kind>> {
-        self.parting.part(value?).map(Span::of)
+        self.kernel.part(value?).map(Span::of)
     }
 }
 
@@ -87,18 +87,18 @@ impl<K: SliceKernel<In: RingLayout, Kind: Kind>> Fill for PassesOn<K> {
 pub(crate) fn write_stage<W: FormatKernel<In: RingLayout, Kind: Kind>>(
     input: Reader<W::In>,
     wiring: &mut Wiring,
-    writing: &Arc<W>,
+    kernel: &Arc<W>,
 ) -> Reader<Text<W::Kind, W::Density>> {
-    text_stage(input, wiring, || Writes { writing: writing.clone(), pen: Pen::new() })
+    text_stage(input, wiring, || Writes { kernel: kernel.clone(), pen: Pen::new() })
 }
 
-/// Adds a stage that passes on parts of text to the wiring.
+/// Adds a stage that passes on slices of text to the wiring.
 pub(crate) fn part_stage<K: SliceKernel<In: RingLayout, Kind: Kind>>(
     input: Reader<K::In>,
     wiring: &mut Wiring,
-    parting: &Arc<K>,
+    kernel: &Arc<K>,
 ) -> Reader<Text<K::Kind, K::Density>> {
-    text_stage(input, wiring, || PassesOn { parting: parting.clone(), pen: Pen::new() })
+    text_stage(input, wiring, || PassesOn { kernel: kernel.clone(), pen: Pen::new() })
 }
 
 fn text_stage<F: Fill>(
@@ -113,12 +113,12 @@ fn text_stage<F: Fill>(
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
-    let (members, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots)
+    let (writers, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots)
         .expect("the options were checked");
     let shared = &wiring.shared;
     let tasklet =
-        |member| Box::new(GroupTextStage { member, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;
-    let tasklets: Vec<_> = members.into_iter().map(tasklet).collect();
+        |writer| Box::new(GroupTextStage { writer, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;
+    let tasklets: Vec<_> = writers.into_iter().map(tasklet).collect();
     wiring.stage(Home::Workers, tasklets);
     reader
 }
@@ -133,7 +133,7 @@ struct TextStage<F: Fill> {
 }
 
 impl<F: Fill> TextStage<F> {
-    /// Moves what lies side by side on both sides, at most `max`; returns how much that was.
+    /// Moves the slots available on both sides, at most `max`. Returns how many moved.
     fn move_batch(&mut self, max: usize) -> usize {
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         let output = &mut self.output;
@@ -184,9 +184,9 @@ impl<F: Fill> Tasklet for TextStage<F> {
     }
 }
 
-/// As [`TextStage`], of one of k tasklets in a shard.
+/// As [`TextStage`], for one of k tasklets in a shard.
 struct GroupTextStage<F: Fill> {
-    member: RunWriter<F::In, Slot<F>>,
+    writer: RunWriter<F::In, Slot<F>>,
     fill: F,
     batch: usize,
     shared: Arc<Shared>,
@@ -195,25 +195,25 @@ struct GroupTextStage<F: Fill> {
 impl<F: Fill> Tasklet for GroupTextStage<F> {
     fn step(&mut self) -> Progress {
         let shared = &self.shared;
-        let moved = self.fill.fill_run(&mut self.member, self.batch, || shared.signal.notify());
+        let moved = self.fill.fill_run(&mut self.writer, self.batch, || shared.signal.notify());
         if moved > 0 {
             return Progress::moved(moved);
         }
-        self.member.sweep();
+        self.writer.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
-        let ended = self.member.end_with(|value| end.then(|| Last::of::<Span<F::Kind>, F::Density>(fill.end(value))));
+        let ended = self.writer.end_with(|value| end.then(|| Last::of::<Span<F::Kind>, F::Density>(fill.end(value))));
         if ended { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.member.abandoned_at().map(|number| number.0)
+        self.writer.abandoned_at().map(|number| number.0)
     }
 
     fn backlog(&self) -> u64 {
-        self.member.backlog()
+        self.writer.backlog()
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of_both(self.member.probes())
+        TaskProbe::of_both(self.writer.probes())
     }
 }

@@ -38,7 +38,7 @@ where
     reader
 }
 
-/// An input is released when its future is made, since that keeps nothing of it.
+/// An input is released when its future is made, since the future keeps nothing of it.
 struct UnorderedStage<A: RingLayout, F, Fut: Future<Output: Item>> {
     input: Reader<A>,
     output: Producer<Fut::Output>,
@@ -47,9 +47,9 @@ struct UnorderedStage<A: RingLayout, F, Fut: Future<Output: Item>> {
     map: Unordered<A, F, Fut>,
     reactor: Arc<Reactor>,
     marks: u64,
-    /// Whether anything is in flight, for whoever watches.
+    /// Whether anything is in flight, for observers.
     holds: Arc<AtomicBool>,
-    /// Whether END, and its value if it has one, was taken.
+    /// Whether END, and the future of its value if it has one, was taken.
     ended: bool,
     /// The number of the value whose future failed.
     failed: Option<u64>,
@@ -60,7 +60,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
     Fut: Future<Output: Item>,
 {
-    /// Starts the futures of at most `max` numbers; returns how many numbers those were.
+    /// Starts the futures of at most `max` numbers. Returns how many numbers those were.
     fn start(&mut self, max: usize) -> usize {
         if max == 0 || self.ended || self.arrivals.full() {
             return 0;
@@ -68,7 +68,7 @@ where
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         let first = batch.first().0;
         let (output, arrivals, f) = (&mut self.output, &mut self.arrivals, &self.map.f);
-        // Only the marks at the batch's first slot, and those when everything before it has come out.
+        // Only the marks at the batch's first slot, and only once everything before it has come out.
         let mut laid = true;
         batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, arrivals.len(), &mut laid));
         if !laid {
@@ -79,7 +79,7 @@ where
         arrivals.start_batch(&mut batch, |value| f(value))
     }
 
-    /// Publishes at most `max` results; returns how many.
+    /// Publishes at most `max` results. Returns how many.
     fn publish(&mut self, max: usize) -> usize {
         let max = max.min(self.arrivals.landed());
         if max == 0 {
@@ -98,7 +98,7 @@ where
         published
     }
 
-    /// Takes END, and starts the future of its value if it has one; whether it did.
+    /// Takes END, and starts the future of its value if it has one. Returns whether it did.
     fn start_end(&mut self) -> bool {
         if self.ended || self.arrivals.full() {
             return false;
@@ -118,7 +118,7 @@ where
         true
     }
 
-    /// Polls, starts and publishes what there is.
+    /// Polls, starts and publishes what is possible now.
     fn move_batch(&mut self) -> Progress {
         let mut worked = self.arrivals.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);
@@ -144,7 +144,7 @@ where
     }
 }
 
-/// Lays a mark of the input at the output's next number, if nothing in front of it is to come.
+/// Writes a mark of the input at the output's next number, if no earlier future is in flight.
 fn lay<T: Item>(output: &mut Producer<T>, mark: Mark, in_flight: usize, laid: &mut bool) -> bool {
     *laid = in_flight == 0 && output.mark(mark.id).is_ok();
     *laid
@@ -158,7 +158,7 @@ where
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
         self.holds.store(self.arrivals.len() > 0, Ordering::Relaxed);
-        // Who was woken meanwhile has nobody else to tell.
+        // Wake-ups in the meantime did not notify; they count as work.
         match self.arrivals.leave() {
             false if progress.moved == 0 && !progress.done => Progress::WORKED,
             _ => progress,
@@ -178,14 +178,14 @@ where
     }
 }
 
-/// The futures in flight find around them what they found when they were polled.
+/// The futures in flight are dropped in the runtime in which they were polled.
 impl<A: RingLayout, F, Fut: Future<Output: Item>> Drop for UnorderedStage<A, F, Fut> {
     fn drop(&mut self) {
         self.arrivals.clear(|| self.reactor.enter());
     }
 }
 
-/// One future after the other: for a thread that may wait for each.
+/// One future after another, for a thread that may wait for each.
 pub(crate) struct InTurn<A, F, Fut> {
     pub(crate) map: Unordered<A, F, Fut>,
     pub(crate) reactor: Arc<Reactor>,
@@ -219,7 +219,7 @@ mod tests {
     use std::task::{Poll, Waker};
 
     #[test]
-    fn a_mark_waits_for_everything_in_front_of_it_and_goes_before_the_rest() {
+    fn a_mark_comes_after_everything_before_it_and_before_the_rest() {
         let gate: Arc<Mutex<(bool, Option<Waker>)>> = Arc::default();
         let opens = gate.clone();
         let p = pipeline::<u64>().unordered(4, move |x| {
@@ -263,7 +263,7 @@ mod tests {
         feed(0..3);
         feed(3..5);
         stage.step();
-        // 0 is in flight, so the mark behind 2 is not laid, and nothing behind it is begun.
+        // 0 is in flight, so the mark after 2 is not written, and nothing after it is begun.
         assert_eq!(read(&mut outputs), [1, 2]);
         assert_eq!((outputs.mark(), stage.arrivals.len()), (None, 1));
         {

@@ -10,15 +10,15 @@ use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// What stages are added to while a pipeline is deployed on rings: their tasklets, in pipeline order.
+/// Collects the tasklets of the stages, in pipeline order, while a pipeline is deployed on rings.
 pub struct Wiring {
     pub(crate) slots: usize,
     pub(crate) batch: usize,
-    /// How many tasklets run each stage that is deployed now: more than one inside `shard`.
+    /// How many tasklets each stage deployed now gets: more than one inside `shard`.
     pub(crate) width: usize,
-    /// What the body of a `shard_by` is deployed with.
+    /// The context of a `shard_by`'s body.
     pub(crate) keyed: Option<Keyed>,
-    /// Whether what is deployed now stands aside: in a `tee`.
+    /// Whether the stages deployed now belong to a side output.
     pub(crate) side_output: bool,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
@@ -27,7 +27,7 @@ pub struct Wiring {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     reactor: Option<Arc<Reactor>>,
-    /// The outermost feedback loop around the stages that are deployed now, and how many there have been.
+    /// The outermost feedback loop around the stages deployed now, and the number of loops so far.
     around: Option<usize>,
     loops: usize,
     pub(crate) plan: Arc<Plan>,
@@ -35,7 +35,7 @@ pub struct Wiring {
     stages: usize,
     /// The counters of the source's ring, once there is one.
     pub(crate) source: Option<RingProbe>,
-    /// Where the next stage's failures are counted.
+    /// The counters of the next stage's failures.
     calls: Option<Arc<Calls>>,
 }
 
@@ -46,20 +46,20 @@ pub(crate) struct Named {
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
     pub(crate) side_output: bool,
-    /// The feedback loop that it is in: its tasklets stay together.
+    /// The feedback loop that it is part of: its tasklets stay together.
     pub(crate) around: Option<usize>,
-    /// How many keys it has.
+    /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
-    /// Where its failures are counted, if its function can fail.
+    /// The counters of its failures, if its function can fail.
     pub(crate) calls: Option<Arc<Calls>>,
 }
 
-/// Who runs a tasklet.
+/// Where a tasklet runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// The workers, together with others: its step does not block.
+    /// On a worker, together with others: its step does not block.
     Workers,
-    /// A thread of its own.
+    /// On a thread of its own.
     Thread,
 }
 
@@ -85,12 +85,12 @@ impl Wiring {
         }
     }
 
-    /// The most that one step moves: where a step may wait, what is done should not wait for what is not.
+    /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.
     pub(crate) fn batch_at(&self, home: Home) -> usize {
         if home == Home::Thread { 1 } else { self.batch }
     }
 
-    /// What the futures of this run find around them.
+    /// The runtime around the futures of this run.
     pub(crate) fn reactor(&mut self) -> Arc<Reactor> {
         self.reactor.get_or_insert_with(|| Arc::new(Reactor::here())).clone()
     }
@@ -109,22 +109,22 @@ impl Wiring {
         self.tasklets.extend(tasklets.into_iter().map(named));
     }
 
-    /// How the stage that is added next pauses.
+    /// The pauses of the stage that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
         Pauses { shared: self.shared.clone(), task: self.tasklets.len(), side_output: self.side_output }
     }
 
-    /// Where the failures of the stage that is added next are counted.
+    /// The counters of the failures of the stage that is added next.
     pub(crate) fn counts_calls(&mut self) -> Arc<Calls> {
         self.calls.get_or_insert_default().clone()
     }
 
-    /// Says where the last tasklet that was added counts its keys.
+    /// Sets the counter of the keys of the last tasklet added.
     pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
         self.tasklets.last_mut().expect("a stage was added").keys = Some(keys);
     }
 
-    /// Adds stages of which one needs what the last of them did at the number before.
+    /// Adds the stages of a feedback loop, in which a stage needs a later stage's output for the number before.
     pub(crate) fn in_loop<R>(&mut self, wire: impl FnOnce(&mut Self) -> R) -> R {
         let outside = self.around;
         if outside.is_none() {
@@ -151,7 +151,7 @@ impl Wiring {
         });
     }
 
-    /// Adds a sink that is not the run's: it stands aside, and has a thread of its own, since it may wait.
+    /// Adds the sink of a side output. It has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
         let (role, around) = (Role::SideOutput, self.around);

@@ -106,7 +106,7 @@ fn a_slow_sink() {
         assert_eq!((&*blamed.stage, blamed.limit), ("sink", Limit::Tasklets));
         assert!(blamed.gains.is_empty(), "{}", blamed.sentence);
         // Where the system tells that it waits, and does not compute, it is not asked to do less.
-        let why = if blamed.waits { "What takes its output is slow" } else { "an end of the pipeline" };
+        let why = if blamed.waits { "The consumer of its output is slow" } else { "an end of the pipeline" };
         assert!(blamed.sentence.contains(why), "{}", blamed.sentence);
     });
 }

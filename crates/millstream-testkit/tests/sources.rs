@@ -121,11 +121,11 @@ fn failure<T: Item + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> Str
 #[test]
 fn a_time_out_of_order_names_source_and_number() {
     let sources = || source::by_timestamp([vec![1_u64, 5, 9], vec![2, 7, 6, 8]], |time| *time);
-    let expected = "stage \"source\", number 4: source 1, its number 2: a value of time 6 behind one of time 7; ";
+    let expected = "stage \"source\", number 4: source 1, its number 2: a value of time 6 after one of time 7; ";
     assert_eq!(failure(sources).split_inclusive("; ").next(), Some(expected));
     let place = |x: &(u8, u64)| *x;
     let join = || source::join_by_time(3, 10, vec![(0, 5)], place, vec![(1, 4), (1, 3)], place);
-    let expected = "stage \"source\", number 0: source 1, its number 1: a value of time 3 behind one of time 4; ";
+    let expected = "stage \"source\", number 0: source 1, its number 1: a value of time 3 after one of time 4; ";
     assert_eq!(failure(join).split_inclusive("; ").next(), Some(expected));
 }
 
@@ -152,7 +152,7 @@ fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
     let pair = |key| ((key, 0), (key, 1));
     let collect = |join| Run::collect(&pipeline::<Pair>(), &Rings::new(), join);
     assert_eq!(collect(join(6)), Ok(vec![pair(2), pair(1), pair(0)]));
-    let expected = "stage \"source\", number 2: source 1, its number 2: 5 values are kept, and no more may be; ";
+    let expected = "stage \"source\", number 2: source 1, its number 2: 5 values are kept already; ";
     assert!(matches!(&collect(join(5)), Err(RunError::Stage { .. })));
     assert_eq!(failure(|| join(5)).split_inclusive("; ").next(), Some(expected));
     // With room for three, the first one falls out when the first answer has come, the second with the next.
@@ -168,7 +168,7 @@ fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
 fn a_value_that_finds_nothing_can_fail_the_run() {
     let join = || source::join_by_number(1, [1_u64, 2, 3], |n| *n, [1, 2, 4], |n| *n).fail_unmatched();
     let expected =
-        "stage \"source\", number 2: source 0, its number 2: nothing in the other source belongs to this value";
+        "stage \"source\", number 2: source 0, its number 2: this value has no match in the other source";
     assert_eq!(failure(join), expected);
 }
 

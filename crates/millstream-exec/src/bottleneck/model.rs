@@ -3,12 +3,12 @@
 use super::{DELAYED, Gain, Limit, Load, Loads, Scales};
 use crate::placement::least_greatest;
 
-/// Less is not worth a change.
+/// A smaller gain is not worth a change.
 const WORTH: f64 = 1.05;
-/// A tasklet that has so many times its share is one of some that keys are dealt to unevenly.
+/// Keys are distributed unevenly if a tasklet has this many times its share.
 const SKEWED: f64 = 1.5;
 
-/// What a run is modelled to take, and what limits it.
+/// The modelled time of a run, and what limits it.
 pub(super) struct Model {
     pub(super) seconds: f64,
     pub(super) stage: usize,
@@ -16,7 +16,7 @@ pub(super) struct Model {
 }
 
 impl Load {
-    /// The load of its busiest tasklet, with so many tasklets more that share evenly what can be shared.
+    /// The load of its busiest tasklet, with `more` tasklets added that share evenly what can be shared.
     fn greatest(&self, more: usize, workers: usize) -> f64 {
         if let Some(open) = self.open {
             return open;
@@ -30,7 +30,7 @@ impl Load {
         }
     }
 
-    /// Whether keys are dealt to its tasklets unevenly.
+    /// Whether keys are distributed unevenly over its tasklets.
     fn is_skewed(&self) -> bool {
         let greatest = self.busy.iter().copied().fold(0.0, f64::max);
         self.scales == Scales::Keys && greatest * self.busy.len() as f64 > SKEWED * self.total()
@@ -38,11 +38,11 @@ impl Load {
 }
 
 impl Loads {
-    /// The changes that would help, the least first.
+    /// The changes that would help, the smallest first.
     pub(super) fn gains(&self, stage: usize, seconds: f64) -> Vec<Gain> {
         let load = &self.stages[stage];
         let can_shard = load.scales == Scales::Shard || load.scales == Scales::Keys && !load.is_skewed();
-        // Where others use the cores, one more worker has none.
+        // If other threads use the cores, none is free for another worker.
         let core_free = self.workers < self.cores && self.delayed().is_none_or(|delayed| delayed < DELAYED);
         let mut best = WORTH;
         let changes = [(1, 0), (0, 1), (1, 1)].into_iter().filter(|(workers, shards)| {
@@ -62,7 +62,7 @@ impl Loads {
             .collect()
     }
 
-    /// What the run is modelled to take, with so many workers and shards of a stage more.
+    /// The modelled time of the run after adding workers, and shards of a stage.
     pub(super) fn model(&self, change: Option<(usize, usize, usize)>) -> Option<Model> {
         let (more_workers, changed, more_shards) = change.unwrap_or((0, 0, 0));
         let workers = (self.workers + more_workers).max(1);
@@ -82,7 +82,7 @@ impl Loads {
             })
             .collect();
         let of_workers = least_greatest(&tasks, workers);
-        // A worker with one stage alone is no more than that stage.
+        // A worker with a single stage limits no more than that stage.
         if of_workers <= seconds * 1.01 {
             return Some(Model { seconds, stage, limit });
         }

@@ -3,7 +3,7 @@
 use super::{Bottleneck, DELAYED, Gain, Limit, Load, Loads, Scales};
 use std::fmt;
 
-/// What was found, in a sentence or two.
+/// The finding, in a sentence or two.
 pub(super) fn of(found: &Bottleneck, load: &Load, loads: &Loads) -> String {
     Sentence { found, load, loads }.to_string()
 }
@@ -21,21 +21,21 @@ impl fmt::Display for Sentence<'_> {
             Limit::Source => {
                 return write!(
                     f,
-                    "The source holds the run back: it gave {} numbers a second, and nothing behind it is busy for most of \
-                     the time. Neither a worker nor a shard would help.",
+                    "The source holds the run back: it yields {} numbers a second, and nothing downstream is busy for \
+                     most of the time. Neither a worker nor a shard would help.",
                     Count(found.rate)
                 );
             }
-            Limit::Cores => return self.tell_cores(f),
-            Limit::Handover => return self.tell_handover(f),
-            Limit::Workers => self.tell_workers(f)?,
-            Limit::Tasklets | Limit::Skew => self.tell_stage(f)?,
+            Limit::Cores => return self.write_cores(f),
+            Limit::Handover => return self.write_handover(f),
+            Limit::Workers => self.write_workers(f)?,
+            Limit::Tasklets | Limit::Skew => self.write_stage(f)?,
         }
         if let Some(delayed) = found.delayed.filter(|delayed| *delayed >= DELAYED) {
-            write!(f, " {} of the workers' time went by in waiting for a core that others had.", Percent(delayed))?;
+            write!(f, " The workers waited {} of their time for a core that others had.", Percent(delayed))?;
         }
-        found.gains.iter().try_for_each(|gain| gain.tell(f))?;
-        if found.gains.is_empty() { self.tell_why_nothing_helps(f) } else { Ok(()) }
+        found.gains.iter().try_for_each(|gain| gain.write(f))?;
+        if found.gains.is_empty() { self.write_why_nothing_helps(f) } else { Ok(()) }
     }
 }
 
@@ -46,34 +46,34 @@ impl Sentence<'_> {
         format!("{cost}{} a second", Count(self.found.rate))
     }
 
-    fn tell_cores(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_cores(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bottleneck { stage, delayed, .. } = self.found;
         write!(
             f,
-            "Other threads on this machine hold the run back: {} of the workers' time went by in waiting for a core that others \
-             had. The busiest stage is `{stage}`: {}. Neither a worker nor a shard would help.",
+            "Other threads on this machine hold the run back: the workers waited {} of their time for a core that \
+             others had. The busiest stage is `{stage}`: {}. Neither a worker nor a shard would help.",
             Percent(delayed.unwrap_or(0.0)),
             self.work()
         )
     }
 
-    fn tell_handover(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_handover(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bottleneck { stage, utilisation, .. } = self.found;
         write!(
             f,
-            "No stage holds the run back: the busiest is `{stage}`, for {} of the time, {}. The rest of the time its threads \
-             wait for each other, or for what reads its output.",
+            "No stage holds the run back: the busiest is `{stage}`, for {} of the time, {}. The rest of the time its \
+             threads wait for each other, or for the reader of its output.",
             Percent(*utilisation),
             self.work()
         )?;
-        self.tell_tried(f)?;
+        self.write_trials(f)?;
         match self.loads.workers {
             2.. => f.write_str(" Larger rings or fewer workers need fewer hand-overs."),
             _ => Ok(()),
         }
     }
 
-    fn tell_workers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_workers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bottleneck { stage, utilisation, waits, .. } = self.found;
         match self.loads.workers {
             0 | 1 => f.write_str("The one worker is")?,
@@ -84,30 +84,31 @@ impl Sentence<'_> {
         write!(f, " busy {busy} of the time, most of it with `{stage}`{with}{work}.")
     }
 
-    fn tell_stage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_stage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bottleneck { stage, limit, utilisation, waits, .. } = self.found;
         let (busy, work) = (Percent(*utilisation), self.work());
         write!(f, "`{stage}` holds the run back: {work} ")?;
         match (self.load.busy.len(), limit) {
-            (1, _) if *waits => write!(f, "take {busy} of the time, in most of which it waits."),
+            (1, _) if *waits => write!(f, "take {busy} of the time, most of it waiting."),
             (1, _) => write!(f, "keep it busy {busy} of the time."),
             (n, Limit::Skew) => write!(
                 f,
-                "keep one of its {n} shards busy {busy} of the time, and the others less: its keys are dealt unevenly."
+                "keep one of its {n} shards busy {busy} of the time, and the others less: its keys are distributed \
+                 unevenly."
             ),
             (n, _) => write!(f, "keep its {n} shards busy {busy} of the time."),
         }
     }
 
-    fn tell_why_nothing_helps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_why_nothing_helps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, found) = (self.load, self.found);
         let delayed = found.delayed.is_some_and(|delayed| delayed >= DELAYED);
         if found.waits {
             return f.write_str(match (load.scales, &*load.stage) {
-                (Scales::End, "source") => " What it reads from is slow. Neither a worker nor a shard would help.",
+                (Scales::End, "source") => " Its input is slow. Neither a worker nor a shard would help.",
                 (Scales::End, _) => {
-                    " What takes its output is slow: the reader of a pipe, a disk, a network. Neither a worker nor a shard \
-                     would help."
+                    " The consumer of its output is slow: the reader of a pipe, a disk, a network. Neither a worker \
+                     nor a shard would help."
                 }
                 _ => " `map_blocking` would give it a thread of its own, and shards would wait side by side.",
             });
@@ -116,17 +117,17 @@ impl Sentence<'_> {
             (_, Limit::Workers) if self.loads.workers >= self.loads.cores || delayed => {
                 " No core is left for another worker."
             }
-            (_, Limit::Workers) if self.tells_tried() => return self.tell_tried(f),
+            (_, Limit::Workers) if self.has_trials() => return self.write_trials(f),
             (Scales::State, _) => {
-                " It works on one number after the other, since it keeps a state: no shard would help, but `shard_by` would if \
-                 its state is one a key."
+                " It processes one number at a time, since it keeps a state: no shard would help, but `shard_by` would \
+                 if it has one state a key."
             }
             (Scales::Sequence, _) => {
-                " It works on one number after the other, since it is in a loop, numbers afresh or deals out keys: no shard would help. Let it \
-                 do less, or a stage before it do a part."
+                " It processes one number at a time, since it is in a loop, renumbers or distributes keys: no shard \
+                 would help. Make it do less, or move part of it to a stage before it."
             }
             (Scales::Keys, Limit::Skew) => {
-                " More shards would not help: what comes most often stays with one of them."
+                " More shards would not help: the most frequent key stays with one of them."
             }
             (Scales::End, _) => " It is an end of the pipeline, which one tasklet runs: make its closure do less.",
             _ => " One more worker or shard would not help.",
@@ -134,13 +135,13 @@ impl Sentence<'_> {
     }
 
     /// Whether another number of workers was tried.
-    fn tells_tried(&self) -> bool {
+    fn has_trials(&self) -> bool {
         self.loads.rates.len() > 1
     }
 
-    /// What all stages together moved with each number of workers that was tried.
-    fn tell_tried(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.tells_tried() {
+    /// The rate of all stages together with each number of workers that was tried.
+    fn write_trials(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.has_trials() {
             return Ok(());
         }
         let tried = self.loads.rates.iter().map(|rate| match (rate.workers, Count(rate.numbers_per_second)) {
@@ -152,7 +153,7 @@ impl Sentence<'_> {
 }
 
 impl Gain {
-    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match (self.workers, self.shards) {
             (0, _) => "One more shard",
             (_, 0) => "One more worker",

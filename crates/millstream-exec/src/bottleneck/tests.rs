@@ -39,13 +39,13 @@ fn a_slow_stage_gains_until_the_next_one_limits() {
     assert_eq!((one.service_ns, one.rate), (Some(6e6), 1000.0 / 6.0));
     assert_eq!(gains(&one), [(0, 1, 2.0, "slow")]);
     assert_eq!(gains(&run(2)), [(0, 1, 1.5, "slow")]);
-    // Four shards take 1.5 s each: now the next one takes longest.
+    // With four shards of 1.5 s each, the next stage takes longest.
     let four = run(4);
     assert_eq!((&*four.stage, gains(&four)), ("next", vec![(0, 1, 1.75 / 1.5, "slow")]));
 }
 
 #[test]
-fn a_worker_more_takes_over_what_is_best_for_both() {
+fn another_worker_takes_the_share_that_balances_both() {
     let stages = || {
         vec![
             stage("source", &[0.0], Scales::End),
@@ -67,8 +67,8 @@ fn ends_states_and_skewed_keys_gain_nothing() {
     let source = || stage("source", &[0.1], Scales::End);
     let cases = [
         (Scales::End, "an end of the pipeline"),
-        (Scales::State, "`shard_by` would if its state is one a key"),
-        (Scales::Sequence, "in a loop, numbers afresh"),
+        (Scales::State, "`shard_by` would if it has one state a key"),
+        (Scales::Sequence, "in a loop, renumbers"),
     ];
     for (scales, why) in cases {
         let slow = found(vec![source(), threads("slow", &[3.0], scales)], 1, 3.0);
@@ -84,15 +84,15 @@ fn ends_states_and_skewed_keys_gain_nothing() {
 }
 
 #[test]
-fn a_shard_that_gets_too_little_is_not_the_one_that_limits() {
-    // Whoever is free takes the next numbers, so what two of them did is one load, evenly shared.
+fn a_shard_with_too_little_input_does_not_limit() {
+    // A free tasklet takes the next numbers; the load of the shards is therefore shared evenly.
     let starved =
         found(vec![stage("source", &[5.0], Scales::End), threads("shards", &[4.0, 0.0, 0.0], Scales::Shard)], 1, 5.0);
     assert_eq!((&*starved.stage, gains(&starved)), ("source", vec![]));
 }
 
 #[test]
-fn where_nothing_is_busy_what_is_outside_is_slow() {
+fn if_nothing_is_busy_the_source_is_slow() {
     let outside = |open: f64, busy: f64| {
         let source = Load { open: Some(open), ..threads("source", &[], Scales::End) };
         found(vec![source, threads("stage", &[busy], Scales::Shard)], 1, 10.0)
@@ -104,64 +104,65 @@ fn where_nothing_is_busy_what_is_outside_is_slow() {
 }
 
 #[test]
-fn nothing_done_is_nobodys_fault() {
+fn a_run_without_work_has_no_bottleneck() {
     assert_eq!(Loads::default().bottleneck(), None);
     let idle = loads(vec![stage("source", &[0.0], Scales::End)], 1, 1.0);
     assert_eq!(idle.bottleneck(), None);
 }
 
 /// The stages of `wc` on two workers that hand four blocks over at a time.
-fn two_that_wait_for_each_other(busy: [f64; 2]) -> Loads {
+fn two_stages_that_wait_for_each_other(busy: [f64; 2]) -> Loads {
     loads(vec![stage("source", &[busy[0]], Scales::End), stage("counts", &[busy[1]], Scales::State)], 2, 10.0)
 }
 
 #[test]
-fn what_is_idle_most_of_the_time_is_not_to_blame() {
+fn a_stage_that_is_mostly_idle_is_not_the_bottleneck() {
     for (busy, share) in [([2.2, 0.8], "22%"), ([0.8, 0.7], "8%")] {
-        let found = two_that_wait_for_each_other(busy).bottleneck().unwrap();
+        let found = two_stages_that_wait_for_each_other(busy).bottleneck().unwrap();
         assert_eq!((&*found.stage, found.limit, gains(&found)), ("source", Limit::Handover, vec![]));
         let said = &found.sentence;
         assert!(said.starts_with("No stage holds the run back: the busiest is `source`, for "), "{said}");
         assert!(said.contains(share) && said.contains("wait for each other") && !said.contains("less"), "{said}");
     }
-    // Half of the time is not little.
-    assert_eq!(two_that_wait_for_each_other([5.1, 1.0]).bottleneck().unwrap().limit, Limit::Tasklets);
+    // Half of the time counts as busy.
+    assert_eq!(two_stages_that_wait_for_each_other([5.1, 1.0]).bottleneck().unwrap().limit, Limit::Tasklets);
 }
 
 #[test]
-fn where_others_have_the_cores_they_are_to_blame() {
+fn if_others_have_the_cores_they_are_the_bottleneck() {
     let with = |loads: Loads, ran: f64, waited: f64| {
         Loads { threads: Some(ThreadTimes { ran, waited }), ..loads }.bottleneck().unwrap()
     };
-    let found = with(two_that_wait_for_each_other([2.2, 0.8]), 3.0, 12.6);
+    let found = with(two_stages_that_wait_for_each_other([2.2, 0.8]), 3.0, 12.6);
     assert_eq!((found.limit, found.delayed, gains(&found)), (Limit::Cores, Some(0.63), vec![]));
-    assert!(found.sentence.contains("63% of the workers' time went by in waiting for a core"), "{}", found.sentence);
-    // A step takes the longer for it: busy nine tenths of the time, and half of that it waited for a core.
+    assert!(found.sentence.contains("the workers waited 63% of their time for a core"), "{}", found.sentence);
+    // A step takes longer for it: of nine busy tenths of the time, half was waiting for a core.
     let one = || loads(vec![stage("source", &[4.0], Scales::End), stage("counts", &[5.0], Scales::State)], 1, 10.0);
     assert_eq!(with(one(), 4.5, 4.5).limit, Limit::Cores);
-    // A fifth of the time: the worker is what is busy, but no second one has a core.
+    // A fifth of the time: the worker is the busy part, but no core is left for a second one.
     let some = with(one(), 7.0, 2.0);
     assert_eq!((some.limit, gains(&some)), (Limit::Workers, vec![]));
-    assert!(some.sentence.contains(" 20% of the workers' time went by") && some.sentence.ends_with("another worker."));
-    // Too little to speak of.
+    let said = &some.sentence;
+    assert!(said.contains(" The workers waited 20% of their time") && said.ends_with("another worker."), "{said}");
+    // Too little to mention.
     let quiet = with(one(), 8.9, 0.1);
     assert_eq!(gains(&quiet).len(), 1);
     assert!(!quiet.sentence.contains("others"), "{}", quiet.sentence);
-    // What has threads of its own does not depend on the workers.
+    // A stage with threads of its own does not depend on the workers.
     let apart = loads(vec![stage("source", &[0.1], Scales::End), threads("slow", &[9.0], Scales::Shard)], 1, 10.0);
     assert_eq!(with(apart, 0.1, 9.0).limit, Limit::Tasklets);
 }
 
 #[test]
-fn an_end_that_waits_is_not_told_to_do_less() {
+fn an_end_that_waits_is_not_advised_to_do_less() {
     let slow = |name: &str, scales: Scales, ran: f64| {
         let stages = vec![stage("more", &[0.1], Scales::Shard), stage(name, &[8.7], scales)];
         let threads = Some(ThreadTimes { ran, waited: 0.0 });
         Loads { threads, ..loads(stages, 1, 10.0) }.bottleneck().unwrap()
     };
     for (name, scales, why) in [
-        ("sink", Scales::End, "What takes its output is slow"),
-        ("source", Scales::End, "What it reads from is slow"),
+        ("sink", Scales::End, "The consumer of its output is slow"),
+        ("source", Scales::End, "Its input is slow"),
         ("ask", Scales::State, "`map_blocking` would"),
     ] {
         let waiting = slow(name, scales, 0.4);
@@ -173,7 +174,7 @@ fn an_end_that_waits_is_not_told_to_do_less() {
 }
 
 #[test]
-fn what_was_tried_goes_before_what_is_modelled() {
+fn a_measured_gain_replaces_a_modelled_one() {
     let with = |rates: &[(usize, f64)]| {
         let rates = rates.iter().map(|&(workers, numbers_per_second)| Rate { workers, numbers_per_second }).collect();
         let stages = vec![stage("source", &[5.0], Scales::End), stage("counts", &[5.0], Scales::State)];
@@ -182,7 +183,7 @@ fn what_was_tried_goes_before_what_is_modelled() {
     let Gain { factor, at_most, .. } = with(&[]).gains[0];
     assert_eq!((factor, at_most), (2.0, true));
     assert!(with(&[]).sentence.contains("One more worker would make it at most 2.00 times as fast"));
-    assert_eq!(with(&[(1, 19.9e6)]).gains, with(&[]).gains, "one alone says nothing of another");
+    assert_eq!(with(&[(1, 19.9e6)]).gains, with(&[]).gains, "one rate alone allows no comparison");
     let slower = with(&[(1, 19.9e6), (2, 15.5e6)]);
     assert_eq!(gains(&slower), []);
     let tried =
@@ -194,7 +195,7 @@ fn what_was_tried_goes_before_what_is_modelled() {
 }
 
 #[test]
-fn a_wait_is_no_work_so_more_that_wait_are_no_guess() {
+fn the_gain_of_more_waiting_tasklets_is_exact() {
     let found = found(vec![stage("source", &[0.1], Scales::End), threads("pipe", &[9.0, 9.0], Scales::Shard)], 1, 9.0);
     assert_eq!(gains(&found), [(0, 1, 1.5, "pipe")]);
     assert!(found.sentence.ends_with("One more shard would make it 1.50 times as fast; then `pipe` would limit."));

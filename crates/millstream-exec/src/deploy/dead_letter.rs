@@ -32,7 +32,7 @@ where
     }
 }
 
-/// The values' lane, with somebody who takes the failures from the other.
+/// The values' lane, with a sink that takes the failures from the other lane.
 pub(super) fn in_lanes<A: RingShape + ToOwnedItem, F, B: Item, E: Cause + Item, G>(
     judged: Reader<Val<Outcome<A, B, E>, A::Density>>,
     letters: &TryMapOrDeadLetter<A, F, B, E, G>,
@@ -42,12 +42,12 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
-    // A reader of its own, so that the ring holds the stage back while failures wait; and a thread of its own, since it
-    // may.
+    // The failures have a reader of their own, so that the ring holds the stage back while failures wait; and a thread
+    // of their own, since the user's function may wait.
     let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.clone());
     let batch = wiring.batch_at(Home::Thread);
-    let tell = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
-    let sink = Sink::new(dead, (), tell, batch, Default::default());
+    let deliver_one = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
+    let sink = Sink::new(dead, (), deliver_one, batch, Default::default());
     wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
     judged.seen::<lens::Right>()
 }

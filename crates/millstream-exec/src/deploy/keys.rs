@@ -17,7 +17,7 @@
 //! on it.
 
 use super::dead_letter::in_lanes;
-use crate::keyed_stage::{Keyed, seated_stage, stateful_stage};
+use crate::keyed_stage::{Keyed, keyed_stage, stateful_stage};
 use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
 use crate::{RingShape, Rings, Wiring};
@@ -44,7 +44,7 @@ where
     }
 }
 
-/// Adds the stage that gives every number its key's slot.
+/// Adds the stage that writes every number's key slot.
 fn key_slots<A: RingShape, K: Key, F, P>(
     shard: &ShardBy<A, K, F, P>,
     input: Reader<A>,
@@ -70,7 +70,7 @@ where
         }),
         Some((key_slots, _)) => {
             let mut key_slot = Some(key_slot);
-            seated_stage::<A, KeySlot, Sparse, _>(input, key_slots, 1, wiring, EndSlot::Written, move || {
+            keyed_stage::<A, KeySlot, Sparse, _>(input, key_slots, 1, wiring, EndSlot::Written, move || {
                 let mut key_slot = key_slot.take().expect("there is one lane");
                 move |_, value: Option<A::Ref<'_>>, outer, _| key_slot(value, outer)
             })

@@ -9,28 +9,28 @@ use millstream_core::{Dense, Deploy, Filtered, Pair, Shape, Val};
 use millstream_ring::Reader;
 use std::sync::Arc;
 
-/// The ring that a machine writes.
-fn machine_stage<M: ScanKernel<In: RingShape>>(
-    machine: &Arc<M>,
+/// The ring that a scan kernel writes.
+fn scan_stage<M: ScanKernel<In: RingShape>>(
+    kernel: &Arc<M>,
     input: Reader<M::In>,
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
-    let (machine, start, end) = (machine.clone(), machine.start(), EndSlot::of::<M::Density>());
+    let (kernel, start, end) = (kernel.clone(), kernel.start(), EndSlot::of::<M::Density>());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
-        machine.step(state, number, slot, end)
+        kernel.step(state, number, slot, end)
     })
 }
 
 impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for ScanBy<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Val<M::Out, M::Density>> {
-        machine_stage(&self.kernel, input, wiring)
+        scan_stage(&self.kernel, input, wiring)
     }
 }
 
 impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for Annotate<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Pair<Val<M::Out, M::Density>, M::In>> {
         let read = input.fork();
-        machine_stage(&self.kernel, read, wiring).zip(input)
+        scan_stage(&self.kernel, read, wiring).zip(input)
     }
 }
 
@@ -48,10 +48,10 @@ where
 
 impl<K: FilterKernel<In: RingShape>> Deploy<Rings> for FilterBy<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Filtered<K::In>> {
-        let (sieve, start, end) =
+        let (kernel, start, end) =
             (self.kernel.clone(), self.kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
         let keeps = move |state: &mut K::State, _, slot: Option<<K::In as Shape>::Ref<'_>>, _| {
-            Some(slot.is_some_and(|value| sieve.keeps(state, value)))
+            Some(slot.is_some_and(|value| kernel.keeps(state, value)))
         };
         let blank = || Some(false);
         let mask = stateful_stage_or::<K::In, K::State, bool, Dense>(input.fork(), wiring, end, start, keeps, blank);

@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What all threads of a run share.
+/// The state that all threads of a run share.
 #[derive(Default)]
 pub(crate) struct Control {
     stopped: AtomicBool,
     draining: AtomicBool,
-    /// Nobody wants what so many do: the source, and then the first threads.
+    /// How many are cancelled because their output is no longer wanted: the source, and then the first threads.
     cancelled: AtomicUsize,
-    /// Wakes stages that pause, when nobody wants them to go on.
+    /// Wakes stages that pause when their result is no longer wanted.
     unwanted: Signal,
-    /// A source that waits, whose stream ends with the run.
+    /// A source that waits; its stream ends with the run.
     source: OnceLock<Weak<dyn ExternalSource>>,
-    /// It was stopped because draining it took too long.
+    /// The run was stopped because draining it took too long.
     overdue: AtomicBool,
-    /// END is among what the source has put into its queue.
+    /// The source has put END into its queue.
     source_ended: AtomicBool,
     failure: FirstFailure,
     /// The names of the threads that have not ended.
@@ -35,7 +35,7 @@ impl Control {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Every stage stops at its next slot, also where it waits for a source that says nothing.
+    /// Stops every stage at its next slot, even if it waits for a silent source.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.unwanted.notify();
@@ -52,26 +52,26 @@ impl Control {
         self.end_source();
     }
 
-    /// Nobody wants any more what these first threads do, nor the source's values. The run goes on.
+    /// Cancels the source and the first `threads` threads: their output is no longer wanted. The run goes on.
     pub(crate) fn cancel(&self, threads: usize) {
         self.cancelled.fetch_max(threads + 1, Ordering::SeqCst);
         self.unwanted.notify();
         self.end_source();
     }
 
-    /// Whether nobody wants what this thread does.
+    /// Whether this thread's output is no longer wanted.
     pub(crate) fn cancelled(&self, thread: usize) -> bool {
         thread + 1 < self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Whether the source gives further values.
+    /// Whether the source may yield further values.
     pub(crate) fn takes(&self) -> bool {
         !self.draining() && !self.stopped() && self.cancelled.load(Ordering::SeqCst) == 0
     }
 
-    /// The source that ends with the run.
+    /// Registers the source that ends with the run.
     pub(crate) fn ends(&self, source: Weak<dyn ExternalSource>) {
-        // There is one.
+        // There is only one.
         let _ = self.source.set(source);
     }
 
@@ -81,7 +81,7 @@ impl Control {
         }
     }
 
-    /// Every stage stops, since draining took too long.
+    /// Stops every stage, because draining took too long.
     pub(crate) fn stop_overdue(&self) {
         self.overdue.store(true, Ordering::SeqCst);
         self.stop();
@@ -91,7 +91,7 @@ impl Control {
         self.overdue.load(Ordering::SeqCst)
     }
 
-    /// The source has put END into its queue.
+    /// Records that the source has put END into its queue.
     pub(crate) fn note_end(&self) {
         self.source_ended.store(true, Ordering::SeqCst);
     }
@@ -111,7 +111,7 @@ impl Control {
         self.failure.get()
     }
 
-    /// How the run ended; of one that was drained, whether in time.
+    /// The outcome of the run; `in_time` says whether a drained run finished in time.
     pub(crate) fn outcome(&self, in_time: bool) -> RunOutcome {
         let stopped = self.stopped() && !(self.overdue() && in_time);
         match (self.failure().is_some(), stopped, self.draining()) {
@@ -143,14 +143,14 @@ impl Control {
         self.running().is_empty()
     }
 
-    /// The stages of which a thread has not ended.
+    /// The stages with a thread that has not ended.
     pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
         let mut names = self.running().clone();
         names.dedup();
         names.into_iter().map(|stage| Unfinished { stage, in_step: None }).collect()
     }
 
-    /// Waits until all threads are done, for so long at most; false if some are not.
+    /// Waits for at most `most` until all threads are done. Returns whether they are.
     pub(crate) fn wait_until_finished(&self, most: Duration) -> bool {
         let deadline = Instant::now().checked_add(most);
         let mut running = self.running();
@@ -165,28 +165,28 @@ impl Control {
     }
 }
 
-/// What the threads of one stage that pauses go by.
+/// What the threads of a stage need in order to pause.
 #[derive(Clone)]
 pub(crate) struct Pauses {
     pub(crate) control: Arc<Control>,
     pub(crate) thread: usize,
-    /// Whether it stands in a `tee`.
+    /// Whether the stage is part of a `tee`.
     pub(crate) side_output: bool,
 }
 
 impl Pauses {
-    /// Waits so long, or unwinds once nobody wants the stage to go on.
+    /// Waits for `time`. Unwinds if the stage's result is no longer wanted.
     pub(crate) fn wait(&self, time: Duration) {
         let Pauses { control, thread, side_output } = self;
         pause(&control.unwanted, time, || control.stopped() || !side_output && control.cancelled(*thread));
     }
 }
 
-/// Where one thread notes what it is doing.
+/// The progress of one thread.
 pub(crate) struct Activity {
     control: Arc<Control>,
-    /// Which thread of the run this is; none if it stands in a `tee`, and finishes what there is to do also where nobody wants
-    /// what the others do.
+    /// The thread's index in the run; none for a side output, which finishes its input even if the other threads are
+    /// cancelled.
     thread: Option<usize>,
     number: Cell<Option<u64>>,
     moved: Cell<u64>,
@@ -197,22 +197,22 @@ impl Activity {
         Activity { control, thread, number: Cell::new(None), moved: Cell::new(0) }
     }
 
-    /// Whether the thread does nothing more.
+    /// Whether the thread takes no further slot.
     pub(crate) fn stopped(&self) -> bool {
         self.control.stopped.load(Ordering::Relaxed) || self.cancelled()
     }
 
-    /// Whether nobody wants what the thread does.
+    /// Whether the thread's output is no longer wanted.
     pub(crate) fn cancelled(&self) -> bool {
         self.thread.is_some_and(|thread| self.control.cancelled(thread))
     }
 
-    /// Nobody wants any more what the threads before this one do.
+    /// Cancels the threads before this one.
     pub(crate) fn cancel_before(&self) {
         self.control.cancel(self.thread.unwrap_or(0));
     }
 
-    /// From now on this number is worked on, and what was before it is done.
+    /// Starts work on this number; the number before is done.
     pub(crate) fn works_on(&self, number: u64) {
         if self.number.get() != Some(number) {
             self.rests();
@@ -220,14 +220,14 @@ impl Activity {
         }
     }
 
-    /// What was worked on is done.
+    /// The number in progress is done.
     pub(crate) fn rests(&self) {
         if self.number.take().is_some() {
             self.moved.set(self.moved.get() + 1);
         }
     }
 
-    /// The number that is worked on.
+    /// The number in progress.
     pub(crate) fn number(&self) -> Option<u64> {
         self.number.get()
     }

@@ -5,12 +5,12 @@ use super::message::Queue;
 use super::wiring::QueuesWiring;
 use millstream_core::Item;
 
-/// Adds a thread that gives every value to both readers: to the first a copy.
+/// Adds a thread that sends every value to both readers: a copy to the first.
 pub(crate) fn copied<T: Item + Clone>(input: Queue<T>, wiring: &mut QueuesWiring) -> (Queue<T>, Queue<T>) {
     split("copier", input, wiring, |value| (value.clone(), value))
 }
 
-/// Adds a thread that gives each reader its part of every value.
+/// Adds a thread that sends each reader its part of every value.
 pub(crate) fn split<T: Item, A: Item, B: Item>(
     name: &str,
     input: Queue<T>,
@@ -30,7 +30,7 @@ pub(crate) fn split<T: Item, A: Item, B: Item>(
     (one, other)
 }
 
-/// Adds a thread that joins two queues by number: filled where both are.
+/// Adds a thread that joins two queues by number: a slot has a value if both inputs have one.
 pub(crate) fn zipped<A: Item, B: Item>(
     first: Queue<A>,
     mut second: Queue<B>,
@@ -49,7 +49,7 @@ pub(crate) fn zipped<A: Item, B: Item>(
     output
 }
 
-/// Adds a thread that throws everything away, so that what stands before it is worked off.
+/// Adds a thread that drops everything, so that the stages before it can finish.
 pub(crate) fn drained<T: Item>(input: Queue<T>, wiring: &mut QueuesWiring) {
     wiring.helper("drain", input, |input: &mut Queue<T>, activity: &Activity| while input.take(activity).is_some() {});
 }

@@ -24,7 +24,7 @@ use millstream_core::pipe::{
 };
 use millstream_core::{Arrow, Cause, Deploy, Item, Lens, On, Projected, SameItem, ToOwnedItem, lens};
 
-/// A queue of what a shape owns.
+/// A queue of a shape's owned values.
 type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
 
 impl<A: QueueShape> Deploy<Queues> for Id<A> {
@@ -170,7 +170,7 @@ where
     }
 }
 
-/// What a lens shows of a value, cloned out of it.
+/// The part of a value that a lens selects, cloned out of it.
 fn part<A: QueueShape, L: Lens<A, Target: LendItem>>(
     whole: Option<&A::Owned>,
 ) -> Option<<L::Target as ToOwnedItem>::Owned> {
@@ -213,7 +213,7 @@ where
     }
 }
 
-/// The two bodies of a choice, behind a router.
+/// The two bodies of a choice, after a router.
 fn through<A, P, Q>(
     input: Owning<A>,
     left: &P,
@@ -251,7 +251,7 @@ where
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::In> {
         let (side_output, on) = copied(input, wiring);
-        wiring.stands_aside(|wiring| {
+        wiring.in_side_output(|wiring| {
             let unread = self.body.deploy(side_output, wiring);
             drained(unread, wiring);
         });
@@ -265,10 +265,10 @@ where
     P::Out: QueueShape,
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
-        let mut hands = dealt(input, self.k, wiring).into_iter();
+        let mut inputs = dealt(input, self.k, wiring).into_iter();
         let copies = wiring.copies(self.k, |wiring| {
-            let hand = hands.next().expect("as many as were dealt");
-            self.body.deploy(hand, wiring)
+            let input = inputs.next().expect("one input a copy");
+            self.body.deploy(input, wiring)
         });
         gathered(copies, wiring)
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 use std::time::{Duration, Instant};
 
-/// A pipeline that is running on [`Queues`](crate::Queues). Dropping it stops the run.
+/// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run.
 pub struct QueuesHandle<S> {
     ends: Arc<RunStopper>,
     threads: Vec<JoinHandle<StageReport>>,
@@ -25,10 +25,10 @@ pub struct QueuesHandle<S> {
     outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
-/// How a run is ended from outside.
+/// Ends a run from outside.
 pub(crate) struct RunStopper {
     pub(crate) control: Arc<Control>,
-    /// A source that waits: the control ends it, and this keeps it.
+    /// A source that waits: the control ends it, and this keeps it alive.
     pub(crate) source: Option<StopSource>,
 }
 
@@ -60,7 +60,7 @@ impl Stops for RunStopper {
 }
 
 impl<S> QueuesHandle<S> {
-    /// Starts all threads, or none.
+    /// Starts all threads. If one cannot be started, stops those that were.
     pub(crate) fn start(
         ends: RunStopper,
         works: Vec<Thread>,
@@ -89,7 +89,7 @@ impl<S> QueuesHandle<S> {
         Ok(handle)
     }
 
-    /// Waits for the end of the stream; gives the sink's state and what the run did.
+    /// Waits for the end of the stream. Returns the sink's state and the report.
     ///
     /// # Errors
     ///
@@ -98,26 +98,26 @@ impl<S> QueuesHandle<S> {
         self.join().ok()
     }
 
-    /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
-    /// `most` it stops instead.
+    /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
+    /// `most`.
     ///
     /// # Errors
     ///
-    /// If a stage, the source or the sink failed. If something that was accepted was left when the time was over:
-    /// [`RunError::DrainTimeout`] says how much.
+    /// If a stage, the source or the sink failed. [`RunError::DrainTimeout`], with the number of values left, if
+    /// accepted values were left when the time was over.
     pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](QueuesHandle::drain), and gives what there is then, also if the time was over or the run failed:
-    /// the sink's state and the report up to there.
+    /// As [`drain`](QueuesHandle::drain), but returns the sink's state and the report even if the time was over or the
+    /// run failed.
     #[must_use]
     pub fn drain_join(self, most: Duration) -> RunEnd<S> {
         self.ends.drain_within(most);
         self.join()
     }
 
-    /// Stops every stage at its next slot; the report says what was left. A closure that runs is waited for.
+    /// Stops every stage at its next slot; the report says what was left. Waits for closures that are running.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<S> QueuesHandle<S> {
         self.wait()
     }
 
-    /// What drains or stops the run from another thread while this one waits.
+    /// Returns a handle by which another thread can drain or stop the run while this one waits.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper::of(self.ends.clone())
@@ -139,8 +139,7 @@ impl<S> QueuesHandle<S> {
         self.ends.control.finished()
     }
 
-    /// Waits for the end, and gives what there is then, also if the run failed: the sink's state and the report up to
-    /// there.
+    /// Waits for the end. Returns the sink's state and the report even if the run failed.
     #[must_use]
     pub fn join(mut self) -> RunEnd<S> {
         assert!(
@@ -158,7 +157,7 @@ impl<S> QueuesHandle<S> {
             Some(Outcome { state, numbers, values, ended }) => (Some(state), numbers, values, ended),
             None => (None, 0.into(), 0, false),
         };
-        // It may have come to its end just when it was stopped.
+        // The stream may have ended just when the run was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let report = Report {
             outcome: control.outcome(in_time),
@@ -171,7 +170,7 @@ impl<S> QueuesHandle<S> {
             rates: Vec::new(),
             ring_bytes: self.queue_bytes,
             elapsed: self.since.elapsed(),
-            decisions: vec![format!("{threads} threads: one for each stage, and those that copy, zip and route")],
+            decisions: vec![format!("{threads} threads: one a stage, and those that copy, zip and route")],
             stages,
             rings: Vec::new(),
             loads: Loads::default(),
@@ -185,7 +184,7 @@ impl<S> QueuesHandle<S> {
         RunEnd { state, report, failure }
     }
 
-    /// Waits for all threads, but for the calling one if a closure of the run calls this.
+    /// Waits for all threads, except the calling one if a closure of the run calls this.
     fn join_threads(&mut self) -> Vec<StageReport> {
         let others = self.threads.drain(..).filter(|thread| !is_this(thread));
         others.filter_map(|thread| thread.join().map_err(discard).ok()).collect()
@@ -209,7 +208,7 @@ impl<S> std::fmt::Debug for QueuesHandle<S> {
     }
 }
 
-/// All that one thread does.
+/// The whole work of one thread.
 fn run(
     Thread { name, mut work, keys, side_output, clock }: Thread,
     index: usize,
@@ -218,13 +217,13 @@ fn run(
     let activity = Activity::new(control.clone(), (!side_output).then_some(index));
     match caught(|| work.run(&activity)) {
         Ok(()) => {}
-        // Nobody wants what it does any more: what it unwinds with is no failure.
+        // Its output is no longer wanted: the payload is no failure.
         Err(payload) if payload.is::<GivenUp>() => {}
         Err(payload) if activity.cancelled() => discard(payload),
         Err(payload) => control.fail(FailedAt::new(clock, activity.number(), index), &name, activity.number(), payload),
     }
     let left = work.left() as u64;
-    // What lies in its queues is the user's, and so is how that is dropped.
+    // The values left in its queues are the user's, and dropping them runs user code.
     if let Err(payload) = caught(|| drop(work)) {
         control.fail(FailedAt::new(clock, None, index), &name, None, payload);
     }

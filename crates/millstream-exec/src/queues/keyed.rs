@@ -17,7 +17,7 @@ use millstream_core::keys::KeySlot;
 use millstream_core::pipe::States;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who is told which key a number has: the stages with a state of one copy of a body.
+/// Sends the key slots of its values to one copy of a body: to each of the copy's stages with a state.
 #[derive(Default)]
 pub(crate) struct KeySlotSenders(Mutex<Vec<Sender<(u64, KeySlot)>>>);
 
@@ -26,16 +26,16 @@ impl KeySlotSenders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is told from now on.
-    pub(crate) fn listen(&self) -> KeySlotReceiver {
+    /// Receives the key slots sent from now on.
+    pub(crate) fn subscribe(&self) -> KeySlotReceiver {
         let (sender, receiver) = unbounded();
         self.lock().push(sender);
         KeySlotReceiver { receiver, next: None }
     }
 
-    fn tell(&self, number: u64, key_slot: KeySlot) {
+    fn send(&self, number: u64, key_slot: KeySlot) {
         for stage in self.lock().iter() {
-            // A stage that has ended need not know.
+            // A stage that has ended needs no key slots.
             let _ = stage.send((number, key_slot));
         }
     }
@@ -48,8 +48,8 @@ pub(crate) struct KeySlotReceiver {
 }
 
 impl KeySlotReceiver {
-    /// Gives `f` every key slot up to a number's, those of numbers that did not come this far among them; and returns the
-    /// number's own, if it has one.
+    /// Calls `f` with every key slot up to this number's, including those of numbers that did not reach this stage.
+    /// Returns the number's own, if it has one.
     pub(crate) fn upto(&mut self, number: u64, mut f: impl FnMut(KeySlot)) -> Option<KeySlot> {
         loop {
             let (at, key_slot) = match self.next.take() {
@@ -68,7 +68,7 @@ impl KeySlotReceiver {
     }
 }
 
-/// A state, or one for every key.
+/// One state, or one for every key.
 pub(crate) enum Kept<S> {
     One(S),
     Keyed(KeySlotReceiver, States<S>),
@@ -78,7 +78,7 @@ impl<S: Clone> Kept<S> {
     pub(crate) fn new(start: S, wiring: &QueuesWiring) -> Self {
         match &wiring.key_slots {
             None => Kept::One(start),
-            Some(tellers) => Kept::Keyed(tellers.listen(), States::new(start)),
+            Some(senders) => Kept::Keyed(senders.subscribe(), States::new(start)),
         }
     }
 
@@ -86,8 +86,8 @@ impl<S: Clone> Kept<S> {
     pub(crate) fn at(&mut self, at: At) -> Option<&mut S> {
         match self {
             Kept::One(state) => Some(state),
-            Kept::Keyed(told, states) => {
-                let key_slot = told.upto(at.number, |key_slot| {
+            Kept::Keyed(receiver, states) => {
+                let key_slot = receiver.upto(at.number, |key_slot| {
                     states.of(key_slot);
                 })?;
                 Some(states.of(KeySlot { fresh: false, ..key_slot }))
@@ -96,8 +96,8 @@ impl<S: Clone> Kept<S> {
     }
 }
 
-/// Adds a stage with a state: `f` of the state and every slot, and of END, in order; inside `shard_by`, of the state of the
-/// number's key.
+/// Adds a stage with a state. `f` is called with the state and every slot, END included, in order; inside `shard_by`,
+/// with the state of the number's key.
 pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Send + 'static, B: Item>(
     input: Queue<A::Owned>,
     wiring: &mut QueuesWiring,
@@ -108,7 +108,7 @@ pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Send + 'static, B: Item>(
     stage::<A, B>(input, wiring, move |value, at| f(kept.at(at)?, value, at))
 }
 
-/// As [`stateful_stage`], of a function that gets the value itself.
+/// As [`stateful_stage`], for a function that takes the value itself.
 pub(crate) fn owning_stateful_stage<T: Item, S: Clone + Send + 'static, U: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
@@ -121,13 +121,14 @@ pub(crate) fn owning_stateful_stage<T: Item, S: Clone + Send + 'static, U: Item>
 
 /// The copies of a body.
 pub(crate) struct BodyCopies<T> {
-    /// For each the queue that it reads, and who of it is told of key slots.
-    pub(crate) hands: Vec<(Queue<T>, Arc<KeySlotSenders>)>,
-    /// Which of them has each number's value.
+    /// For each copy its input queue, and the senders of its key slots.
+    pub(crate) inputs: Vec<(Queue<T>, Arc<KeySlotSenders>)>,
+    /// The copy that has each number's value.
     pub(crate) lanes: Queue<u16>,
 }
 
-/// Adds a thread that gives each value to the copy of its key, and END to all. `key_slot` says of every number which that is.
+/// Adds a thread that sends each value to the copy of its key, and END to all copies. `key_slot` returns every number's
+/// key slot.
 pub(crate) fn dealt<A: QueueShape>(
     input: Queue<A::Owned>,
     k: usize,
@@ -135,9 +136,9 @@ pub(crate) fn dealt<A: QueueShape>(
     mut key_slot: impl for<'a> FnMut(At, Option<A::Ref<'a>>) -> Option<KeySlot> + Send + 'static,
 ) -> BodyCopies<A::Owned> {
     let (outlets, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue::<A::Owned>()).unzip();
-    let tellers: Vec<Arc<KeySlotSenders>> = (0..k).map(|_| Arc::default()).collect();
-    let (note, lanes) = wiring.queue();
-    let told = tellers.clone();
+    let senders: Vec<Arc<KeySlotSenders>> = (0..k).map(|_| Arc::default()).collect();
+    let (lane_outlet, lanes) = wiring.queue();
+    let by_lane = senders.clone();
     wiring.stage(input, move |input, activity| {
         while let Some(message) = input.take(activity) {
             let at = message.at();
@@ -145,24 +146,24 @@ pub(crate) fn dealt<A: QueueShape>(
             let key_slot = key_slot(at, value.as_ref().map(A::lend));
             let lane = key_slot.map(|key_slot| key_slot.lane);
             if let Some(key_slot) = key_slot {
-                told[usize::from(key_slot.lane)].tell(at.number, key_slot);
+                by_lane[usize::from(key_slot.lane)].send(at.number, key_slot);
             }
             let mut value = value;
-            for (hand, outlet) in outlets.iter().enumerate() {
-                let is_its = lane.is_some_and(|lane| usize::from(lane) == hand);
+            for (copy, outlet) in outlets.iter().enumerate() {
+                let is_its = lane.is_some_and(|lane| usize::from(lane) == copy);
                 if (is_its || at.end) && !outlet.put(at, if is_its { value.take() } else { None }) {
                     return;
                 }
             }
-            if !note.put(at, lane) {
+            if !lane_outlet.put(at, lane) {
                 return;
             }
         }
     });
-    BodyCopies { hands: queues.into_iter().zip(tellers).collect(), lanes }
+    BodyCopies { inputs: queues.into_iter().zip(senders).collect(), lanes }
 }
 
-/// Adds a thread that takes what the copies give in the order of the numbers.
+/// Adds a thread that merges the copies' outputs in the order of the numbers.
 pub(crate) fn gathered<T: Item>(mut copies: Vec<Queue<T>>, lanes: Queue<u16>, wiring: &mut QueuesWiring) -> Queue<T> {
     let (outlet, output) = wiring.queue();
     wiring.helper("gatherer", lanes, move |lanes: &mut Queue<u16>, activity: &Activity| {
@@ -170,10 +171,10 @@ pub(crate) fn gathered<T: Item>(mut copies: Vec<Queue<T>>, lanes: Queue<u16>, wi
             let at = message.at();
             let lane = message.into_value().map(usize::from);
             let mut value = None;
-            for (hand, copy) in copies.iter_mut().enumerate().filter(|(hand, _)| at.end || lane == Some(*hand)) {
+            for (index, copy) in copies.iter_mut().enumerate().filter(|(index, _)| at.end || lane == Some(*index)) {
                 let Some(message) = copy.take(activity) else { return };
                 let given = message.into_value();
-                if lane == Some(hand) {
+                if lane == Some(index) {
                     value = given;
                 }
             }

@@ -2,10 +2,10 @@ use super::control::Activity;
 use crossbeam_channel::{Receiver, Sender};
 use millstream_core::failure::drop_all;
 
-/// One slot on its way through a queue. It knows its number: what a lane of a choice does not get is not sent to it.
+/// One slot in a queue, with its number: a lane of a choice receives only the slots with a value for it.
 pub(crate) struct Message<T>(Kind<T>);
 
-/// As flat as can be, since every slot of every queue has one.
+/// Flat, since every slot of every queue holds one.
 enum Kind<T> {
     Value(u64, T),
     Empty(u64),
@@ -13,7 +13,7 @@ enum Kind<T> {
     End(u64),
 }
 
-/// Where a slot stands.
+/// The position of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) number: u64,
@@ -51,7 +51,7 @@ impl<T> Message<T> {
 #[derive(Debug)]
 pub struct Queue<T> {
     receiver: Receiver<Message<T>>,
-    /// The number behind the last one that came.
+    /// The number after the last one received.
     next: u64,
     ended: bool,
 }
@@ -63,9 +63,9 @@ impl<T> std::fmt::Debug for Message<T> {
 }
 
 impl<T> Queue<T> {
-    /// The next slot, once it is there; none behind END, and none in a run that was stopped.
+    /// Waits for the next slot. None after END, and in a run that was stopped.
     ///
-    /// A queue whose writer has gone away without END has ended as well: so ends the stream of a source that waits for a
+    /// A queue whose writer is gone without END has ended as well: this ends the stream of a source that waits for a
     /// value while the run is drained.
     pub(crate) fn take(&mut self, activity: &Activity) -> Option<Message<T>> {
         if self.ended || activity.stopped() {
@@ -74,7 +74,7 @@ impl<T> Queue<T> {
         }
         let message = match self.receiver.recv() {
             Ok(message) => message,
-            // A stage that fails says so before its queues go.
+            // A stage that fails stops the run before its queues are dropped.
             Err(_) if activity.stopped() => return None,
             Err(_) => Message::new(At { number: self.next, end: true }, None),
         };
@@ -84,14 +84,15 @@ impl<T> Queue<T> {
         Some(message)
     }
 
-    /// How many slots lie in it.
+    /// How many slots it holds.
     pub(crate) fn len(&self) -> usize {
         self.receiver.len()
     }
 }
 
 impl<T> Drop for Queue<T> {
-    /// A channel that drops what is left in it forgets what lies behind a value whose drop panics.
+    /// Receives and drops the messages one by one: the channel's own drop would leak those after a value whose drop
+    /// panics.
     fn drop(&mut self) {
         drop_all(|| self.receiver.try_recv().is_ok());
     }
@@ -101,20 +102,20 @@ impl<T> Drop for Queue<T> {
 pub(crate) struct Outlet<T>(Sender<Message<T>>);
 
 impl<T> Outlet<T> {
-    /// Puts a slot in as soon as there is room; false if nobody will read it.
+    /// Puts a slot in as soon as there is room. Returns false if the reader is gone.
     #[must_use]
     pub(crate) fn put(&self, at: At, value: Option<T>) -> bool {
         self.0.send(Message::new(at, value)).is_ok()
     }
 }
 
-/// A queue of so many slots.
+/// A queue of `slots` slots.
 pub(crate) fn queue<T>(slots: usize) -> (Outlet<T>, Queue<T>) {
     let (sender, receiver) = crossbeam_channel::bounded(slots);
     (Outlet(sender), Queue { receiver, next: 0, ended: false })
 }
 
-/// Bytes of a queue: beside every message lies the stamp by which the channel knows whose turn it is.
+/// Bytes of a queue: the channel stores a stamp with every message.
 pub(crate) fn queue_bytes<T>(slots: usize) -> usize {
     slots * (size_of::<Message<T>>() + size_of::<usize>())
 }

@@ -4,14 +4,14 @@ use millstream_core::{
     Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Val,
 };
 
-/// A shape whose owned values can be lent to a stage: the other way round than [`ToOwnedItem`]. Nothing to implement.
+/// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
 pub trait LendItem: ToOwnedItem {
-    /// What a stage gets of a value.
+    /// The view of a value that a stage receives.
     fn lend(owned: &Self::Owned) -> Self::Ref<'_>;
 }
 
-/// A shape that queues carry: every shape of this project whose values are `Clone`, since every reader gets a copy of
-/// its own. Nothing to implement.
+/// A shape that queues carry: every shape of this project whose values are `Clone`, since every reader has its own
+/// copy. Nothing to implement.
 pub trait QueueShape: LendItem + On<Queues, Edge = Queue<<Self as ToOwnedItem>::Owned>> {}
 impl<F: LendItem + On<Queues, Edge = Queue<<F as ToOwnedItem>::Owned>>> QueueShape for F {}
 

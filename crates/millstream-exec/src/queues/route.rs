@@ -7,27 +7,28 @@ use super::wiring::QueuesWiring;
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::Item;
 
-/// Which lane a value took.
+/// The lane that a value took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tag {
     Left,
     Right,
 }
 
-/// The lanes of a choice, and the tags by which their order is known again.
+/// The lanes of a choice, and the tags that record their order.
 pub(crate) struct Lanes<A, B> {
     pub(crate) left: Queue<A>,
     pub(crate) right: Queue<B>,
     pub(crate) tags: Queue<Tag>,
 }
 
-/// Adds a thread that sends each value to its lane, END to both, and a tag for every slot. The lanes see values only.
+/// Adds a thread that sends each value to its lane, END to both, and a tag for every slot. The lanes receive values
+/// only.
 pub(crate) fn routed<T: Item, A: Item, B: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     lane: impl Fn(T) -> Option<Either<A, B>> + Send + 'static,
 ) -> Lanes<A, B> {
-    let ((to_left, left), (to_right, right), (note, tags)) = (wiring.queue(), wiring.queue(), wiring.queue());
+    let ((to_left, left), (to_right, right), (tag_outlet, tags)) = (wiring.queue(), wiring.queue(), wiring.queue());
     wiring.helper("router", input, move |input: &mut Queue<T>, activity: &Activity| {
         while let Some(message) = input.take(activity) {
             let at = message.at();
@@ -38,7 +39,7 @@ pub(crate) fn routed<T: Item, A: Item, B: Item>(
                 Some(Right(b)) => to_right.put(at, Some(b)) && (!at.end || to_left.put(at, None)),
                 None => !at.end || to_left.put(at, None) && to_right.put(at, None),
             };
-            if !(routed && note.put(at, tag)) {
+            if !(routed && tag_outlet.put(at, tag)) {
                 return;
             }
         }
@@ -46,7 +47,7 @@ pub(crate) fn routed<T: Item, A: Item, B: Item>(
     Lanes { left, right, tags }
 }
 
-/// Adds a thread that takes what the lanes give in the order of the tags.
+/// Adds a thread that merges the lanes' outputs in the order of the tags.
 pub(crate) fn collected<A: Item, B: Item, U: Item>(
     lanes: Lanes<A, B>,
     wiring: &mut QueuesWiring,

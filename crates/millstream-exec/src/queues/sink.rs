@@ -6,12 +6,12 @@ use crate::sink::Outcome;
 use millstream_core::{SequenceNumber, ToOwnedItem};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The end of a run: user code that sees every value, with its number.
+/// The end of a run: user code that receives every value with its number.
 pub(crate) struct Sink<A: QueueShape, S, F> {
     input: Queue<<A as ToOwnedItem>::Owned>,
     state: Option<S>,
     f: F,
-    /// The number that it has come to.
+    /// The next number.
     next: u64,
     values: u64,
     ended: bool,
@@ -47,7 +47,7 @@ where
     }
 }
 
-/// However it ended, it leaves its state to whoever waits for it.
+/// The sink leaves its state in `outcome`, however it ends.
 impl<A: QueueShape, S, F> Drop for Sink<A, S, F> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {

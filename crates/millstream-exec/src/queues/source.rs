@@ -10,7 +10,7 @@ use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A source that never waits: it looks by itself whether more is wanted.
+/// A source that never waits: it checks by itself whether the run takes more values.
 pub(crate) struct Ready<T, I> {
     pub(crate) values: I,
     pub(crate) outlet: Outlet<T>,
@@ -41,8 +41,8 @@ impl<T: Item, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
     }
 }
 
-/// The first queue of a source that may wait for its next value, for ever perhaps: whoever drains or stops the run, or wants no
-/// more of it, closes it, and nobody waits for the source.
+/// The first queue of a source that may wait for its next value, perhaps for ever. Draining, stopping or cancelling
+/// closes the queue without waiting for the source.
 pub(crate) struct Tap<T> {
     outlet: Mutex<Option<Outlet<T>>>,
     accepted: AtomicU64,
@@ -58,7 +58,7 @@ impl<T: Item> Tap<T> {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A queue without a writer has ended: END is that.
+    /// Drops the outlet: a queue without a writer has ended, which counts as END.
     fn cut(&self, outlet: &mut Option<Outlet<T>>) {
         if outlet.take().is_some() {
             self.accepted.fetch_add(1, Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl<T: Item> Tap<T> {
         }
     }
 
-    /// Puts a value; false if the run takes no more.
+    /// Puts a value. Returns false if the run takes no more.
     fn put(&self, number: u64, value: Option<T>) -> bool {
         let at = At { number, end: value.is_none() };
         let mut outlet = self.lock();
@@ -83,7 +83,7 @@ impl<T: Item> Tap<T> {
         put && !at.end && self.control.takes()
     }
 
-    /// Starts the thread of the source. It is not joined: it may sit in an iterator that never comes back.
+    /// Starts the source's thread. The thread is not joined: its iterator may never return.
     pub(crate) fn feed(self: Arc<Self>, values: impl Iterator<Item = T> + Send + 'static) -> std::io::Result<()> {
         let builder = std::thread::Builder::new().name("millstream-source".to_owned());
         builder.spawn(move || self.feed_all(values)).map(drop)
@@ -100,25 +100,26 @@ impl<T: Item> Tap<T> {
         let ended = outlet.is_none();
         self.accepted.fetch_add(u64::from(!ended), Ordering::Relaxed);
         self.control.note_end();
-        // Whoever reads it must not take a failure for the end of the stream.
-        let until_told = outlet.take();
+        // The reader must not take a failure for the end of the stream: the outlet stays open until the failure is
+        // recorded.
+        let kept_open = outlet.take();
         drop(outlet);
         match outcome {
-            // What comes after the end, or after the run was stopped, is not part of the run.
+            // A panic after the end, or after the run was stopped, is not part of the run.
             Err(payload) if ended || self.control.stopped() => discard(payload),
             Err(payload) => self.control.fail(FailedAt::source(Some(number)), "source", Some(number), payload),
             Ok(()) => {}
         }
-        drop(until_told);
+        drop(kept_open);
     }
 }
 
 impl<T: Item> ExternalSource for Tap<T> {
-    /// Ends the stream, once the run takes no further values, without waiting: if the source is just putting a value, it
-    /// does so itself afterwards.
+    /// Ends the stream once the run takes no further values, without waiting: if the source is just putting a value,
+    /// its thread does this afterwards.
     fn end(&self) {
-        // Behind the flags that say so, and before the look at the lock; the source unlocks, and then looks at the flags.
-        // With a fence on both sides, one of the two sees what the other one did.
+        // This comes after the store of the flags and before the try_lock; the source unlocks and then loads the flags.
+        // With a fence on both sides, one of the two sees the other's change.
         fence(Ordering::SeqCst);
         match self.outlet.try_lock() {
             Ok(mut outlet) => self.cut(&mut outlet),

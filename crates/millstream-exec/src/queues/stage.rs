@@ -8,7 +8,7 @@ use millstream_core::pipe::{ExpandKernel, FilterKernel};
 use millstream_core::{Item, ToOwnedItem};
 use std::sync::Arc;
 
-/// Adds a stage: `f` of every slot, and of END, in order.
+/// Adds a stage. `f` is called with every slot, END included, in order.
 pub(crate) fn stage<A: QueueShape, B: Item>(
     input: Queue<A::Owned>,
     wiring: &mut QueuesWiring,
@@ -17,15 +17,15 @@ pub(crate) fn stage<A: QueueShape, B: Item>(
     owning_stage(input, wiring, move |value, at| used_up(value, |value| f(value.as_ref().map(A::lend), at)))
 }
 
-/// What `f` returns for a value that is done with then. The value is dropped before the result is returned: a panic of its
-/// drop on the way out would leak the result (rust-lang/rust#47949).
+/// Calls `f` with a value and then drops the value, before the result is returned: a panic of a drop on the way out
+/// would leak the result (rust-lang/rust#47949).
 pub(crate) fn used_up<T, R>(value: T, f: impl FnOnce(&T) -> R) -> R {
     let result = f(&value);
     drop(value);
     result
 }
 
-/// As [`stage`], of a function that gets the value itself.
+/// As [`stage`], for a function that takes the value itself.
 pub(crate) fn owning_stage<T: Item, U: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
@@ -36,7 +36,7 @@ pub(crate) fn owning_stage<T: Item, U: Item>(
     output
 }
 
-/// As [`owning_stage`], of a thread that is not in the plan.
+/// As [`owning_stage`], for a thread that is not in the plan.
 pub(crate) fn owning_helper<T: Item, U: Item>(
     name: &str,
     input: Queue<T>,
@@ -64,7 +64,7 @@ fn mapped<T: Item, U: Item>(
     (work, output)
 }
 
-/// Adds a stage that numbers its outputs afresh.
+/// Adds a stage that renumbers its outputs.
 pub(crate) fn renumber_stage<E: ExpandKernel<In: QueueShape>>(
     input: Queue<<E::In as ToOwnedItem>::Owned>,
     wiring: &mut QueuesWiring,
@@ -92,30 +92,30 @@ pub(crate) fn renumber_stage<E: ExpandKernel<In: QueueShape>>(
             }
         }
         if state.is_none() {
-            // Whether anybody reads END or not, this is the end.
+            // END is sent even if no reader is left.
             let _ = outlet.put(At { number, end: true }, None);
         }
     });
     output
 }
 
-/// Adds a stage that keeps what a sieve keeps, and ends the stream where it is over: then nobody wants what stands before it,
-/// which so ends as well.
+/// Adds a stage that filters by a kernel and ends the stream when the kernel is over. That cancels the stages before
+/// it.
 pub(crate) fn cut_stage<K: FilterKernel<In: QueueShape>>(
     input: Queue<<K::In as ToOwnedItem>::Owned>,
     wiring: &mut QueuesWiring,
-    sieve: Arc<K>,
+    kernel: Arc<K>,
 ) -> Queue<<K::In as ToOwnedItem>::Owned> {
     let (outlet, output) = wiring.queue();
-    let (mut state, mut next) = (sieve.start(), 0);
+    let (mut state, mut next) = (kernel.start(), 0);
     wiring.stage(input, move |input, activity| {
-        while !sieve.over(&state) {
+        while !kernel.over(&state) {
             let Some(message) = input.take(activity) else { return };
             let at = message.at();
             next = at.number;
-            let kept = message.into_value().filter(|value| sieve.keeps(&mut state, K::In::lend(value)));
-            // A value that is not wanted and ends it all stands where END will be.
-            if at.end || kept.is_some() || !sieve.over(&state) {
+            let kept = message.into_value().filter(|value| kernel.keeps(&mut state, K::In::lend(value)));
+            // If a dropped value ends the stream, END takes its number.
+            if at.end || kept.is_some() || !kernel.over(&state) {
                 if !outlet.put(at, kept) || at.end {
                     return;
                 }

@@ -6,18 +6,18 @@ use super::message::{At, Queue};
 use super::wiring::QueuesWiring;
 use millstream_core::Item;
 
-/// Adds a thread that deals slots in turn, and END to everybody: its value to whose turn it is.
+/// Adds a thread that distributes slots in turn, and END to all: END's value goes to the queue whose turn it is.
 pub(crate) fn dealt<T: Item>(input: Queue<T>, k: usize, wiring: &mut QueuesWiring) -> Vec<Queue<T>> {
-    let (hands, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue()).unzip();
+    let (outlets, queues): (Vec<_>, Vec<_>) = (0..k).map(|_| wiring.queue()).unzip();
     let mut turn = 0;
     wiring.helper("dealer", input, move |input: &mut Queue<T>, activity: &Activity| {
         while let Some(message) = input.take(activity) {
             let at = message.at();
-            if !hands[turn].put(at, message.into_value()) {
+            if !outlets[turn].put(at, message.into_value()) {
                 return;
             }
-            let mut others = hands.iter().enumerate().filter(|(hand, _)| at.end && *hand != turn);
-            if !others.all(|(_, hand)| hand.put(at, None)) {
+            let mut others = outlets.iter().enumerate().filter(|(index, _)| at.end && *index != turn);
+            if !others.all(|(_, outlet)| outlet.put(at, None)) {
                 return;
             }
             turn = (turn + 1) % k;
@@ -26,11 +26,11 @@ pub(crate) fn dealt<T: Item>(input: Queue<T>, k: usize, wiring: &mut QueuesWirin
     queues
 }
 
-/// Adds a thread that takes slots in turn.
+/// Adds a thread that gathers slots in turn.
 pub(crate) fn gathered<T: Item>(queues: Vec<Queue<T>>, wiring: &mut QueuesWiring) -> Queue<T> {
     let (outlet, output) = wiring.queue();
     let mut queues = queues.into_iter();
-    let first = queues.next().expect("a shard has a tasklet");
+    let first = queues.next().expect("a shard has a copy");
     let (mut others, mut turn) = (queues.collect::<Vec<_>>(), 0);
     wiring.helper("gatherer", first, move |first: &mut Queue<T>, activity: &Activity| {
         let k = others.len() + 1;
@@ -38,7 +38,7 @@ pub(crate) fn gathered<T: Item>(queues: Vec<Queue<T>>, wiring: &mut QueuesWiring
             let queue = if turn == 0 { &mut *first } else { &mut others[turn - 1] };
             let Some(message) = queue.take(activity) else { return };
             let At { end, .. } = message.at();
-            // What is in the others is END as well, without a value: END's was dealt to whose turn it is.
+            // The other queues hold END without a value: its value was sent to the queue whose turn it was.
             if !outlet.put(message.at(), message.into_value()) || end {
                 return;
             }

@@ -6,46 +6,46 @@ use millstream_core::Plan;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// What threads are added to while a pipeline is deployed on queues, in pipeline order.
+/// Collects the threads, in pipeline order, while a pipeline is deployed on queues.
 pub struct QueuesWiring {
     slots: usize,
     plan: Plan,
-    /// Whose numbers what is deployed now reads.
+    /// The clock that the next stage reads.
     clock: usize,
     /// How many stages of the plan have their threads.
     named: usize,
     pub(crate) bytes: usize,
     pub(crate) threads: Vec<Thread>,
     control: Arc<Control>,
-    /// Whether what is deployed now stands aside: in a `tee`.
+    /// Whether the stages deployed now belong to a side output.
     pub(crate) side_output: bool,
     reactor: Option<Arc<Reactor>>,
-    /// Where the stages of a `shard_by`'s body are told of key slots.
+    /// The senders of key slots, inside the body of a `shard_by`.
     pub(crate) key_slots: Option<Arc<KeySlotSenders>>,
 }
 
-/// What one thread does, and in whose name.
+/// The work of one thread, and its name.
 pub(crate) struct Thread {
     pub(crate) name: String,
     pub(crate) work: Box<dyn Work>,
-    /// How many keys it has.
+    /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
-    /// Whether nobody waits for what it does.
+    /// Whether it belongs to a side output.
     pub(crate) side_output: bool,
-    /// Whose numbers it reads.
+    /// The clock of its input.
     pub(crate) clock: usize,
 }
 
-/// The work of one thread, from its first slot to its last. It has its queues by itself, so that they outlive a panic:
-/// whoever reads them must not take a failure for the end of the stream.
+/// The work of one thread, from its first slot to its last. It owns its queues, so that they outlive a panic: readers
+/// must not take a failure for the end of the stream.
 pub(crate) trait Work: Send {
-    /// Works until the stream ends, the run is stopped, or nobody reads what comes out.
+    /// Works until the stream ends, the run is stopped, or the reader of the output is gone.
     fn run(&mut self, activity: &Activity);
-    /// How many slots lie before it.
+    /// How many slots are left in its input.
     fn left(&self) -> usize;
 }
 
-/// Work on what comes through a queue.
+/// Work on the slots of a queue.
 struct Worked<T, F> {
     input: Queue<T>,
     work: F,
@@ -77,20 +77,20 @@ impl QueuesWiring {
         }
     }
 
-    /// How the thread that is added next pauses.
+    /// The pauses of the thread that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
         Pauses { control: self.control.clone(), thread: self.threads.len(), side_output: self.side_output }
     }
 
-    /// Deploys what stands aside.
-    pub(crate) fn stands_aside<R>(&mut self, deploy: impl FnOnce(&mut Self) -> R) -> R {
+    /// Deploys stages of a side output.
+    pub(crate) fn in_side_output<R>(&mut self, deploy: impl FnOnce(&mut Self) -> R) -> R {
         let outside = std::mem::replace(&mut self.side_output, true);
         let deployed = deploy(self);
         self.side_output = outside;
         deployed
     }
 
-    /// What the futures of this run find around them.
+    /// The runtime around the futures of this run.
     pub(crate) fn reactor(&mut self) -> Arc<Reactor> {
         self.reactor.get_or_insert_with(|| Arc::new(Reactor::here())).clone()
     }
@@ -100,7 +100,7 @@ impl QueuesWiring {
         self.queue_of(self.slots)
     }
 
-    /// One with `slots` slots, or as many as the others have if those are fewer.
+    /// A queue with `slots` slots, or with the usual number if that is smaller.
     pub(super) fn queue_of<T>(&mut self, slots: usize) -> (Outlet<T>, Queue<T>) {
         let slots = slots.min(self.slots);
         self.bytes += queue_bytes::<T>(slots);
@@ -137,12 +137,12 @@ impl QueuesWiring {
         self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, side_output, clock });
     }
 
-    /// Says where the last thread that was added counts its keys.
+    /// Sets the counter of the keys of the last thread added.
     pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
         self.threads.last_mut().expect("a thread was added").keys = Some(keys);
     }
 
-    /// What `deploy` gives, as often as told, each time for the same stages of the plan.
+    /// Calls `deploy` `k` times, each time for the same stages of the plan.
     pub(crate) fn copies<R>(&mut self, k: usize, mut deploy: impl FnMut(&mut Self) -> R) -> Vec<R> {
         let first = self.named;
         let copy = |_| {

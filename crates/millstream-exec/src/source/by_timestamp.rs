@@ -11,14 +11,14 @@ pub struct ByTimestamp<X, F> {
     time: F,
 }
 
-/// Several sources, each in the order of its timestamps, merged in that order; of equal times the one of the earlier source
-/// comes first, and the values of one source stay in order.
+/// Merges several sources, each in the order of its timestamps, in that order. Of equal times, the value of the earlier
+/// source comes first; the values of one source keep their order.
 ///
-/// One value of each source is kept. Every next value waits until each source that has not ended has shown its own: a silent
-/// source holds up the others, since it may still have an earlier one. For the rest as [`zip`](super::zip).
+/// One value of each source is buffered. Each output waits until every source that has not ended has a value: a silent
+/// source holds up the others, since it may still have an earlier value. Otherwise it behaves as [`zip`](super::zip).
 ///
-/// A value that is earlier than the one before it in its source fails the run, and the error names the source, counted from
-/// 0, the value's number in it, and both times.
+/// A value earlier than the one before it in its source fails the run. The error names the source, counted from 0, the
+/// value's number in it, and both times.
 ///
 /// ```
 /// use millstream_core::pipeline;
@@ -31,8 +31,8 @@ pub struct ByTimestamp<X, F> {
 /// let error = p.collect(&Rings::new(), unsorted).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 behind one of time 3; sort the source, or \
-///      let `windows_by` wait for what comes late"
+///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 after one of time 3; sort the source, \
+///      or let `windows_by` wait for late values"
 /// );
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
@@ -64,28 +64,28 @@ where
 /// The values of a [`ByTimestamp`].
 #[derive(Debug)]
 pub struct InTime<I, K, T, F> {
-    /// With the number of values that each has given.
+    /// Each with the number of values it has yielded.
     sources: Vec<(u64, I)>,
     time: F,
     /// The next value of every source, by time and source.
     heads: BTreeMap<(K, usize), T>,
-    /// The sources that were never asked.
+    /// The sources that were not yet asked.
     first: std::ops::Range<usize>,
-    /// What was given last: its source's next value is not among the heads. It is asked for when it is wanted, and not
-    /// before this one has gone.
+    /// The last value yielded. The next value of its source is not among the heads: it is requested only with the next
+    /// call.
     last: Option<(K, usize)>,
 }
 
 impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> InTime<I, K, T, F> {
-    /// Puts the next value of a source among the heads, if there is one.
+    /// Adds the next value of a source to the heads, if there is one.
     fn ask(&mut self, source: usize, last: Option<K>) {
         let (number, values) = &mut self.sources[source];
         let Some(value) = values.next() else { return };
         let time = (self.time)(&value);
         if let Some(last) = last.filter(|last| time < *last) {
             fail(format!(
-                "source {source}, its number {number}: a value of time {time:?} behind one of time {last:?}; sort the \
-                 source, or let `windows_by` wait for what comes late"
+                "source {source}, its number {number}: a value of time {time:?} after one of time {last:?}; sort the \
+                 source, or let `windows_by` wait for late values"
             ));
         }
         *number += 1;

@@ -3,34 +3,34 @@ use super::matches::Matches;
 use millstream_core::{Item, Joined};
 use std::hash::Hash;
 
-/// Values of two sources that belong together. See [`join_by_number`] and [`join_by_time`].
+/// Pairs of matching values of two sources. See [`join_by_number`] and [`join_by_time`].
 #[derive(Clone, Debug)]
 pub struct Join<X, Y, F, G> {
     first: X,
     second: Y,
-    /// A value's key, and where it stands.
+    /// Maps a value to its key and its position.
     first_place: F,
     second_place: G,
     bound: Bound,
 }
 
-/// As [`Join`], with those that have found nothing.
+/// As [`Join`], with the values that have no match.
 #[derive(Clone, Debug)]
 pub struct OuterJoin<X, Y, F, G>(Join<X, Y, F, G>);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) distance: u64,
-    /// Whether a value stands at its number.
+    /// Whether a value's position is its number.
     pub(super) by_number: bool,
-    /// How many values are kept, at most.
+    /// The most values kept.
     pub(super) most: usize,
-    /// Whether the oldest value goes where there is one too many.
+    /// Whether the oldest value is dropped if there is one too many.
     pub(super) forget: bool,
     pub(super) unmatched: Unmatched,
 }
 
-/// What becomes of a value that has fallen out of the bound and found nothing.
+/// What happens to a value that has left the bound without a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unmatched {
     Drop,
@@ -38,16 +38,16 @@ pub(super) enum Unmatched {
     Keep,
 }
 
-/// Every pair of a value of the first source and one of the second that have equal keys and whose numbers are at most
-/// `distance` apart; so a value may be in several pairs, or in none.
+/// Every pair of a value of the first source and one of the second with equal keys, whose numbers are at most
+/// `distance` apart. A value may be in several pairs, or in none.
 ///
-/// The sources are read in turn, the first one first, and a pair comes as soon as its later value has been read; of the pairs
-/// of one value, the one with the oldest partner comes first. A value is kept until `distance` more have been read of both:
-/// at most `2 * distance + 2` of them at a time, and the pairs of the value read last. Every value is cloned once for each of
-/// its pairs.
+/// The sources are read in turn, the first one first, and a pair comes as soon as its later value has been read. Of the
+/// pairs of one value, the one with the oldest partner comes first. A value is kept until `distance` more have been
+/// read of both sources: at most `2 * distance + 2` of them at a time, and the pairs of the value read last. Every
+/// value is cloned once for each of its pairs.
 ///
-/// A value in no pair is dropped when it falls out of the bound, or as [`fail_unmatched`](Join::fail_unmatched) and
-/// [`outer`](Join::outer) say. When one source has ended, the other one is read on as far as there is something to find. It
+/// A value in no pair is dropped when it leaves the bound, unless [`fail_unmatched`](Join::fail_unmatched) or
+/// [`outer`](Join::outer) is used. When one source has ended, the other is read as long as pairs are possible. The join
 /// waits for the source whose turn it is, and fails, as [`zip`](super::zip) does.
 ///
 /// ```
@@ -81,13 +81,15 @@ where
     Join { first, second, first_place, second_place, bound }
 }
 
-/// As [`join_by_number`], of values whose times are at most `distance` apart; the closures give key and time. Both sources
-/// are in the order of their times, and are read in it, the first source's first where times are equal; a value earlier than
-/// the one before it in its source fails the run, and the error names the source, 0 or 1, and the value's number in it.
+/// As [`join_by_number`], for values whose times are at most `distance` apart; the closures return key and time.
 ///
-/// A value is kept until one has been read that is more than `distance` behind it. As many may come in that time as will, so
-/// at most `most` are kept, of both sources together: one more fails the run, or is made room for by
-/// [`forget_oldest`](Join::forget_oldest).
+/// Both sources are in the order of their times and are read in that order; of equal times, the first source's value
+/// comes first. A value earlier than the one before it in its source fails the run, and the error names the source, 0
+/// or 1, and the value's number in it.
+///
+/// A value is kept until a value has been read that is more than `distance` later. Any number may come in that time. At
+/// most `most` are kept, of both sources together: one more fails the run, unless
+/// [`forget_oldest`](Join::forget_oldest) is set.
 ///
 /// ```
 /// use millstream_core::pipeline;
@@ -96,7 +98,7 @@ where
 /// let answered = vec![("b", 15), ("a", 17), ("a", 91)];
 /// let calls = source::join_by_time(5, 100, asked, |(id, time)| (*id, *time), answered, |(id, time)| (*id, *time));
 /// let p = pipeline::<((&str, u64), (&str, u64))>();
-/// // The answer to the first one came after 7.
+/// // The answer to the first one took 7.
 /// assert_eq!(p.collect(&Rings::new(), calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
@@ -120,7 +122,7 @@ where
     X: Source<A>,
     Y: Source<B>,
 {
-    assert!(most >= 1, "a join that keeps no values: nothing would find anything");
+    assert!(most >= 1, "a join that keeps no values finds no pairs");
     let bound = Bound { distance, by_number: false, most, forget: false, unmatched: Unmatched::Drop };
     let first_place = move |_, value: &A| first_place(value);
     let second_place = move |_, value: &B| second_place(value);
@@ -128,22 +130,23 @@ where
 }
 
 impl<X, Y, F, G> Join<X, Y, F, G> {
-    /// A value in no pair fails the run when it falls out of the bound: the error names its source, 0 or 1, and its number.
+    /// Makes a value in no pair fail the run when it leaves the bound: the error names its source, 0 or 1, and its
+    /// number.
     #[must_use]
     pub fn fail_unmatched(mut self) -> Self {
         self.bound.unmatched = Unmatched::Fail;
         self
     }
 
-    /// Where one value too many would be kept, the oldest one falls out of the bound.
+    /// Makes the oldest value leave the bound if one value too many would be kept.
     #[must_use]
     pub fn forget_oldest(mut self) -> Self {
         self.bound.forget = true;
         self
     }
 
-    /// A value in no pair comes alone when it falls out of the bound, before the pairs of the value that made it fall; those
-    /// that are left at the end come then. The oldest comes first.
+    /// Yields a value in no pair alone when it leaves the bound, before the pairs of the value that made it leave.
+    /// Values left at the end are yielded then, the oldest first.
     ///
     /// ```
     /// use millstream_core::{Joined, pipeline};

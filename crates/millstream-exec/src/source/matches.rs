@@ -4,12 +4,12 @@ use millstream_core::failure::fail;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// What a join of two sources gives.
+/// The values of a join of two sources.
 #[derive(Debug)]
 pub struct Matches<I: Iterator, J: Iterator, K, F, G> {
     first: Input<I, K, F>,
     second: Input<J, K, G>,
-    /// The values that are kept, of both sources, the oldest first.
+    /// The kept values of both sources, the oldest first.
     order: VecDeque<Kept<K>>,
     out: VecDeque<Joined<I::Item, J::Item>>,
     bound: Bound,
@@ -18,16 +18,16 @@ pub struct Matches<I: Iterator, J: Iterator, K, F, G> {
 /// One of the sources.
 #[derive(Debug)]
 struct Input<I: Iterator, K, F> {
-    /// None where they have ended.
+    /// None once it has ended.
     values: Option<I>,
     place: F,
-    /// The next one, if it was asked for.
+    /// The next value, if it was requested.
     head: Option<Placed<I::Item, K>>,
-    /// The number of the one behind the head.
+    /// The number of the value after the head.
     number: u64,
-    /// Where the one behind the head can stand at the earliest.
+    /// The earliest position of the value after the head.
     earliest: u64,
-    /// What is kept of it, the oldest first.
+    /// The kept values, the oldest first.
     kept: HashMap<K, VecDeque<Waiting<I::Item>>>,
 }
 
@@ -72,7 +72,7 @@ impl<I: Iterator, K: Eq + Hash, F: Fn(u64, &I::Item) -> (K, u64)> Input<I, K, F>
         if at < self.earliest {
             let last = self.earliest;
             fail(format!(
-                "source {source}, its number {number}: a value of time {at} behind one of time {last}; sort the source"
+                "source {source}, its number {number}: a value of time {at} after one of time {last}; sort the source"
             ));
         }
         self.number += 1;
@@ -80,12 +80,12 @@ impl<I: Iterator, K: Eq + Hash, F: Fn(u64, &I::Item) -> (K, u64)> Input<I, K, F>
         self.head = Some(Placed { value, key, at });
     }
 
-    /// Whether nothing of it will ever be in a pair again.
+    /// Whether none of its values can be in a pair any more.
     fn spent(&self) -> bool {
         self.values.is_none() && self.head.is_none() && self.kept.is_empty()
     }
 
-    /// The oldest value of this key.
+    /// Removes the oldest value of this key.
     fn forget(&mut self, key: &K) -> Waiting<I::Item> {
         let of_key = self.kept.get_mut(key).expect("it is in the order");
         let oldest = of_key.pop_front().expect("it is in the order");
@@ -114,7 +114,7 @@ where
         }
     }
 
-    /// Whose value is the next. A source is asked only where that is not known without it.
+    /// The source of the next value. A source is read only if that cannot be decided otherwise.
     fn next_side(&mut self) -> Option<Side> {
         loop {
             let (first, second) = (&self.first, &self.second);
@@ -139,14 +139,14 @@ where
         }
     }
 
-    /// Whether the rest can have no pairs, and nobody wants it otherwise.
-    fn fruitless(&self) -> bool {
+    /// Whether the rest can have no pairs, and unmatched values are dropped.
+    fn is_over(&self) -> bool {
         self.bound.unmatched == Unmatched::Drop && (self.first.spent() || self.second.spent())
     }
 
-    /// Takes the next value in; false if there is none.
+    /// Processes the next value. Returns false if there is none.
     fn step(&mut self) -> bool {
-        if self.fruitless() {
+        if self.is_over() {
             return false;
         }
         let Some(side) = self.next_side() else {
@@ -156,7 +156,7 @@ where
         match side {
             Side::First => {
                 let Placed { value, key, at } = self.first.head.take().expect("it is the next one");
-                self.let_fall(at);
+                self.expire(at);
                 let others = self.second.kept.get_mut(&key);
                 let matched = pair(others, |other| self.out.push_back(Joined::Both(value.clone(), other)));
                 let number = self.first.number - 1;
@@ -166,7 +166,7 @@ where
             }
             Side::Second => {
                 let Placed { value, key, at } = self.second.head.take().expect("it is the next one");
-                self.let_fall(at);
+                self.expire(at);
                 let others = self.first.kept.get_mut(&key);
                 let matched = pair(others, |other| self.out.push_back(Joined::Both(other, value.clone())));
                 let number = self.second.number - 1;
@@ -178,8 +178,8 @@ where
         true
     }
 
-    /// Lets go of what is too far from here.
-    fn let_fall(&mut self, at: u64) {
+    /// Removes values that are too far from `at`.
+    fn expire(&mut self, at: u64) {
         while self.order.front().is_some_and(|oldest| at - oldest.at > self.bound.distance) {
             self.drop_oldest();
         }
@@ -192,14 +192,14 @@ where
         if !self.bound.forget {
             let most = self.bound.most;
             fail(format!(
-                "source {source}, its number {number}: {most} values are kept, and no more may be; allow more of them, a \
-                 shorter time, or `forget_oldest`"
+                "source {source}, its number {number}: {most} values are kept already; allow more, use a \
+                 shorter distance, or call `forget_oldest`"
             ));
         }
         self.drop_oldest();
     }
 
-    /// The oldest value falls out of the bound; false if there is none.
+    /// Removes the oldest value from the bound. Returns false if there is none.
     fn drop_oldest(&mut self) -> bool {
         let Some(Kept { side, key, .. }) = self.order.pop_front() else { return false };
         let (joined, source, number) = match side {
@@ -216,14 +216,14 @@ where
             Unmatched::Drop => {}
             Unmatched::Keep => self.out.push_back(joined),
             Unmatched::Fail => {
-                fail(format!("source {source}, its number {number}: nothing in the other source belongs to this value"))
+                fail(format!("source {source}, its number {number}: this value has no match in the other source"))
             }
         }
         true
     }
 }
 
-/// Pairs a value with all of these; false if there are none.
+/// Pairs a value with all of these. Returns false if there are none.
 fn pair<V: Clone>(others: Option<&mut VecDeque<Waiting<V>>>, mut put: impl FnMut(V)) -> bool {
     let Some(others) = others else { return false };
     for other in others {

@@ -8,12 +8,13 @@ pub struct RoundRobin<X> {
     sources: Vec<X>,
 }
 
-/// Several sources merged: a value of each in turn, from the first to the last and again. One that has ended loses its turn,
-/// and the others go on; it ends with the last of them. So the order is that of (a value's number in its source, its source).
+/// Merges several sources: one value of each in turn, from the first to the last and again. A source that has ended
+/// loses its turn, and the others go on; the merge ends with the last of them. The order is that of (a value's number
+/// in its source, its source).
 ///
-/// Nothing is kept. It waits for the source whose turn it is, as [`zip`](super::zip) does. A failure of a source fails the
-/// run. Sources of different types go in as `Box<dyn Iterator<Item = T> + Send>`; what should say where it came from is
-/// given that by a `map`.
+/// Nothing is buffered. It waits for the source whose turn it is, as [`zip`](super::zip) does. A failure of a source
+/// fails the run. Sources of different types can be passed as `Box<dyn Iterator<Item = T> + Send>`. To mark values with
+/// their source, `map` the sources.
 ///
 /// ```
 /// use millstream_core::pipeline;
@@ -39,7 +40,7 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
 /// The values of a [`RoundRobin`].
 #[derive(Clone, Debug)]
 pub struct InTurn<I> {
-    /// Those that have not ended, whose turn is next first.
+    /// The sources that have not ended; the next in turn comes first.
     turns: VecDeque<I>,
 }
 

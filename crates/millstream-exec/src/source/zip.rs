@@ -1,23 +1,23 @@
 use super::Source;
 use millstream_core::Item;
 
-/// Two sources side by side. See [`zip`].
+/// Two sources, value by value. See [`zip`].
 #[derive(Clone, Debug)]
 pub struct Zip<X, Y> {
     first: X,
     second: Y,
 }
 
-/// Two sources, joined by number: value n of the one with value n of the other. It ends when one of them does; what the
-/// other one has then is left in it, apart from at most one value of the first.
+/// Joins two sources by number: value n of the first with value n of the second. It ends when one of them does. The
+/// other one's remaining values are not read, apart from at most one value of the first.
 ///
-/// One value of each is asked for in turn, the first source's first, by whoever runs the source. So nothing is kept,
-/// the slower one sets the pace, and a failure of either fails the run at the pair's number.
+/// The source's thread asks for one value of each in turn, beginning with the first source. Nothing is buffered, the
+/// slower source sets the pace, and a failure of either fails the run at the pair's number.
 ///
-/// **Sources that wait**: a join that is determinate waits for the source whose turn it is, whatever the others have. Values
-/// can come through bounded channels, whose receivers are iterators: each from a thread of its own, or from one that sends to
-/// both in the order in which they are wanted. One thread that sends more to the one channel than fits, before it sends to
-/// the other one, waits for ever: no bounded join can help it.
+/// **Sources that wait**: a determinate join waits for the source whose turn it is, whatever the others have. Values
+/// can come through bounded channels, whose receivers are iterators: each from a thread of its own, or from one thread
+/// that sends to both in the order in which they are read. A thread that sends more to one channel than it holds,
+/// before it sends to the other, waits for ever; no bounded join can avoid that.
 ///
 /// ```
 /// use millstream_core::pipeline;

@@ -10,7 +10,7 @@ use millstream_core::{Deploy, Item};
 use std::future::Future;
 use std::sync::Arc;
 
-/// The stage's thread waits for one future after the other: what has more of them at once is a runtime, and no queue.
+/// The stage's thread waits for one future after another; running several at once takes a runtime, not a queue.
 impl<A: QueueShape, F, Fut, P: Settle<Fut::Output, Value: Clone>> Deploy<Queues> for MapAsync<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
@@ -26,7 +26,7 @@ where
     }
 }
 
-/// As above: the order of the inputs is one of those that there may be.
+/// As above. The order of the inputs is one of the permitted orders.
 impl<A: QueueShape, F, Fut> Deploy<Queues> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,

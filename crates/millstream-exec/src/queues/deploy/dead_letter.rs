@@ -7,7 +7,7 @@ use crate::queues::{Queue, QueueShape, QueuesWiring};
 use millstream_core::pipe::{Boxed, DeadLetter, Outcome, TryMapOrDeadLetter};
 use millstream_core::{Cause, Deploy, Either, Item};
 
-/// Failures go to a thread of their own. In a shard every copy has one: then only each copy's failures are told of in the
+/// Failures go to a thread of their own. In a shard every copy has one; then only the failures of one copy are in the
 /// order of their numbers.
 impl<A: QueueShape, F, B: Item + Clone, E: Cause + Item, G> Deploy<Queues> for TryMapOrDeadLetter<A, F, B, E, G>
 where
@@ -20,7 +20,7 @@ where
     }
 }
 
-/// The values' queue, with a thread that takes the failures from another.
+/// The values' queue, with a thread that receives the failures from another queue.
 pub(super) fn in_queues<A: QueueShape, F, B: Item + Clone, E: Cause + Item, G>(
     input: Owning<A>,
     letters: &TryMapOrDeadLetter<A, F, B, E, G>,
@@ -40,15 +40,15 @@ where
                 Some(Either::Left(failure)) => (Some(failure), None),
                 Some(Either::Right(value)) => (None, Some(value)),
             };
-            let told = (failure.is_none() && !at.end) || dead.put(at, failure);
-            if !(told && outlet.put(at, value)) {
+            let sent = (failure.is_none() && !at.end) || dead.put(at, failure);
+            if !(sent && outlet.put(at, value)) {
                 return;
             }
         }
     });
     let deliver = letters.clone();
     let name = format!("{}.dead-letters", letters.name);
-    wiring.stands_aside(|wiring| {
+    wiring.in_side_output(|wiring| {
         wiring.helper(&name, failures, move |failures: &mut Queue<_>, activity| {
             while let Some(message) = failures.take(activity) {
                 let number = message.at().number.into();

@@ -18,12 +18,12 @@ where
     P: Deploy<Queues> + Arrow<In = A, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
-        let mut outer: Option<KeySlotReceiver> = wiring.key_slots.as_ref().map(|tellers| tellers.listen());
+        let mut outer: Option<KeySlotReceiver> = wiring.key_slots.as_ref().map(|senders| senders.subscribe());
         let (mut router, key) = (KeyRouter::new(self.bound, self.k, 1), self.key.clone());
         let keys = Arc::new(AtomicU64::new(0));
         let count = keys.clone();
-        let hands = dealt::<A>(input, self.k, wiring, move |at: At, value| {
-            // All of a copy's keys are in one lane, whichever that is outside.
+        let bodies = dealt::<A>(input, self.k, wiring, move |at: At, value| {
+            // All keys of a copy are in one lane, whichever lane that is outside.
             let inside = |key_slot| KeySlot { lane: 0, ..key_slot };
             let outer = outer.as_mut().and_then(|outer| {
                 outer.upto(at.number, |key_slot| {
@@ -37,14 +37,14 @@ where
         });
         wiring.counts_keys(keys);
         let outside = wiring.key_slots.take();
-        let mut copies = hands.hands.into_iter();
+        let mut inputs = bodies.inputs.into_iter();
         let copies = wiring.copies(self.k, |wiring| {
-            let (hand, tellers) = copies.next().expect("as many as were dealt");
-            wiring.key_slots = Some(tellers);
-            self.body.deploy(hand, wiring)
+            let (input, senders) = inputs.next().expect("one input a copy");
+            wiring.key_slots = Some(senders);
+            self.body.deploy(input, wiring)
         });
         wiring.key_slots = outside;
-        gathered(copies, hands.lanes, wiring)
+        gathered(copies, bodies.lanes, wiring)
     }
 }
 

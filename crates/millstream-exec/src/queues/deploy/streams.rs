@@ -10,23 +10,23 @@ use millstream_core::{Deploy, Pair, ToOwnedItem, Val};
 
 impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for ScanBy<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Queue<M::Out> {
-        let machine = self.kernel.clone();
-        stateful_stage::<M::In, M::State, M::Out>(input, wiring, machine.start(), move |state, slot, at| {
-            machine.step(state, at.number.into(), slot, at.end)
+        let kernel = self.kernel.clone();
+        stateful_stage::<M::In, M::State, M::Out>(input, wiring, kernel.start(), move |state, slot, at| {
+            kernel.step(state, at.number.into(), slot, at.end)
         })
     }
 }
 
 impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for Annotate<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Owning<Pair<Val<M::Out, M::Density>, M::In>> {
-        let machine = self.kernel.clone();
+        let kernel = self.kernel.clone();
         owning_stateful_stage(
             input,
             wiring,
-            machine.start(),
+            kernel.start(),
             move |state, value: Option<<M::In as ToOwnedItem>::Owned>, at| {
                 let slot = value.as_ref().map(M::In::lend);
-                machine.step(state, at.number.into(), slot, at.end).zip(value)
+                kernel.step(state, at.number.into(), slot, at.end).zip(value)
             },
         )
     }
@@ -44,9 +44,9 @@ where
 
 impl<K: FilterKernel<In: QueueShape>> Deploy<Queues> for FilterBy<K> {
     fn deploy(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Owning<K::In> {
-        let sieve = self.kernel.clone();
+        let kernel = self.kernel.clone();
         let keeps = move |state: &mut K::State, value: Option<<K::In as ToOwnedItem>::Owned>, _| {
-            value.filter(|value| sieve.keeps(state, K::In::lend(value)))
+            value.filter(|value| kernel.keeps(state, K::In::lend(value)))
         };
         owning_stateful_stage(input, wiring, self.kernel.start(), keeps)
     }

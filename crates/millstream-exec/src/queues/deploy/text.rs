@@ -39,7 +39,7 @@ impl<A: OfPieces, C: Cut<A::Kind>> ExpandKernel for Pieces<A, C> {
 
     fn expand(&self, (): &mut (), value: <A as Shape>::Ref<'_>) -> Self::Values {
         let whole = A::piece(value);
-        let part = |range| whole.part(range).expect("a piece that is in its text");
+        let part = |range| whole.part(range).expect("a piece is in its text");
         let pieces: Vec<_> = self.cut.pieces(whole.text(), 0).map(|cutting| part(cutting.range).into()).collect();
         pieces.into_iter()
     }
@@ -53,17 +53,17 @@ impl<A: QueueShape + OfPieces, C: Cut<A::Kind>> Deploy<Queues> for Split<A, C> {
 
 impl<K: SliceKernel<In: QueueShape>> Deploy<Queues> for Slice<K> {
     fn deploy(&self, input: Owning<K::In>, wiring: &mut QueuesWiring) -> Queue<OwnedPiece<K::Kind>> {
-        let parting = self.kernel.clone();
-        stage::<K::In, _>(input, wiring, move |value, _| parting.part(value?).map(OwnedPiece::from))
+        let kernel = self.kernel.clone();
+        stage::<K::In, _>(input, wiring, move |value, _| kernel.part(value?).map(OwnedPiece::from))
     }
 }
 
 impl<W: FormatKernel<In: QueueShape>> Deploy<Queues> for Format<W> {
     fn deploy(&self, input: Owning<W::In>, wiring: &mut QueuesWiring) -> Queue<OwnedPiece<W::Kind>> {
-        let writing = self.kernel.clone();
+        let kernel = self.kernel.clone();
         stage::<W::In, _>(input, wiring, move |value, _| {
             let mut bytes = Vec::new();
-            let filled = writing.write(value?, &mut Writer::new(&mut bytes));
+            let filled = kernel.write(value?, &mut Writer::new(&mut bytes));
             filled.then(|| OwnedPiece::new(&Block::from(bytes)))
         })
     }
