@@ -6,29 +6,28 @@ use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What is known of a boxed pipeline: that it keeps its clock.
+/// A boxed pipeline that keeps its clock.
 #[derive(Clone, Copy, Debug)]
 pub enum AnyPipe {}
 
-/// What is known of a boxed pipeline: that it keeps its clock and is quiet, so that it can stand in a lane of a choice.
+/// A boxed pipeline that keeps its clock and is quiet: it can be a lane of a choice.
 #[derive(Clone, Copy, Debug)]
 pub enum QuietPipe {}
 
-/// What is known of a boxed pipeline: that it keeps its clock, and is quiet and stateless, so that it can be a
-/// `shard`'s body.
+/// A boxed pipeline that keeps its clock, and is quiet and stateless: it can be the body of a `shard`.
 #[derive(Clone, Copy, Debug)]
 pub enum PurePipe {}
 
-/// What is known of a boxed pipeline: nothing. It may [renumber](millstream_core::ClockExt), so it cannot be a body.
+/// A boxed pipeline without known properties. It may [renumber](millstream_core::ClockExt), so it cannot be a body.
 #[derive(Clone, Copy, Debug)]
 pub enum FreePipe {}
 
-/// A pipeline whose type says only what goes in and what comes out: for struct fields, vectors of pipelines, and
-/// pipelines that are built while the program runs. It costs one virtual call a deployment, and nothing per item.
-/// [`BoxExt::boxed`] makes one.
+/// A pipeline whose type names only its input and its output: for struct fields, vectors of pipelines, and pipelines
+/// that are built at run time. It costs one virtual call a deployment, and nothing per item. [`BoxExt::boxed`] makes
+/// one.
 ///
-/// It runs on the model and on rings, as any [`Pipeline`]. One whose values are `Clone` can be kept in a box that runs on
-/// queues as well: `BoxEverywhere`, with the feature `queues`.
+/// It runs on the model and on rings, as any [`Pipeline`]. If its values are `Clone`, `BoxEverywhere`, with the feature
+/// `queues`, is a box that also runs on queues.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, Val, pipeline};
@@ -70,7 +69,7 @@ where
     }
 }
 
-/// A kind of box that a pipeline fits into: what the box is known by holds of it. Nothing to implement.
+/// A kind of box that a pipeline fits into, since it has the properties of the kind. Nothing to implement.
 pub trait Fits<P>: sealed::Sealed {}
 impl<P: KeepsClock> Fits<P> for AnyPipe {}
 impl<P: KeepsClock + Quiet> Fits<P> for QuietPipe {}
@@ -85,8 +84,8 @@ mod sealed {
     impl Sealed for super::FreePipe {}
 }
 
-/// Boxing a pipeline at the end of its expression. The kind of box is inferred from where it goes; where nothing says it,
-/// [`boxed`](BoxExt::boxed) makes one that keeps its clock.
+/// Boxing a pipeline at the end of its expression. The kind of box is inferred from its use; [`boxed`](BoxExt::boxed)
+/// makes one that keeps its clock.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, Val, pipeline};
@@ -118,8 +117,8 @@ pub trait BoxExt: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelSha
         self.boxed_as()
     }
 
-    /// This pipeline in a box of the kind that is expected: [`QuietPipe`] for a lane of a choice, [`PurePipe`] for a
-    /// `shard`, [`FreePipe`] for what renumbers.
+    /// This pipeline in a box of the expected kind: [`QuietPipe`] for a lane of a choice, [`PurePipe`] for a `shard`,
+    /// [`FreePipe`] for a pipeline that renumbers.
     fn boxed_as<Known: Fits<Self>>(self) -> BoxPipeline<Self::In, Self::Out, Known> {
         BoxPipeline { pipeline: Arc::new(self), known: PhantomData }
     }
@@ -135,7 +134,7 @@ impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B> {
 }
 
 impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, QuietPipe> {
-    /// Boxes a pipeline that can stand in a lane of a choice.
+    /// Boxes a pipeline that can be a lane of a choice.
     pub fn quiet<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }

@@ -7,8 +7,8 @@ use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A [`BoxPipeline`](crate::BoxPipeline) that [`Queues`] run as well: of a pipeline whose values are `Clone`. For programs that are built
-/// from a configuration and still verified everywhere.
+/// A [`BoxPipeline`](crate::BoxPipeline) that also runs on [`Queues`]: for pipelines whose values are `Clone`. Use it
+/// in programs that build pipelines from a configuration and verify them on every deployment.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, Val, pipeline};
@@ -44,7 +44,7 @@ impl<A: EveryShape, B: EveryShape, P: Everywhere<In = A, Out = B>> ErasedEverywh
     }
 }
 
-/// Boxing a pipeline that runs everywhere, as [`BoxExt`](crate::BoxExt) does for any.
+/// Boxing a pipeline that runs everywhere, as [`BoxExt`](crate::BoxExt) does for any pipeline.
 pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
     /// This pipeline in a box that can be a body wherever the clock is kept.
     fn boxed_everywhere(self) -> BoxEverywhere<Self::In, Self::Out>
@@ -54,7 +54,7 @@ pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
         self.boxed_everywhere_as()
     }
 
-    /// This pipeline in a box of the kind that is expected, as [`boxed_as`](crate::BoxExt::boxed_as).
+    /// This pipeline in a box of the expected kind, as [`boxed_as`](crate::BoxExt::boxed_as).
     fn boxed_everywhere_as<Known: Fits<Self>>(self) -> BoxEverywhere<Self::In, Self::Out, Known> {
         BoxEverywhere { pipeline: Arc::new(self), known: PhantomData }
     }
@@ -74,7 +74,7 @@ impl<A, B, Known> std::fmt::Debug for BoxEverywhere<A, B, Known> {
     }
 }
 
-// `BoxPipeline` is enough of a hint.
+// Suggesting `BoxPipeline` is enough.
 #[diagnostic::do_not_recommend]
 impl<A, B, Known> Determinate for BoxEverywhere<A, B, Known> {}
 impl<A, B> KeepsClock for BoxEverywhere<A, B, AnyPipe> {}

@@ -12,13 +12,13 @@ use crate::{ProducerPanics, Report, RunError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A pipeline that is running. Dropping it stops the run.
+/// A running pipeline. Dropping it stops the run.
 pub struct Handle<S> {
     pub(crate) started: Started,
     pub(crate) outcome: Arc<Mutex<Option<Outcome<S>>>>,
 }
 
-/// The part of a running pipeline that does not depend on what comes out of it.
+/// The part of a running pipeline that does not depend on its output.
 pub(crate) struct Started {
     pub(crate) pool: Arc<Pool>,
     pub(crate) observer: Observer,
@@ -29,35 +29,35 @@ pub(crate) struct Started {
     pub(crate) inline: bool,
 }
 
-/// A stream that comes from outside: from a source's own thread, or from a sender.
+/// A stream from outside the run: from a source's own thread, or from a sender.
 pub(crate) trait ExternalSource: Send + Sync {
-    /// Ends it where it is.
+    /// Ends the stream at once.
     fn end(&self);
 
-    /// How many numbers were accepted, END among them; none where a tasklet of the run counts them.
+    /// How many numbers were accepted, END included; none if a tasklet of the run counts them.
     fn accepted(&self) -> Option<u64>;
 
-    /// Drops the values that lie in its ring, once nobody reads them any more.
+    /// Drops the values left in its ring, once the ring has no readers.
     fn clear(&self) {}
 
-    /// The producers that ended because their threads panicked, and ended nobody else.
+    /// The producers that ended by a panic of their threads without ending the run.
     fn panics(&self) -> ProducerPanics {
         ProducerPanics::default()
     }
 }
 
-/// What a run knows of its stream from outside.
+/// The stream from outside, as a run holds it.
 pub(crate) type StopSource = Arc<dyn ExternalSource>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
 pub struct Stopper(Arc<dyn Stops>);
 
-/// What a run is ended by from outside.
+/// Ends a run from outside.
 pub(crate) trait Stops: Send + Sync {
-    /// No further values are taken from the source.
+    /// Takes no further values from the source.
     fn drain(&self);
-    /// As `drain`, and stops the run where that takes longer; false then.
+    /// As `drain`, and stops the run if that takes longer than `most`. Returns whether it finished in time.
     fn drain_within(&self, most: Duration) -> bool;
     fn stop(&self);
     fn unfinished(&self) -> Vec<Unfinished>;
@@ -68,7 +68,7 @@ impl Stopper {
         Stopper(run)
     }
 
-    /// Asks the run to end its source where it is, and to finish everything that was accepted.
+    /// Asks the run to end its source at once, and to finish every accepted value.
     pub fn drain(&self) {
         self.0.drain();
     }
@@ -78,22 +78,22 @@ impl Stopper {
         self.0.stop();
     }
 
-    /// The stages that have not come to their end, in pipeline order. What holds up a run that was drained or stopped is a
-    /// stage that stays [in a step](Unfinished::in_step): one of its closures does not come back.
+    /// The stages that have not ended, in pipeline order. A drained or stopped run is held up by a stage that stays [in
+    /// a step](Unfinished::in_step): one of its closures does not return.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Unfinished> {
         self.0.unfinished()
     }
 }
 
-/// A stage of a run that has not come to its end.
+/// A stage of a run that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished {
     /// Its name in the plan; `source` and `sink` are the ends.
     pub stage: String,
-    /// Whether one of its tasklets was in the middle of a step. A step is short unless a closure is not. None on queues,
-    /// where nobody knows.
+    /// Whether one of its tasklets was in the middle of a step. A step is short unless a closure takes long. None on
+    /// queues, where it is unknown.
     pub in_step: Option<bool>,
 }
 
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Stopper {
 /// Ends a run on rings.
 struct RunStopper {
     pool: Arc<Pool>,
-    /// Weakly: a [`Stopper`] may outlive the run, and keeps none of its values alive.
+    /// Weak: a [`Stopper`] may outlive the run, and keeps none of its values alive.
     end_source: Option<Weak<dyn ExternalSource>>,
 }
 
@@ -162,15 +162,15 @@ impl Started {
         self.ends().stop();
     }
 
-    /// What others can end the run by.
+    /// A handle by which other threads can end the run.
     fn stopper(&self) -> Stopper {
         Stopper::of(Arc::new(self.ends()))
     }
 
-    /// How the run ended, whoever asked for it.
+    /// How the run ended.
     fn outcome(&self) -> RunOutcome {
         let shared = &self.pool.shared;
-        // It may have come to its end just when it was stopped.
+        // The stream may have ended just when the run was stopped.
         let stopped = shared.stopped() && !(shared.overdue() && self.pool.is_empty());
         match (stopped, shared.draining()) {
             (true, _) => RunOutcome::Stopped,
@@ -179,7 +179,7 @@ impl Started {
         }
     }
 
-    /// Waits for the workers, gives every tasklet up, and tells what was done, also where the run failed.
+    /// Waits for the workers, drops every tasklet, and returns the report, even if the run failed.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
         assert!(
             self.pool.finished() || !self.pool.worker_calls(),
@@ -224,7 +224,7 @@ impl Started {
 }
 
 impl Started {
-    /// Stops the run and waits for nobody: its threads give up what is left when they leave.
+    /// Stops the run without waiting: its threads drop the remaining tasklets when they exit.
     #[cfg(feature = "stream")]
     pub(crate) fn abandon(&self) {
         self.pool.shared.deliver_rest(false);
@@ -236,7 +236,7 @@ impl Started {
         self.end_source.as_ref().map_or_else(ProducerPanics::default, |source| source.panics())
     }
 
-    /// That the time to drain was over, and how much was left then.
+    /// The error of a drain that ran out of time, with the number of values left.
     fn overdue(&self, report: &Report, ended: bool) -> Option<RunError> {
         let Pool { shared, .. } = &*self.pool;
         if !shared.overdue() || ended && self.pool.is_empty() {
@@ -252,7 +252,7 @@ impl Drop for Started {
     fn drop(&mut self) {
         self.pool.shared.deliver_rest(false);
         self.pool.shared.stop();
-        // A closure of the run itself, which no worker of it can wait for.
+        // A closure of the run itself: no worker can wait for its own thread.
         if self.pool.worker_calls() {
             self.pool.abandon();
         }
@@ -267,7 +267,7 @@ impl Drop for Started {
 }
 
 impl<S> Handle<S> {
-    /// Waits for the end of the stream; gives the sink's state and what the run did.
+    /// Waits for the end of the stream. Returns the sink's state and the report.
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl<S> Handle<S> {
         self.join().ok()
     }
 
-    /// Stops every stage at its next batch; the report says what was left. A closure that runs is waited for.
+    /// Stops every stage at its next batch; the report says what was left. Waits for closures that are running.
     ///
     /// # Errors
     ///
@@ -286,47 +286,47 @@ impl<S> Handle<S> {
         self.wait()
     }
 
-    /// Asks the run to drain, and goes on: [`wait`](Handle::wait) then gives the report.
+    /// Asks the run to drain and returns at once; [`wait`](Handle::wait) then returns the report.
     pub fn begin_drain(&self) {
         self.started.drain();
     }
 
-    /// What drains or stops the run from another thread while this one waits.
+    /// Returns a handle by which another thread can drain or stop the run while this one waits.
     pub fn stopper(&self) -> Stopper {
         self.started.stopper()
     }
 
-    /// Whether the run is observed from now on: latencies, the sizes of batches and empty slots are noted. Everything else that an
-    /// [`Observer`] reads is counted anyway. Nothing of it is in a loop over items, and no item allocates either way.
+    /// Switches the observation of latencies, batch sizes and empty slots on or off. An [`Observer`]'s other counters
+    /// are always kept. Observation adds nothing to a loop over items, and allocates nothing per item.
     pub fn observe(&self, on: bool) {
         self.started.observer.observe(on);
     }
 
-    /// What reads the counters of the run, from any thread, while it goes on and when it has ended.
+    /// Returns an observer that reads the counters of the run, from any thread, during the run and after it.
     #[must_use]
     pub fn observer(&self) -> Observer {
         self.started.observer.clone()
     }
 
-    /// Places the tasklets on so many workers from now on, at least 1, without stopping and without changing the
-    /// output.
+    /// Places the tasklets on `workers` workers from now on, at least 1, without stopping the run and without changing
+    /// the output.
     ///
     /// # Errors
     ///
-    /// If a thread could not be started: then fewer run.
+    /// If a thread could not be started; then fewer workers run.
     pub fn set_workers(&self, workers: usize) -> Result<(), RunError> {
         let workers = workers.clamp(1, self.started.pool.tasks().len());
         set_workers(&self.started.pool, workers).map_err(|error| RunError::Spawn(error.to_string()))
     }
 
-    /// How many workers there are now.
+    /// The present number of workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.started.pool.controller().workers()
     }
 
-    /// The producers of a [fan-in](crate::fan_in) that have ended because their threads panicked, where that
-    /// [ends nobody else](crate::FanIn::isolate_panics); when the run has ended the report says so.
+    /// The producers of a [fan-in](crate::fan_in) that have ended by a panic of their threads, if
+    /// [`isolate_panics`](crate::FanIn::isolate_panics) is set. The report has them after the end.
     #[must_use]
     pub fn producer_panics(&self) -> ProducerPanics {
         self.started.producer_panics()
@@ -338,8 +338,7 @@ impl<S> Handle<S> {
         self.started.pool.finished()
     }
 
-    /// Waits for the end, and gives what there is then, also if the run failed: the sink's state and the report up to
-    /// there.
+    /// Waits for the end. Returns the sink's state and the report even if the run failed.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -367,15 +366,15 @@ impl<S> Handle<S> {
     }
 }
 
-/// A run that has ended, one way or another.
+/// The end of a run, by success or failure.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunEnd<S> {
-    /// What the sink's state came to; none if its thread was lost.
+    /// The sink's state; none if its thread was lost.
     pub state: Option<S>,
-    /// What was done, up to the end or the failure.
+    /// The report, up to the end or the failure.
     pub report: Report,
-    /// Why it failed, if it did, or that something accepted was left when the time to drain it was over.
+    /// Why it failed, if it did; or that accepted values were left when the time to drain was over.
     pub failure: Option<RunError>,
 }
 
@@ -388,7 +387,7 @@ impl<S> RunEnd<S> {
     pub fn ok(self) -> Result<(S, Report), RunError> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok((self.state.expect("a sink leaves its state when it is given up"), self.report)),
+            None => Ok((self.state.expect("a sink leaves its state when it is dropped"), self.report)),
         }
     }
 }

@@ -1,12 +1,12 @@
 use crate::Rings;
 
-/// The deployment on the caller's thread, and no other: the stages, rings and batches of [`Rings`], every step taken by
-/// whoever runs the pipeline.
+/// The deployment on the calling thread alone: the stages, rings and batches of [`Rings`], with every step on the
+/// thread that runs the pipeline.
 ///
-/// A source that may wait for its next value, as any iterator may, is asked for one value at a time, and each is worked off
-/// through all stages before the source is asked again: nothing that was accepted waits behind a source that says nothing.
-/// That costs a round of all stages a value, and twenty to thirty times what whole batches cost. Where the values are there
-/// at once, say so with [`source::ready`](crate::source::ready): then batches go through the stages as they do on workers.
+/// A source that may wait for its next value, as any iterator may, is asked for one value at a time, and all stages
+/// process it before the source is asked again. No accepted value waits because the source is silent. That costs a
+/// round of all stages a value, twenty to thirty times the cost in whole batches. If the values are available at once,
+/// say so with [`source::ready`](crate::source::ready): then batches pass through the stages as they do on workers.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -22,7 +22,7 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// With the ring and batch sizes of these options; how many workers they say, and how these wait, does not matter.
+    /// With the ring and batch sizes of these options; the options for workers and waiting have no effect.
     #[must_use]
     pub fn new(rings: Rings) -> Self {
         Inline { rings }

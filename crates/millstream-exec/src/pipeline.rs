@@ -1,7 +1,8 @@
 use crate::Rings;
 use millstream_core::{Arrow, Deploy, Determinate, Model};
 
-/// A pipeline that every deployment of this crate can run, and to the same output: what a function says that returns one.
+/// A pipeline that every deployment of this crate can run, with the same output. Use it as the return type of a
+/// function.
 ///
 /// ```
 /// use millstream_core::{Arrow, Val, pipeline};

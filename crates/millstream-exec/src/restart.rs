@@ -3,15 +3,16 @@
 use crate::{Report, Rings, Run, RunError, Source};
 use millstream_core::{Item, Retry, SequenceNumber, Shape};
 
-/// Running a pipeline again where it fails, as often as told.
+/// Running a pipeline again after a failure, a limited number of times.
 pub trait RunAgain<T: Item>: Run<T> {
-    /// As [`run_with`](Run::run_with); where a stage or the source fails, the pipeline is run again, from number 0, on a new
-    /// source, and after a pause: as [`Retry`] says, counted from the last failure behind which something new came out.
+    /// As [`run_with`](Run::run_with). If a stage or the source fails, the pipeline is run again from number 0, on a
+    /// new source, after a pause, as [`Retry`] says. The tries are counted from the last failure after which new output
+    /// came.
     ///
-    /// The sink gets every number once. A pipeline is determinate, so what comes out at a number it has got already is
-    /// what came out before, and is passed over. That holds if `source` gives the same values every time, at least as far as
-    /// it was read; and all the work before the failure is done again. A failure of the sink is final: nobody knows how far
-    /// its state has come.
+    /// The sink receives every number once. A pipeline is determinate: output at a number that the sink has received is
+    /// the same as before, and is skipped. That requires that `source` yields the same values every time, at least as
+    /// far as it was read. All work before the failure is repeated. A failure of the sink is final, since the progress
+    /// of its state is unknown.
     ///
     /// ```
     /// use millstream_core::{Arrow, Retry, pipeline};
@@ -31,7 +32,7 @@ pub trait RunAgain<T: Item>: Run<T> {
     ///
     /// # Errors
     ///
-    /// The last failure, if there were too many, or one of the sink; and if the options do not fit together.
+    /// The last failure, if there were too many, or if the sink failed; if the options contradict each other.
     fn run_again<X: Source<T>, S: Send + 'static, F>(
         &self,
         rings: &Rings,
@@ -57,7 +58,7 @@ pub trait RunAgain<T: Item>: Run<T> {
             let ended = self.start(rings, source(), kept, put)?.join();
             let failure = match ended.failure {
                 None => {
-                    let kept = ended.state.expect("a sink leaves its state when it is given up");
+                    let kept = ended.state.expect("a sink leaves its state when it is dropped");
                     return Ok((kept.state, ended.report));
                 }
                 Some(failure) => failure,
@@ -79,13 +80,13 @@ pub trait RunAgain<T: Item>: Run<T> {
 
 impl<T: Item, P: Run<T>> RunAgain<T> for P {}
 
-/// What a sink has come to.
+/// The progress of a sink.
 struct Kept<S, F> {
     state: S,
     /// The closure, with what it has captured.
     sink: F,
-    /// The first number that it has not got.
+    /// The first number that it has not received.
     next: u64,
-    /// Whether it is working on a value: true where it failed.
+    /// Whether it is processing a value: true if it has failed there.
     in_sink: bool,
 }

@@ -8,7 +8,7 @@ use millstream_core::{Backend, Plan};
 use std::fmt;
 use std::time::Duration;
 
-/// The deployment on rings: one ring an edge, one tasklet a stage, and how many slots, items and workers.
+/// The deployment on rings, with its options: one ring an edge, one tasklet a stage.
 ///
 /// ```
 /// use millstream_exec::Rings;
@@ -26,15 +26,15 @@ pub struct Rings {
     observed: bool,
 }
 
-/// Slots of each ring, unless it is set: two batches fit, and a ring of `u64` is 32 KiB, so that a chain of a
-/// few stages stays in the second-level cache.
+/// The default slots of each ring: two batches fit, and a ring of `u64` takes 32 KiB, so that a chain of a few stages
+/// stays in the second-level cache.
 pub(crate) const DEFAULT_SLOTS: usize = 4096;
 
-/// The most that one step moves, unless it is set: what one stage writes, the next of the same worker reads from the nearest
-/// caches;
+/// The default of the most numbers that one step moves: the next stage of the same worker reads them from the nearest
+/// caches.
 pub(crate) const DEFAULT_BATCH: usize = 2048;
-/// or such a part of the ring, if that is more and there is but one: two workers at the ends of a large ring hand their lines
-/// over fastest where many lie between them, and those who look often come close to each other.
+/// In a pipeline with one ring, a step moves this part of the ring if that is more. Two workers at the ends of a large
+/// ring hand cache lines over fastest with many lines between them; frequent looks bring them close together.
 const PART_OF_RING: usize = 16;
 
 impl Default for Rings {
@@ -44,7 +44,7 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of 4096 slots, batches of at most 2048, as many workers as pay, and phased waiting.
+    /// Rings of 4096 slots, batches of at most 2048, as many workers as improve throughput, and phased waiting.
     #[must_use]
     pub fn new() -> Self {
         Rings {
@@ -59,50 +59,50 @@ impl Rings {
         }
     }
 
-    /// Slots of every ring: a power of two.
+    /// Sets the slots of every ring: a power of two.
     #[must_use]
     pub fn ring(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// The most that one step of a stage moves: at least 1. A step moves what is there; it never waits for a batch to
-    /// fill. Unless it is set it is 2048, or a sixteenth of a ring if that is more and there is but
-    /// one between source and sink.
+    /// Sets the most numbers that one step of a stage moves: at least 1. A step moves the numbers available; it never
+    /// waits for a batch to fill. The default is 2048, or a sixteenth of the ring if that is more and the pipeline has
+    /// a single ring between source and sink.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
         self.batch = Some(most);
         self
     }
 
-    /// How many threads run the tasklets: at least 1. There are never more than tasklets. If they are more than the cores
-    /// that this process may use, it is tried out whether a worker a core moves as much, and then the others sleep: they
-    /// only take turns, unless closures wait.
+    /// Sets how many threads run the tasklets: at least 1, and never more than tasklets. If they outnumber the cores
+    /// that this process may use, the run tries whether one worker a core moves as much, and then the others sleep:
+    /// unless closures wait, the additional workers only take turns.
     ///
-    /// Unless it is set, a run begins with one worker and tries whether more pay, up to one for each core that this
-    /// process may use ([`Report::decisions`](crate::Report::decisions) says what came out): a chain of cheap stages is
-    /// fastest on one.
+    /// By default a run begins with one worker and tries whether more improve throughput, up to one for each core that
+    /// this process may use. A chain of cheap stages is fastest on one. [`Report::decisions`](crate::Report::decisions)
+    /// has the result.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// What threads do that have nothing to do.
+    /// Sets how threads wait while they have no work.
     #[must_use]
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
-    /// Whether every worker stays on a core of its own: worker i on the i-th core that this process may use, those on
-    /// distinct physical cores first, hyperthread siblings last. For steady latencies, and for measurements. Unless it
-    /// is set, the system moves workers as it likes; one that finds itself on the core of another worker leaves it, where
+    /// Pins every worker to a core of its own: worker i to the i-th core that this process may use; cores on distinct
+    /// physical cores come first, hyperthread siblings last. It gives steady latencies and repeatable measurements. By
+    /// default the system moves workers as it likes. A worker that finds itself on another worker's core leaves it, if
     /// there is a core for each (Linux).
     ///
-    /// Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
-    /// [`Report::decisions`](crate::Report::decisions) why one has none: more workers than cores, a refused call,
-    /// another system. The run then goes on unpinned. Threads of sources and of stages that block are not pinned, and two
+    /// Pinning works on Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
+    /// [`Report::decisions`](crate::Report::decisions) why a worker has none: more workers than cores, a refused call,
+    /// another system. The run then goes on unpinned. Threads of sources and of blocking stages are not pinned, and two
     /// pinned runs take the same cores.
     ///
     /// ```
@@ -119,12 +119,12 @@ impl Rings {
         self
     }
 
-    /// The most bytes that the rings of a run may take together, without what values own on the heap. A run that would
-    /// take more is refused before anything is allocated.
+    /// Sets the most bytes that the rings of a run may take together, without the heap memory that values own. A run
+    /// that would take more is refused before anything is allocated.
     ///
-    /// Unless it is set: what the control groups of this process allow (Linux, version 1 and 2, the tightest from its
-    /// own group to the root), or the machine's memory if that is less; on other systems there is no limit. It is
-    /// compared with the whole of it: what else the process holds, other runs among it, is not counted.
+    /// By default the limit is that of this process's control groups (Linux, versions 1 and 2, the tightest from its
+    /// own group to the root), or the machine's memory if that is less; on other systems there is no limit. Other
+    /// memory of the process, including other runs, is not counted.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -142,14 +142,14 @@ impl Rings {
         self
     }
 
-    /// How long a step of a stage may take; 100 ms unless it is set. A step does not block, and other stages of its
-    /// worker wait for it: [`Report::overruns`](crate::Report::overruns) names the stages with a step that took longer,
-    /// with by how much. Nothing else becomes of it. Stages with threads of their own (`map_blocking`) have no budget, nor
-    /// has anything that runs on the calling thread.
+    /// Sets the time that a step of a stage may take; 100 ms by default. A step does not block, and the other stages of
+    /// its worker wait for it. [`Report::overruns`](crate::Report::overruns) names the stages with a longer step, and
+    /// by how much it exceeded the budget. An overrun has no other effect. Stages with threads of their own
+    /// (`map_blocking`) have no budget, nor do stages on the calling thread.
     ///
-    /// Once a budget is set, every step is timed, which costs up to a tenth of the speed of cheap stages with small
-    /// batches. Unless it is set, steps are timed in the first rounds, in one round of sixteen, and for some rounds behind
-    /// one that took over a millisecond: a lone long step can be missed.
+    /// Once a budget is set, every step is timed. That costs up to a tenth of the speed of cheap stages with small
+    /// batches. Otherwise steps are timed in the first rounds, in one round of sixteen, and for some rounds after one
+    /// that took over a millisecond; a single long step can be missed.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -169,16 +169,16 @@ impl Rings {
         self
     }
 
-    /// As [`step_budget`](Rings::step_budget), for the stage of this name in the plan; `source` and `sink` are the ends.
-    /// A name that no stage has is told in [`Report::decisions`](crate::Report::decisions).
+    /// As [`step_budget`](Rings::step_budget), for the stage of this name in the plan; `source` and `sink` are the
+    /// ends. [`Report::decisions`](crate::Report::decisions) lists a name that no stage has.
     #[must_use]
     pub fn step_budget_of(mut self, stage: &str, budget: Duration) -> Self {
         self.budgets.of_stage(stage, budget);
         self
     }
 
-    /// Whether a run is observed from its first number on: as [`Handle::observe`](crate::Handle::observe), for who has no
-    /// handle. Unless it is set, a run is not.
+    /// Observes a run from its first number on, as [`Handle::observe`](crate::Handle::observe) does, for calls without
+    /// a handle. Off by default.
     #[must_use]
     pub fn observe(mut self, on: bool) -> Self {
         self.observed = on;
@@ -193,12 +193,12 @@ impl Rings {
         &self.budgets
     }
 
-    /// The limit of a run's memory, if there is one.
+    /// The memory limit of a run, if there is one.
     pub(crate) fn limit(&self) -> Option<MemoryLimit> {
         self.memory.map(|bytes| MemoryLimit { bytes, by: LimitedBy::Options }).or_else(memory_limit)
     }
 
-    /// Whether the plan's rings fit into the memory that there is.
+    /// Checks that the plan's rings fit into the memory limit.
     pub(crate) fn check_memory(&self, plan: &Plan) -> Result<(), OptionsError> {
         let (slots, bytes) = (self.slots, plan.bytes().unwrap_or(0));
         match self.limit() {
@@ -212,20 +212,20 @@ impl Rings {
         }
     }
 
-    /// Where workers are to be pinned, if they are.
+    /// The cores that workers are pinned to, if pinning is on.
     pub(crate) fn pins(&self, inline: bool) -> Option<Pins> {
         self.pin
             .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
     }
 
-    /// The plan with the rings that it gets here, behind a source.
+    /// The plan with the rings of this deployment, after a source.
     #[must_use]
     pub fn planned(&self, plan: Plan, feed: Feed) -> Plan {
         let plan = plan.with_capacity(self.slots).with_source_capacity(feed.slots(self.slots));
         feed.in_front(plan, self.slots)
     }
 
-    /// The numbers of a run of a pipeline of so many rings, those of a fan-in's producers not counted.
+    /// The tunable options of a run with this many rings, without those of a fan-in's producers.
     pub(crate) fn tunables(&self, rings: usize) -> Tunables {
         Tunables {
             ring: self.slots,
@@ -244,7 +244,7 @@ impl Rings {
         self.slots
     }
 
-    /// The most that a step moves, in a pipeline of so many rings.
+    /// The most numbers that a step moves, in a pipeline with this many rings.
     pub(crate) fn most(&self, rings: usize) -> usize {
         let part = if rings == 1 { self.slots / PART_OF_RING } else { 0 };
         self.batch.unwrap_or(DEFAULT_BATCH.max(part))
@@ -263,7 +263,7 @@ impl Rings {
         Ok(())
     }
 
-    /// How many workers so many tasklets get at most, and why.
+    /// The most workers for this many tasklets, and why.
     pub(crate) fn most_workers(&self, tasklets: usize, cores: usize) -> (usize, String) {
         let tasklets = tasklets.max(1);
         match self.workers {
@@ -272,18 +272,18 @@ impl Rings {
             }
             Some(n) => (n, "fixed: as asked for".to_owned()),
             None => {
-                let reason = "automatic: 1 to begin with; one more is kept where it moves at least 10% more";
+                let reason = "automatic: 1 to begin with; another is kept if it moves at least 10% more";
                 (cores.min(tasklets), reason.to_owned())
             }
         }
     }
 
-    /// How many workers there are to begin with, of so many at most.
+    /// The initial number of workers, out of `most`.
     pub(crate) fn first_workers(&self, most: usize) -> usize {
         if self.workers.is_some() { most } else { 1 }
     }
 
-    /// How many workers so many tasklets get, and who decides.
+    /// The controller of the number of workers for this many tasklets.
     pub(crate) fn controller(&self, tasklets: usize, cores: usize) -> Controller {
         let (most, _) = self.most_workers(tasklets, cores);
         match self.workers {
@@ -294,7 +294,7 @@ impl Rings {
             }
             Some(_) => Controller::fixed(most, format!("{most} workers, as asked for")),
             None => {
-                let decision = format!("1 worker to begin with; more if they pay, up to {cores} usable cores");
+                let decision = format!("1 worker to begin with; more if they move more, up to {cores} usable cores");
                 Controller::automatic(most, decision)
             }
         }
@@ -305,30 +305,30 @@ impl Backend for Rings {
     type Wiring = Wiring;
 }
 
-/// Options that no run can have.
+/// Invalid options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionsError {
-    /// A ring of so many slots.
+    /// A number of slots that is not a power of two.
     Ring(usize),
-    /// A batch of nothing.
+    /// A batch of 0.
     Batch,
-    /// A queue of no slots.
+    /// Queues of 0 slots.
     Queue,
-    /// No workers.
+    /// 0 workers.
     Workers,
-    /// No producers.
+    /// 0 producers.
     Producers,
-    /// A rule that chooses among rings, where producers share one.
+    /// A rule that chooses among rings, with producers that share one.
     SharedOrder,
-    /// Rings that take more memory than there is.
+    /// Rings that exceed the memory limit.
     Memory {
         /// Slots of each ring.
         slots: usize,
         /// Bytes of all rings.
         bytes: usize,
-        /// What they may take.
+        /// The limit.
         limit: MemoryLimit,
-        /// The most slots with which they fit; 0 if they never do.
+        /// The most slots with which they fit; 0 if no number fits.
         fit: usize,
     },
 }
@@ -339,11 +339,11 @@ impl fmt::Display for OptionsError {
             OptionsError::Ring(slots) => millstream_ring::CapacityError { slots: *slots }.fmt(f),
             OptionsError::Batch => f.write_str("a batch of 0: a step must be able to move at least 1"),
             OptionsError::Queue => f.write_str("queues of 0 slots: a queue must be able to hold at least 1"),
-            OptionsError::Producers => f.write_str("a fan-in of 0 producers: at least 1 has to send"),
+            OptionsError::Producers => f.write_str("a fan-in of 0 producers: at least 1 is needed"),
             OptionsError::SharedOrder => f.write_str(
-                "producers that share a ring come in the order of arrival: a ring each leaves the choice to a rule",
+                "producers that share a ring come in the order of arrival: a rule needs a ring for each",
             ),
-            OptionsError::Workers => f.write_str("0 workers: somebody has to run the stages"),
+            OptionsError::Workers => f.write_str("0 workers: at least 1 has to run the stages"),
             OptionsError::Memory { slots, bytes, limit, fit } => {
                 write!(f, "rings of {slots} slots take {bytes} bytes together, and {limit}: ")?;
                 match fit {

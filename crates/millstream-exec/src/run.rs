@@ -5,14 +5,14 @@ use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, ToOwnedItem, V
 
 /// Running a pipeline on rings.
 pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
-    /// Runs the pipeline to its end: `sink` gets every value of the output with its number, END's among them, in
-    /// order, on a worker.
+    /// Runs the pipeline to its end. `sink` receives every value of the output with its number, in order, including
+    /// END's value, on a worker.
     ///
     /// # Errors
     ///
     /// If a closure of the pipeline, the source or the sink panics: the error names the stage, the number and the
-    /// message, every worker has ended, and no number at or behind the failure reached the sink from that stage. If
-    /// the options do not fit together.
+    /// message. Every worker has ended then, and the sink has received no number from that stage at or after the
+    /// failure. If the options contradict each other.
     fn run(
         &self,
         rings: &Rings,
@@ -23,7 +23,7 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         outcome.map(|((), report)| report)
     }
 
-    /// As [`run`](Run::run), with a state that the sink gets every time, and that is given back at the end.
+    /// As [`run`](Run::run), with a state that the sink receives with every value and that is returned at the end.
     ///
     /// # Errors
     ///
@@ -38,11 +38,12 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         self.start(rings, source, state, sink)?.wait()
     }
 
-    /// Starts the pipeline, and goes on at once: the handle waits, drains, stops, and changes the number of workers.
+    /// Starts the pipeline and returns at once. The handle waits for the run, drains it, stops it, or changes the
+    /// number of workers.
     ///
     /// # Errors
     ///
-    /// If the options do not fit together, or a thread could not be started.
+    /// If the options contradict each other, or a thread could not be started.
     fn start<S: Send + 'static>(
         &self,
         rings: &Rings,
@@ -53,8 +54,9 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         wire(self, rings, source, Threads::Workers)?.start_into(rings, state, sink)
     }
 
-    /// As [`start`](Run::start), with a sink that may hold back what it was given: `pause` is called on its state once nothing
-    /// more is there for now, and at the end. So a sink can gather what it writes, and nobody waits for what is not written.
+    /// As [`start`](Run::start), with a sink that may buffer its output: `pause` is called with its state when no
+    /// further value is available for now, and at the end. A sink can therefore collect its writes without delaying any
+    /// of them.
     ///
     /// ```
     /// use millstream_core::pipeline;
@@ -101,13 +103,14 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         Ok((sender, wired.start_into(rings, state, sink)?))
     }
 
-    /// As [`start_fed`](Run::start_fed), fed by many senders: a [`fan_in`](crate::fan_in). A worker joins what they send.
+    /// As [`start_fed`](Run::start_fed), fed by several senders: a [`fan_in`](crate::fan_in). A worker merges their
+    /// values.
     ///
     /// # Errors
     ///
-    /// As [`start`](Run::start). If the options of the fan-in do not fit together, or its rings and the pipeline's take more
-    /// memory than there is. While it runs: if a producer panics, and the error names it, `producer 2` for the third one, and
-    /// how many values it had sent; or if the rule cannot go on.
+    /// As [`start`](Run::start). If the options of the fan-in contradict each other, or if its rings and the pipeline's
+    /// exceed the memory limit. During the run: if a producer panics, with an error that names it, such as `producer 2`
+    /// for the third one, and how many values it had sent; or if the rule cannot go on.
     fn start_fan_in<V: Item, O, S: Send + 'static>(
         &self,
         rings: &Rings,
@@ -122,11 +125,11 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         Ok((senders, wired.start_into(rings, state, sink)?))
     }
 
-    /// A run that is fed by a [`Sender`] and read as an iterator: both ends in the program's hands, in any two threads
-    /// or async tasks. Dropping either end ends the run: the sender ends the stream, the iterator stops it.
+    /// Starts a run that is fed by a [`Sender`] and read as an iterator: the program holds both ends, in any two
+    /// threads or async tasks. Dropping either end ends the run: the sender ends the stream, the iterator stops it.
     ///
-    /// A pipeline's rings are bounded. Whoever feeds it and reads it from one thread uses
-    /// [`try_send`](Sender::try_send), or waits for ever once they are full.
+    /// A pipeline's rings are bounded. A thread that both feeds and reads must use [`try_send`](Sender::try_send);
+    /// otherwise it waits for ever once the rings are full.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -150,10 +153,10 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         Ok((sender, Through::start(wired, rings)?))
     }
 
-    /// As [`run_with`](Run::run_with), all of it on the calling thread: no thread is started. A source that may wait is asked
-    /// for its next value once the value before it has been worked off by every stage. That is slow where values are many
-    /// and stages are cheap: [`source::ready`](crate::source::ready) says that a source never waits, and its values are
-    /// then taken in batches.
+    /// As [`run_with`](Run::run_with), entirely on the calling thread: no thread is started. A source that may wait is
+    /// asked for its next value only after all stages have processed the one before it. That is slow for many values
+    /// and cheap stages: mark a source that never waits with [`source::ready`](crate::source::ready), and its values
+    /// are taken in batches.
     ///
     /// # Errors
     ///
@@ -168,12 +171,12 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         self.start_inline(rings, source, state, sink)?.wait()
     }
 
-    /// As [`run_inline`](Run::run_inline): the run has ended when this returns, and the handle's
-    /// [`join`](Handle::join) tells what was done also if it failed.
+    /// As [`run_inline`](Run::run_inline): the run has ended when this returns, and the handle's [`join`](Handle::join)
+    /// returns the report even if it failed.
     ///
     /// # Errors
     ///
-    /// If the options do not fit together.
+    /// If the options contradict each other.
     fn start_inline<S: Send + 'static>(
         &self,
         rings: &Rings,
@@ -184,13 +187,13 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         wire(self, rings, source, Threads::Inline)?.start_into(rings, state, sink)
     }
 
-    /// As [`start_inline`](Run::start_inline), with a sink that may hold back what it was given, as in
-    /// [`start_pausing`](Run::start_pausing): `pause` is called before the source is asked for a value that may have to be
-    /// waited for.
+    /// As [`start_inline`](Run::start_inline), with a sink that may buffer its output, as in
+    /// [`start_pausing`](Run::start_pausing): `pause` is called before the source is asked for a value it may have to
+    /// wait for.
     ///
     /// # Errors
     ///
-    /// If the options do not fit together. A panic of `pause` is a failure of the sink.
+    /// If the options contradict each other. A panic of `pause` is a failure of the sink.
     fn start_inline_pausing<S: Send + 'static>(
         &self,
         rings: &Rings,
@@ -202,8 +205,8 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         wire(self, rings, source, Threads::Inline)?.start_into_pausing(rings, state, sink, Some(Box::new(pause)))
     }
 
-    /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed replays
-    /// the same schedule. For tests.
+    /// As [`run_inline`](Run::run_inline), with the stages' steps in an order that `seed` chooses: the same seed
+    /// replays the same schedule. For tests.
     ///
     /// # Errors
     ///
@@ -211,7 +214,7 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
     ///
     /// # Panics
     ///
-    /// If the stages wait for each other: a deadlock.
+    /// If the stages deadlock.
     fn run_stepped<S: Send + 'static>(
         &self,
         rings: &Rings,
@@ -223,7 +226,7 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         wire(self, rings, source, Threads::Stepped(seed))?.start_into(rings, state, sink)?.wait()
     }
 
-    /// Every value of the output, in order.
+    /// Returns every value of the output, in order.
     ///
     /// # Errors
     ///
@@ -235,7 +238,8 @@ pub trait Run<T: Item>: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> {
         self.run_with(rings, source, Vec::new(), runner::push::<Self>).map(|(all, _)| all)
     }
 
-    /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` gives.
+    /// Returns every slot of the output by number, including empty ones and END: the equivalent of the model's
+    /// `model_slots`.
     ///
     /// # Errors
     ///

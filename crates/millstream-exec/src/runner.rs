@@ -5,10 +5,10 @@ use millstream_core::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A deployment with its options, and what it asks of a pipeline: one way to run the same value anywhere.
+/// A deployment with its options, and its requirements on a pipeline: one way to run the same value anywhere.
 ///
-/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run a [determinate](Determinate) pipeline whose
-/// shapes they carry; the output is the same. Code that does not care where a pipeline runs takes any of them:
+/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run every [determinate](Determinate)
+/// pipeline whose shapes they carry, with the same output. Code that works with any deployment is generic over it:
 ///
 /// ```
 /// use millstream_core::{Arrow, Dense, Model, Val, pipeline};
@@ -31,13 +31,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Ok::<(), RunError>(())
 /// ```
 pub trait Runner<T: Item, P: Arrow<In = Val<T>>> {
-    /// Runs the pipeline to its end: `sink` gets every value of the output with its number, END's among them, in order,
-    /// and the state. Gives the state back, and END's number.
+    /// Runs the pipeline to its end. `sink` receives the state and every value of the output with its number, in order,
+    /// including END's value. Returns the state and END's number.
     ///
     /// # Errors
     ///
-    /// If a closure of the pipeline, the source or the sink panics or fails; if the options do not fit together. The model
-    /// knows neither the stage nor the number of a failure.
+    /// If a closure of the pipeline, the source or the sink panics or fails; if the options contradict each other. The
+    /// model knows neither the stage nor the number of a failure.
     fn run<S: Send + 'static>(
         &self,
         pipeline: &P,
@@ -46,7 +46,7 @@ pub trait Runner<T: Item, P: Arrow<In = Val<T>>> {
         sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
     ) -> Result<(S, SequenceNumber), RunError>;
 
-    /// Every value of the output, in order.
+    /// Returns every value of the output, in order.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ pub trait Runner<T: Item, P: Arrow<In = Val<T>>> {
         self.run(pipeline, source, Vec::new(), push::<P>).map(|(all, _)| all)
     }
 
-    /// Every slot of the output, by number, empty ones and END among them.
+    /// Returns every slot of the output by number, including empty ones and END.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ pub(crate) fn put<P: Arrow<Out: ToOwnedItem>>(
     all.push(Some(P::Out::to_owned_item(value)));
 }
 
-/// What [`put`] has kept, with the empty slots up to END.
+/// The slots that [`put`] collected, with the empty slots up to END.
 pub(crate) fn padded<T>(mut all: Vec<Option<T>>, end: SequenceNumber) -> Vec<Option<T>> {
     all.resize_with(end.0 as usize + 1, || None);
     all

@@ -23,7 +23,7 @@ use millstream_ring::{Producer, Reader, ring};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Who calls the tasklets.
+/// The threads that call the tasklets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
     /// The workers.
@@ -34,10 +34,10 @@ pub(crate) enum Threads {
     Stepped(u64),
 }
 
-/// Starts the thread of a source that may wait, beside the workers.
+/// Starts the thread of a source that may wait, outside the workers.
 type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 
-/// A pipeline's tasklets, and what is not a tasklet: a source that may wait.
+/// A pipeline's tasklets, and its source if that is not a tasklet.
 pub(crate) struct Wired<R> {
     wiring: Wiring,
     threads: Threads,
@@ -49,7 +49,7 @@ pub(crate) struct Wired<R> {
     end_source: Option<StopSource>,
 }
 
-/// Wires a pipeline behind its source. Without workers, a source that may wait is a tasklet too.
+/// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet as well.
 pub(crate) fn wire<T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
@@ -64,7 +64,7 @@ where
         if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
     let outside = feeding.threads() > 0;
     let mut feed = None;
-    let wired = wire_behind(pipeline, rings, threads, feeding, |producer, wiring| {
+    let wired = wire_after(pipeline, rings, threads, feeding, |producer, wiring| {
         let shared = wiring.shared.clone();
         if outside {
             let output = fed(producer, wiring);
@@ -89,16 +89,16 @@ where
     Ok(Wired { feed: feed.map(|feed| Box::new(feed) as Box<_>), ..wired })
 }
 
-/// A sender, and the pipeline behind it.
+/// A sender, and the pipeline after it.
 type Fed<T, A> = (Sender<T>, Wired<Reader<A>>);
 
-/// Wires a pipeline behind a sender.
+/// Wires a pipeline after a sender.
 pub(crate) fn wire_fed<T: Item, P>(pipeline: &P, rings: &Rings) -> Result<Fed<T, P::Out>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     let mut sender = None;
-    let wired = wire_behind(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
+    let wired = wire_after(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
         let output = fed(producer, wiring);
         sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
         Some(Arc::new(output) as StopSource)
@@ -106,10 +106,10 @@ where
     Ok((sender.expect("it was wired"), wired))
 }
 
-/// Many senders, and the pipeline behind them.
+/// The senders of a fan-in, and the pipeline after them.
 type FannedIn<T, A> = (Vec<Sender<T>>, Wired<Reader<A>>);
 
-/// Wires a pipeline behind many senders.
+/// Wires a pipeline after the senders of a fan-in.
 pub(crate) fn wire_fan_in<T: Item, O: ItemFormat<T>, P>(
     pipeline: &P,
     rings: &Rings,
@@ -121,7 +121,7 @@ where
     fan_in.check()?;
     let (feed, idle) = (fan_in.feed(), fan_in.idle_bound());
     let mut senders = Vec::new();
-    let wired = wire_behind(pipeline, rings, Threads::Workers, feed, |producer, wiring| {
+    let wired = wire_after(pipeline, rings, Threads::Workers, feed, |producer, wiring| {
         let (all, merge) = Merge::new(fan_in, &wiring.shared, rings.slots());
         senders = all;
         let end_source: StopSource = merge.registry().clone();
@@ -135,7 +135,7 @@ where
     Ok((senders, wired))
 }
 
-/// A producer for values from outside.
+/// A producer for values from outside the run.
 fn fed<T: Item>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     let output = Output::new(producer, wiring.shared.clone());
     if Feed::sweeps::<T>() {
@@ -144,7 +144,7 @@ fn fed<T: Item>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
     output
 }
 
-fn wire_behind<T: Item, P>(
+fn wire_after<T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
@@ -161,7 +161,7 @@ where
     rings.check_memory(&plan)?;
     let ring_bytes = plan.bytes().unwrap_or(0);
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
-    // Who observes the run sees the rings from the source's on.
+    // Observers see the rings from the source's on.
     plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
     let shared = Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan)));
@@ -175,17 +175,17 @@ where
 }
 
 impl<R> Wired<R> {
-    /// The most that a step moves.
+    /// The most numbers that a step moves.
     pub(crate) fn batch(&self) -> usize {
         self.wiring.batch
     }
 
-    /// Whoever reads the output gets what comes before a failure, and then the failure.
+    /// After a failure, the reader of the output gets the output before the failure, and then the failure.
     pub(crate) fn deliver_rest(&self) {
         self.wiring.shared.deliver_rest(true);
     }
 
-    /// Starts the workers; the output is read by whoever calls.
+    /// Starts the workers. The caller reads the output.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
@@ -234,7 +234,7 @@ impl<R> Wired<R> {
 }
 
 impl<A: RingShape> Wired<Reader<A>> {
-    /// Puts a sink behind the output and starts the workers.
+    /// Adds a sink after the output and starts the workers.
     pub(crate) fn start_into<S: Send + 'static>(
         self,
         rings: &Rings,
@@ -244,7 +244,7 @@ impl<A: RingShape> Wired<Reader<A>> {
         self.start_into_pausing(rings, state, f, None)
     }
 
-    /// As [`start_into`](Wired::start_into), with something to do when nothing more is there for now.
+    /// As [`start_into`](Wired::start_into), with an action for the sink while no value is available.
     pub(crate) fn start_into_pausing<S: Send + 'static>(
         self,
         rings: &Rings,

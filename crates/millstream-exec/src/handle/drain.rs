@@ -5,29 +5,29 @@ use crate::{Report, RunError};
 use std::time::{Duration, Instant};
 
 impl Stopper {
-    /// As [`drain`](Stopper::drain), and waits until the run has finished: for so long at most, then it stops the run.
-    /// True if it finished in time. Where it did not, whoever waits for the run gets a [`RunError::DrainTimeout`],
-    /// which says how many accepted values were left.
+    /// As [`drain`](Stopper::drain), and waits until the run has finished, for at most `most`; then it stops the run.
+    /// Returns whether the run finished in time. If it did not, waiting for the run returns a
+    /// [`RunError::DrainTimeout`] with the number of accepted values that were left.
     pub fn drain_within(&self, most: Duration) -> bool {
         self.0.drain_within(most)
     }
 }
 
 impl<S> Handle<S> {
-    /// Ends the source where it is, also while it waits for a value, and finishes everything that was accepted. After
-    /// `most` it stops instead.
+    /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
+    /// `most`.
     ///
     /// # Errors
     ///
-    /// If a stage, the source or the sink failed. If something that was accepted was left when the time was over:
-    /// [`RunError::DrainTimeout`] says how much. [`drain_join`](Handle::drain_join) gives the sink's state then as
-    /// well.
+    /// If a stage, the source or the sink failed. [`RunError::DrainTimeout`], with the number of values left, if
+    /// accepted values were left when the time was over; use [`drain_join`](Handle::drain_join) to get the sink's state
+    /// in that case.
     pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](Handle::drain), and gives what there is then, also if the time was over or the run failed: the
-    /// sink's state and the report up to there.
+    /// As [`drain`](Handle::drain), but returns the sink's state and the report even if the time was over or the run
+    /// failed.
     ///
     /// ```
     /// use millstream_core::{AsyncExt, pipeline};
@@ -49,7 +49,7 @@ impl<S> Handle<S> {
 }
 
 impl RunStopper {
-    /// Waits until everything is done, for so long at most; false if something is left to do.
+    /// Waits for at most `most` until everything is done. Returns whether it is.
     pub(super) fn wait_until_finished(&self, most: Duration) -> bool {
         let deadline = Instant::now().checked_add(most);
         let signal = &self.pool.shared.signal;
@@ -65,19 +65,19 @@ impl RunStopper {
     }
 }
 
-/// How many values were accepted and did not come out. Where the output has the source's numbers that is a difference;
-/// behind a stage that renumbers it is what was left in front of all stages. `ended` says whether END is among what was
+/// How many values were accepted and did not come out. If the output has the source's numbers, that is a difference;
+/// after a stage that renumbers, it is the number of values left before all stages. `ended` says whether END was
 /// accepted.
 pub(crate) fn values_left(report: &Report, ended: bool, renumbered: bool) -> u64 {
     let end = u64::from(ended);
     let accepted = report.stages.first().map_or(0, |source| source.moved + source.left).saturating_sub(end);
     match accepted.saturating_sub(report.numbers.0) {
         left if left > 0 && !renumbered => left,
-        _ => left_in_front_of_stages(report).saturating_sub(end),
+        _ => left_before_stages(report).saturating_sub(end),
     }
 }
 
-fn left_in_front_of_stages(report: &Report) -> u64 {
+fn left_before_stages(report: &Report) -> u64 {
     let mut left: Vec<(&str, u64)> = Vec::new();
     for stage in &report.stages {
         match left.last_mut() {
