@@ -33,8 +33,18 @@ pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     let (state, end) = (kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
-    let stage =
-        CutStage { input, output, kernel, state, cancel, batch: wiring.batch, end, marks: 0, busy: false, at_end: None };
+    let stage = CutStage {
+        input,
+        output,
+        kernel,
+        state,
+        cancel,
+        batch: wiring.batch,
+        end,
+        marks: 0,
+        busy: false,
+        at_end: None,
+    };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }

@@ -200,7 +200,9 @@ impl LatencyMarkers {
         }
         let _passing = passes.passing.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((id, marker)) = due() {
-            if let (Some((_, origin)), Some(starts), false, Some(output)) = (marker, reader.starts, same, probe.output()) {
+            if let (Some((_, origin)), Some(starts), false, Some(output)) =
+                (marker, reader.starts, same, probe.output())
+            {
                 lists.clocks[starts].write(id, output.published(), origin);
             }
             let now = self.now();

@@ -167,8 +167,7 @@ fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
 #[test]
 fn a_value_that_finds_nothing_can_fail_the_run() {
     let join = || source::join_by_number(1, [1_u64, 2, 3], |n| *n, [1, 2, 4], |n| *n).fail_unmatched();
-    let expected =
-        "stage \"source\", number 2: source 0, its number 2: this value has no match in the other source";
+    let expected = "stage \"source\", number 2: source 0, its number 2: this value has no match in the other source";
     assert_eq!(failure(join), expected);
 }
 

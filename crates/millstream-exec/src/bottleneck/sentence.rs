@@ -126,9 +126,7 @@ impl Sentence<'_> {
                 " It processes one number at a time, since it is in a loop, renumbers or distributes keys: no shard \
                  would help. Make it do less, or move part of it to a stage before it."
             }
-            (Scales::Keys, Limit::Skew) => {
-                " More shards would not help: the most frequent key stays with one of them."
-            }
+            (Scales::Keys, Limit::Skew) => " More shards would not help: the most frequent key stays with one of them.",
             (Scales::End, _) => " It is an end of the pipeline, which one tasklet runs: make its closure do less.",
             _ => " One more worker or shard would not help.",
         })

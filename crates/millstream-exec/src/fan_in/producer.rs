@@ -49,9 +49,7 @@ impl<T: Item> Ring<T> {
 
     /// Moves the first of these values in. Returns how many; none if the ring takes no more.
     fn give_buffered(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
-        let Ring::Several(sender, sent, _) = self else {
-            unreachable!("only a shared ring takes buffered values")
-        };
+        let Ring::Several(sender, sent, _) = self else { unreachable!("only a shared ring takes buffered values") };
         let given = sender.give(values)?;
         *sent += given as u64;
         Some(given)
