@@ -113,7 +113,7 @@ where
         }
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         let (output, flights, f) = (&mut self.output, &mut self.flights, &self.map.f);
-        // No number from here on is published, so no mark comes too late.
+        // No number from here on is published, so no mark is late.
         if !batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
             batch.truncate(0);
             return 0;

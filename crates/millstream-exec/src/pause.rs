@@ -33,15 +33,15 @@ pub(crate) struct Pauses {
     pub(crate) shared: Arc<Shared>,
     /// The stage's first task.
     pub(crate) task: usize,
-    /// Whether it stands in a `tee`: then it is not cancelled before it has done what there is to do.
+    /// Whether it is part of a `tee`: then it is not cancelled before it has finished its input.
     pub(crate) side_output: bool,
 }
 
 impl Pauses {
-    /// Waits so long, or unwinds once the run is stopped or the stage is cancelled.
+    /// Waits for `time`. Unwinds once the run is stopped or the stage is cancelled.
     pub(crate) fn wait(&self, time: Duration) {
         let cancelled = || !self.side_output && self.task < self.shared.cancelled();
-        // Other than `signal`, nothing that moves wakes those who wait for this one.
+        // `surplus` is notified only of such events; steps of tasklets do not wake this thread.
         pause(&self.shared.surplus, time, || self.shared.stopped() || cancelled());
     }
 }

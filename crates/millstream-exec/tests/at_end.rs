@@ -1,4 +1,4 @@
-//! What stands behind a fold: edges that are filled at END alone, on every deployment as in the model.
+//! Stages after a fold: edges with a value only at END, on every deployment as in the model.
 #![cfg(feature = "queues")]
 
 use millstream_core::Either::{self, Left, Right};
@@ -9,7 +9,7 @@ use millstream_core::{
 use millstream_exec::{Queues, Rings, Runner, source};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As the model says, on rings of few slots and on queues, for streams of few lengths.
+/// Compares with the model, on rings of few slots and on queues, for streams of few lengths.
 macro_rules! as_the_model {
     ($p:expr $(,)?) => {{
         let p = $p;
@@ -31,7 +31,7 @@ macro_rules! sum {
     };
 }
 
-/// What a fold would write, and counts that it was made.
+/// A fold's output, which counts how many were made.
 #[derive(Debug, PartialEq)]
 struct Answer([u64; 512]);
 
@@ -39,21 +39,21 @@ static MADE: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
 fn a_fold_writes_one_value_and_moves_every_number() {
-    // Ring writes are outputs, numbers are inputs: the one slot that is written is END's.
+    // Ring writes count outputs, numbers count inputs: the one slot that is written is END's.
     let answer = |sum: u64| {
         MADE.fetch_add(1, Ordering::SeqCst);
         Answer([sum; 512])
     };
     let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, answer);
     let ring = p.plan().rings.iter().find(|ring| ring.writer.is_some()).map(|ring| ring.slot_bytes);
-    assert_eq!(ring, Some(0), "a ring that has no bytes is not written");
+    assert_eq!(ring, Some(0), "a ring without bytes is not written");
     let slots = |all: &mut Vec<u64>, number: SequenceNumber, value: &Answer| {
         assert_eq!(value.0, [4950; 512]);
         all.push(number.0);
     };
     let (written, end) = Rings::new().ring(4).run(&p, source::ready(0..100), Vec::new(), slots).unwrap();
     assert_eq!((written, end.0, MADE.load(Ordering::SeqCst)), (vec![100], 100, 1));
-    // Its readers, too, see all numbers pass.
+    // Its readers pass over all numbers as well.
     let counted = p.enumerate().map(|(number, answer)| (number.0, answer.0[0]));
     assert_eq!(Rings::new().collect_slots(&counted, source::ready(0..100)).unwrap().len(), 101);
 }
@@ -70,7 +70,7 @@ fn a_slot_below_end_has_no_size() {
 }
 
 #[test]
-fn what_keeps_the_density_behind_a_fold() {
+fn stages_that_keep_the_density_after_a_fold() {
     let p = || sum!(pipeline::<u64>());
     as_the_model!(p());
     as_the_model!(p().map(|x| x + 1).scan(3, |s, x| *s * x).delay(7).inspect(|_| ()));
@@ -94,7 +94,7 @@ fn what_keeps_the_density_behind_a_fold() {
 }
 
 #[test]
-fn what_fills_fewer_slots_behind_a_fold() {
+fn stages_that_fill_fewer_slots_after_a_fold() {
     let p = || sum!(pipeline::<u64>());
     as_the_model!(p().filter(|x| x % 2 == 1));
     as_the_model!(p().filter(|x| x % 2 == 1).map(|x| x + 1));
@@ -107,13 +107,13 @@ fn what_fills_fewer_slots_behind_a_fold() {
 }
 
 #[test]
-fn joins_behind_a_fold() {
+fn joins_after_a_fold() {
     let p = || pipeline::<u64>();
     as_the_model!(p().fanout(|p| sum!(p), |p| sum!(p)).map(|(a, b)| a ^ b));
     as_the_model!(
         p().fanout(|p| sum!(p), |p| sum!(p)).both(|p| p.map(|x| x + 1), |p| p.filter(|x| *x > 3)).map(|(a, b)| a ^ b)
     );
-    // A value of END joins a fold's: chunks has one there as well.
+    // A value of END pairs with a fold's: chunks has one there as well.
     as_the_model!(p().fanout(|p| sum!(p), |p| p.chunks(3)).map(|(a, b)| (*a, b.clone())));
     as_the_model!(p().fanout(|p| p.chunks(3), |p| sum!(p)).map(|(a, b)| (a.clone(), *b)));
     as_the_model!(
@@ -124,7 +124,7 @@ fn joins_behind_a_fold() {
 }
 
 #[test]
-fn choices_behind_a_fold() {
+fn choices_after_a_fold() {
     let either = |x: &u64| -> Either<u64, u64> { if x.is_multiple_of(2) { Left(*x) } else { Right(*x) } };
     let p = || sum!(pipeline::<u64>()).map(either);
     as_the_model!(p().merge(|l| l.map(|x| x + 1), |r| r.map(|x| x * 2)));
@@ -139,7 +139,7 @@ fn choices_behind_a_fold() {
         p().merge(|l| l.map(either).merge(|l| l.filter(|x| *x > 2), |r| r.map(|x| x + 2)), |r| r.map(|x| x * 2))
             .scan(0, |s, x| *s + x),
     );
-    // Two lanes that leave nothing out are filled at END alone together.
+    // Two dense lanes are filled only at END together.
     let whole = p().merge(|l| l.map(|x| x + 1), |r| r.map(|x| x * 2));
     fn is_filled_at_end_alone<P: Arrow<Out: Shape<Density = AtEnd>>>(_: &P) {}
     is_filled_at_end_alone(&whole);
@@ -148,7 +148,7 @@ fn choices_behind_a_fold() {
 }
 
 #[test]
-fn loops_and_text_behind_a_fold() {
+fn loops_and_text_after_a_fold() {
     let p = || sum!(pipeline::<u64>());
     as_the_model!(p().feedback(10_u64, |p| p.map(|(x, s)| (x + s, x * s))).map(|x| *x));
     as_the_model!(p().map_str(|x, out| out.push_str(&x.to_string())).map(|text| text.len()));

@@ -1,6 +1,6 @@
-//! Who is to blame, in runs of which it is known; and whether what is forecast comes true.
+//! The bottleneck of runs in which it is known, and whether forecasts come true.
 //!
-//! What is slow sleeps, at a pace that drowns what a busy machine adds.
+//! Slow stages sleep, at a pace that outweighs the noise of a busy machine.
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, Deploy, KeysExt, ToOwnedItem, Val, pipeline};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const NUMBERS: u64 = 120;
 
-/// Sleeps so many milliseconds, at pace 1.
+/// Sleeps for `ms` milliseconds at pace 1.
 fn nap(pace: u32, ms: u64) {
     sleep(Duration::from_millis(ms) * pace);
 }
@@ -26,7 +26,7 @@ fn found(report: &Report) -> Bottleneck {
     found
 }
 
-/// How many times as fast the second run was.
+/// By which factor the second run was faster.
 fn faster(before: &Report, after: &Report) -> f64 {
     before.elapsed.as_secs_f64() / after.elapsed.as_secs_f64()
 }
@@ -50,7 +50,7 @@ fn slow_middle(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Ou
 }
 
 #[test]
-fn a_slow_stage_in_the_middle_and_what_a_shard_more_brings() {
+fn a_slow_stage_in_the_middle_and_the_gain_of_a_shard() {
     at_some_pace(|pace| {
         let one = run(&slow_middle(pace, 1), 1);
         let blamed = found(&one);
@@ -61,7 +61,7 @@ fn a_slow_stage_in_the_middle_and_what_a_shard_more_brings() {
         let truth = faster(&one, &run(&slow_middle(pace, 2), 1));
         assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
 
-        // With four shards the next stage is as slow: a fifth gains nothing.
+        // With four shards the next stage is as slow: a gain of a fifth is impossible.
         let four = found(&run(&slow_middle(pace, 4), 1));
         assert_eq!(&*four.stage, "next");
         let three = found(&run(&slow_middle(pace, 2), 1));
@@ -69,7 +69,7 @@ fn a_slow_stage_in_the_middle_and_what_a_shard_more_brings() {
     });
 }
 
-/// Four shards behind one stage: a number takes them longer than that, and still they wait for it.
+/// Four shards after one stage: a number takes them longer than that stage, and still they wait for it.
 fn starving(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
     let taking = move |ms| {
         move |x: &u64| {
@@ -83,7 +83,7 @@ fn starving(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out =
 }
 
 #[test]
-fn shards_that_starve_are_not_to_blame_and_what_feeds_them_is() {
+fn shards_that_starve_are_not_the_bottleneck_and_their_upstream_is() {
     at_some_pace(|pace| {
         let one = run(&starving(pace, 1), 1);
         let blamed = found(&one);
@@ -92,7 +92,7 @@ fn shards_that_starve_are_not_to_blame_and_what_feeds_them_is() {
         assert_eq!((gain.workers, gain.shards, &*gain.next), (0, 1, "feeds"));
         let truth = faster(&one, &run(&starving(pace, 2), 1));
         assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
-        // With four in front of them they have enough to do.
+        // With four shards before them they have enough to do.
         assert_eq!(&*found(&run(&starving(pace, 4), 1)).stage, "starves");
     });
 }
@@ -105,7 +105,7 @@ fn a_slow_sink() {
         let blamed = found(&report);
         assert_eq!((&*blamed.stage, blamed.limit), ("sink", Limit::Tasklets));
         assert!(blamed.gains.is_empty(), "{}", blamed.sentence);
-        // Where the system tells that it waits, and does not compute, it is not asked to do less.
+        // If the system reports that the sink waits rather than computes, it is not advised to do less.
         let why = if blamed.waits { "The consumer of its output is slow" } else { "an end of the pipeline" };
         assert!(blamed.sentence.contains(why), "{}", blamed.sentence);
     });
@@ -137,7 +137,7 @@ fn a_source_that_a_worker_runs() {
 }
 
 #[test]
-fn a_key_that_comes_too_often_and_one_that_does_not() {
+fn skewed_keys_and_even_keys() {
     at_some_pace(|pace| {
         let keyed = |key: fn(&u64) -> u64| {
             pipeline::<u64>().shard_by(key, 4, |p| {
@@ -149,7 +149,7 @@ fn a_key_that_comes_too_often_and_one_that_does_not() {
                 .named("sums")
             })
         };
-        // Of these keys one has nine numbers in ten.
+        // One of these keys has nine numbers in ten.
         let skewed = found(&run(&keyed(|x| if x % 10 == 0 { *x } else { 0 }), 4));
         assert_eq!((&*skewed.stage, skewed.limit), ("sums", Limit::Skew));
         assert!(skewed.gains.is_empty() && skewed.sentence.contains("unevenly"), "{}", skewed.sentence);
@@ -160,7 +160,7 @@ fn a_key_that_comes_too_often_and_one_that_does_not() {
 }
 
 #[test]
-fn one_worker_for_two_stages_and_what_a_second_one_brings() {
+fn one_worker_for_two_stages_and_the_gain_of_a_second_one() {
     at_some_pace(|pace| {
         let p = pipeline::<u64>()
             .map(move |x| {
@@ -182,7 +182,7 @@ fn one_worker_for_two_stages_and_what_a_second_one_brings() {
         }
         let gain = &blamed.gains[0];
         assert_eq!((gain.workers, gain.shards, &*gain.next), (1, 0, "second"));
-        // A batch of 2048 would go through one stage after the other.
+        // A batch of 2048 would pass through one stage after the other.
         let two =
             |workers| p.run(&Rings::new().workers(workers).batch(4), source::ready(0..NUMBERS), |_, _| ()).unwrap();
         let truth = faster(&two(1), &two(2));
@@ -191,7 +191,7 @@ fn one_worker_for_two_stages_and_what_a_second_one_brings() {
 }
 
 #[test]
-fn the_report_tells_what_the_rings_have_counted() {
+fn the_report_has_the_counters_of_the_rings() {
     let report = run(&pipeline::<u64>().map(|x| x + 1), 1);
     assert!(report.rings.iter().all(|ring| ring.produced == NUMBERS + 1 && ring.consumed == [NUMBERS + 1]));
     assert_eq!(report.rings.len(), 2);

@@ -1,11 +1,11 @@
-//! What a run takes: memory, copies, tasklets.
+//! The bounds of a run: memory, copies, tasklets.
 
 use millstream_core::{Arrow, ModelExt, pipeline};
 use millstream_exec::{Rings, Run, ThroughExt, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A value that counts how many of its kind are alive, and the most that ever were.
+/// A value that counts how many of its kind are alive, and the maximum.
 struct Counted(Arc<Count>);
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Drop for Counted {
     }
 }
 
-/// Work that the compiler cannot take out.
+/// Work that the compiler cannot remove.
 fn slow(x: u64) -> u64 {
     (0..200).fold(x, |x, _| std::hint::black_box(x.rotate_left(7) ^ 0x9e37))
 }
@@ -65,14 +65,14 @@ fn a_long_stream_keeps_no_more_values_alive_than_its_rings_have_slots() {
 }
 
 #[test]
-fn an_endless_stream_is_worked_off_as_far_as_it_is_wanted() {
+fn an_endless_stream_is_processed_as_far_as_it_is_wanted() {
     let pulled = Arc::new(AtomicUsize::new(0));
     let counter = pulled.clone();
     let endless = std::iter::repeat_with(move || counter.fetch_add(1, Ordering::SeqCst) as u64);
     let p = pipeline::<u64>().map(|x| x * 2);
     let first: Vec<u64> = endless.through_on(Rings::new().ring(4), p).take(1000).collect();
     assert_eq!(first, (0..1000).map(|x| x * 2).collect::<Vec<_>>());
-    assert!(pulled.load(Ordering::SeqCst) <= 1000 + 3 * 4 + 1, "what was taken, two rings and one in hand");
+    assert!(pulled.load(Ordering::SeqCst) <= 1000 + 3 * 4 + 1, "the values taken, two rings, and one in progress");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Boxes: a pipeline whose type says only what goes in and what comes out runs as the pipeline does.
+//! Boxes: a pipeline whose type names only its input and output behaves as the pipeline in the box.
 
 #![cfg(feature = "queues")]
 
@@ -11,7 +11,7 @@ use millstream_exec::{
 
 type Numbers<D, Known> = BoxEverywhere<Val<u64>, Val<u64, D>, Known>;
 
-/// The slots of a box in every deployment, which must all be the same.
+/// The slots of a box on every deployment, which must all be equal.
 #[track_caller]
 fn slots<D: Density, Known: 'static>(p: &Numbers<D, Known>, n: u64) -> Vec<Option<u64>> {
     let model = Model.collect_slots(p, 0..n).unwrap();
@@ -48,7 +48,7 @@ fn a_box_runs_everywhere_alone_and_as_a_body() {
 
 /// A stage that ends the stream does so at the outer level and in no body, boxed or not.
 #[test]
-fn a_box_knows_where_it_stands() {
+fn a_box_ends_the_stream_at_the_outer_level_only() {
     let taken: Numbers<Sparse, _> = pipeline::<u64>().take(3).map(|x| *x).boxed_everywhere();
     assert_eq!(slots(&taken, 6), values(0..3));
     let beside = pipeline::<u64>().fanout(|p| p, move |p| p.then(taken)).map(|(x, y)| x + y);
@@ -60,9 +60,9 @@ fn a_box_knows_where_it_stands() {
     assert_eq!(slots(&repeated, 6), values([0, 0, 1]));
 }
 
-/// A box that queues cannot run asks nothing of its values.
+/// A box that queues cannot run requires nothing of its values.
 #[test]
-fn what_is_not_clone_fits_into_a_box() {
+fn values_that_are_not_clone_fit_into_a_box() {
     struct Token(u64);
     let tokens: BoxPipeline<Val<u64>, Val<Token>> = pipeline::<u64>().map(|x| Token(*x)).boxed();
     let p: Vec<BoxPipeline<Val<u64>, Val<u64>>> =

@@ -1,4 +1,4 @@
-//! Choices on rings: lanes read the same ring, and nothing is routed.
+//! Choices on rings: lanes read the same ring, and no value is routed.
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, Val, pipeline};
@@ -12,7 +12,7 @@ fn split(x: &u64, modulus: u64) -> Either<u64, String> {
     if x.is_multiple_of(modulus) { Left(*x) } else { Right(format!("{x}")) }
 }
 
-/// Both lanes with stages of every kind that may stand in one.
+/// Both lanes with stages of every kind that a lane may have.
 fn lanes(
     modulus: u64,
 ) -> impl Pipeline<
@@ -35,7 +35,7 @@ fn lanes(
 
 #[test]
 fn lanes_keep_every_value_at_its_number() {
-    // All to the right, all to the left, every other one, one in a thousand.
+    // All to the right, all to the left, alternating, one in a thousand.
     for (modulus, plus) in [(u64::MAX, 1), (1, 0), (2, 0), (1000, 0)] {
         // A ring of one slot hands every number from thread to thread.
         for (ring, batch, workers, numbers) in [(1, 1, 1, 200), (1, 3, 2, 200), (64, 8, 2, 3000), (4096, 2048, 1, 3000)]
@@ -48,36 +48,36 @@ fn lanes_keep_every_value_at_its_number() {
     }
 }
 
-fn is_full<P: Arrow>(_: &P) -> bool {
+fn is_dense<P: Arrow>(_: &P) -> bool {
     <P::Out as Shape>::Density::DENSE
 }
 
 #[test]
-fn two_lanes_that_leave_nothing_out_are_full_together() {
+fn two_dense_lanes_are_dense_together() {
     let halved = || pipeline::<u64>().map(|x| split(x, 2));
-    assert!(is_full(&halved().merge(|l| l, |r| r.map(|s| s.len() as u64))));
-    assert!(is_full(&halved().merge(|l| l.delay(1).shard(1, |l| l), |r| r.map(|s| s.len() as u64))));
-    assert!(is_full(&halved().choose(|l| l, |r| r)));
-    assert!(is_full(&halved().choose(|l| l.fanout(|l| l, |l| l.map(|x| x + 1)), |r| r).choose(|l| l, |r| r)));
+    assert!(is_dense(&halved().merge(|l| l, |r| r.map(|s| s.len() as u64))));
+    assert!(is_dense(&halved().merge(|l| l.delay(1).shard(1, |l| l), |r| r.map(|s| s.len() as u64))));
+    assert!(is_dense(&halved().choose(|l| l, |r| r)));
+    assert!(is_dense(&halved().choose(|l| l.fanout(|l| l, |l| l.map(|x| x + 1)), |r| r).choose(|l| l, |r| r)));
     let nested = halved()
         .merge(|l| l.map(|x| split(x, 4)).merge(|l| l, |r| r.map(|s| s.len() as u64)), |r| r.map(|s| s.len() as u64));
-    assert!(is_full(&nested));
-    assert!(!is_full(&halved().merge(|l| l.filter(|x| *x > 3), |r| r.map(|s| s.len() as u64))));
-    assert!(!is_full(&pipeline::<u64>().filter(|x| *x > 3).map(|x| split(x, 2)).choose(|l| l, |r| r)));
-    // A lane within a lane leaves out what its sister has, on whichever side it stands.
+    assert!(is_dense(&nested));
+    assert!(!is_dense(&halved().merge(|l| l.filter(|x| *x > 3), |r| r.map(|s| s.len() as u64))));
+    assert!(!is_dense(&pipeline::<u64>().filter(|x| *x > 3).map(|x| split(x, 2)).choose(|l| l, |r| r)));
+    // A lane within a lane omits the values of the other lane, on either side.
     let odd = |s: &String| if s.len() == 1 { Ok(0) } else { Err("long") };
-    assert!(!is_full(&halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ()))));
+    assert!(!is_dense(&halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ()))));
     let both = halved().choose(|l| l, |r| r.fanout(|r| r, |r| r.try_map_or_dead_letter("dead", odd, |_| ())));
-    assert!(!is_full(&both));
+    assert!(!is_dense(&both));
     let p = halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ())).map(|x| x + 1);
     assert_eq!(p.collect_slots(&Rings::new(), 8..14).unwrap(), p.model_slots(8..14));
     let model = nested.model_slots(0..9);
     assert_eq!(nested.collect_slots(&Rings::new().ring(2), 0..9).unwrap(), model);
 }
 
-/// A value at END goes through its lane, as any other.
+/// A value at END passes through its lane as any other.
 #[test]
-fn a_choice_at_end_is_one_too() {
+fn a_choice_at_end_takes_its_lane() {
     let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| split(&n, 2)).merge(|l| l.map(|x| x * 10), |r| r.map(|_| 7));
     for (inputs, answer) in [(vec![1, 1], 20), (vec![1], 7)] {
         assert_eq!(p.model(inputs.clone()), [answer]);
@@ -85,7 +85,7 @@ fn a_choice_at_end_is_one_too() {
     }
 }
 
-/// Two maps fill one ring; what else stands in a lane has rings of its own, and nobody sees the difference.
+/// Two maps fill one ring; other stages in a lane have rings of their own, with the same output.
 #[test]
 fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
     fn both<P>(p: P)
@@ -102,7 +102,7 @@ fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
     }
     let halved = || pipeline::<u64>().map(|x| split(x, 2));
     let len = |s: &String| s.len() as u64;
-    // A stage behind it reads what both lanes make, whole or with a mask, and in turn.
+    // A stage after the choice reads the output of both lanes, dense or with a mask, in turn.
     both(halved().merge(|l| l.map(|x| x + 1), |r| r.map(len)).map(|x| x * 3));
     both(halved().merge(|l| l.map(|x| x + 1).named("left"), |r| r.map(len)).filter(|x| x % 3 > 0).map(|x| *x));
     both(halved().merge(|l| l.map(|x| x + 1), |r| r.map(len).map(|x| x + 1)).map(|x| *x));
@@ -130,13 +130,13 @@ fn a_lane_of_a_shared_ring_that_panics_is_named() {
         },
     );
     for workers in [1, 2] {
-        let shown = |number: SequenceNumber, _: &u64| assert!(number.0 < 77, "nothing behind the panic is shown");
+        let shown = |number: SequenceNumber, _: &u64| assert!(number.0 < 77, "nothing after the panic is visible");
         let error = p.run(&Rings::new().ring(8).workers(workers), 0.., shown).unwrap_err().to_string();
         assert!(error.starts_with(r#"stage "odd", number 77: panicked"#), "{error}");
     }
 }
 
-/// The two maps have one ring: while one of them is held up, nothing is published of what the other one has done.
+/// The two maps have one ring: while one of them is held up, no output of the other one is published.
 #[test]
 fn two_maps_fill_one_ring() {
     let (go, gate) = channel::<()>();

@@ -31,7 +31,7 @@ fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
 }
 
 #[test]
-fn an_endless_value_is_taken_as_far_as_it_is_wanted() {
+fn an_endless_value_is_expanded_as_far_as_it_is_wanted() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
     let endless = move |from: &u64| {
@@ -41,13 +41,13 @@ fn an_endless_value_is_taken_as_far_as_it_is_wanted() {
     let p = pipeline::<u64>().flat_map(endless).map(|x| x * 2);
     let first: Vec<u64> = [7].into_iter().through_on(Rings::new().ring(4), p).take(100).collect();
     assert_eq!(first, (0..100).map(|x| (x + 7) * 2).collect::<Vec<_>>());
-    assert!(asked.load(Ordering::SeqCst) <= 100 + 3 * 4, "what was taken, and two rings");
+    assert!(asked.load(Ordering::SeqCst) <= 100 + 3 * 4, "the values taken, and two rings");
 }
 
 #[test]
 fn a_panic_is_a_failure_at_the_inputs_number() {
     let panics_at = |at: u64| move |x: &u64| (0..10 * x).inspect(move |y| assert!(*y != at, "no {at}"));
-    // The values 0, 1, 2, ... stand at their numbers; 25 is first among the outputs of 3.
+    // The values 0, 1, 2, ... have their own numbers; 25 is the first among the outputs of 3.
     let p = pipeline::<u64>().map(|x| *x).flat_map(panics_at(25)).named("expand");
     let error =
         RunError::Stage { stage: "expand".into(), number: Some(SequenceNumber(3)), cause: "panicked: no 25".into() };
@@ -61,7 +61,7 @@ fn a_panic_is_a_failure_at_the_inputs_number() {
     assert_eq!(number, Some(SequenceNumber(5)));
 }
 
-/// Random times, more or less in order, against the model, which is written in another way.
+/// Random times, more or less in order, compared with the model, which is an independent implementation.
 #[test]
 fn windows_of_event_time_are_the_models() {
     let mut seed = 7_u64;
@@ -91,11 +91,11 @@ fn windows_of_event_time_are_the_models() {
     assert!(late > 100, "some values are late");
     let p = pipeline::<u64>().windows_by(Window::tumbling(10).late(Late::Fail), |time| *time);
     let error = p.collect(&Rings::new(), [3, 12, 4].into_iter()).unwrap_err().to_string();
-    let told = "a value of time 4 is late: its windows have closed, since there was one of time 12";
-    assert_eq!(error, format!("stage \"windows_by-1\", number 2: {told}"));
+    let expected = "a value of time 4 is late: its windows have closed, since there was one of time 12";
+    assert_eq!(error, format!("stage \"windows_by-1\", number 2: {expected}"));
 
     let full = Window::tumbling(10).at_most(2, Overflow::Fail);
     let error = pipeline::<u64>().windows_by(full, |time| *time).named("days").collect(&Rings::new(), 0..9_u64);
-    let told = "at a value of time 2, open windows hold more than the 2 values that they may";
-    assert!(error.unwrap_err().to_string().starts_with(&format!("stage \"days\", number 2: {told}")));
+    let expected = "at a value of time 2, open windows hold more than the 2 values that they may";
+    assert!(error.unwrap_err().to_string().starts_with(&format!("stage \"days\", number 2: {expected}")));
 }

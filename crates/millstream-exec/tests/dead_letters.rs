@@ -1,12 +1,12 @@
-//! Failures that leave the run, each with its stage, its number and its input, while the others go on.
+//! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
 use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
 use millstream_exec::{Pipeline, Rings, Run, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
-/// What was told: number, input, why.
-type Told = Vec<(u64, u64, String)>;
+/// The letters received: number, input, cause.
+type Letters = Vec<(u64, u64, String)>;
 
 /// Every third value is an error and every seventh a panic.
 fn judged(x: &u64) -> Result<u64, String> {
@@ -17,22 +17,22 @@ fn judged(x: &u64) -> Result<u64, String> {
     }
 }
 
-fn sharded(told: &Arc<Mutex<Told>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
-    let told = told.clone();
-    let tell = move |letter: DeadLetter<'_, u64, String>| {
+fn sharded(letters: &Arc<Mutex<Letters>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
+    let letters = letters.clone();
+    let receive = move |letter: DeadLetter<'_, u64, String>| {
         assert_eq!(letter.stage, "judge");
         let why = letter.fault.to_string();
-        told.lock().unwrap().push((letter.number.0, *letter.input, why));
+        letters.lock().unwrap().push((letter.number.0, *letter.input, why));
     };
-    pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.try_map_or_dead_letter("judge", judged, tell)).map(|x| *x)
+    pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.try_map_or_dead_letter("judge", judged, receive)).map(|x| *x)
 }
 
 #[test]
-fn failures_leave_by_number_in_order_and_the_others_go_on() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let p = sharded(&told);
+fn failures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
+    let letters = Arc::new(Mutex::new(Vec::new()));
+    let p = sharded(&letters);
     let model = p.model_slots(0..100);
-    let expected = std::mem::take(&mut *told.lock().unwrap());
+    let expected = std::mem::take(&mut *letters.lock().unwrap());
     assert_eq!(
         expected[..3],
         [(2, 3, "3 by three".to_owned()), (5, 6, "6 by three".to_owned()), (6, 7, "panicked: by seven".to_owned())]
@@ -42,14 +42,14 @@ fn failures_leave_by_number_in_order_and_the_others_go_on() {
         for workers in 1..4 {
             let rings = Rings::new().ring(slots).workers(workers);
             assert_eq!(p.collect_slots(&rings, source::ready(0..100)).unwrap(), model);
-            assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected, "{slots} slots, {workers} workers");
+            assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected, "{slots} slots, {workers} workers");
         }
     }
     let (n, _) = p.run_inline(&Rings::new(), 0..100, 0, |n, _, _| *n += 1).unwrap();
-    assert_eq!((n, std::mem::take(&mut *told.lock().unwrap())), (100 - expected.len(), expected));
+    assert_eq!((n, std::mem::take(&mut *letters.lock().unwrap())), (100 - expected.len(), expected));
 }
 
-/// A pipeline whose values all fail, and what they are told to; the source tells what it was asked for.
+/// A pipeline whose values all fail, the receiver of its letters, and a source that reports its requests.
 fn all_dead(
     dead: SyncSender<u64>,
 ) -> (impl Deploy<Rings, In = Val<u64>, Out: millstream_exec::RingShape>, Receiver<u64>, impl Iterator<Item = u64> + Send)
@@ -64,7 +64,7 @@ fn all_dead(
 }
 
 #[test]
-fn a_reader_of_failures_that_is_slow_holds_back_the_source_until_it_is_gone() {
+fn a_slow_reader_of_failures_holds_back_the_source_until_it_is_gone() {
     let (dead, letters) = sync_channel(1);
     let (p, pulls, values) = all_dead(dead);
     let run = p.start(&Rings::new().ring(8).workers(2), source::ready(values), (), |(), _, _| ()).unwrap();
@@ -72,7 +72,7 @@ fn a_reader_of_failures_that_is_slow_holds_back_the_source_until_it_is_gone() {
     assert_eq!(letters.recv(), Ok(1));
     std::thread::sleep(std::time::Duration::from_millis(50));
     let pulled = pulls.try_iter().count();
-    // Two rings, and what was taken out of them: two letters here, one in the channel, one at its door.
+    // Two rings, and the letters taken from them: two here, one in the channel, one waiting to enter it.
     assert!(pulled <= 8 + 8 + 4, "{pulled}");
     drop(letters);
     assert_eq!(run.wait().unwrap().1.numbers.0, 10_000);
@@ -80,10 +80,10 @@ fn a_reader_of_failures_that_is_slow_holds_back_the_source_until_it_is_gone() {
 
 #[test]
 fn a_reader_of_failures_that_fails_ends_the_run() {
-    let tell = |letter: DeadLetter<'_, u64, String>| {
+    let receive = |letter: DeadLetter<'_, u64, String>| {
         assert!(letter.number.0 < 8, "no more");
     };
-    let p = pipeline::<u64>().try_map_or_dead_letter("judge", judged, tell);
+    let p = pipeline::<u64>().try_map_or_dead_letter("judge", judged, receive);
     let error = p.run(&Rings::new().workers(2), 0.., |_, _| ()).unwrap_err();
     assert_eq!(error.to_string(), r#"stage "judge.dead-letters", number 9: panicked: no more"#);
 }
@@ -106,7 +106,7 @@ fn ends_value_can_be_a_dead_letter_and_the_plan_knows_the_stage() {
     assert_eq!(letters.try_iter().collect::<Vec<_>>(), [letter.clone(), letter], "one of the run, one of the model");
 }
 
-/// A type that can be named by its shape.
+/// A type that names a shape.
 #[test]
 fn a_failure_takes_no_room_in_the_ring() {
     fn slot_bytes<A: Shape>(_: &impl Arrow<Out = A>) -> usize {

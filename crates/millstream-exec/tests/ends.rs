@@ -1,4 +1,4 @@
-//! The ends of a run in a program's hands: threads, async tasks, struct fields.
+//! The ends of a run held by a program: in threads, async tasks, struct fields.
 #![cfg(feature = "stream")]
 
 use futures_executor::block_on;
@@ -9,7 +9,7 @@ use millstream_exec::{Handle, Rings, Run, RunError, Sender, Through, ThroughExt,
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// What a program keeps.
+/// The fields that a program keeps.
 struct Service {
     sender: Sender<u64>,
     run: Handle<Vec<u64>>,
@@ -31,8 +31,8 @@ fn struct_fields_can_hold_every_end() {
     assert_eq!(block_on(stream.try_collect::<Vec<_>>()).unwrap(), [1, 2, 3]);
 }
 
-/// Feeder and reader are tasks of an executor that knows nothing of this, on rings of one slot: each waits for the
-/// other all the time.
+/// Feeder and reader are tasks of an executor unaware of the run, on rings of one slot: each waits for the other all
+/// the time.
 #[test]
 fn tasks_feed_and_read_on_any_executor() {
     let p = pipeline::<u64>().map(|x| x * 3).shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)));
@@ -51,7 +51,7 @@ fn tasks_feed_and_read_on_any_executor() {
 }
 
 #[test]
-fn a_send_that_is_given_up_loses_no_value() {
+fn a_cancelled_send_loses_no_value() {
     let (sender, output) = pipeline::<u64>().channel(&Rings::new().ring(2)).unwrap();
     (0..2).for_each(|x| sender.try_send(x).unwrap());
     let mut stuck = sender.send_async(2);
@@ -73,7 +73,7 @@ fn a_send_that_is_given_up_loses_no_value() {
 }
 
 #[test]
-fn a_send_to_a_run_that_ended_gives_the_value_back() {
+fn a_send_to_an_ended_run_returns_the_value() {
     let (sender, output) = pipeline::<u64>().channel(&Rings::new().ring(1)).unwrap();
     sender.try_send(0).unwrap();
     let waiting = std::thread::spawn(move || {
@@ -102,7 +102,7 @@ fn a_failure_comes_out_of_the_stream_once() {
     });
 }
 
-/// Nobody reads any more, so the endless source comes to its end, and its thread with it.
+/// The reader is gone: the endless source ends, and its thread with it.
 #[test]
 fn a_stream_that_is_dropped_ends_its_run() {
     for round in 0..20 {
@@ -112,16 +112,16 @@ fn a_stream_that_is_dropped_ends_its_run() {
         if round % 2 == 0 {
             assert_eq!(block_on(stream.next()), Some(Ok(1)));
         } else {
-            // Pending, most probably, with a waker left behind.
+            // Pending, most probably, and its waker stays registered.
             let _ = stream.poll_next_unpin(&mut Context::from_waker(Waker::noop()));
         }
         drop(stream);
-        // Gives an error only when the source, and the sender with it, was dropped.
+        // Returns an error only once the source, and the sender with it, was dropped.
         while ended.recv().is_ok() {}
     }
 }
 
-/// The waker of the last poll is the one that is woken, also if the stream has gone to another task meanwhile.
+/// The waker of the last poll is woken, even if the stream has moved to another task meanwhile.
 #[test]
 fn a_stream_wakes_the_task_that_polled_it_last() {
     let (sender, output) = pipeline::<u64>().channel(&Rings::new()).unwrap();

@@ -45,7 +45,7 @@ fn a_failure_can_leave_its_slot_empty() {
 }
 
 #[test]
-fn a_failure_is_tried_again_so_often_and_no_more() {
+fn a_failure_is_tried_again_up_to_the_limit() {
     for (times, ok) in [(1, false), (2, true)] {
         let calls = AtomicU64::new(0);
         let p = pipeline::<u64>().try_map_retry(Retry::times(times).backoff(Duration::from_micros(1)), move |x| {
@@ -60,10 +60,10 @@ fn a_failure_is_tried_again_so_often_and_no_more() {
     }
 }
 
-/// Number 0 fails until three numbers behind it are done, by the other tasklet; it keeps its place all the same, and no more
-/// go on without it than the ring has slots.
+/// Number 0 fails until the other tasklet has done three later numbers. It keeps its place, and no more numbers go on
+/// without it than the ring has slots.
 #[test]
-fn others_go_on_while_one_is_tried_again_and_keep_behind_it() {
+fn others_go_on_during_a_retry_and_keep_their_order() {
     const SLOTS: u64 = 8;
     let others = AtomicU64::new(0);
     let p = pipeline::<u64>().shard(2, |p| {
@@ -88,7 +88,7 @@ fn others_go_on_while_one_is_tried_again_and_keep_behind_it() {
 #[test]
 fn a_blocking_stage_has_a_thread_for_each_shard_and_keeps_order() {
     let barrier = std::sync::Arc::new(std::sync::Barrier::new(3));
-    // Nobody goes on before three are there: it takes three threads at once.
+    // No call returns before three have begun: it takes three threads at once.
     let p = pipeline::<u64>().shard(3, |p| {
         p.map_blocking(move |x| {
             barrier.wait();
@@ -114,7 +114,7 @@ fn a_step_that_takes_long_is_named() {
     let long = Duration::from_millis(30);
     let p = pipeline::<u64>().map(|x| *x).map(waits(long)).named("waits").map_blocking(waits(long)).named("may");
     let budget = Duration::from_millis(20);
-    // One number a step, far behind the rounds that are timed anyway: a budget that is set sees every step.
+    // One number a step, long after the rounds that are timed anyway: with a budget, every step is timed.
     let rings = Rings::new().batch(1).step_budget(Duration::from_secs(600)).step_budget_of("waits", budget);
     let report = p.run(&rings.step_budget_of("nosuch", budget), source::ready(0..500), |_, _| ()).unwrap();
     let overruns: Vec<_> = report.overruns().collect();
@@ -132,7 +132,7 @@ fn without_a_budget_a_tenth_of_a_second_is_too_long() {
     let report = p.run(&Rings::new(), source::ready(0..100), |_, _| ()).unwrap();
     let overrun = report.overruns().find(|overrun| overrun.stage == "map-2").expect("it took longer");
     assert!(overrun.by >= Duration::from_millis(30), "{overrun:?}");
-    // On the calling thread nobody else waits.
+    // On the calling thread no other stage waits.
     let (_, report) = p.run_inline(&Rings::new(), 0..100, (), |(), _, _| ()).unwrap();
     assert_eq!(report.overruns().count(), 0);
 }
@@ -149,9 +149,9 @@ fn a_thread_that_panics_with_the_sender_fails_the_run() {
     assert_eq!(failed.to_string(), "stage \"source\", number 2: its thread \"feeder\" panicked");
 }
 
-/// Such as one that is surprised that the run takes no more.
+/// For example by an error handler that does not expect the end of the run.
 #[test]
-fn a_thread_that_panics_behind_the_end_fails_nothing() {
+fn a_thread_that_panics_after_the_end_fails_nothing() {
     for many in [false, true] {
         let count = |n: &mut u64, _, _: &u64| *n += 1;
         let (sender, run) = if many {

@@ -1,4 +1,4 @@
-//! Loops on rings: one number at a time, in any deployment.
+//! Loops on rings: one number at a time, on any deployment.
 
 use millstream_core::{Arrow, FeedbackExt, ModelExt, PartsExt, pipeline};
 use millstream_exec::{Rings, Run, RunError, source};
@@ -38,7 +38,7 @@ fn loops_of_several_stages_and_loops_in_loops_are_their_models() {
     }
 }
 
-/// A value at END goes through the loop, too, with the last state.
+/// A value at END passes through the loop as well, with the last state.
 #[test]
 fn the_value_of_end_meets_the_last_state() {
     let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).feedback(5, |p| p.map(|(x, s)| (x + s, s + 1)));

@@ -1,4 +1,4 @@
-//! Stages whose functions give futures, on any executor or none.
+//! Stages whose functions return futures, on any executor or none.
 
 use futures_executor::block_on;
 use futures_util::future::{pending, poll_fn};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Gives way so many times.
+/// Yields `times` times.
 async fn yielding(times: u64) {
     for _ in 0..times {
         let mut yielded = false;
@@ -24,7 +24,7 @@ async fn yielding(times: u64) {
     }
 }
 
-/// How many of a thing there are, and the most there ever were.
+/// How many of a thing are alive, and the maximum.
 #[derive(Default)]
 struct Alive {
     now: AtomicUsize,
@@ -46,7 +46,7 @@ impl Drop for OneAlive {
     }
 }
 
-/// Doors that are opened from outside, in any order, by whichever thread.
+/// Doors that a thread opens from outside, in any order.
 #[derive(Clone, Default)]
 struct Doors(Arc<Mutex<HashMap<u64, Door>>>);
 
@@ -76,7 +76,7 @@ impl Doors {
 }
 
 #[test]
-fn results_stand_at_their_own_numbers_whoever_is_first() {
+fn results_have_their_inputs_numbers_in_any_order_of_completion() {
     let alive = Arc::new(Alive::default());
     let counter = alive.clone();
     let scrambled = move |x: &u64| {
@@ -103,9 +103,9 @@ fn results_stand_at_their_own_numbers_whoever_is_first() {
     assert_eq!(alive.now.load(Ordering::SeqCst), 0);
 }
 
-/// The doors are opened from the last to the first, so every future that is let in must have been started.
+/// The doors are opened from the last to the first, so every permitted future must have been started.
 #[test]
-fn as_many_are_in_flight_as_are_allowed_also_in_a_shard_and_on_a_ring_of_one() {
+fn the_limit_is_reached_also_in_a_shard_and_on_a_ring_of_one() {
     for (shards, slots) in [(1, 64), (3, 64), (1, 1), (3, 1)] {
         let (limit, doors) = (4 * shards, Doors::default());
         let (called, calls) = channel();
@@ -134,10 +134,10 @@ fn as_many_are_in_flight_as_are_allowed_also_in_a_shard_and_on_a_ring_of_one() {
 }
 
 #[test]
-fn an_error_or_a_panic_is_told_at_its_number_and_those_before_it_count() {
+fn an_error_or_a_panic_has_its_number_and_earlier_values_count() {
     let failing = |x: &u64| {
         let x = *x;
-        // The later fail first.
+        // The later ones fail first.
         async move {
             yielding(100 - x).await;
             match x {
@@ -159,7 +159,7 @@ fn an_error_or_a_panic_is_told_at_its_number_and_those_before_it_count() {
         assert_eq!(error.to_string(), r#"stage "ask", number 41: panicked: at 41"#);
         assert_eq!(or_empty.collect_slots(&rings, 0..100).unwrap(), or_empty.model_slots(0..100));
     }
-    // The function, and not its future.
+    // The function itself panics, not its future.
     let makes = |x: &u64| std::future::ready(10 / (5 - *x));
     let error = pipeline::<u64>().map_async(3, makes).collect(&Rings::new(), 0..).unwrap_err();
     assert_eq!(error.to_string(), r#"stage "map_async-1", number 5: panicked: attempt to divide by zero"#);
@@ -183,7 +183,7 @@ fn ends_value_has_a_future_too() {
     }
 }
 
-/// A run of which some futures never end; and what tells that they wait.
+/// A run in which some futures never end, and a receiver that reports that they wait.
 fn stuck(alive: &Arc<Alive>) -> (millstream_exec::Handle<u64>, Receiver<()>) {
     let (started, starts): (Sender<()>, _) = channel();
     let (counter, started) = (alive.clone(), Mutex::new(started));
@@ -236,7 +236,7 @@ fn draining_finishes_what_is_in_flight() {
 }
 
 #[test]
-fn runs_on_the_calling_thread_wait_for_one_after_the_other() {
+fn runs_on_the_calling_thread_wait_for_one_future_after_another() {
     let doors = Doors::default();
     let passing = doors.clone();
     let p = pipeline::<u64>().shard(2, |p| p.map_async(4, move |x| passing.pass(*x)));
@@ -249,7 +249,7 @@ fn runs_on_the_calling_thread_wait_for_one_after_the_other() {
     assert_eq!(block_on(async { p.model(0..3) }), [0, 10, 20]);
 }
 
-/// Empty slots start no future and do not use up the limit, and an endless stream of them does not run away.
+/// Empty slots start no future and do not count towards the limit, and an endless stream of them does not run ahead.
 #[test]
 fn empty_slots_start_nothing_and_do_not_run_ahead() {
     let doors = Doors::default();
@@ -258,7 +258,7 @@ fn empty_slots_start_nothing_and_do_not_run_ahead() {
     let p = pipeline::<u64>().filter(|x| *x == 0).map_async(1, move |x| passing.pass(*x));
     let source = source::ready((0..20_000).inspect(move |x| pulled.send(*x).unwrap_or(())));
     let run = p.start(&Rings::new().ring(8).workers(2), source, 0, |n: &mut u64, _, _| *n += 1).unwrap();
-    // Two rings, what may be ahead, and nothing more.
+    // Two rings, the numbers allowed ahead, and nothing more.
     std::thread::sleep(Duration::from_millis(50));
     let ahead = pulls.try_iter().count();
     assert!(ahead <= 8 + 8 + 1, "{ahead}");

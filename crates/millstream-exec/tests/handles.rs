@@ -1,4 +1,4 @@
-//! Runs that are steered: workers, draining, stopping, senders.
+//! Control of runs: workers, draining, stopping, senders.
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{Rings, Run, RunError, RunOutcome, TrySendError, Wait, fan_in, source};
@@ -33,7 +33,7 @@ fn workers_change_while_it_runs_and_the_output_does_not() {
 }
 
 #[test]
-fn every_way_to_wait_gives_the_same_output() {
+fn every_idle_strategy_has_the_same_output() {
     let p = pipeline::<u64>().map(|x| x + 1).fanout(|p| p, |p| p.shard(2, |p| p.map(|x| x * 2))).map(|(a, b)| a + b);
     let expected = p.model(0..300);
     for wait in Wait::ALL {
@@ -58,7 +58,7 @@ fn draining_finishes_what_was_accepted_also_while_the_source_waits() {
     // The eleventh value never comes, and the source's thread waits for it.
     let (sum, report) = run.drain(LONG).unwrap();
     assert_eq!(report.outcome, RunOutcome::Drained);
-    // The tenth was taken from the source, and it may not have been accepted yet.
+    // The tenth was taken from the source, and may not have been accepted yet.
     assert!(sum == 110 && report.numbers.0 <= 10 || sum == 90, "{sum}");
     drop(values);
 }
@@ -80,7 +80,7 @@ fn an_endless_run_drains_to_a_prefix() {
 }
 
 #[test]
-fn a_run_that_is_stopped_says_what_it_left() {
+fn a_stopped_run_reports_what_it_left() {
     let p = pipeline::<u64>().map(|x| x + 1).named("increment");
     let (go, went) = channel::<()>();
     let (seen, sees) = channel();
@@ -99,7 +99,8 @@ fn a_run_that_is_stopped_says_what_it_left() {
     assert_eq!(report.stages[0].moved - values, sum_left, "{report:?}");
 }
 
-/// In, out, left, at every stage, whoever the source is: a worker, a thread of its own, a sender.
+/// Accepted, passed on and left, at every stage, for every kind of source: on a worker, on a thread of its own, a
+/// sender.
 #[test]
 fn reports_count_from_the_source_to_the_sink() {
     let p = pipeline::<u64>().map(|x| x + 1).filter(|x| x % 2 == 0);
@@ -113,7 +114,7 @@ fn reports_count_from_the_source_to_the_sink() {
         let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved, stage.left)).collect();
         assert_eq!(stages, [("source", 11, 0), ("map-1", 11, 0), ("filter-1", 11, 0), ("sink", 11, 0)]);
     }
-    // Values that need dropping have a tasklet for it, which is not told twice.
+    // Values that need dropping have a tasklet for it, which is not listed twice.
     let p = pipeline::<String>().map(String::len);
     let report = p.run(&Rings::new(), (0..10).map(|x| x.to_string()), |_, _| ()).unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [11; 3]);
@@ -129,7 +130,7 @@ fn dropping_a_handle_stops_the_run() {
 }
 
 #[test]
-fn a_sender_feeds_from_any_thread_and_gives_back_what_does_not_fit() {
+fn a_sender_feeds_from_any_thread_and_returns_values_without_room() {
     let p = pipeline::<String>().map(|s| s.len());
     let push = |all: &mut Vec<usize>, _: SequenceNumber, n: &usize| all.push(*n);
     let (sender, run) = p.start_fed(&Rings::new().ring(2), Vec::new(), push).unwrap();
@@ -170,9 +171,9 @@ fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
     assert_eq!(sender.send(9).unwrap_err().0, 9);
 }
 
-/// Whoever sends, drains or lets go of a sender drops what was released, and must not get others' panics.
+/// Sending, draining and dropping a sender drop released values, and must not receive the panics of others.
 #[test]
-fn a_drop_that_panics_at_a_senders_hands_fails_the_run_and_nobody_else() {
+fn a_drop_that_panics_in_a_sender_fails_only_the_run() {
     struct Bomb(bool);
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -199,9 +200,9 @@ fn a_drop_that_panics_at_a_senders_hands_fails_the_run_and_nobody_else() {
     }
 }
 
-/// The drop of a value is the user's code as well, also when a stage that has ended is given up.
+/// The drop of a value is user code as well, also when a stage that has ended is dropped.
 #[test]
-fn a_drop_that_panics_ends_the_run_and_nobody_hangs() {
+fn a_drop_that_panics_ends_the_run_without_a_hang() {
     struct Bomb(u64);
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -229,7 +230,7 @@ fn a_run_on_the_calling_thread_starts_no_other() {
     };
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
     let rings = Rings::new().batch(16);
-    // Long enough for a placement to be looked at.
+    // Long enough for a review of the placement.
     let (threads, report) = p.run_inline(&rings, source::ready(0..500_000), Default::default(), sinks).unwrap();
     assert_eq!(threads.into_iter().collect::<Vec<_>>(), [std::thread::current().id()]);
     assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [500_001; 4]);
@@ -266,7 +267,7 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
     assert!(stuck() && !ending.is_finished(), "it waits for the closure");
     drop(let_go);
     match ending.join().unwrap() {
-        // Where that thread was late, there was nothing left to drain.
+        // If that thread was late, nothing was left to drain.
         Ok(((), report)) => assert!(matches!(report.outcome, RunOutcome::End | RunOutcome::Drained), "{report:?}"),
         Err(failure) => assert!(matches!(failure, RunError::DrainTimeout { .. }), "{failure}"),
     }
@@ -274,7 +275,7 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
 }
 
 #[test]
-fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
+fn a_drain_that_times_out_reports_how_much_was_left() {
     // No result ever comes.
     let p = pipeline::<u64>().map_async(8, |_| std::future::pending::<u64>());
     let start = || {
@@ -291,7 +292,7 @@ fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
     assert!(!stopper.drain_within(Duration::ZERO));
     assert_eq!(run.wait().unwrap_err(), overdue(5));
     assert!(stopper.drain_within(Duration::ZERO), "it has ended");
-    // Who asks for a stop knows.
+    // A caller that asks for a stop knows.
     assert_eq!(start().stop_now().unwrap().1.outcome, RunOutcome::Stopped);
 
     let (senders, run) = p.start_fan_in(&Rings::new(), fan_in(2), 0, |n, _, _| *n += 1).unwrap();
@@ -314,7 +315,7 @@ fn a_drain_that_runs_out_of_time_says_how_much_was_left() {
 
 #[cfg(feature = "queues")]
 #[test]
-fn a_drain_of_queues_that_runs_out_of_time_says_how_much_was_left() {
+fn a_drain_of_queues_that_times_out_reports_how_much_was_left() {
     let (put, has_put) = channel();
     let (keep, waits) = channel::<u64>();
     let values = (0..5).chain(std::iter::from_fn(move || {
@@ -330,7 +331,7 @@ fn a_drain_of_queues_that_runs_out_of_time_says_how_much_was_left() {
     drop(go);
     let ended = handle.join();
     let Some(RunError::DrainTimeout { left }) = ended.failure else { panic!("{:?}", ended.failure) };
-    // The value that was worked on may have come out.
+    // The value in progress may have come out.
     assert!(left >= 4 && left + ended.report.numbers.0 == 5, "{left} left: {:?}", ended.report);
     assert_eq!((ended.state, ended.report.outcome), (Some(ended.report.values), RunOutcome::Stopped));
     drop(keep);

@@ -10,19 +10,19 @@ use std::time::Duration;
 /// Processor time of this process so far, in clock ticks (a hundredth of a second on Linux).
 fn ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    // Behind the command's name, which is in brackets, come the fields from the third on.
+    // After the command's name, which is in brackets, come the fields from the third on.
     let fields: Vec<&str> = stat.rsplit(')').next().expect("a name").split_whitespace().collect();
     fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
 }
 
-/// Waits for as long as a value is sure not to come.
+/// Waits for a value that never comes, for `time`.
 fn idle(never: &Receiver<()>, time: Duration) -> u64 {
     let before = ticks();
     assert_eq!(never.recv_timeout(time), Err(RecvTimeoutError::Timeout));
     ticks() - before
 }
 
-/// On a busy machine it takes a while until everybody is parked.
+/// On a busy machine it takes a while until all threads are parked.
 fn is_ever_idle(never: &Receiver<()>) -> bool {
     (0..10).any(|_| idle(never, Duration::from_secs(2)) <= 2)
 }
@@ -40,11 +40,11 @@ fn a_run_without_values_takes_no_processor_time_and_then_ends() {
     drop(values);
     assert_eq!(run.join().unwrap().unwrap().values, 1);
     assert!(was_idle, "never under two hundredths of a second in 2 s: more than 1%");
-    beside_a_long_step(&never);
+    during_a_long_step(&never);
 }
 
-/// A worker has nothing to do but what another one is in the middle of.
-fn beside_a_long_step(never: &Receiver<()>) {
+/// A worker's only work is a tasklet in the middle of another worker's step.
+fn during_a_long_step(never: &Receiver<()>) {
     for wait in [Wait::Blocking, Wait::Phased] {
         let (go, went) = channel::<()>();
         let (entered, enters) = channel();
@@ -61,6 +61,6 @@ fn beside_a_long_step(never: &Receiver<()>) {
         let was_idle = is_ever_idle(never);
         drop(go);
         run.wait().unwrap();
-        assert!(was_idle, "{wait}: more than 1% beside a long step");
+        assert!(was_idle, "{wait}: more than 1% during a long step");
     }
 }

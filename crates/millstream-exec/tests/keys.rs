@@ -20,7 +20,7 @@ where
     on.run(p, source::ready((0..N).map(mixed)), Vec::new(), put).unwrap().0
 }
 
-/// Balances, of which every key has its own, behind a stage without a state and one that is a loop.
+/// Balances, one a key, after a stateless stage and a loop.
 fn balances(k: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> + millstream_core::Deploy<Queues> {
     pipeline::<u64>().shard_by(
         |x| x % 97,
@@ -38,7 +38,7 @@ fn balances(k: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> + millstre
 }
 
 #[test]
-fn every_k_on_every_deployment_gives_what_a_map_of_states_gives() {
+fn every_k_on_every_deployment_equals_a_map_of_states() {
     let mut states = std::collections::HashMap::new();
     let expected: Vec<(u64, u64)> = (0..N)
         .map(|n| {
@@ -60,7 +60,7 @@ fn every_k_on_every_deployment_gives_what_a_map_of_states_gives() {
 }
 
 #[test]
-fn the_model_gives_that_too() {
+fn the_model_equals_that_too() {
     let p = pipeline::<u64>().shard_by(
         |x| x % 7,
         3,
@@ -78,7 +78,7 @@ fn the_model_gives_that_too() {
 
 fn counted<P: Pipeline + Arrow<In = Val<u64>, Out: RingShape>>(p: &P, input: Vec<u64>) -> (Option<u64>, RunOutcome) {
     let (_, report) = p.run_with(&Rings::new(), source::ready(input), (), |(), _, _| ()).unwrap();
-    let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the seats");
+    let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the key slots");
     (stage.keys, report.outcome)
 }
 
@@ -110,7 +110,7 @@ fn failure<R: Item>(outcome: Result<R, RunError>) -> String {
 }
 
 #[test]
-fn a_key_too_many_is_an_error_that_says_where_and_what_to_do() {
+fn a_key_too_many_is_an_error_that_names_the_place_and_the_remedy() {
     let p = pipeline::<u64>().shard_by_within(Bound::refuse(3), |x| x % 5, 2, |p| p.map(|x| x + 1)).named("accounts");
     let said = failure(p.collect(&Rings::new(), 0..100));
     assert!(said.contains("\"accounts.key-1\"") && said.contains("number 3"), "{said}");
@@ -125,53 +125,53 @@ fn a_failed_key_is_parked_and_the_others_go_on_in_every_deployment() {
     let book = |x: &u64| if *x == 21 || *x == 33 { Err(format!("no {x}")) } else { Ok(x * 10) };
     let expected: Vec<(u64, String)> =
         [(21, "no 21"), (31, "21"), (33, "no 33"), (41, "21"), (43, "33"), (51, "21"), (53, "33")]
-            .map(|(x, why)| (x, if why.starts_with("no") { why.to_owned() } else { format!("behind {why}") }))
+            .map(|(x, why)| (x, if why.starts_with("no") { why.to_owned() } else { format!("after {why}") }))
             .into();
     let booked: Vec<u64> = (0..55).filter(|x| !expected.iter().any(|(dead, _)| dead == x)).collect();
     for k in [1, 3] {
         let (dead, letters) = mpsc::channel();
-        let tell = move |letter: DeadLetter<'_, u64, String>| {
+        let receive = move |letter: DeadLetter<'_, u64, String>| {
             let why = match letter.fault {
                 Fault::Error(why) => why.clone(),
-                Fault::Parked(number) => format!("behind {number}"),
+                Fault::Parked(number) => format!("after {number}"),
                 Fault::Panic(why) => panic!("{why}"),
             };
             let _ = dead.send((letter.number.0, *letter.input, why));
         };
-        // In a key's own body it is the same, since keys do not share what is parked.
-        let parks = pipeline::<u64>().shard_by(|x| x % 2, k, |p| p.try_map_or_park("book", |x| x % 10, book, tell));
-        let told = || {
-            let mut told: Vec<_> = letters.try_iter().collect();
-            // On queues, and in the model, each key's own are in order.
-            told.sort();
-            assert!(told.iter().all(|(number, x, _)| number == x));
-            told.into_iter().map(|(_, x, why)| (x, why)).collect::<Vec<_>>()
+        // In a key's own body the result is the same, since keys do not share parked values.
+        let parks = pipeline::<u64>().shard_by(|x| x % 2, k, |p| p.try_map_or_park("book", |x| x % 10, book, receive));
+        let letters = || {
+            let mut letters: Vec<_> = letters.try_iter().collect();
+            // On queues, and in the model, the letters of each key are in order.
+            letters.sort();
+            assert!(letters.iter().all(|(number, x, _)| number == x));
+            letters.into_iter().map(|(_, x, why)| (x, why)).collect::<Vec<_>>()
         };
         let values = |all: Vec<u64>| all.into_iter().map(|x| x / 10).collect::<Vec<_>>();
-        assert_eq!((values(parks.model(0..55)), told()), (booked.clone(), expected.clone()));
+        assert_eq!((values(parks.model(0..55)), letters()), (booked.clone(), expected.clone()));
         assert_eq!(
-            (values(parks.collect(&Rings::new().ring(4), 0..55).unwrap()), told()),
+            (values(parks.collect(&Rings::new().ring(4), 0..55).unwrap()), letters()),
             (booked.clone(), expected.clone())
         );
         let on_queues = Queues::new().collect(&parks, 0..55_u64).unwrap();
-        assert_eq!((values(on_queues), told()), (booked.clone(), expected.clone()));
+        assert_eq!((values(on_queues), letters()), (booked.clone(), expected.clone()));
     }
 }
 
 #[test]
 fn dead_letters_of_a_parked_key_come_in_the_order_of_their_numbers() {
     let (dead, letters) = mpsc::channel();
-    let tell = move |letter: DeadLetter<'_, u64, &str>| {
+    let receive = move |letter: DeadLetter<'_, u64, &str>| {
         let _ = dead.send(letter.number.0);
     };
     let p = pipeline::<u64>().try_map_or_park(
         "even",
         |x| x % 100,
         |x| if *x > 1_000 && x % 4 == 0 { Err("four") } else { Ok(*x) },
-        tell,
+        receive,
     );
     let done = p.collect(&Rings::new().workers(2).ring(64), 0..10_000).unwrap();
-    let told: Vec<u64> = letters.try_iter().collect();
+    let letters: Vec<u64> = letters.try_iter().collect();
     let parked: Vec<u64> = (0..10_000).filter(|x| *x > 1_000 && x % 4 == 0).collect();
-    assert_eq!((done.len() + told.len(), told), (10_000, parked));
+    assert_eq!((done.len() + letters.len(), letters), (10_000, parked));
 }

@@ -1,4 +1,4 @@
-//! What a run may take of the machine, and what it says of that: cores, threads, memory.
+//! What a run may take of the machine, and its reports of that: cores, threads, memory.
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
@@ -18,7 +18,7 @@ fn spinning_is_refused(report: &Report) -> Vec<&str> {
 }
 
 #[test]
-fn spinning_is_refused_where_threads_outnumber_cores_and_the_report_says_why() {
+fn spinning_is_refused_if_threads_outnumber_cores_and_the_report_says_why() {
     let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin));
     // With the sink there is one tasklet more than there are cores; with the source's thread, two.
     let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
@@ -26,7 +26,7 @@ fn spinning_is_refused_where_threads_outnumber_cores_and_the_report_says_why() {
     let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 2);
     assert_eq!(spinning_is_refused(&report), [reason]);
     assert_eq!(report.cores.usable, cores);
-    // Threads are what counts, not how many workers were asked for.
+    // The number of threads counts, not the number of workers asked for.
     let p = pipeline::<u64>();
     let report = p.run(&spin.clone().workers(1000), source::ready(0..5), |_, _| ()).unwrap();
     assert_eq!(spinning_is_refused(&report).len(), usize::from(cores < 2));
@@ -57,7 +57,7 @@ fn workers_that_come_later_count_as_well() {
     assert_eq!(spinning_is_refused(&report), [reason]);
 }
 
-/// What is explained is what a run then does.
+/// A run matches its explanation.
 #[test]
 fn a_run_is_as_it_was_explained() {
     let p = pipeline::<u64>()
@@ -104,7 +104,7 @@ fn rings_beyond_the_limit_are_refused_before_anything_runs() {
     assert!(none.to_string().ends_with("no ring is small enough; fewer stages, or smaller values"), "{none}");
 }
 
-/// Far more than any machine has, of which nothing is allocated.
+/// Far more than any machine has; nothing is allocated.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_machines_memory_is_a_limit() {
@@ -118,13 +118,13 @@ fn the_machines_memory_is_a_limit() {
 }
 
 #[test]
-fn a_failed_run_tells_what_it_did_up_to_there() {
+fn a_failed_run_reports_what_it_did() {
     let p = pipeline::<u64>().map(|x| 10_000 / (1000 - x)).named("divide");
     for workers in 1..4 {
         let rings = Rings::new().ring(16).workers(workers);
         let run = p.start(&rings, source::ready(0..), Vec::new(), |all, _, x| all.push(*x)).unwrap();
         let ended = run.join();
-        let state = ended.state.expect("the sink was not at fault");
+        let state = ended.state.expect("the sink did not fail");
         assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 1000"));
         assert_eq!((ended.report.outcome, ended.report.values), (RunOutcome::Failed, state.len() as u64));
         assert_eq!(ended.report.numbers.0, state.len() as u64);
@@ -133,7 +133,7 @@ fn a_failed_run_tells_what_it_did_up_to_there() {
     }
 }
 
-/// The values that a failing sink has seen are counted, and the one that it failed at is not.
+/// The values that a failing sink has seen count; the one at which it failed does not.
 #[test]
 fn a_sink_that_fails_has_its_state_and_its_count() {
     let sink = |n: &mut u64, number: millstream_core::SequenceNumber, _: &u64| {
@@ -162,7 +162,7 @@ fn taken<T>(start: impl FnOnce(Counted<T>, Arc<AtomicUsize>) -> usize, values: V
     start(Counted { values: values.into_iter(), taken: taken.clone() }, taken)
 }
 
-/// Counts what is taken from it.
+/// Counts the values taken from it.
 struct Counted<T> {
     values: std::vec::IntoIter<T>,
     taken: Arc<AtomicUsize>,
@@ -177,7 +177,7 @@ impl<T> Iterator for Counted<T> {
     }
 }
 
-/// How many have been taken once no more are for a while.
+/// How many values have been taken, once no more are taken for a while.
 fn settled(taken: &AtomicUsize) -> usize {
     let mut last = usize::MAX;
     loop {
@@ -190,7 +190,7 @@ fn settled(taken: &AtomicUsize) -> usize {
     }
 }
 
-/// Blocks own many kilobytes: a source of them has few slots by itself, and `few` is heard by queues as well.
+/// Blocks own many kilobytes: a source of them has few slots by itself. `few` applies to queues as well.
 #[test]
 fn large_values_are_few() {
     let blocks: Vec<Block> = (0..1000).map(|_| Block::from(vec![b'x'; 10])).collect();
@@ -219,7 +219,7 @@ fn large_values_are_few() {
         Queues::new().start(&p, source::few::<4, _>(values), (), |(), _, _: &()| ()).unwrap().wait().unwrap();
         most.load(Ordering::Relaxed)
     };
-    // The slots, one in the source's hand, and one in the stage's.
+    // The slots, one in the source, and one in the stage.
     for (taken, slots) in [
         (taken(by_rings, blocks.clone()), 16),
         (taken(by_queues, blocks.clone()), 16),

@@ -1,4 +1,4 @@
-//! Park and wake under loom, every interleaving: no wake-up is lost.
+//! Park and wake under loom, in every interleaving: no wake-up is lost.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -9,7 +9,7 @@ use millstream_exec::{Gate, Place, Shown, Signal, Wakes};
 use millstream_ring::{Member, group, ring, spsc};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a parked thread waits for, beside the signal: published, as in the rings, by release and acquire alone.
+/// The awaited change, published apart from the signal, as in the rings, by release and acquire alone.
 struct Work {
     signal: Signal,
     published: AtomicUsize,
@@ -87,7 +87,7 @@ fn two_wait_for_one() {
     });
 }
 
-/// A ring of one slot: each of two waits for the other.
+/// A ring of one slot: each of two threads waits for the other.
 #[test]
 fn two_hand_over_in_turns() {
     loom::model(|| {
@@ -115,11 +115,11 @@ impl Wake for Executor {
 }
 
 impl Work {
-    /// Waits for this as a future does, whose executor sleeps until it is woken.
+    /// Waits as a future does, with an executor that sleeps until it is woken.
     fn poll_for(&self, n: usize) {
         let mut place = Place::default();
         loop {
-            // A new one for every poll: what an earlier one is told is too early to help.
+            // A new one for every poll: notifications of an earlier one come too early to help.
             let woken = Work::new();
             let waker = Waker::from(std::sync::Arc::new(Executor(woken.clone())));
             let poll =
@@ -161,7 +161,7 @@ fn a_future_waits_twice() {
     });
 }
 
-/// Whoever leaves takes nobody's wake-up with him.
+/// A future that leaves does not consume another one's wake-up.
 #[test]
 fn a_future_that_leaves_does_not_take_the_wake_up_of_another() {
     loom::model(|| {
@@ -179,14 +179,14 @@ fn a_future_that_leaves_does_not_take_the_wake_up_of_another() {
     });
 }
 
-/// Two that wake one future, and a stage that polls it until it has seen both: it sleeps when it is not told.
+/// Two threads wake one future, and a stage polls it until it has seen both; without a wake-up it sleeps.
 #[test]
-fn a_stage_hears_of_every_wake_up_of_its_futures() {
+fn a_stage_notices_every_wake_up_of_its_futures() {
     loom::model(|| {
-        let (told, done) = (Work::new(), Arc::new([(); 2].map(|()| AtomicUsize::new(0))));
-        let telling = told.clone();
-        // As the signal of a run: something has happened, whatever it was.
-        let wakes = Wakes::new(move || telling.signal.notify());
+        let (work, done) = (Work::new(), Arc::new([(); 2].map(|()| AtomicUsize::new(0))));
+        let notifying = work.clone();
+        // As the signal of a run: some change has happened.
+        let wakes = Wakes::new(move || notifying.signal.notify());
         let wakeable = wakes.wakeable(0);
         let wakers = [0, 1].map(|i| {
             let (done, waker) = (done.clone(), wakeable.waker().clone());
@@ -209,8 +209,8 @@ fn a_stage_hears_of_every_wake_up_of_its_futures() {
             if step(&mut seen) {
                 continue;
             }
-            let ticket = told.signal.announce();
-            if step(&mut seen) { told.signal.withdraw(ticket) } else { told.signal.park(ticket) }
+            let ticket = work.signal.announce();
+            if step(&mut seen) { work.signal.withdraw(ticket) } else { work.signal.park(ticket) }
         }
         for waker in wakers {
             waker.join().unwrap();
@@ -218,9 +218,10 @@ fn a_stage_hears_of_every_wake_up_of_its_futures() {
     });
 }
 
-/// A member that competes for a run holds the group's cursor back; where it loses, it tells whoever looked meanwhile.
+/// A run writer that competes for a run holds the group's cursor back; if it loses, it notifies the readers that looked
+/// meanwhile.
 #[test]
-fn the_loser_of_a_claim_wakes_whom_it_misled() {
+fn the_loser_of_a_claim_wakes_the_readers_it_misled() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
         let (mut members, mut output) = group::<_, u64, Dense>(input, 2, 1).unwrap();
@@ -236,7 +237,7 @@ fn the_loser_of_a_claim_wakes_whom_it_misled() {
         };
         let (other, reading) = (signal.clone(), signal.clone());
         let other = thread::spawn(move || work(&mut a, &other));
-        // Loom tries a reader against the last access to an atomic alone: it is spawned last.
+        // Loom checks a reader only against the last access to an atomic: it is spawned last.
         let reader = thread::spawn(move || {
             while reading.park_unless(|| output.batch(1).and_then(|batch| batch.get(0).copied())).is_none() {}
         });
@@ -246,32 +247,32 @@ fn the_loser_of_a_claim_wakes_whom_it_misled() {
     });
 }
 
-/// As a sender: its value is published, then whoever waits is told.
-fn send(mut giver: spsc::Sender<u64>, signal: &Signal, value: u64) {
-    giver.give(&mut [value].into_iter(), 1);
+/// As a sender: publishes its value, then notifies.
+fn send(mut sender: spsc::Sender<u64>, signal: &Signal, value: u64) {
+    sender.give(&mut [value].into_iter(), 1);
     signal.notify();
-    giver.end();
+    sender.end();
     signal.notify();
 }
 
 /// As a poller: looks at every ring, announces itself, looks at every ring once more, and parks.
-fn poll_all(takers: &mut [spsc::Receiver<u64>], signal: &Signal) -> u64 {
-    let look = |takers: &mut [spsc::Receiver<u64>]| {
+fn poll_all(receivers: &mut [spsc::Receiver<u64>], signal: &Signal) -> u64 {
+    let look = |receivers: &mut [spsc::Receiver<u64>]| {
         let mut sum = 0;
-        for taker in takers.iter_mut() {
-            sum += taker.take(1).sum::<u64>();
+        for receiver in receivers.iter_mut() {
+            sum += receiver.take(1).sum::<u64>();
         }
-        (sum, takers.iter_mut().all(spsc::Receiver::ended))
+        (sum, receivers.iter_mut().all(spsc::Receiver::ended))
     };
     let mut sum = 0;
     loop {
-        let (came, ended) = look(takers);
+        let (came, ended) = look(receivers);
         sum += came;
         if ended {
             return sum;
         }
         let ticket = signal.announce();
-        match look(takers) {
+        match look(receivers) {
             (0, false) => signal.park(ticket),
             (came, _) => {
                 signal.withdraw(ticket);
@@ -281,49 +282,48 @@ fn poll_all(takers: &mut [spsc::Receiver<u64>], signal: &Signal) -> u64 {
     }
 }
 
-/// A sender's values, one from an iterator and one at hand, and the end of the stream, in any order: what was accepted comes, and
-/// nothing else.
+/// A sender's values, one from an iterator and one directly, and the end of the stream, in any order: exactly the
+/// accepted values come.
 fn closing(iterator_first: bool) {
     loom::model(move || {
-        let (giver, mut taker) = spsc::ring::<u64>(2).unwrap();
-        let gate = Arc::new(Gate::new(giver));
+        let (sender, mut receiver) = spsc::ring::<u64>(2).unwrap();
+        let gate = Arc::new(Gate::new(sender));
         let sender = {
             let gate = gate.clone();
             thread::spawn(move || {
                 let iterate = || {
-                    let give = |giver: &mut spsc::Sender<u64>| giver.give_if(&mut [1].into_iter(), 1, || gate.pass());
+                    let give = |sender: &mut spsc::Sender<u64>| sender.give_if(&mut [1].into_iter(), 1, || gate.pass());
                     let given = gate.iterate(give).expect("there is one iterator");
                     u64::from(given.map_err(|refused| assert_eq!(refused, [1])) == Ok(spsc::Sent::Some(1)))
                 };
                 let show =
-                    || u64::from(matches!(gate.show(|giver| giver.give(&mut [2].into_iter(), 1)), Shown::Did(_)));
+                    || u64::from(matches!(gate.show(|sender| sender.give(&mut [2].into_iter(), 1)), Shown::Did(_)));
                 if iterator_first { iterate() + show() } else { show() + iterate() }
             })
         };
-        let taker = {
+        let receiver = {
             let gate = gate.clone();
-            thread::spawn(move || gate.is_closed().then(|| taker.take(2).count() as u64))
+            thread::spawn(move || gate.is_closed().then(|| receiver.take(2).count() as u64))
         };
         gate.close();
-        let (came, accepted) = (taker.join().unwrap(), sender.join().unwrap());
+        let (came, accepted) = (receiver.join().unwrap(), sender.join().unwrap());
         assert_eq!(came.unwrap_or(accepted), accepted);
     });
 }
 
 #[test]
-fn what_was_accepted_is_there_for_who_sees_the_gate_closed() {
+fn accepted_values_are_visible_once_the_gate_is_closed() {
     closing(true);
 }
 
 #[test]
-fn what_was_accepted_is_there_with_an_iterator_behind() {
+fn accepted_values_are_visible_with_an_iterator_afterwards() {
     closing(false);
 }
 
-/// What an iterator gave and nobody accepts is dropped while the ring is taken: by code that may wait until the gate is
-/// closed.
+/// Refused values of an iterator are dropped while the ring is held, by code that may wait until the gate is closed.
 #[test]
-fn who_closes_does_not_wait_for_what_comes_in_vain() {
+fn closing_does_not_wait_for_refused_values() {
     loom::model(|| {
         let (gate, there) = (Arc::new(Gate::new(())), Arc::new(AtomicBool::new(false)));
         let sender = {
@@ -339,7 +339,7 @@ fn who_closes_does_not_wait_for_what_comes_in_vain() {
                 })
             })
         };
-        // Loom knows no "soon": it may show to who closes for ever what was before the iterator.
+        // Loom has no fairness: a closing thread may see the state before the iterator for ever.
         while !there.load(Ordering::Acquire) {
             thread::yield_now();
         }
@@ -349,17 +349,17 @@ fn who_closes_does_not_wait_for_what_comes_in_vain() {
 }
 
 #[test]
-fn one_who_waits_for_many_rings_wakes_on_any() {
+fn a_poller_of_several_rings_wakes_on_any() {
     loom::model(|| {
         let signal = Arc::new(Signal::new());
-        let (mut takers, mut threads) = (Vec::new(), Vec::new());
+        let (mut receivers, mut threads) = (Vec::new(), Vec::new());
         for value in [1, 10] {
-            let (giver, taker) = spsc::ring(1).unwrap();
+            let (sender, receiver) = spsc::ring(1).unwrap();
             let signal = signal.clone();
-            takers.push(taker);
-            threads.push(thread::spawn(move || send(giver, &signal, value)));
+            receivers.push(receiver);
+            threads.push(thread::spawn(move || send(sender, &signal, value)));
         }
-        assert_eq!(poll_all(&mut takers, &signal), 11);
+        assert_eq!(poll_all(&mut receivers, &signal), 11);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }

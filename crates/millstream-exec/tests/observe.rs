@@ -1,4 +1,4 @@
-//! What a run tells whoever watches it.
+//! The counters that a run shows to an observer.
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, pipeline};
@@ -6,7 +6,7 @@ use millstream_exec::{Activity, Counters, Observer, Rings, Run, State, TaskletCo
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// Lets so many calls through.
+/// Lets a number of calls through.
 #[derive(Default)]
 struct Gate(Mutex<u64>, Condvar);
 
@@ -23,7 +23,8 @@ impl Gate {
     }
 }
 
-/// Opens a gate for good when a test ends or fails: what waits there would wait for ever. It is made behind the run.
+/// Opens a gate for good when a test ends or fails; otherwise calls that wait there would wait for ever. It is made
+/// after the run, so that it is dropped before it.
 struct Opens(Arc<Gate>);
 
 impl Drop for Opens {
@@ -38,7 +39,7 @@ fn read(observer: &Observer) -> Counters {
     counters
 }
 
-/// Reads until what is read is as wanted; for a minute, which is for ever.
+/// Reads until the counters are as wanted, for a minute at most.
 fn until(observer: &Observer, what: &str, wanted: impl Fn(&Counters) -> bool) -> Counters {
     let begun = Instant::now();
     loop {
@@ -56,29 +57,29 @@ fn states(counters: &Counters) -> Vec<State> {
 }
 
 #[test]
-fn in_front_of_a_slow_stage_all_is_blocked_and_behind_it_starved() {
+fn before_a_slow_stage_all_are_blocked_and_after_it_starved() {
     let gate = Arc::new(Gate::default());
     let slow = gate.clone();
     let p = pipeline::<u64>()
         .map(|x| x + 1)
-        .named("front")
+        .named("before")
         .map_blocking(move |x: &u64| {
             slow.pass();
             *x
         })
         .named("slow")
         .map(|x| x + 1)
-        .named("behind");
+        .named("after");
     let run = p.start(&Rings::new().ring(8).batch(4), source::ready(0..100), (), |(), _, _| ()).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     let names: Vec<_> = observer.tasklets().map(|tasklet| (tasklet.name, tasklet.own_thread)).collect();
-    assert_eq!(names, [("source", false), ("front", false), ("slow", true), ("behind", false), ("sink", false)]);
+    assert_eq!(names, [("source", false), ("before", false), ("slow", true), ("after", false), ("sink", false)]);
     use State::{Blocked, Starved, Working};
     let all = [Blocked, Blocked, Working, Starved, Starved];
     let counters =
         until(&observer, "stuck", |counters| states(counters) == all && counters.workers[0] == Activity::Parked);
     assert_eq!(counters.source, Blocked);
-    // The source fills its ring as far as it can: both rings in front of the slow stage are full.
+    // The source fills its ring as far as it can: both rings before the slow stage are full.
     let rings: Vec<_> = counters.rings.iter().map(|ring| (ring.produced, ring.consumed[0], ring.occupied())).collect();
     assert_eq!(rings, [(16, 8, 8), (8, 0, 8), (0, 0, 0), (0, 0, 0)]);
     gate.open(3);
@@ -88,14 +89,14 @@ fn in_front_of_a_slow_stage_all_is_blocked_and_behind_it_starved() {
     let (_, report) = run.wait().unwrap();
     let counters = read(&observer);
     assert!(!counters.running && counters.tasklets.iter().all(|tasklet| tasklet.done));
-    // Numbers agree with the report's, ring by ring and stage by stage.
+    // The numbers agree with the report's, ring by ring and stage by stage.
     assert!(counters.rings.iter().all(|ring| ring.produced == 101 && ring.consumed == [101]), "{:?}", counters.rings);
     let moved = |tasklet: &TaskletCounters| tasklet.moved;
     assert!(report.stages.iter().map(|stage| stage.moved).eq(counters.tasklets.iter().map(moved)));
 }
 
 #[test]
-fn of_a_group_the_members_without_a_run_are_starved() {
+fn the_writers_of_a_group_without_a_run_are_starved() {
     let gate = Arc::new(Gate::default());
     let slow = gate.clone();
     let p = pipeline::<u64>().shard(3, move |p| {
@@ -107,8 +108,8 @@ fn of_a_group_the_members_without_a_run_are_starved() {
     let (sender, run) = p.start_fed(&Rings::new().ring(8), (), |(), _, _| ()).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     let working = |counters: &Counters| {
-        let members = counters.tasklets.iter().zip(observer.tasklets()).filter(|(_, who)| who.stage == Some(0));
-        members.filter(|(tasklet, _)| tasklet.state == State::Working).count()
+        let writers = counters.tasklets.iter().zip(observer.tasklets()).filter(|(_, info)| info.stage == Some(0));
+        writers.filter(|(tasklet, _)| tasklet.state == State::Working).count()
     };
     sender.send(1).unwrap();
     until(&observer, "one at work", |counters| working(counters) == 1);
@@ -121,7 +122,7 @@ fn of_a_group_the_members_without_a_run_are_starved() {
 }
 
 #[test]
-fn what_is_in_flight_is_being_worked_on() {
+fn a_stage_with_futures_in_flight_is_working() {
     let p = pipeline::<u64>().map_async(4, |x| {
         let x = *x;
         std::future::poll_fn(move |_| if x == 0 { std::task::Poll::Ready(x) } else { std::task::Poll::Pending })
@@ -165,7 +166,7 @@ fn rings_of_every_shape_are_read() {
     let counters = read(&observer);
     let plan = observer.plan();
     for (index, (ring, planned)) in counters.rings.iter().zip(&plan.rings).enumerate() {
-        // Half of the numbers is empty; END counts.
+        // Half of the numbers are empty; END counts.
         let clock = [1001, 501, 1001][planned.clock];
         assert_eq!(ring.produced, clock, "ring {index} of\n{plan}");
         assert!(ring.consumed.iter().all(|consumed| *consumed == clock), "{ring:?}");
@@ -176,13 +177,13 @@ fn rings_of_every_shape_are_read() {
 }
 
 #[test]
-fn batches_and_latencies_are_noted_only_while_a_run_is_observed() {
+fn batches_and_latencies_are_recorded_only_while_a_run_is_observed() {
     let p = pipeline::<u64>().map(|x| x + 1).flat_map(|x| vec![*x; (*x % 3) as usize]).shard(2, |p| p.map(|x| x + 1));
     let (sender, run) = p.start_fed(&Rings::new().ring(8).workers(1), (), |(), _, _| ()).unwrap();
     let observer = run.observer();
     let sink = observer.plan().stages.len();
     let batches = |counters: &Counters| counters.tasklets.iter().flat_map(|tasklet| tasklet.batches).sum::<u64>();
-    observer.note();
+    observer.marker();
     for x in 0..4 {
         sender.send(x).unwrap();
     }
@@ -191,24 +192,25 @@ fn batches_and_latencies_are_noted_only_while_a_run_is_observed() {
 
     run.observe(true);
     let mut in_order = 0;
-    for note in 0..300 {
-        observer.note();
-        sender.send(note).unwrap();
+    for marker in 0..300 {
+        observer.marker();
+        sender.send(marker).unwrap();
         let begun = Instant::now();
-        while [0, 1, 2, sink].iter().any(|who| observer.passed(*who) <= note) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "note {note} is not passed");
+        while [0, 1, 2, sink].iter().any(|stage| observer.passed(*stage) <= marker) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "marker {marker} is not passed");
             std::thread::yield_now();
         }
-        let passed = |stage| observer.passed_at(stage, note).expect("it is passed");
+        let passed = |stage| observer.passed_at(stage, marker).expect("it is passed");
         let times = [0, 1, 2, sink].map(|stage| passed(stage).since_source);
-        // A worker can move a number before its sender has noted it, and the stages behind it see the note first.
+        // A worker can move a number before its sender has written the marker, and the stages after it see the marker
+        // first.
         in_order += usize::from(times.is_sorted());
         let start = |stage| passed(stage).at - passed(stage).since_source;
-        assert_eq!(start(0), start(sink), "all are since the source had published it");
+        assert_eq!(start(0), start(sink), "all are relative to the source's publication");
     }
     assert!(in_order > 100, "{in_order} of 300 passed the stages one after the other");
     assert_eq!((observer.noted(), observer.passed(0)), (300, 300));
-    // What is written over is gone, and is not taken for another.
+    // Overwritten markers are gone, and are not taken for others.
     assert_eq!((observer.passed_at(0, 20), observer.passed_at(sink, 20)), (None, None));
     run.observe(false);
     let before = batches(&until(&observer, "all at the sink", |counters| {
@@ -224,7 +226,7 @@ fn batches_and_latencies_are_noted_only_while_a_run_is_observed() {
 }
 
 #[test]
-fn who_is_slow_to_pass_notes_loses_those_that_are_written_over() {
+fn a_stage_that_is_slow_to_pass_markers_loses_overwritten_ones() {
     let gate = Arc::new(Gate::default());
     let slow = gate.clone();
     let p = pipeline::<u64>().map_blocking(move |x: &u64| {
@@ -234,7 +236,7 @@ fn who_is_slow_to_pass_notes_loses_those_that_are_written_over() {
     let (sender, run) = p.start_fed(&Rings::new().ring(512).observe(true), (), |(), _, _| ()).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     for x in 0..400 {
-        observer.note();
+        observer.marker();
         sender.send(x).unwrap();
     }
     assert_eq!(observer.noted(), 400);
@@ -271,22 +273,22 @@ fn empty_slots_are_counted_where_they_are_written() {
         .filter(|x| x % 3 == 0)
         .named("third")
         .map(|x| *x)
-        .named("behind")
+        .named("after")
         .shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)).named("sixth"))
         .shard_by(|x| x % 5, 2, |p| p.scan(0, |sum: &mut u64, x| *sum + x).named("keyed"))
         .fold(0, |sum: &mut u64, x| *sum += x, |sum| sum)
         .named("sum");
-    // One worker fills its batches as far as it may, so that all of them are among the first, which are all looked at.
+    // One worker fills its batches as far as possible, so that all of them are among the first, which are all examined.
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
     let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
     let of = |name: &str| {
         let stage = report.stages.iter().find(|stage| stage.name == name).unwrap();
         (stage.looked_at, stage.empties)
     };
-    // A ring that has no empty slots tells what is published, END among it.
+    // A ring without empty slots reports the published slots, END included.
     assert_eq!([of("source"), of("plain")], [(6001, 0); 2]);
-    assert_eq!([of("third"), of("behind")], [(6000, 4000); 2]);
-    // The members of a group divide what is there into ever smaller runs, not all of which are looked at.
+    assert_eq!([of("third"), of("after")], [(6000, 4000); 2]);
+    // The writers of a group divide the input into ever smaller runs, not all of which are examined.
     for name in ["sixth", "keyed"] {
         let (looked_at, empty) = of(name);
         assert!(looked_at > 5000 && (empty as f64 / looked_at as f64 - 5.0 / 6.0).abs() < 0.01, "{name}: {empty}");
@@ -297,7 +299,7 @@ fn empty_slots_are_counted_where_they_are_written() {
 }
 
 #[test]
-fn what_the_other_lane_has_is_empty_in_a_lane_however_they_are_laid_out() {
+fn the_other_lanes_slots_are_empty_in_a_lane_in_every_layout() {
     let either = |x: &u64| if x.is_multiple_of(3) { Either::Left(*x) } else { Either::Right(*x) };
     // Two maps fill one ring; a scan has a ring of its own.
     let one =
@@ -309,7 +311,7 @@ fn what_the_other_lane_has_is_empty_in_a_lane_however_they_are_laid_out() {
     assert_eq!(shares, [[Some(4000.0 / 6000.0), Some(2000.0 / 6000.0)]; 2]);
 }
 
-/// What is empty in two lanes.
+/// The share of empty slots in two lanes.
 fn lanes(p: &impl Run<u64>) -> [Option<f64>; 2] {
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
     let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
@@ -317,7 +319,7 @@ fn lanes(p: &impl Run<u64>) -> [Option<f64>; 2] {
 }
 
 #[test]
-fn nobody_looks_for_empty_slots_unless_the_run_is_observed() {
+fn empty_slots_are_counted_only_while_the_run_is_observed() {
     let p = pipeline::<u64>().filter(|x| x % 3 == 0).named("third");
     let run = p.start(&Rings::new(), source::ready(0..6000), (), |(), _, _| ()).unwrap();
     let observer = run.observer();
@@ -327,9 +329,9 @@ fn nobody_looks_for_empty_slots_unless_the_run_is_observed() {
 }
 
 #[test]
-fn failures_of_futures_and_what_is_parked_are_counted() {
+fn failures_of_futures_and_parked_values_are_counted() {
     let odd = |x: &u64| std::future::ready(if x % 2 == 1 { Ok(*x) } else { Err("even") });
-    // Of 1, 3, 5, ..., 19 two keys fail, at 7 and at 9: behind them come 17 and 19.
+    // Of 1, 3, 5, ..., 19 two keys fail, at 7 and at 9; 17 and 19 come after them.
     let keyed = |x: &u64| if *x == 7 || *x == 9 { Err("fails") } else { Ok(*x) };
     let p = pipeline::<u64>().try_map_async_or_empty(4, odd).try_map_or_park("book", |x| x % 10, keyed, |_| ());
     let run = p.start(&Rings::new(), source::ready(0..20), (), |(), _, _| ()).unwrap();
@@ -337,7 +339,7 @@ fn failures_of_futures_and_what_is_parked_are_counted() {
     run.wait().unwrap();
     let tasklets = observer.tasklets().zip(read(&observer).tasklets);
     let counted: Vec<_> =
-        tasklets.map(|(who, told)| (who.side_output, told.failures, told.parked, told.moved)).collect();
+        tasklets.map(|(info, counted)| (info.side_output, counted.failures, counted.parked, counted.moved)).collect();
     let letters = (true, 0, 0, 21);
     let rest = [(false, 0, 0, 21), (false, 10, 0, 21), (false, 2, 2, 21), letters, (false, 0, 0, 21)];
     assert_eq!(counted, rest);

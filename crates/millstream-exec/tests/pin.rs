@@ -1,4 +1,4 @@
-//! Workers that are pinned: what the kernel says of their threads.
+//! Pinned workers: the kernel's view of their threads.
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, pipeline};
@@ -8,12 +8,12 @@ use std::fs::read_to_string;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// What `status` says behind this key.
+/// The value of this key in `status`.
 fn field(status: &str, key: &str) -> Option<String> {
     status.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim().to_owned()))
 }
 
-/// The cores that every thread of this process may use, by its name.
+/// The cores that every thread of this process may use, by the thread's name.
 fn masks() -> HashMap<String, String> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     let statuses = tasks.filter_map(|task| read_to_string(task.ok()?.path().join("status")).ok());
@@ -27,7 +27,7 @@ fn count(list: &str) -> usize {
 }
 
 #[test]
-fn every_worker_has_a_core_of_its_own_and_the_others_say_why_not() {
+fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
     let mine = field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
     let cores = count(&mine);
     let workers = cores + 1;
@@ -56,10 +56,10 @@ fn every_worker_has_a_core_of_its_own_and_the_others_say_why_not() {
     drop(go);
     let (_, report) = run.wait().unwrap();
     let seen = seen.unwrap_or_else(|| panic!("{:?}, {:?}", masks(), report.decisions));
-    let told: Vec<Option<String>> = report.pinned.iter().map(|core| core.map(|core| core.to_string())).collect();
+    let pinned: Vec<Option<String>> = report.pinned.iter().map(|core| core.map(|core| core.to_string())).collect();
     let mut expected: Vec<_> = (0..cores).map(|worker| Some(seen[&name(worker)].clone())).collect();
     expected.push(None);
-    assert_eq!(told, expected);
+    assert_eq!(pinned, expected);
     let distinct: std::collections::HashSet<_> = expected.iter().collect();
     assert_eq!(distinct.len(), workers);
     assert!(
@@ -70,7 +70,7 @@ fn every_worker_has_a_core_of_its_own_and_the_others_say_why_not() {
 }
 
 #[test]
-fn on_the_calling_thread_nothing_is_pinned() {
+fn the_calling_thread_is_not_pinned() {
     let mask = || field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
     let before = mask();
     let rings = Rings::new().pin_workers(true);

@@ -27,14 +27,14 @@ where
 #[test]
 fn a_chain_has_one_thread_a_stage() {
     let seen = Arc::new(Mutex::new(HashSet::new()));
-    let note = |seen: &Arc<Mutex<HashSet<_>>>| {
+    let receive = |seen: &Arc<Mutex<HashSet<_>>>| {
         let seen = seen.clone();
         move |x: &u64| {
             seen.lock().unwrap().insert(thread::current().id());
             x + 1
         }
     };
-    let p = pipeline::<u64>().map(note(&seen)).map_blocking(note(&seen)).map(note(&seen)).then(millstream_core::id());
+    let p = pipeline::<u64>().map(receive(&seen)).map_blocking(receive(&seen)).map(receive(&seen)).then(millstream_core::id());
     assert_eq!(threads(&p), ["source", "map-1", "map_blocking-1", "map-2", "sink"]);
     assert_eq!(seen.lock().unwrap().len(), 3);
     assert_eq!(Queues::new().collect(&p, 0..4).unwrap(), [3, 4, 5, 6]);
@@ -92,7 +92,7 @@ fn halves_and_lanes_come_back_in_order() {
 }
 
 #[test]
-fn a_shard_deals_in_turn_and_gathers_in_turn() {
+fn a_shard_distributes_in_turn_and_gathers_in_turn() {
     for k in 1..=5 {
         let p = pipeline::<u64>().shard(k, |p| p.map(|x| x + 1).filter(|x| x % 4 != 0)).scan(0, |n, x| {
             *n = *n * 31 + x;
@@ -115,7 +115,7 @@ fn fewer_outputs_than_inputs_are_no_reason_to_wait() {
 }
 
 #[test]
-fn a_new_clock_and_a_body_on_the_side() {
+fn a_new_clock_and_a_side_output() {
     let seen = Arc::new(AtomicU64::new(0));
     let side_output = seen.clone();
     let p = pipeline::<u64>()
@@ -128,7 +128,7 @@ fn a_new_clock_and_a_body_on_the_side() {
     assert_eq!(seen.load(Ordering::Relaxed), 2 * 190);
 }
 
-/// A sink that stands still holds everybody back: what the source gives is what lies in the queues and in hands.
+/// A sink that blocks holds all threads back: the source has yielded the values in the queues and in the threads.
 #[test]
 fn queues_are_bounded() {
     let given = Arc::new(AtomicU64::new(0));
@@ -145,7 +145,7 @@ fn queues_are_bounded() {
     };
     let handle = Queues::new().capacity(4).start(&p, source::ready(endless), (), sink).unwrap();
     sink_reached.recv().unwrap();
-    // Three queues of 4, and one value in the hands of the source, the stages and the sink.
+    // Three queues of 4, and one value each in the source, the stages and the sink.
     let mut before = 0;
     let most = 3 * 4 + 4;
     for _ in 0..100 {
@@ -204,7 +204,7 @@ fn failures_in_lanes_sources_and_sinks_have_their_numbers() {
     assert_eq!(at(sunk.unwrap_err()), "stage \"sink\", number 3: panicked: three");
 }
 
-/// A source that waits for ever is drained all the same, and what it has given comes out.
+/// A source that waits for ever is drained as well, and its values come out.
 #[test]
 fn a_run_is_drained_while_its_source_waits() {
     let (send, receive) = mpsc::channel::<u64>();
@@ -213,13 +213,13 @@ fn a_run_is_drained_while_its_source_waits() {
     }
     let (reached, sink_reached) = mpsc::channel();
     let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).tee(|p| p);
-    let tell = pipeline::<u64>()
+    let received = pipeline::<u64>()
         .map(move |x| {
             let _ = reached.send(*x);
             *x
         })
         .then(p);
-    let handle = Queues::new().start(&tell, receive, Vec::new(), |all, _, x: &u64| all.push(*x)).unwrap();
+    let handle = Queues::new().start(&received, receive, Vec::new(), |all, _, x: &u64| all.push(*x)).unwrap();
     while sink_reached.recv().unwrap() != 9 {}
     let (all, report) = handle.drain(Duration::from_secs(60)).unwrap();
     assert_eq!((all, report.outcome, report.numbers.0), (vec![45], RunOutcome::Drained, 10));
@@ -240,31 +240,31 @@ fn a_run_is_stopped_while_its_source_waits() {
 }
 
 #[test]
-fn no_queue_has_no_slots() {
+fn queues_without_slots_are_refused() {
     let error = Queues::new().capacity(0).collect(&pipeline::<u64>(), 0..1).unwrap_err();
     assert_eq!(error.to_string(), "queues of 0 slots: a queue must be able to hold at least 1");
 }
 
-/// A failure leaves by a queue of its own, with its number, and the others go on.
+/// A failure leaves through a queue of its own, with its number, and the others go on.
 #[test]
-fn failures_are_told_of_and_leave_their_slots_empty() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = told.clone();
+fn failures_are_reported_and_leave_their_slots_empty() {
+    let letters = Arc::new(Mutex::new(Vec::new()));
+    let received = letters.clone();
     let judge = |x: &u64| if x.is_multiple_of(3) { Err(format!("{x} by three")) } else { Ok(*x) };
-    let note = move |letter: millstream_core::DeadLetter<'_, u64, String>| {
-        tell.lock().unwrap().push((letter.number.0, *letter.input, letter.fault.to_string()));
+    let receive = move |letter: millstream_core::DeadLetter<'_, u64, String>| {
+        received.lock().unwrap().push((letter.number.0, *letter.input, letter.fault.to_string()));
     };
-    let p = pipeline::<u64>().map(|x| x + 1).try_map_or_dead_letter("judge", judge, note).map(|x| x * 2);
+    let p = pipeline::<u64>().map(|x| x + 1).try_map_or_dead_letter("judge", judge, receive).map(|x| x * 2);
     let model = p.model_slots(0..50);
-    let expected = std::mem::take(&mut *told.lock().unwrap());
+    let expected = std::mem::take(&mut *letters.lock().unwrap());
     assert_eq!((expected.len(), &expected[0]), (16, &(2, 3, "3 by three".to_owned())));
     for capacity in [1, 64] {
         assert_eq!(Queues::new().capacity(capacity).collect_slots(&p, 0..50).unwrap(), model);
-        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected);
+        assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected);
     }
 }
 
-/// A lane's stage gets the lane's values only, and still knows their numbers.
+/// A lane's stage receives the lane's values only, with their numbers in the stream.
 #[test]
 fn numbers_in_a_lane_are_those_of_the_stream() {
     let p = pipeline::<u64>()
@@ -273,9 +273,9 @@ fn numbers_in_a_lane_are_those_of_the_stream() {
     assert_eq!(Queues::new().collect(&p, 0..20).unwrap(), (0..20).map(|x| (x, x)).collect::<Vec<_>>());
 }
 
-/// What stands before it ends as well, an endless source among it, and the stream has the model's length.
+/// The stages before it end as well, including an endless source, and the stream has the model's length.
 #[test]
-fn what_is_taken_of_an_endless_source_ends() {
+fn a_stream_taken_from_an_endless_source_ends() {
     for capacity in [1, 64] {
         let queues = Queues::new().capacity(capacity);
         let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 2)).take(7);
@@ -300,7 +300,7 @@ fn push(all: &mut Vec<u64>, _: SequenceNumber, x: &u64) {
 }
 
 #[test]
-fn nobody_waits_for_a_silent_source() {
+fn a_silent_source_is_not_waited_for() {
     within(LONG, || {
         let fails = pipeline::<u64>().map(|x| x + 1).map(|x| 1 / (3 - x)).map(|x| x + 1);
         let (silent, source) = then_silent();
@@ -322,7 +322,7 @@ fn nobody_waits_for_a_silent_source() {
 }
 
 #[test]
-fn what_stands_aside_of_a_silent_source_is_finished_all_the_same() {
+fn the_side_output_of_a_silent_source_is_finished() {
     within(LONG, || {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (see, dead) = (seen.clone(), seen.clone());
@@ -348,7 +348,7 @@ fn what_stands_aside_of_a_silent_source_is_finished_all_the_same() {
 }
 
 #[test]
-fn nobody_waits_for_a_pause_on_queues() {
+fn a_pause_on_queues_is_not_waited_for() {
     within(LONG, || {
         for drains in [false, true] {
             let (tried, tries) = mpsc::channel();

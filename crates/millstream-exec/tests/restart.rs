@@ -1,4 +1,4 @@
-//! Runs that begin again where they failed.
+//! Runs that are repeated after a failure.
 
 use millstream_core::{Arrow, Retry, pipeline};
 use millstream_exec::{Rings, RunAgain, RunError, source};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const NUMBERS: u64 = 1000;
 
-/// Fails once at each of these numbers, when it comes there.
+/// Fails once at each of these numbers, when it reaches it.
 fn failing_once(at: &'static [u64]) -> (Arc<AtomicU64>, impl Fn(&u64) -> Result<u64, String> + Send + Sync + 'static) {
     let failures = Arc::new(AtomicU64::new(0));
     let counted = failures.clone();
@@ -51,7 +51,7 @@ fn the_sink_gets_every_number_once_however_often_the_run_fails() {
 }
 
 #[test]
-fn what_fails_for_ever_fails_in_the_end() {
+fn a_lasting_failure_ends_the_run() {
     let tries = Arc::new(AtomicU64::new(0));
     let counted = tries.clone();
     let p = pipeline::<u64>().try_map(move |x| match *x {
@@ -59,10 +59,10 @@ fn what_fails_for_ever_fails_in_the_end() {
         x => Ok(x),
     });
     let retry = Retry::times(2).backoff(Duration::from_millis(1));
-    // Something new comes out the first time, so the tries are counted from then on.
+    // New output comes the first time, so the tries are counted from then on.
     let rings = Rings::new().workers(1).batch(1);
     let outcome = p.run_again(&rings, retry, || 0..NUMBERS, 0, |n, _, _| *n += 1);
-    let Err(RunError::Stage { number, cause, .. }) = outcome else { panic!("it cannot end well") };
+    let Err(RunError::Stage { number, cause, .. }) = outcome else { panic!("it cannot succeed") };
     let tried = counted.load(Ordering::Relaxed);
     assert_eq!((number.map(|n| n.0), cause), (Some(7), format!("try {}", tried - 1)));
     assert!((3..=4).contains(&tried), "{tried} tries");

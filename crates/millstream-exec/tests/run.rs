@@ -101,11 +101,11 @@ fn a_report_shows_the_batches() {
 }
 
 #[test]
-fn options_that_cannot_be_are_refused() {
+fn invalid_options_are_refused() {
     let refused = |rings: Rings| pipeline::<u64>().collect(&rings, 0..5).unwrap_err().to_string();
     assert!(refused(Rings::new().ring(3)).contains("power of two"));
     assert!(refused(Rings::new().batch(0)).contains("at least 1"));
-    assert!(refused(Rings::new().workers(0)).contains("somebody"));
+    assert!(refused(Rings::new().workers(0)).contains("0 workers: at least 1"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn iterators_go_through_lazily_and_endless_ones_too() {
     drop(untouched.through(pipeline::<u64>()));
 }
 
-/// A batch in which every slot is empty gives no value, and there can be any number of them.
+/// A batch in which every slot is empty yields no value, and there can be any number of them.
 #[test]
 fn an_iterator_over_nothing_but_empty_slots_ends() {
     let mut none = (0..2_000_000).through_on(Rings::new().batch(8), pipeline::<u64>().filter(|_| false));
@@ -145,8 +145,8 @@ fn a_failure_comes_out_of_the_iterator_once() {
     assert_eq!(through.try_next(), Ok(None));
 }
 
-/// The source waits between two values, for the sink of the value before: it can only go on if values that arrive
-/// alone come out at once.
+/// The source waits between two values for the sink to receive the one before: it can go on only if a value that
+/// arrives alone comes out at once.
 #[test]
 fn a_value_that_arrives_alone_comes_out_at_once() {
     for workers in 1..3 {

@@ -4,7 +4,7 @@ use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run, source};
 use std::sync::{Arc, Mutex};
 
-/// Which stage worked on which number, in the order in which it happened.
+/// The order in which the stages processed the numbers.
 fn schedule(seed: u64) -> Vec<(&'static str, u64)> {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let log = |stage: &'static str| {

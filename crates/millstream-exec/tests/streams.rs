@@ -62,7 +62,7 @@ fn an_endless_source_stops_when_enough_was_taken() {
     assert_ends(&pipeline::<u64>().map(|x| x.to_string()).take(10).map(String::len).fold(0, |n, x| *n += x, |n| n), 10);
 }
 
-/// The source gives what is wanted and then waits for ever.
+/// The source yields the wanted values and then waits for ever.
 #[test]
 fn a_source_that_waits_is_not_waited_for() {
     let p = pipeline::<u64>().map(|x| x + 1).take(3).map(|x| x * 2);
@@ -76,12 +76,12 @@ fn a_source_that_waits_is_not_waited_for() {
     let (sender, run) = p.start_fed(&Rings::new(), Vec::new(), |all, _, x| all.push(*x)).unwrap();
     (0..3).for_each(|x| sender.send(x).unwrap());
     assert_eq!(run.wait().unwrap().0, [2, 4, 6]);
-    assert!(sender.send(3).is_err(), "the run takes no more");
+    assert!(sender.send(3).is_err(), "the run takes no more values");
     assert_eq!((0..).through(p).collect::<Vec<_>>(), [2, 4, 6]);
 }
 
 #[test]
-fn what_stands_aside_sees_at_least_what_was_taken() {
+fn a_side_output_sees_at_least_the_taken_values() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let see = seen.clone();
     let p = pipeline::<u64>().tee(move |p| p.map(|x| *x).map_m(move |x| see.lock().unwrap().push(*x))).take(100);
@@ -96,7 +96,7 @@ fn what_stands_aside_sees_at_least_what_was_taken() {
 }
 
 #[test]
-fn a_loop_that_stands_aside_sees_at_least_what_was_taken() {
+fn a_loop_in_a_side_output_sees_at_least_the_taken_values() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let see = seen.clone();
     let p = pipeline::<u64>()

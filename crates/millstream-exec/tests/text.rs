@@ -1,4 +1,4 @@
-//! Text on rings and queues: failures at their numbers, folds that speak at END, and nothing held back.
+//! Text on rings and queues: failures at their numbers, folds with a result at END, and no output held back.
 
 use millstream_core::text::{Block, Splitter};
 use millstream_core::{Arrow, ModelExt, StreamsExt, TextExt, pipeline};
@@ -9,7 +9,7 @@ fn block(text: &str) -> Block {
     Block::from(text.as_bytes().to_vec())
 }
 
-/// Where a run fails, and why.
+/// The place and the cause of a run's failure.
 fn failure<T>(outcome: Result<T, RunError>) -> (String, Option<u64>, String) {
     match outcome.err() {
         Some(RunError::Stage { stage, number, cause }) => (stage, number.map(|number| number.0), cause),
@@ -39,7 +39,7 @@ fn a_writer_that_panics_fails_at_its_number() {
 }
 
 #[test]
-fn what_is_no_utf8_fails_at_its_number() {
+fn text_that_is_not_utf8_fails_at_its_number() {
     let text = Block::from(b"to\nbe\n\xc3\xa9\nor \xff not\n".to_vec());
     let p = pipeline::<Block>().lines().utf8().named("read").map(|line| line.chars().count());
     let (stage, number, cause) = failure(p.collect(&Rings::new(), [text.clone()]));
@@ -50,7 +50,7 @@ fn what_is_no_utf8_fails_at_its_number() {
 }
 
 #[test]
-fn a_cut_that_is_none_fails_at_the_number_of_its_text() {
+fn an_invalid_cut_fails_at_the_number_of_its_text() {
     let beyond = |text: &[u8], from: usize| (from == 0).then(|| Splitter { range: 0..text.len() + 1, next: 1 });
     let p = pipeline::<Block>().cut(beyond).named("beyond");
     let (stage, number, cause) = failure(p.collect(&Rings::new(), [block(""), block("a")].into_iter().skip(1)));
@@ -59,7 +59,7 @@ fn a_cut_that_is_none_fails_at_the_number_of_its_text() {
 }
 
 #[test]
-fn a_fold_that_speaks_at_the_end_is_written_and_cut() {
+fn a_folds_result_at_end_is_written_and_cut() {
     let p = pipeline::<u64>()
         .fold(0, |sum, x| *sum += x, |sum| sum)
         .shard(2, |p| p.map_str(|sum, out| out.push_str(&format!("sum {sum}"))))
@@ -70,7 +70,8 @@ fn a_fold_that_speaks_at_the_end_is_written_and_cut() {
     assert_eq!(Inline::default().collect(&p, 0..5).unwrap(), ["sum", "10"]);
 }
 
-/// A value of many pieces goes through a ring of one slot, and a text that is longer than all that a ring may hold.
+/// A value of many pieces passes through a ring of one slot, and so does a text that is longer than all that a ring may
+/// hold.
 #[test]
 fn long_texts_go_through_small_rings() {
     let text = "word ".repeat(20_000);
@@ -84,9 +85,9 @@ fn long_texts_go_through_small_rings() {
     assert_eq!(lengths.collect(&Rings::new().ring(64), 0..9).unwrap(), vec![1 << 20; 9]);
 }
 
-/// Somebody who gives one line and waits sees it come out, though the sink gathers what it is given.
+/// A reader that sends one line and waits sees it come out, although the sink buffers.
 #[test]
-fn nothing_is_held_back_while_nothing_comes() {
+fn no_output_is_held_back_while_no_input_comes() {
     let (lines, given) = mpsc::channel::<Block>();
     let (written, seen) = mpsc::channel::<Vec<u8>>();
     let p = pipeline::<Block>().lines_with_ends().map_bytes(|line, out| out.extend_with(line.iter().rev().copied()));
@@ -110,9 +111,9 @@ fn nothing_is_held_back_while_nothing_comes() {
     assert!(run.wait().unwrap().0.is_empty());
 }
 
-/// Pieces that somebody keeps are not written over.
+/// Pieces that are kept are not overwritten.
 #[test]
-fn what_is_kept_stays() {
+fn kept_pieces_stay_valid() {
     let p = pipeline::<u64>().map_bytes(|n, out| out.extend(n.to_string().repeat(100).as_bytes())).windows(3);
     let expected = p.model(0..3000);
     assert_eq!(p.collect(&Rings::new().ring(16), 0..3000).unwrap(), expected);

@@ -1,4 +1,4 @@
-//! What a program takes out of a run value by value: by an iterator, or by a stream.
+//! Reading a run's output value by value: as an iterator or as a stream.
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, StreamsExt, ToOwnedItem, Val, pipeline};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(120);
 
-/// Everything up to the end or the failure.
+/// All values up to the end or the failure.
 fn taken<A: RingShape + ToOwnedItem<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Option<String>) {
     let mut all = Vec::new();
     loop {
@@ -28,7 +28,7 @@ fn taken<A: RingShape + ToOwnedItem<Owned = u64>>(mut values: Through<A>) -> (Ve
     }
 }
 
-/// The same by a stream.
+/// The same for a stream.
 #[cfg(feature = "stream")]
 fn streamed<A: RingShape + ToOwnedItem<Owned = u64>>(values: Through<A>) -> (Vec<u64>, Option<String>) {
     use futures_util::StreamExt;
@@ -52,7 +52,7 @@ fn fails_at(at: u64) -> impl Fn(&u64) -> u64 + Send + Sync + Clone + 'static {
     move |x| if *x == at { resume_unwind(Box::new("broken")) } else { *x }
 }
 
-/// All ways to run a pipeline in which something fails at 7 give these values, and then the error.
+/// Every way of running a pipeline with a failure at 7 yields these values, and then the error.
 fn come_first<P>(how: &str, pipeline: impl Fn() -> P + Send + 'static, expected: Vec<u64>)
 where
     P: Deploy<Rings> + Arrow<In = Val<u64>, Out: RingShape + ToOwnedItem<Owned = u64>>,
@@ -80,12 +80,12 @@ where
 }
 
 #[test]
-fn values_come_before_the_failure_behind_them() {
+fn values_come_before_a_later_failure() {
     let first = || (0..7).collect::<Vec<u64>>();
     come_first("alone", || pipeline().map(fails_at(7)), first());
     come_first("in between", || pipeline().map(|x| *x).map(fails_at(7)).map(|x| *x).map(|x| *x), first());
     come_first("blocking", || pipeline().map(|x| *x).map_blocking(fails_at(7)).map(|x| *x), first());
-    come_first("behind", || pipeline().map(fails_at(7)).map_blocking(|x| *x).scan(0, |n, x| (*n, *n = *x).0), {
+    come_first("after", || pipeline().map(fails_at(7)).map_blocking(|x| *x).scan(0, |n, x| (*n, *n = *x).0), {
         [0].into_iter().chain(0..6).collect()
     });
 }
@@ -105,7 +105,7 @@ fn futures_that_were_started_before_a_failure_are_waited_for() {
         })
     };
     let first = || (0..7).collect::<Vec<u64>>();
-    come_first("behind", move || pipeline().map(fails_at(7)).map_async(3, yields), first());
+    come_first("after", move || pipeline().map(fails_at(7)).map_async(3, yields), first());
     let later = |x: &u64| {
         let x = *x;
         async move { fails_at(7)(&x) }
@@ -114,7 +114,7 @@ fn futures_that_were_started_before_a_failure_are_waited_for() {
 }
 
 #[test]
-fn branches_and_clocks_give_what_stands_before_a_failure() {
+fn branches_and_clocks_yield_the_values_before_a_failure() {
     let sum = |(a, b): (&u64, &u64)| a + b;
     let sums = || (0..7).map(|x| 2 * x).collect::<Vec<u64>>();
     come_first(
@@ -128,7 +128,7 @@ fn branches_and_clocks_give_what_stands_before_a_failure() {
         sums(),
     );
     let twice = |x: &u64| [*x, *x];
-    come_first("behind a clock", move || pipeline().map(fails_at(7)).flat_map(twice).map(|x| *x), {
+    come_first("after a clock", move || pipeline().map(fails_at(7)).flat_map(twice).map(|x| *x), {
         (0..7).flat_map(|x| [x, x]).collect()
     });
     let fails_twice = |x: &u64| {
@@ -136,13 +136,13 @@ fn branches_and_clocks_give_what_stands_before_a_failure() {
         [x, x]
     };
     come_first("a clock", move || pipeline().map(|x| *x).flat_map(fails_twice), (0..7).flat_map(|x| [x, x]).collect());
-    // What only END would give is not given.
+    // The value that only END brings does not come.
     come_first("a fold", || pipeline().map(fails_at(7)).fold(0, |n, x| *n += x, |n| n), vec![]);
     come_first("chunks", || pipeline().map(fails_at(7)).chunks(2).map(|chunk| chunk.len() as u64), vec![2; 3]);
 }
 
 #[test]
-fn a_source_that_fails_has_given_what_it_gave() {
+fn a_failing_sources_values_come_before_its_failure() {
     within(LONG, || {
         for slots in [1, 8, 4096] {
             let rings = || Rings::new().ring(slots).workers(2);
@@ -157,7 +157,7 @@ fn a_source_that_fails_has_given_what_it_gave() {
 }
 
 #[test]
-fn behind_a_failure_in_a_shard_comes_what_its_tasklets_had_finished() {
+fn before_a_failure_in_a_shard_come_its_finished_values() {
     within(LONG, || {
         for workers in 1..4 {
             let p = pipeline::<u64>().shard(3, |p| p.map(fails_at(70))).map(|x| *x);
@@ -170,7 +170,7 @@ fn behind_a_failure_in_a_shard_comes_what_its_tasklets_had_finished() {
 }
 
 #[test]
-fn who_wants_no_more_behind_a_failure_waits_for_nothing() {
+fn dropping_the_output_after_a_failure_does_not_wait() {
     within(LONG, || {
         for taken in 0..4 {
             let p = pipeline::<u64>().map(fails_at(70)).map(|x| *x);
@@ -184,7 +184,7 @@ fn who_wants_no_more_behind_a_failure_waits_for_nothing() {
     .unwrap();
 }
 
-/// Panics once when the third is cloned.
+/// Panics once, when the third value is cloned.
 struct Third(u64, Arc<AtomicBool>);
 
 impl Clone for Third {
@@ -197,7 +197,7 @@ impl Clone for Third {
 }
 
 #[test]
-fn a_value_that_cannot_be_cloned_is_a_failure_behind_the_values_before_it() {
+fn a_value_that_cannot_be_cloned_is_a_failure_after_the_earlier_values() {
     within(LONG, || {
         let once = Arc::new(AtomicBool::new(true));
         let mut values = (0..100).map(move |n| Third(n, once.clone())).through(pipeline::<Third>());
@@ -238,12 +238,12 @@ fn a_stream_that_is_dropped_waits_for_no_closure_and_one_that_is_closed_does() {
                 // It has waited.
                 ends.try_recv().unwrap();
             } else {
-                // Would wait for the closure, which waits for what comes after.
+                // This would wait for the closure, which waits for the code after it.
                 drop(stream);
                 drop(go);
                 ends.recv().unwrap();
             }
-            // Whichever thread leaves last gives up the pipeline's closures.
+            // The last thread to exit drops the pipeline's closures.
             assert!(ends.recv().is_err());
         }
     })

@@ -26,7 +26,7 @@ fn multi_thread(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-/// A caller that waits inside a runtime holds up one of its threads, and it may be the only one.
+/// A caller that waits inside a runtime blocks one of its threads, which may be the only one.
 #[test]
 fn a_run_finds_a_runtime_wherever_it_is_started() {
     let expected: Vec<u64> = (1..=32).collect();
@@ -50,7 +50,7 @@ fn a_run_in_a_runtime_with_threads_enough_uses_that() {
     assert!(found[0] != id && found == [found[0]; 3]);
 }
 
-/// Nobody goes on before all five are there.
+/// No future goes on before all five have begun.
 #[test]
 fn futures_meet_each_other() {
     let barrier = Arc::new(Barrier::new(5));
@@ -76,7 +76,7 @@ fn a_run_on_the_calling_thread_has_timers_too() {
     assert_eq!(all, (1..=8).collect::<Vec<_>>());
 }
 
-/// What a future drops may need the runtime as well.
+/// The values a future drops may need the runtime as well.
 #[test]
 fn futures_that_are_stopped_are_dropped_inside_the_runtime() {
     struct Spawns(Arc<AtomicUsize>);

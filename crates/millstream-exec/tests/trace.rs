@@ -1,4 +1,4 @@
-//! What a run tells `tracing`.
+//! The `tracing` events of a run.
 #![cfg(all(feature = "tracing", not(loom)))]
 
 use millstream_core::{Arrow, pipeline};
@@ -10,11 +10,11 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
 use tracing::{Event, Metadata, Subscriber};
 
-/// Keeps what it is told: a line for each span and each event, with the span that it is in.
+/// Records every span and event as a line, with the span around it.
 #[derive(Clone, Default)]
 struct Keeps(Arc<Mutex<Kept>>, Asks);
 
-/// What is asked of the run whenever something is told of it.
+/// Called at every event, to query the run.
 type Asks = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 #[derive(Default)]
@@ -50,8 +50,8 @@ impl Subscriber for Keeps {
         let mut line = Line(String::new());
         event.record(&mut line);
         let mut kept = self.0.lock().unwrap();
-        let told = format!("{:?} {}{}", kept.within.last(), event.metadata().level(), line.0);
-        kept.lines.push(told);
+        let line = format!("{:?} {}{}", kept.within.last(), event.metadata().level(), line.0);
+        kept.lines.push(assert_logged);
         drop(kept);
         if let Some(ask) = &*self.1.lock().unwrap() {
             ask();
@@ -76,13 +76,13 @@ impl Subscriber for Keeps {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 }
 
-/// One test, since what is told goes to one place for the whole process.
+/// One test, since the subscriber is global to the process.
 #[test]
-fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
+fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     let keeps = Keeps::default();
     set_global_default(keeps.clone()).unwrap();
     let lines = || std::mem::take(&mut keeps.0.lock().unwrap().lines);
-    let told = |lines: &[String], parts: &[&str]| {
+    let assert_logged = |lines: &[String], parts: &[&str]| {
         assert!(lines.iter().any(|line| parts.iter().all(|part| line.contains(part))), "no {parts:?} in {lines:#?}");
     };
     let p = pipeline::<u64>().map(|x| 100 / (50 - x)).named("divide");
@@ -91,34 +91,34 @@ fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
     run.set_workers(2).unwrap();
     run.wait().unwrap();
     let seen = lines();
-    told(&seen, &["span run stages=1 workers=1 ring_bytes="]);
-    told(&seen, &["Some(1) INFO", "started"]);
-    told(&seen, &["Some(1) INFO", "placed", "1 workers, as asked for"]);
-    told(&seen, &["Some(1) INFO", "placed", "2 workers, as asked for while running"]);
-    told(&seen, &["Some(1) INFO", "ended", "ending=\"end\""]);
-    told(&seen, &["closed 1"]);
+    assert_logged(&seen, &["span run stages=1 workers=1 ring_bytes="]);
+    assert_logged(&seen, &["Some(1) INFO", "started"]);
+    assert_logged(&seen, &["Some(1) INFO", "placed", "1 workers, as asked for"]);
+    assert_logged(&seen, &["Some(1) INFO", "placed", "2 workers, as asked for while running"]);
+    assert_logged(&seen, &["Some(1) INFO", "ended", "ending=\"end\""]);
+    assert_logged(&seen, &["closed 1"]);
 
     let failed = p.run(&Rings::new().workers(1), source::ready(0..60), |_, _| ());
     assert!(failed.is_err());
     let seen = lines();
-    told(&seen, &["Some(2) ERROR", "failed", "stage=\"divide\"", "number=50", "divide by zero"]);
-    told(&seen, &["Some(2) INFO", "ended", "ending=\"failed\""]);
+    assert_logged(&seen, &["Some(2) ERROR", "failed", "stage=\"divide\"", "number=50", "divide by zero"]);
+    assert_logged(&seen, &["Some(2) INFO", "ended", "ending=\"failed\""]);
 
     let (sender, run) = p.start_fed(&Rings::new().workers(1), (), |(), _, _| ()).unwrap();
     sender.send(1).unwrap();
     run.stopper().drain();
     run.wait().unwrap();
     let seen = lines();
-    told(&seen, &["Some(3) INFO", "draining"]);
-    told(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
+    assert_logged(&seen, &["Some(3) INFO", "draining"]);
+    assert_logged(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
 
     let panics = dying_producer(|| ());
     assert_eq!(panics, 1);
-    told(&lines(), &["Some(4) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
+    assert_logged(&lines(), &["Some(4) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
 
     asked_and_failing(&p, &keeps);
 
-    // Nor is its panic worse while the thread that tells it panics.
+    // A subscriber's panic is as harmless on a thread that is panicking.
     let (asks, kept) = (keeps.1.clone(), keeps.0.clone());
     let panics = dying_producer(|| *asks.lock().unwrap() = Some(Box::new(|| panic!("a subscriber that fails"))));
     assert_eq!(panics, 1);
@@ -126,7 +126,7 @@ fn start_placement_failure_and_stop_are_told_in_the_runs_span() {
     kept.clear_poison();
 }
 
-/// How many producers have ended by panics, of a run with one that does so behind its first value.
+/// How many producers have ended by panics, in a run with one that panics after its first value.
 fn dying_producer(first: impl FnOnce()) -> u64 {
     let alone = fan_in(1).isolate_panics();
     let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), alone, 0, |n, _, _: &u64| *n += 1).unwrap();
@@ -142,7 +142,7 @@ fn dying_producer(first: impl FnOnce()) -> u64 {
     report.producer_panics.count
 }
 
-/// A subscriber may ask the run that tells it, and may panic.
+/// A subscriber may query the run, and may panic.
 fn asked_and_failing<P: Run<u64> + Sync>(p: &P, keeps: &Keeps) {
     millstream_testkit::within(std::time::Duration::from_secs(60), {
         let (run, asks) = (p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap(), keeps.1.clone());
@@ -163,13 +163,13 @@ fn asked_and_failing<P: Run<u64> + Sync>(p: &P, keeps: &Keeps) {
             handle.set_workers(2).unwrap();
             handle.set_workers(1).unwrap();
             assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 2);
-            // What it has locked itself is its own affair.
+            // Its own poisoned locks are the test's concern.
             asks.clear_poison();
             *asks.lock().unwrap() = None;
             keeps.0.clear_poison();
             sender.send(1).unwrap();
             drop(sender);
-            let handle = Arc::into_inner(handle).expect("nobody else has it");
+            let handle = Arc::into_inner(handle).expect("no other reference is left");
             handle.wait().unwrap();
         }
     })

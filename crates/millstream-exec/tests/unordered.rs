@@ -1,4 +1,4 @@
-//! Futures whose results come as they are finished: the same values as the model's, in any order.
+//! Futures whose results come in the order of completion: the model's values, in any order.
 
 use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
 use millstream_exec::{Rings, Run, RunError, source};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Gives way until it is told to go on, or so many times.
+/// Yields until `over` returns true.
 async fn until(mut over: impl FnMut() -> bool) {
     std::future::poll_fn(move |cx| {
         if over() {
@@ -27,7 +27,7 @@ async fn yielding(mut times: u64) {
     .await;
 }
 
-/// A mix of futures that are ready at once and such that take their time.
+/// A mix of futures that are ready at once and futures that take time.
 fn uneven(x: &u64) -> impl Future<Output = u64> + use<> {
     let x = *x;
     async move {
@@ -42,8 +42,8 @@ fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
 }
 
 #[test]
-fn the_values_are_the_models_in_any_order_and_the_slots_are_full() {
-    // With empty slots in front, and a value at END.
+fn the_values_are_the_models_in_any_order_and_the_slots_are_dense() {
+    // With empty slots before it, and a value at END.
     let sparse = pipeline::<u64>().filter(|x| x % 3 != 0).unordered(4, uneven).map(|x| x + 1);
     let at_end = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).unordered(1, uneven);
     for ring in [1, 2, 64] {
@@ -68,9 +68,9 @@ fn on_the_calling_thread_the_order_is_that_of_the_inputs() {
     assert_eq!(all, p.model(0..50));
 }
 
-/// The first future waits until the sink has seen the result of the second one, which in order it never would.
+/// The first future waits until the sink has seen the second one's result; in order, it would wait for ever.
 #[test]
-fn a_future_that_takes_long_holds_up_nobody() {
+fn a_future_that_takes_long_does_not_hold_up_others() {
     for workers in 1..=3 {
         let seen = Arc::new(AtomicBool::new(false));
         let sees = seen.clone();
@@ -91,7 +91,7 @@ fn a_future_that_takes_long_holds_up_nobody() {
 }
 
 #[test]
-fn there_are_as_many_in_flight_as_may_be_and_no_more() {
+fn the_limit_of_futures_is_reached_and_kept() {
     for limit in [1, 3, 8] {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let seen = most.clone();
@@ -135,7 +135,7 @@ impl Drop for Flying {
 }
 
 #[test]
-fn a_run_that_is_stopped_drops_what_is_in_flight() -> Result<(), RunError> {
+fn a_stopped_run_drops_futures_in_flight() -> Result<(), RunError> {
     let (started, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (starts, drops) = (started.clone(), dropped.clone());
     let p = pipeline::<u64>().unordered(5, move |_| {
@@ -157,7 +157,7 @@ fn a_run_that_is_stopped_drops_what_is_in_flight() -> Result<(), RunError> {
 
 #[test]
 #[should_panic(expected = "at least one future")]
-fn no_futures_at_a_time_are_refused_when_it_is_built() {
+fn a_limit_of_zero_is_refused_when_it_is_built() {
     let _ = pipeline::<u64>().unordered(0, uneven);
 }
 

@@ -1,4 +1,4 @@
-//! User code that runs where nobody expects it: drops of what was panicked with, wakers, handles in closures.
+//! User code in unusual places: drops of panic payloads, wakers, handles in closures.
 #![cfg(not(loom))]
 
 use millstream_core::failure::into_message;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Panics when it is dropped, so many times deep.
+/// Panics when it is dropped, nested this many times.
 struct Evil(u32);
 
 impl Drop for Evil {
@@ -32,7 +32,7 @@ fn evil_at_3(x: &u64) -> u64 {
 }
 
 #[test]
-fn what_a_panic_leaves_may_panic_when_it_is_dropped() {
+fn a_panics_payload_may_panic_when_it_is_dropped() {
     let values = || (0..10_u64).map(|x| evil_at_3(&x));
     let failed = |outcome: Result<_, RunError>, stage: &str| {
         let outcome: Result<Vec<u64>, RunError> = outcome;
@@ -51,7 +51,7 @@ fn what_a_panic_leaves_may_panic_when_it_is_dropped() {
         failed(pipeline::<u64>().map_async(2, later).collect(&rings, 0..10), "map_async-1");
         let or_empty = pipeline::<u64>().try_map_or_empty(|x| Ok::<_, &str>(evil_at_3(x)));
         assert_eq!(or_empty.collect(&rings, 0..5).unwrap(), [0, 1, 2, 4]);
-        // Behind the end of the stream a panic is no failure, and what it leaves is no matter either.
+        // After the end of the stream a panic is no failure, and neither is a panic in its payload's drop.
         for _ in 0..50 {
             let cut = pipeline::<u64>().map(evil_at_3).take(3);
             assert_eq!(cut.collect(&rings.clone().batch(1), source::ready(0..)).unwrap(), [0, 1, 2]);
@@ -68,7 +68,7 @@ impl Wake for Bad {
     }
 }
 
-/// Says that it was woken.
+/// Reports that it was woken.
 struct Tells(Mutex<std::sync::mpsc::Sender<()>>);
 
 impl Wake for Tells {
@@ -78,7 +78,7 @@ impl Wake for Tells {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep_and_fails_no_run() {
+fn a_waker_that_panics_leaves_no_waiter_asleep_and_fails_no_run() {
     within(LONG, || {
         let (open, gate) = channel::<()>();
         let (gate, open) = (Mutex::new(gate), Mutex::new(open));
@@ -97,7 +97,7 @@ fn a_waker_that_panics_keeps_nobody_asleep_and_fails_no_run() {
         assert!(Pin::new(&mut first).poll(&mut Context::from_waker(&bad)).is_pending());
         assert!(Pin::new(&mut second).poll(&mut Context::from_waker(&good)).is_pending());
         drop(open);
-        // The task that comes behind the bad one.
+        // The task after the bad one.
         wakes.recv().unwrap();
         drop((first, second));
         drop(sender);
@@ -109,7 +109,7 @@ fn a_waker_that_panics_keeps_nobody_asleep_and_fails_no_run() {
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A task that runs at once on whichever thread wakes it.
+/// A task that runs at once on the thread that wakes it.
 struct AtOnce(Mutex<Option<Task>>, AtomicBool);
 
 impl Wake for AtOnce {
@@ -135,14 +135,14 @@ fn a_stream_can_be_polled_by_its_waker() {
             for fails in [false, true] {
                 let last = values.end - 1;
                 let p = pipeline::<u64>().map(move |x| if fails && *x == last { panic!("at the last") } else { *x });
-                let (told, tells) = channel();
+                let (results, result) = channel();
                 let mut stream = values.clone().through(p).stream();
                 let task = async move {
                     let all: Result<Vec<u64>, RunError> = stream.by_ref().try_collect().await;
-                    let _ = told.send((all, stream.next().await.is_none()));
+                    let _ = results.send((all, stream.next().await.is_none()));
                 };
                 Arc::new(AtOnce(Mutex::new(Some(Box::pin(task))), AtomicBool::new(false))).wake();
-                let (all, ended) = tells.recv().unwrap();
+                let (all, ended) = result.recv().unwrap();
                 assert!(ended);
                 match fails {
                     false => assert_eq!(all.unwrap(), values.clone().collect::<Vec<_>>()),
@@ -154,7 +154,7 @@ fn a_stream_can_be_polled_by_its_waker() {
     .unwrap();
 }
 
-/// Runs a pipeline with a closure that ends the run by `with`; what `with` said, and how the run ended.
+/// Runs a pipeline with a closure that ends the run by `with`. Returns the result of `with` and the end of the run.
 fn ended_by_closure<R: Send + 'static>(
     workers: usize,
     with: impl Fn(Handle<()>) -> R + Send + Sync + 'static,
@@ -184,7 +184,7 @@ fn ended_by_closure<R: Send + 'static>(
     drop(p);
     *kept.lock().unwrap() = Some(run);
     let ended = says.recv().unwrap();
-    // The worker gives up what the run holds, once it has left the closure.
+    // The worker drops the run's values once it has left the closure.
     while Arc::strong_count(&alive) > 1 {
         std::thread::yield_now();
     }
@@ -234,7 +234,7 @@ fn a_stopper_that_outlives_its_run_keeps_no_value() {
             } else {
                 run.wait().unwrap()
             };
-            // The source's thread may still be at one.
+            // The source's thread may still hold one.
             while ALIVE.load(Ordering::SeqCst) > 0 {
                 std::thread::yield_now();
             }
@@ -244,7 +244,7 @@ fn a_stopper_that_outlives_its_run_keeps_no_value() {
     .unwrap();
 }
 
-/// The tries of a stage that waits a day between two.
+/// The tries of a stage that waits a day between two tries.
 fn waits_a_day(tries: &Arc<AtomicUsize>) -> impl Fn(&u64) -> Result<u64, &'static str> + use<> {
     let tries = tries.clone();
     move |x| {
@@ -256,7 +256,7 @@ fn waits_a_day(tries: &Arc<AtomicUsize>) -> impl Fn(&u64) -> Result<u64, &'stati
 const DAILY: fn() -> Retry = || Retry::times(4).backoff(Duration::from_secs(86_400));
 
 #[test]
-fn nobody_waits_for_the_pause_between_two_tries() {
+fn the_pause_between_two_tries_is_not_waited_for() {
     within(LONG, || {
         for how in 0..6 {
             let tries = Arc::new(AtomicUsize::new(0));
@@ -297,7 +297,7 @@ fn nobody_waits_for_the_pause_between_two_tries() {
                     assert!(error.to_string().contains("divide by zero"), "{error}");
                 }
                 4 => {
-                    // Nobody wants the rest.
+                    // The rest is no longer wanted.
                     let q = p.take(3);
                     assert_eq!(q.collect(&rings, 0..10).unwrap(), [0, 1, 2]);
                 }
@@ -314,7 +314,7 @@ fn nobody_waits_for_the_pause_between_two_tries() {
 }
 
 #[test]
-fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
+fn a_sources_panic_after_a_stop_is_not_part_of_the_run() {
     within(LONG, || {
         for _ in 0..20 {
             let (go, went) = channel::<()>();
@@ -324,7 +324,7 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
                 if *x == 3 {
                     entered.send(()).unwrap();
                     let _ = went.lock().unwrap().recv();
-                    resume_unwind(Box::new("behind the stop"));
+                    resume_unwind(Box::new("after the stop"));
                 }
             });
             let run = pipeline::<u64>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
@@ -332,7 +332,7 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
             let stopper = run.stopper();
             stopper.stop_now();
             drop(go);
-            // The source's thread is behind its panic when it lets go of the run's counters.
+            // The source's thread has passed its panic when it releases the run's counters.
             let observer = run.observer();
             while !observer.is_finished() {
                 std::thread::yield_now();
@@ -345,39 +345,40 @@ fn what_a_source_does_behind_a_stop_is_no_part_of_the_run() {
 }
 
 #[test]
-fn of_several_failures_that_is_told_which_one_thread_would_have_come_to() {
+fn of_several_failures_the_one_a_single_thread_would_meet_is_reported() {
     within(LONG, || {
-        // The one in front fails at its number 7, the one behind at its number 50, which came of number 5 in front.
-        for front_first in [false, true] {
-            let ((front, front_is), (behind, behind_is)) = (channel::<()>(), channel::<()>());
-            let (front_is, behind_is) = (Mutex::new(front_is), Mutex::new(behind_is));
-            let (front, behind) = (Mutex::new(Some(front)), Mutex::new(Some(behind)));
+        // The upstream stage fails at its number 7, the downstream one at its number 50, which came from number 5
+        // upstream.
+        for upstream_first in [false, true] {
+            let ((upstream, upstream_done), (downstream, downstream_done)) = (channel::<()>(), channel::<()>());
+            let (upstream_done, downstream_done) = (Mutex::new(upstream_done), Mutex::new(downstream_done));
+            let (upstream, downstream) = (Mutex::new(Some(upstream)), Mutex::new(Some(downstream)));
             let p = pipeline::<u64>()
                 .map_blocking(move |x| {
                     if *x == 7 {
-                        drop(front.lock().unwrap().take());
-                        let _ = behind_is.lock().unwrap().recv();
-                        if !front_first {
+                        drop(upstream.lock().unwrap().take());
+                        let _ = downstream_done.lock().unwrap().recv();
+                        if !upstream_first {
                             std::thread::sleep(Duration::from_millis(20));
                         }
-                        resume_unwind(Box::new("in front"));
+                        resume_unwind(Box::new("upstream"));
                     }
                     *x
                 })
                 .flat_map(|x| (0..10).map(|i| x * 10 + i).collect::<Vec<_>>())
                 .map_blocking(move |x| {
                     if *x == 50 {
-                        drop(behind.lock().unwrap().take());
-                        let _ = front_is.lock().unwrap().recv();
-                        if front_first {
+                        drop(downstream.lock().unwrap().take());
+                        let _ = upstream_done.lock().unwrap().recv();
+                        if upstream_first {
                             std::thread::sleep(Duration::from_millis(20));
                         }
-                        resume_unwind(Box::new("behind"));
+                        resume_unwind(Box::new("downstream"));
                     }
                     *x
                 });
             let error = p.collect(&Rings::new().workers(1), 0..100).unwrap_err();
-            assert_eq!(error.to_string(), r#"stage "map_blocking-2", number 50: panicked: behind"#);
+            assert_eq!(error.to_string(), r#"stage "map_blocking-2", number 50: panicked: downstream"#);
         }
     })
     .unwrap();

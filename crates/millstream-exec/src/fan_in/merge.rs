@@ -92,7 +92,7 @@ impl<T: Item> Merge<T> {
         let (producer, first, values) = match &mut self.several {
             Some(Several { receiver, table }) => {
                 let (entry, values) = receiver.take_run(most);
-                self.registry.hear(&mut self.known, table);
+                self.registry.update(&mut self.known, table);
                 let (producer, first) = table.take(entry, values.len() as u64);
                 if table.is_over(entry) {
                     self.registry.is_over(entry);

@@ -1,4 +1,4 @@
-//! Who comes and goes, what waits, and what it takes.
+//! Producers that come and go, waiting, and costs.
 
 use super::{assert_complete, send_unevenly};
 use millstream_core::{Arrow, StreamsExt, pipeline};
@@ -37,9 +37,9 @@ fn producers_come_and_go_while_it_runs() {
     }
 }
 
-/// Whoever has gone makes room in a replay as well, also one that has sent nothing.
+/// A producer that is gone makes room in a replay as well, even if it has sent nothing.
 #[test]
-fn a_replay_has_room_for_those_who_come() {
+fn a_replay_has_room_for_new_producers() {
     let choices: MergeLog = [(0, 1), (2, 1), (0, 1)].into_iter().collect();
     let (mut senders, mut poller) = fan_in(2).at_most(2).replay(choices).open(&Rings::new()).unwrap();
     senders[0].send_all([1, 3]).unwrap();
@@ -103,7 +103,7 @@ fn a_producer_that_panics_is_named() {
 }
 
 #[test]
-fn an_iterator_that_panics_has_sent_what_it_gave() {
+fn an_iterator_that_panics_has_sent_its_earlier_values() {
     let (mut senders, mut poller) = fan_in(1).open(&Rings::new()).unwrap();
     let sender = senders.pop().unwrap();
     let values = (0..10).map(|n| if n == 3 { std::panic::resume_unwind(Box::new("meant to panic")) } else { n });
@@ -134,9 +134,9 @@ fn a_drain_finishes_what_was_sent_and_takes_no_more() {
     }
 }
 
-/// The iterator comes back only once the run has ended: who ends it must not wait for that.
+/// The iterator returns only once the run has ended; ending the run must not wait for it.
 #[test]
-fn nobody_waits_for_an_iterator_that_blocks() {
+fn an_iterator_that_blocks_is_not_waited_for() {
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum By {
         Drain,
@@ -196,7 +196,7 @@ fn nobody_waits_for_an_iterator_that_blocks() {
     }
 }
 
-/// An iterator that says that it has so many values at least, so that all of them are waited for together.
+/// An iterator that reports a minimum size, so that its values are waited for together.
 struct AtLeast<I>(I, usize);
 
 impl<I: Iterator> Iterator for AtLeast<I> {
@@ -212,7 +212,7 @@ impl<I: Iterator> Iterator for AtLeast<I> {
 }
 
 #[test]
-fn a_stop_wakes_whoever_waits_for_room() {
+fn a_stop_wakes_senders_that_wait_for_room() {
     let barrier = Arc::new(Barrier::new(4));
     let (senders, poller) = fan_in(3).ring(1).open(&Rings::new().wait(Wait::Blocking)).unwrap();
     let wait = |s: Sender<u64>, barrier: Arc<Barrier>| {
@@ -229,7 +229,7 @@ fn a_stop_wakes_whoever_waits_for_room() {
 }
 
 #[test]
-fn a_parked_consumer_wakes_whoever_sends() {
+fn a_parked_consumer_is_woken_by_any_sender() {
     for wait in Wait::ALL {
         for several in [false, true] {
             let of = fan_in(3).ring(2);
@@ -245,7 +245,7 @@ fn a_parked_consumer_wakes_whoever_sends() {
             };
             there.wait();
             for n in 0..300 {
-                // Each waits until the one before was taken: the consumer has nothing, and may be parked.
+                // Each waits until the one before was taken: the consumer has no value, and may be parked.
                 senders[n % 3].send(n as u64).unwrap();
                 assert_eq!(back.1.recv(), Ok(n as u64));
             }
@@ -264,9 +264,9 @@ fn a_poll_comes_back_when_its_time_is_over() {
     assert_eq!(poller.poll_for(Duration::from_millis(100), |_, _| ()).unwrap(), Polled::Ended);
 }
 
-/// What the article's many-ring consumer had wrong: the end of a batch, a halt, the question for the number.
+/// The faults of the article's many-ring consumer: the end of a batch, a halt, the query of the number.
 #[test]
-fn a_batch_ends_a_halt_wakes_and_the_number_can_be_asked() {
+fn a_batch_ends_a_halt_wakes_and_the_number_can_be_read() {
     let (senders, mut poller) = fan_in(3).ring(8).turn(2).open(&Rings::new().batch(5).wait(Wait::Blocking)).unwrap();
     senders.iter().for_each(|s| s.send_all([1, 2, 3]).unwrap());
     for (given, next) in [(5, 5), (4, 9)] {
@@ -275,14 +275,14 @@ fn a_batch_ends_a_halt_wakes_and_the_number_can_be_asked() {
         assert_eq!((seen, poller.next_number().0), (given, next));
     }
     assert!(senders.iter().all(|s| s.sent() == 3));
-    // The consumer is parked on three rings with nothing in them; another thread ends them.
+    // The consumer is parked on three empty rings; another thread ends them.
     let parked = spawn(move || poller.poll_for(Duration::MAX, |_, _| ()).unwrap());
     drop(senders);
     assert_eq!(parked.join().unwrap(), Polled::Ended);
 }
 
 #[test]
-fn a_closure_that_panicked_is_given_nothing_more() {
+fn a_closure_that_panicked_is_not_called_again() {
     let (senders, mut poller) = fan_in(1).open(&Rings::new()).unwrap();
     senders[0].send_all([1, 2]).unwrap();
     let poll = || poller.poll(|_, _| std::panic::resume_unwind(Box::new("meant to panic")));
@@ -334,7 +334,7 @@ fn memory_grows_with_producers_and_is_bounded() {
     assert!(fan_in::<[u64; 3]>(20).open(&rings.memory_limit(limit)).is_err());
 }
 
-/// A pipeline's end is the next one's producer.
+/// A pipeline's output is the next one's producer.
 #[test]
 fn rings_are_linked_one_to_another() {
     let (ends, last) = pipeline::<u64>()

@@ -1,4 +1,4 @@
-//! Many producers, one stream.
+//! Several producers, one stream.
 
 mod ends;
 mod mismatch;
@@ -14,7 +14,7 @@ fn numbered(p: u32, count: u64) -> impl Iterator<Item = (u32, u64)> {
     (0..count).map(move |n| (p, n))
 }
 
-/// Sends in pieces, as a thread that is sometimes fast and sometimes slow.
+/// Sends in pieces, as a thread whose speed varies.
 fn send_unevenly(sender: Sender<(u32, u64)>, count: u64) {
     let (p, mut values) = (sender.producer(), numbered(sender.producer(), count).peekable());
     for piece in (1..).map(|n| n * (u64::from(p) % 7 + 3) % 17) {

@@ -1,4 +1,4 @@
-//! In which order values come.
+//! The order in which values come.
 
 use super::{assert_complete, collect, numbered, send_unevenly};
 use millstream_core::model::sources;
@@ -23,7 +23,7 @@ fn none_is_lost_and_each_producers_values_are_in_order() {
 }
 
 #[test]
-fn a_slice_goes_as_a_whole_and_what_is_refused_comes_back() {
+fn a_slice_is_sent_as_a_whole_and_refused_values_come_back() {
     let values: Vec<u64> = (0..10_000).collect();
     for slots in [1, 8, 1024] {
         for several in [false, true] {
@@ -41,7 +41,7 @@ fn a_slice_goes_as_a_whole_and_what_is_refused_comes_back() {
             poller.drain();
             assert_eq!(other.send_slice(&[7]), Err(SendError(&[7][..])));
             while poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap() != Polled::Ended {}
-            // Who had sent what nobody takes would wait for ever.
+            // A sender of values that are not taken would wait for ever.
             drop(poller);
             let refused = sending.join().unwrap();
             assert!(taken.iter().all(|(number, x)| number == x));
@@ -61,7 +61,7 @@ fn a_slice_goes_to_the_source_of_a_pipeline() {
 }
 
 #[test]
-fn every_value_knows_where_it_comes_from() {
+fn every_value_has_its_producer() {
     let counts = [700, 900, 0];
     for several in [false, true] {
         let of = fan_in(3).ring(16);
@@ -89,7 +89,7 @@ fn values_move_and_none_is_dropped_twice_or_kept() {
         senders[1].send((Box::new(7), alive.clone())).unwrap();
         drop(poller);
         let Err(SendError((seven, _))) = senders[1].send((Box::new(7), alive.clone())) else {
-            panic!("nobody takes it")
+            panic!("it is not taken")
         };
         assert_eq!(*seven, 7);
         drop(senders);
@@ -113,12 +113,12 @@ fn merged_numbers_rise_by_one() {
 }
 
 #[test]
-fn a_full_ring_holds_back_its_own_producer_and_nobody_else() {
+fn a_full_ring_holds_back_only_its_own_producer() {
     let (senders, mut poller) = fan_in(2).ring(4).open(&Rings::new()).unwrap();
     senders[0].send_all(0..4).unwrap();
     assert!(matches!(senders[0].try_send(4), Err(TrySendError::Full { value: 4, .. })));
     assert_eq!((senders[0].free(), senders[1].free()), (0, 4));
-    // Nothing needs no room.
+    // Sending nothing needs no room.
     senders[0].send_all([]).unwrap();
     senders[1].send_all(10..13).unwrap();
     assert_eq!(poller.poll(|_, _| ()).unwrap(), Polled::Values(7));
@@ -135,7 +135,7 @@ fn a_flooding_ring_does_not_starve_the_others() {
     let mut order = Vec::new();
     poller.poll(|_, p| order.push(p)).unwrap();
     assert_eq!(order, [[0; 8], [1; 8], [2, 0, 0, 0, 0, 0, 0, 0]].concat());
-    // However much is there, 8 of the first are the most that the second one waits for.
+    // However many values are there, the second producer waits for at most 8 of the first.
     let mut since = 0;
     let mut left = 12;
     while left > 0 {
@@ -182,7 +182,7 @@ fn a_watermark_lets_others_pass() {
     senders[1].send(5).unwrap();
     assert_eq!(polled(&mut poller), []);
     senders[2].advance(5);
-    // What 1 sends next may be of time 5 as well, and what 2 sends: behind that of 0 and 1.
+    // The next value of 1 may also be of time 5, and so may that of 2: it comes after those of 0 and 1.
     assert_eq!(polled(&mut poller), [1, 5, 5]);
     senders[2].advance(9);
     senders[1].advance(10);
@@ -203,7 +203,7 @@ fn an_idle_producer_does_not_stop_the_others() {
     while seen.lock().unwrap().len() < 3 {
         yield_now();
     }
-    // It speaks again: late, and all the same.
+    // It sends again: late, and still in the stream.
     senders[1].send(2).unwrap();
     while seen.lock().unwrap().len() < 4 {
         yield_now();
@@ -219,11 +219,11 @@ fn values_out_of_order_are_named() {
     senders[0].send(7).unwrap();
     senders[1].send_all([3, 2]).unwrap();
     let failed = poller.poll(|_, _| ()).unwrap_err().to_string();
-    assert!(failed.contains("number 1: producer 1, its number 1: a value of time 2 behind one of time 3"), "{failed}");
+    assert!(failed.contains("number 1: producer 1, its number 1: a value of time 2 after one of time 3"), "{failed}");
     assert!(senders[0].send(8).is_err());
 }
 
-/// Runs by arrival with a recorder; what came out, and the record.
+/// Runs by arrival with a recorder. Returns the output and the record.
 fn recorded(several: bool) -> (Vec<(u32, u64)>, MergeLog) {
     let choices = Arc::new(Mutex::new(MergeLog::default()));
     let kept = choices.clone();
@@ -257,8 +257,8 @@ fn a_record_replays_to_the_same_output() {
 fn a_replay_says_what_is_missing() {
     let replay = |runs: &[(u32, u64)]| fan_in(1).replay(runs.iter().copied().collect()).open(&Rings::new()).unwrap();
     for (runs, cause) in [
-        (&[(0, 3)][..], "the record has 1 more values of producer 0, which has ended behind 2"),
-        (&[(0, 2), (4, 1)], "the record has 1 values of producer 4, and there is none"),
+        (&[(0, 3)][..], "the record has 1 more values of producer 0, which ended after 2"),
+        (&[(0, 2), (4, 1)], "the record has 1 values of producer 4, which does not exist"),
     ] {
         let (senders, mut poller) = replay(runs);
         senders[0].send_all([1, 2]).unwrap();

@@ -1,5 +1,4 @@
-//! The user's code in the middle of sending and polling: it panics, it blocks, it sends itself. Nobody else waits for
-//! it.
+//! User code in the middle of sending and polling: it panics, blocks, or sends by itself. No other thread waits for it.
 
 use millstream_core::{StreamsExt, pipeline};
 use millstream_exec::{
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Sends 0, 1 and 2 from an iterator that panics then.
+/// Sends 0, 1 and 2 from an iterator that then panics.
 fn send_and_panic(sender: &Sender<u64>) {
     let values = (0..10).map(|n| if n == 3 { resume_unwind(Box::new("meant to panic")) } else { n });
     assert!(catch_unwind(AssertUnwindSafe(|| sender.send_all(values))).is_err());
@@ -34,7 +33,7 @@ enum By {
 }
 
 #[test]
-fn whoever_ends_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
+fn ending_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
     fn ended(by: By) -> u64 {
         let count = |n: &mut u64, _, _: &u64| *n += 1;
         let rings = Rings::new();
@@ -74,7 +73,7 @@ fn whoever_ends_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
     }
 }
 
-/// Counts how often it is woken.
+/// Counts how many times it is woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 
@@ -85,7 +84,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn nobody_waits_for_another_threads_iterator() {
+fn another_threads_iterator_is_not_waited_for() {
     let works = || {
         let (mut senders, mut poller) = fan_in::<u64>(1).open(&Rings::new()).unwrap();
         let sender = Arc::new(senders.pop().unwrap());
@@ -101,7 +100,7 @@ fn nobody_waits_for_another_threads_iterator() {
                 sender.send_all(first.chain(wait))
             })
         };
-        // The iterator has been asked for its first value, and waits for its second one.
+        // The iterator has returned its first value and blocks before its second.
         there.wait();
         let slice = {
             let sender = sender.clone();
@@ -120,7 +119,7 @@ fn nobody_waits_for_another_threads_iterator() {
         drop(go);
         sending.join().unwrap().unwrap();
         assert!(slice.join().unwrap());
-        // What it sent is sent, and whoever waited for it was told.
+        // Its values are sent, and waiters for it were woken.
         assert!(woken.0.load(Ordering::SeqCst) > before);
         assert_eq!(sends.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(())));
         assert!(room.as_mut().poll(&mut Context::from_waker(other)).is_ready());
@@ -133,7 +132,7 @@ fn nobody_waits_for_another_threads_iterator() {
 }
 
 #[test]
-fn whoever_waits_for_an_iterator_is_woken_where_it_panics() {
+fn waiters_for_an_iterator_are_woken_if_it_panics() {
     let works = || {
         let (mut senders, mut poller) = fan_in::<u64>(1).open(&Rings::new()).unwrap();
         let sender = Arc::new(senders.pop().unwrap());
@@ -168,9 +167,9 @@ fn whoever_waits_for_an_iterator_is_woken_where_it_panics() {
     within(LONG, works).unwrap();
 }
 
-/// An iterator that sends by its own sender gets no deadlock but "full", and a drain ends its wait.
+/// An iterator that sends through its own sender finds it full instead of deadlocking, and a drain ends its wait.
 #[test]
-fn an_iterator_that_uses_its_own_sender_waits_for_nobody() {
+fn an_iterator_that_uses_its_own_sender_does_not_deadlock() {
     let works = || {
         let (mut senders, mut poller) = fan_in::<u64>(1).open(&Rings::new()).unwrap();
         let sender = Arc::new(senders.pop().unwrap());
@@ -196,7 +195,7 @@ fn an_iterator_that_uses_its_own_sender_waits_for_nobody() {
 }
 
 #[test]
-fn a_poller_whose_closure_panics_tells_its_senders() {
+fn a_poller_whose_closure_panics_notifies_its_senders() {
     for several in [false, true] {
         let works = move || {
             let of = fan_in::<u64>(1).ring(4);
@@ -215,9 +214,9 @@ fn a_poller_whose_closure_panics_tells_its_senders() {
     }
 }
 
-/// What is told of every choice, and what knows a value's time, are the user's as the closure is.
+/// The record and the function of a value's time are user code as the closure is.
 #[test]
-fn a_poller_whose_rule_panics_tells_its_senders() {
+fn a_poller_whose_rule_panics_notifies_its_senders() {
     for recorded in [false, true] {
         let works = move || {
             let of = fan_in::<u64>(1).ring(4);
@@ -237,7 +236,7 @@ fn a_poller_whose_rule_panics_tells_its_senders() {
     }
 }
 
-/// Work that comes back so often.
+/// A value whose drop sends again, up to a number of times.
 struct Job(u64, Weak<Sender<Job>>);
 
 impl Drop for Job {
@@ -250,7 +249,7 @@ impl Drop for Job {
 }
 
 #[test]
-fn a_value_whose_drop_sends_waits_for_nobody() {
+fn a_value_whose_drop_sends_does_not_deadlock() {
     let works = || {
         let (done, all) = channel();
         let rings = Rings::new().workers(1).ring(4);
@@ -306,7 +305,7 @@ fn a_drop_that_waits_for_room_is_freed_by_the_end() {
     }
 }
 
-/// A thread of this name that panics with a sender in its hands, which has sent these.
+/// A thread of this name sends these values and then panics while it owns the sender.
 fn dies(name: &str, sender: Sender<u64>, values: &[u64]) {
     let values = values.to_vec();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -328,7 +327,7 @@ fn a_producer_that_panics_can_end_alone() {
         assert_eq!((panics.count, panics.last.len()), (1, 1));
         let panic = &panics.last[0];
         assert_eq!((panic.producer, panic.sent, panic.thread.as_deref()), (1, 2, Some("feeder")));
-        assert_eq!(panic.to_string(), "producer 1 has ended behind 2 values: its thread \"feeder\" panicked");
+        assert_eq!(panic.to_string(), "producer 1 ended after 2 values: its thread \"feeder\" panicked");
         // There is room for another one.
         let fourth = loop {
             match senders[0].add_producer() {
@@ -346,7 +345,7 @@ fn a_producer_that_panics_can_end_alone() {
 }
 
 #[test]
-fn of_many_panics_the_last_are_told_one_by_one() {
+fn of_many_panics_the_last_are_listed_individually() {
     let (senders, mut poller) = fan_in(1).at_most(2).isolate_panics().open(&Rings::new()).unwrap();
     for n in 1..=70 {
         dies("feeder", senders[0].add_producer().unwrap(), &[n]);
