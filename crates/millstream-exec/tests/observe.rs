@@ -183,7 +183,7 @@ fn batches_and_latencies_are_recorded_only_while_a_run_is_observed() {
     let observer = run.observer();
     let sink = observer.plan().stages.len();
     let batches = |counters: &Counters| counters.tasklets.iter().flat_map(|tasklet| tasklet.batches).sum::<u64>();
-    observer.marker();
+    observer.note();
     for x in 0..4 {
         sender.send(x).unwrap();
     }
@@ -193,7 +193,7 @@ fn batches_and_latencies_are_recorded_only_while_a_run_is_observed() {
     run.observe(true);
     let mut in_order = 0;
     for marker in 0..300 {
-        observer.marker();
+        observer.note();
         sender.send(marker).unwrap();
         let begun = Instant::now();
         while [0, 1, 2, sink].iter().any(|stage| observer.passed(*stage) <= marker) {
@@ -236,7 +236,7 @@ fn a_stage_that_is_slow_to_pass_markers_loses_overwritten_ones() {
     let (sender, run) = p.start_fed(&Rings::new().ring(512).observe(true), (), |(), _, _| ()).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     for x in 0..400 {
-        observer.marker();
+        observer.note();
         sender.send(x).unwrap();
     }
     assert_eq!(observer.noted(), 400);

@@ -51,7 +51,7 @@ impl Subscriber for Keeps {
         event.record(&mut line);
         let mut kept = self.0.lock().unwrap();
         let line = format!("{:?} {}{}", kept.within.last(), event.metadata().level(), line.0);
-        kept.lines.push(assert_logged);
+        kept.lines.push(line);
         drop(kept);
         if let Some(ask) = &*self.1.lock().unwrap() {
             ask();
