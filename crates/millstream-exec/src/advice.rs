@@ -1,4 +1,4 @@
-//! How many workers or consumers to have, by what was measured.
+//! Advice on the number of workers or consumers, from measurements.
 
 use crate::report::Rate;
 use std::fmt;
@@ -54,7 +54,8 @@ impl fmt::Display for TooMany {
         let moves = if best == 1 { "moves" } else { "move" };
         write!(
             f,
-            "{more} move {percent:.0}% of what {best} {moves}: fewer than {more} make this work faster, {best} {moves} most"
+            "{more} move {percent:.0}% of what {best} {moves}: fewer than {more} make this work faster, \
+             {best} {moves} most"
         )
     }
 }

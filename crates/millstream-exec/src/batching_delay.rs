@@ -1,4 +1,4 @@
-//! The batching delay: a worker, or a poller, looks less often where that moves more.
+//! The batching delay: a worker, or a poller, looks less often if that moves more.
 
 use std::time::{Duration, Instant};
 

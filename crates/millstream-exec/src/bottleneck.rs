@@ -5,8 +5,8 @@
 //! long as the greatest load of anything that does one thing at a time, a tasklet, a worker or the source, and a
 //! forecast is the same model with one more worker or shard in it. The tests make that change and compare.
 //!
-//! What a trial measured overrides the model. Where nothing is busy for half of the time, no stage is to blame. The
-//! kernel's account of each thread (`machine/account.rs`) tells whether workers wait for a core, and whether a stage
+//! The measurement of a trial overrides the model. If nothing is busy for half of the time, no stage is to blame. The
+//! kernel's account of each thread (`machine/account.rs`) shows whether workers wait for a core, and whether a stage
 //! computes or waits.
 
 mod model;

@@ -1,8 +1,8 @@
 //! Whether other threads want the cores that a run's threads wait on.
 //!
-//! Where another process wants a core, a yield costs a time slice, and so does a wake-up that finds the core taken. A
+//! If another process wants a core, a yield costs a time slice, and so does a wake-up that finds the core taken. A
 //! worker that waited a millisecond for its core reports it. For some time after that, threads that wait `phased` park
-//! at once: a parked thread is back when there is something to do, and not a slice later.
+//! at once: a parked thread is back as soon as it has work, instead of a slice later.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What a run has seen of other threads on its cores. After each such wait it counts for [`FIRST`]; while the others stay,
-/// each time for twice as long, up to [`LONGEST`], since looking for them again costs a time slice.
+/// What a run has seen of other threads on its cores. Each observation counts for [`FIRST`]; while the others stay, each
+/// time for twice as long, up to [`LONGEST`], since looking for them again costs a time slice.
 #[derive(Debug)]
 pub(crate) struct Contention {
     since: Instant,

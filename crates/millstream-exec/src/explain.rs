@@ -1,4 +1,4 @@
-//! What a run on rings would decide, and why, before there is one. `tests/limits.rs` holds runs to it.
+//! The decisions of a run on rings, with reasons, before the run. `tests/limits.rs` compares them with runs.
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
 use crate::source::most_slots;
@@ -265,7 +265,8 @@ impl fmt::Display for Explanation {
         writeln!(f, "waiting:        {} ({})", wait.strategy, wait.why)?;
         writeln!(
             f,
-            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, naps of {nap_us} to {longest_nap_us} us; step budget {:?}",
+            "tunables:       rings of {} slots, steps of at most {}; back-off of {spins} spins, {yields} yields, \
+             naps of {nap_us} to {longest_nap_us} us; step budget {:?}",
             tunables.ring, tunables.batch, tunables.step_budget
         )?;
         if self.blocking.is_empty() {

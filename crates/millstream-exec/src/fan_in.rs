@@ -2,8 +2,8 @@
 //!
 //! Each producer has a ring of its own, from which values are moved and not cloned (`ring/spsc.rs`), so a type with
 //! `Drop` costs no sweep. A worker's tasklet takes from the rings by a rule, and fills the source's ring in batches. A
-//! [`Poller`] does the same for a closure, without the second move. `Registry` is the registry where producers come and go;
-//! no value takes its lock. All rings wake their consumer through the run's one event count.
+//! [`Poller`] does the same for a closure, without the second move. Producers come and go in the `Registry`; no value
+//! takes its lock. All rings wake their consumer through the run's one event count.
 
 #[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
 mod gate;
@@ -256,7 +256,8 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// ```
     /// use millstream_core::pipeline;
     /// use millstream_exec::{Rings, Run, fan_in};
-    /// let run = pipeline().start_fan_in(&Rings::new(), fan_in(2).round_robin(), String::new(), |all, _, x| all.push(*x))?;
+    /// let in_turn = fan_in(2).round_robin();
+    /// let run = pipeline().start_fan_in(&Rings::new(), in_turn, String::new(), |all, _, x| all.push(*x))?;
     /// let (senders, run) = run;
     /// for (sender, word) in senders.into_iter().zip(["ace", "bd"]) {
     ///     std::thread::spawn(move || sender.send_all(word.chars()));

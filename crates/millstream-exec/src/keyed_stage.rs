@@ -1,4 +1,4 @@
-//! Stages with a state: one tasklet and one state; or inside `shard_by` as many as that has, and a state for every key.
+//! Stages with a state: one tasklet and one state; inside `shard_by` one tasklet a lane, and a state for every key.
 
 use crate::stage::{EndSlot, moved, stage};
 use crate::task_probe::TaskProbe;

@@ -1,4 +1,4 @@
-//! What this process may use of the machine that it runs on: cores, their quota, memory.
+//! The share of its machine that this process may use: cores, their quota, memory.
 //!
 //! Everything is read from a tree of files, so a test can make a machine up. Cores are the affinity mask, limited by
 //! the quota of every control group above the process, version 1 and 2; memory is the least of the groups' limits and

@@ -219,7 +219,8 @@ impl Observer {
     /// use millstream_core::{Arrow, pipeline};
     /// use millstream_exec::{Counters, Rings, Run, source};
     /// use std::{thread::sleep, time::Duration};
-    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(|x| { sleep(Duration::from_millis(2)); *x }).named("slow");
+    /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
+    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
     /// let run = p.start(&Rings::new(), source::ready(0..50), (), |(), _, _| ())?;
     /// let (observer, mut now) = (run.observer(), Counters::default());
     /// run.wait()?;
@@ -283,8 +284,8 @@ impl Observer {
         self.0.pool.shared.markers.passed(stage)
     }
 
-    /// When a stage had published everything it makes of the values that latency marker `marker` stands for, or when the
-    /// sink had seen them. None if that has not happened, or if the marker was overwritten.
+    /// When a stage had published everything it makes of the values that latency marker `marker` stands for, or when
+    /// the sink had seen them. None if that has not happened, or if the marker was overwritten.
     #[must_use]
     pub fn passed_at(&self, stage: usize, marker: u64) -> Option<Passed> {
         self.0.pool.shared.markers.passed_at(stage, marker)

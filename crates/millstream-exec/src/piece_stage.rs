@@ -1,4 +1,4 @@
-//! A stage that cuts text into pieces, and numbers them afresh.
+//! A stage that cuts text into pieces, on a new clock.
 
 use crate::renumber_stage::{At, Part, lay};
 use crate::task_probe::TaskProbe;

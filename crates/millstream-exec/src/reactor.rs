@@ -1,4 +1,4 @@
-//! What the futures of a run find around them: with the feature `tokio` a runtime, and otherwise nothing.
+//! The surroundings of a run's futures: a tokio runtime with the feature `tokio`, and otherwise nothing.
 //!
 //! The runtime is the one in which the run was started, if that has more than one worker. Else it is the run's own: a
 //! caller that waits for the run would block a runtime of one thread.

@@ -187,7 +187,8 @@ impl Report {
     /// use millstream_core::{Arrow, pipeline};
     /// use millstream_exec::{Rings, Run, source};
     /// use std::{thread::sleep, time::Duration};
-    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(|x| { sleep(Duration::from_millis(2)); *x }).named("slow");
+    /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
+    /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
     /// let report = p.run(&Rings::new(), source::ready(0..50), |_, _| ())?;
     /// let bottleneck = report.bottleneck().unwrap();
     /// assert_eq!(bottleneck.stage, "slow");

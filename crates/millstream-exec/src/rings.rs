@@ -133,7 +133,8 @@ impl Rings {
     /// let error = p.collect(&Rings::new().ring(4096).memory_limit(40_000), 0..9).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "rings of 4096 slots take 65536 bytes together, and the options allow 40000 bytes: rings of at most 2048 slots fit"
+    ///     "rings of 4096 slots take 65536 bytes together, and the options allow 40000 bytes: \
+    ///      rings of at most 2048 slots fit"
     /// );
     /// ```
     #[must_use]

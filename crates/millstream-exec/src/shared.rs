@@ -1,4 +1,4 @@
-//! What all threads of a run share, the source's among them: the signals, and how the run ends.
+//! The state that all threads of a run share, including the source's: the signals, and how the run ends.
 //!
 //! **Failures.** A panic in user code is caught at the step. An error that a `try_map` returns takes the same way,
 //! without a panic's message on standard error. The run's error names the stage, the number and the cause. Every

@@ -1,4 +1,4 @@
-//! Where values come from: an iterator, or several joined by a rule that leaves nothing to chance.
+//! Sources of values: an iterator, or several joined by a determinate rule.
 //!
 //! Any iterator is a source. It may wait for its next value, so it gets a thread of its own, and each value is
 //! published at once; [`ready`] says of an iterator that it never waits.
@@ -104,7 +104,8 @@ pub struct Few<X, const SLOTS: usize>(X);
 /// use millstream_core::pipeline;
 /// use millstream_exec::{Rings, Run, source};
 /// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
-/// let bytes = pipeline().run_with(&Rings::new(), source::few::<4, _>(blocks), 0, |n, _, block: &Vec<u8>| *n += block.len())?;
+/// let count = |n: &mut usize, _, block: &Vec<u8>| *n += block.len();
+/// let bytes = pipeline().run_with(&Rings::new(), source::few::<4, _>(blocks), 0, count)?;
 /// assert_eq!(bytes.0, 100 << 16);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```

@@ -1,4 +1,4 @@
-//! The one place that names `std::sync` for what loom checks.
+//! The one place that names `std::sync` for the types that loom checks.
 
 #[cfg(loom)]
 pub(crate) use loom::thread::yield_now;

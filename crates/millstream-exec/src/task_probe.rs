@@ -1,4 +1,4 @@
-//! What of a tasklet is read from outside while it works: counters that it writes anyway.
+//! The counters of a tasklet that other threads read while it works; the tasklet writes them anyway.
 
 use crate::observer::State;
 use millstream_ring::{InputProbe, Occupancy, RingProbe};

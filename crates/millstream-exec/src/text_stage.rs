@@ -1,4 +1,4 @@
-//! Stages whose output is text: they write it, or pass on parts of what they read.
+//! Stages with text as output: they format it, or pass on slices of their input.
 
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};

@@ -1,4 +1,4 @@
-//! The thread of a source runs the stages as well, where other processes use the cores.
+//! The thread of a source also runs the stages, if other processes use the cores.
 //!
 //! A ring of few slots hands few values over at a time. Where other processes use the cores, a thread gets a core for a
 //! time slice and then for some time none. So little goes through per slice, and source and stages take turns with

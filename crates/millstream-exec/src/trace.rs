@@ -1,7 +1,8 @@
-//! What a run tells `tracing`: with the feature of that name, and else nothing.
+//! The `tracing` events of a run, with the feature of that name.
 //!
-//! A run is a span, `run`, from its start until it is waited for or dropped. In it are events: `started`; `placed` for every
-//! decision about workers; `draining`; `failed` with the stage, the number and the cause; `ended` with how and after how long.
+//! A run is a span, `run`, from its start until it is waited for or dropped. Its events are: `started`; `placed` for
+//! every decision about workers; `draining`; `failed` with the stage, the number and the cause; `ended` with the
+//! outcome and the duration.
 
 use crate::{ProducerPanic, Report, RunError};
 use millstream_core::Plan;

@@ -1,4 +1,4 @@
-//! What a thread without work does: the idle strategies.
+//! The idle strategies: how a thread without work waits.
 //!
 //! No thread spins while the threads of a run outnumber the usable cores. The threads of the source and of stages that
 //! block count. This is checked again whenever the number of workers changes.

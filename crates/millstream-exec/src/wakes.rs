@@ -1,4 +1,4 @@
-//! Which futures of a stage have been woken.
+//! The woken futures of a stage.
 
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};

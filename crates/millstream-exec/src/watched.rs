@@ -1,4 +1,4 @@
-//! What is counted of a tasklet while its run is observed, and which stage of the plan it belongs to.
+//! The counters of a tasklet during observation, and its role in the plan.
 
 use crate::latency_markers::{LatencyMarkers, MarkerWiring};
 use crate::task_probe::TaskProbe;

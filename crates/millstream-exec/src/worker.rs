@@ -1,5 +1,5 @@
-//! A worker steps its tasklets in pipeline order, so that what one writes the next reads from cache, and waits when
-//! none of them can do anything.
+//! A worker steps its tasklets in pipeline order, so that the next tasklet reads from cache what the one before wrote.
+//! It waits when none of them can do anything.
 
 use crate::Ticket;
 use crate::batching_delay::{BatchingDelay, linger_until};

@@ -1,4 +1,5 @@
-//! Standby: workers are called, and awake, before they get tasklets. A worker that begins late makes the others wait.
+//! Standby: workers are called and awake before they get tasklets, since a worker that begins late makes the others
+//! wait.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

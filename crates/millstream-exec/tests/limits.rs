@@ -1,4 +1,4 @@
-//! What a run may take of the machine, and its reports of that: cores, threads, memory.
+//! The limits of a run on its machine, and its reports of them: cores, threads, memory.
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;

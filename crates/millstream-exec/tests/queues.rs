@@ -34,7 +34,11 @@ fn a_chain_has_one_thread_a_stage() {
             x + 1
         }
     };
-    let p = pipeline::<u64>().map(receive(&seen)).map_blocking(receive(&seen)).map(receive(&seen)).then(millstream_core::id());
+    let p = pipeline::<u64>()
+        .map(receive(&seen))
+        .map_blocking(receive(&seen))
+        .map(receive(&seen))
+        .then(millstream_core::id());
     assert_eq!(threads(&p), ["source", "map-1", "map_blocking-1", "map-2", "sink"]);
     assert_eq!(seen.lock().unwrap().len(), 3);
     assert_eq!(Queues::new().collect(&p, 0..4).unwrap(), [3, 4, 5, 6]);

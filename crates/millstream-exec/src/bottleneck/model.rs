@@ -1,4 +1,4 @@
-//! How long a run takes by what its parts have to do, and with one more worker or shard.
+//! The time a run takes by the loads of its parts, and with one more worker or shard.
 
 use super::{DELAYED, Gain, Limit, Load, Loads, Scales};
 use crate::placement::least_greatest;

@@ -1,4 +1,4 @@
-//! The words for a bottleneck. They say no more than its figures do.
+//! The words for a bottleneck. They claim no more than its figures.
 
 use super::{Bottleneck, DELAYED, Gain, Limit, Load, Loads, Scales};
 use std::fmt;

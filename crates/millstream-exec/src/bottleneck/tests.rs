@@ -1,4 +1,4 @@
-//! The arithmetic, of loads that are made up: what a forecast says exactly.
+//! The arithmetic, on invented loads: the exact forecasts.
 
 use super::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 use crate::report::Rate;

@@ -1,7 +1,7 @@
 //! `shard_by` on rings: one stage before the body looks each key up, and the body's stages index their states.
 //!
-//! That stage calls the key function, keeps the table of keys ([`KeyRouter`]), and writes the *key slot* ([`KeySlot`], 8
-//! bytes) of each number to a ring of its own: the lane, which is the tasklet that works on the key; the place of the
+//! That stage calls the key function, keeps the table of keys ([`KeyRouter`]), and writes the *key slot* ([`KeySlot`],
+//! 8 bytes) of each number to a ring of its own: the lane, which is the tasklet that works on the key; the place of the
 //! key's state among that lane's states; and whether the state begins here. So the table is looked up once per number,
 //! whatever the body is. The body's stages do not know the type of the keys and hash nothing. Each stage of the body is
 //! one of:

@@ -1,4 +1,4 @@
-//! Draining within a time, and what is left where that does not do.
+//! Draining within a time, and the values left if that time is too short.
 
 use super::{Handle, RunEnd, RunStopper, Stopper, Stops};
 use crate::{Report, RunError};

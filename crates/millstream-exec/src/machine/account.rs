@@ -1,4 +1,4 @@
-//! What threads did with their time, by the system's own account.
+//! How threads spent their time, by the system's own account.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};

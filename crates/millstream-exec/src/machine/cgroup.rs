@@ -1,8 +1,8 @@
-//! What control groups allow: every group from this process's own up to the root of what can be seen limits it.
+//! The limits of control groups: every group from this process's own up to the visible root limits it.
 //!
-//! Version 2 has one hierarchy, version 1 one for each controller or for a few together, and both can be there at once.
-//! Which is mounted where, and with which group as its root, says `/proc/self/mountinfo`; in a container the root is often
-//! not the root of the machine.
+//! Version 2 has one hierarchy; version 1 has one for each controller or for a few together; both can exist at once.
+//! `/proc/self/mountinfo` says which hierarchy is mounted where, and with which group as its root. In a container that
+//! root is often not the root of the machine.
 
 use std::fs::read_to_string;
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How many cores a run may use.
+//! The number of cores that a run may use.
 
 use super::{cgroup, cpus};
 use std::fs::read_to_string;

@@ -1,4 +1,4 @@
-//! Cores by number: lists of them as the kernel writes them, and which of them share a physical core.
+//! Cores by number: lists of them in the kernel's format, and the cores that share a physical core.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How much memory a run's rings may take.
+//! The memory that a run's rings may take.
 
 use super::cgroup;
 use std::fmt;

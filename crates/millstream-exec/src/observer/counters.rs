@@ -1,4 +1,4 @@
-//! What a run counts, as plain data.
+//! The counters of a run, as plain data.
 
 use super::{Activity, State};
 use crate::ThreadTimes;

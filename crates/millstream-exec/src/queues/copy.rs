@@ -1,4 +1,4 @@
-//! What a fan-out needs here: a thread that copies, and one that zips.
+//! The threads of a fan-out on queues: one that copies, and one that zips.
 
 use super::control::Activity;
 use super::message::Queue;

@@ -1,4 +1,4 @@
-//! Every combinator on queues: one thread a stage, and helpers where an edge forks or joins.
+//! Every combinator on queues: one thread a stage, and further threads where an edge forks or joins.
 
 mod asynchronous;
 mod clock;

@@ -1,5 +1,5 @@
-//! What a choice needs here: a thread that sends every value to its lane and notes which it was, and one that collects
-//! by these notes.
+//! The threads of a choice on queues: one that sends every value to its lane and records the lane, and one that
+//! collects by these records.
 
 use super::control::Activity;
 use super::message::Queue;

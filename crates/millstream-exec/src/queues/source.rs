@@ -1,4 +1,4 @@
-//! Where the values of a run on queues come from: a thread that puts them into the first queue.
+//! The source of a run on queues: a thread that puts its values into the first queue.
 
 use super::control::{Activity, Control};
 use super::message::{At, Outlet};

@@ -1,5 +1,5 @@
-//! What a shard needs here: a thread that deals the numbers round robin, and one that collects what came of them in the
-//! same turn. The original swaps two queues back and forth; this is the same for any number of them.
+//! The threads of a shard on queues: one that distributes the numbers in turn, and one that gathers the outputs in the
+//! same turn. The original swaps two queues back and forth; this does the same for any number of them.
 
 use super::control::Activity;
 use super::message::{At, Queue};

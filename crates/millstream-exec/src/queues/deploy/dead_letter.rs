@@ -1,4 +1,4 @@
-//! Failures by a queue of their own.
+//! Failures, through a queue of their own.
 
 use super::Owning;
 use crate::Queues;

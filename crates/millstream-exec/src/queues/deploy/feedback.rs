@@ -1,4 +1,4 @@
-//! Loops: a thread that puts the state beside each value, and waits for what the body makes of it.
+//! Loops: a thread that adds the state to each value, and waits for the body's output.
 
 use super::{Owning, part, seen};
 use crate::Queues;

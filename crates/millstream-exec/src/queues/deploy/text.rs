@@ -1,4 +1,5 @@
-//! Text on queues: a message owns its piece. What cuts or keeps parts shares the block; what writes has a block a value.
+//! Text on queues: a message owns its piece. Stages that split or slice share the block; stages that format make a
+//! block a value.
 
 use super::Owning;
 use crate::queues::queue_shape::{LendItem, QueueShape};
