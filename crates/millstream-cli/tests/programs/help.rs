@@ -1,11 +1,9 @@
-//! What the command says of itself: help, completions and manual pages.
+//! What the command says of itself.
 
 use crate::scene::{Input, Scene};
-use millstream_testkit::programs::is_here;
-use std::process::Command;
 
 /// Every subcommand.
-fn subcommands() -> Vec<String> {
+pub(crate) fn subcommands() -> Vec<String> {
     let help = Scene::new().millstream("--help", Input::Nothing).text();
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     // What is further in goes on with the line above.
@@ -112,77 +110,4 @@ fn the_last_of_a_flag_counts() {
     }
     let seen = scene.millstream("wc --ring 1 --ring 3 text", Input::Nothing);
     assert_eq!(seen.code, Some(2));
-}
-
-#[cfg(feature = "completions")]
-#[test]
-fn completions_are_there_for_every_shell() {
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let seen = Scene::new().millstream(&format!("completions {shell}"), Input::Nothing);
-        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "{shell}");
-        for word in ["uppercase", "evolve-worker", "files0-from", "max-line-length"] {
-            assert!(seen.text().contains(word), "{shell} does not know {word}");
-        }
-    }
-    assert_eq!(Scene::new().millstream("completions", Input::Nothing).code, Some(2));
-}
-
-/// bash takes the script, and completes by it.
-#[cfg(feature = "completions")]
-#[test]
-fn bash_completes() {
-    if !is_here("bash", "bash_completes") {
-        return;
-    }
-    let script = Scene::new().millstream("completions bash", Input::Nothing).stdout;
-    let scene = Scene::new().file("millstream.bash", script);
-    let checked = scene.run(scene.command("bash", "-n millstream.bash"), Input::Nothing);
-    assert_eq!((checked.stderr.as_str(), checked.code), ("", Some(0)));
-    let complete = |words: &str| {
-        let line = format!(
-            "source millstream.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _millstream millstream \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; \
-             printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        );
-        let mut bash = scene.command("bash", "--norc -c");
-        bash.arg(line);
-        let seen = scene.run(bash, Input::Nothing);
-        assert_eq!(seen.stderr, "", "{words}");
-        seen.text()
-    };
-    assert_eq!(complete("millstream upper"), "uppercase\n");
-    assert_eq!(complete("millstream wc --files"), "--files0-from\n");
-    assert_eq!(complete("millstream wc --total onl"), "only\n");
-}
-
-#[cfg(feature = "completions")]
-#[test]
-fn manual_pages_can_be_read() {
-    let page = Scene::new().millstream("man", Input::Nothing);
-    assert_eq!((page.stderr.as_str(), page.code), ("", Some(0)));
-    for part in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH SUBCOMMANDS"] {
-        assert!(page.text().contains(part), "{part} in {}", page.text());
-    }
-    let scene = Scene::new();
-    std::fs::create_dir(scene.path("man1")).expect("a directory");
-    let written = scene.millstream("man man1", Input::Nothing);
-    assert_eq!((written.text().as_str(), written.stderr.as_str(), written.code), ("", "", Some(0)));
-    assert_eq!(std::fs::read(scene.path("man1/millstream.1")).expect("a page"), page.stdout);
-    for command in subcommands() {
-        assert!(scene.path(&format!("man1/millstream-{command}.1")).exists(), "{command}");
-    }
-    let nowhere = scene.millstream("man nosuch", Input::Nothing);
-    assert_eq!(
-        (nowhere.stderr.as_str(), nowhere.code),
-        ("millstream man: nosuch: No such file or directory\n", Some(1))
-    );
-    if is_here("groff", "manual_pages_can_be_read") {
-        let mut groff = Command::new("groff");
-        groff.args(["-man", "-Tascii", "-ww", "-P-cbou"]).arg(scene.path("man1/millstream-wc.1"));
-        let seen = scene.run(groff, Input::Nothing);
-        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
-        for part in ["millstream-wc", "--max-line-length", "Count line feeds", "Slots of each ring", "find . -name"] {
-            assert!(seen.text().contains(part), "{part} in {}", seen.text());
-        }
-    }
 }

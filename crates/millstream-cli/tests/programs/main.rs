@@ -11,6 +11,8 @@ mod failures;
 mod full;
 mod graph;
 mod help;
+#[cfg(feature = "completions")]
+mod manual;
 mod picture;
 mod pipe;
 mod pipe_commands;
