@@ -145,6 +145,7 @@ fn text<B: Display>(value: &B) -> Cow<'_, [u8]> {
 impl<T, P, O> Program<T, P>
 where
     P: Everywhere<In = Val<T>, Out = O>,
+    O: QueueShape,
     T: Line,
 {
     /// A pipeline with the shards that it was built with.

@@ -22,7 +22,7 @@ use crate::pipe::{
     Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
-use crate::{Density, Item, KeepsClock, Lens, Projected, Quiet, Shape, Stateless, ToOwnedItem, lens};
+use crate::{Density, Item, KeepsClock, Lens, Projected, Shape, Shardable, ToOwnedItem, lens};
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
@@ -274,7 +274,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// If `k` is 0.
     fn shard<P>(self, k: usize, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Shard<P>>
     where
-        P: Arrow<In = Self::Out> + KeepsClock + Quiet + Stateless,
+        P: Arrow<In = Self::Out> + Shardable,
     {
         Then::new(self, Shard::new(k, body(id())))
     }

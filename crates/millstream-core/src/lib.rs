@@ -45,7 +45,7 @@ pub use either::Either;
 pub use failure::{Cause, Retry};
 pub use joined::Joined;
 pub use keys::{Bound, StableHasher, TooManyKeys};
-pub use marker::{Determinate, KeepsClock, Quiet, Stateless};
+pub use marker::{Determinate, KeepsClock, Quiet, Shardable};
 pub use model::{Model, ModelExt};
 pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};
 pub use plan::Plan;

@@ -1,33 +1,51 @@
 //! What a combinator asks of its body, as marker traits on the combinators. Sound bodies get them by composition.
+//!
+//! Each of the first three asks for more than the one before it, so a bound names one of them.
+//!
+//! | marker | the body | asked by |
+//! |---|---|---|
+//! | [`KeepsClock`] | gives output n at input n's number | `fanout`, `both`, `feedback` |
+//! | [`Quiet`] | and fills a slot only where its input is filled | `choose`, `merge`, `shard_by` |
+//! | [`Shardable`] | and keeps no state from one number to the next | `shard` |
+//! | [`Determinate`] | gives the same output in every run | whatever compares deployments |
 
-/// Keeps its clock: output n stands at input n's number.
+/// Keeps its clock: output n has input n's number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not known to keep its clock, so it cannot stand inside a combinator that joins by number",
+    message = "`{Self}` is not known to keep its clock, so it cannot be inside a combinator that joins by number",
     label = "this body may give its outputs new numbers",
-    note = "`flat_map`, `flatten`, `compact`, `windows_by` and `unordered` number their outputs afresh: they belong in front of the combinator or behind it",
-    note = "inside, make one value of each: `.map(..)` to a `Vec`; behind the combinator, `.flatten()` takes it apart",
-    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock`"
+    note = "`flat_map`, `flatten`, `compact`, `windows_by` and `unordered` number their outputs again: they belong before or after the combinator",
+    note = "inside, make one value of each: `.map(..)` to a `Vec`; after the combinator, `.flatten()` takes it apart",
+    note = "a function says that its pipeline keeps the clock by `impl Stage<E, B>`, or `impl Pipeline<A, B> + KeepsClock`"
 )]
 pub trait KeepsClock {}
 
-/// Keeps no state from one number to the next, so that any tasklet can take any number.
+/// Keeps its clock, and fills a slot only where its input is filled; also at END.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not stateless, so `shard` cannot split it by number",
-    label = "this body may keep state from one number to the next",
-    note = "a stage with state belongs in front of the `shard` or behind it",
-    note = "with a state for every key, it can stand in a `shard_by(key, k, body)`",
-    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
+    message = "`{Self}` is not known to be quiet at END, so it cannot be at a key or in a lane of a choice",
+    label = "this body may fill END's slot, where its input is empty, or number its outputs again",
+    note = "a `fold`, `chunks` or `flat_map` belongs before or after the `shard_by` or the choice",
+    note = "a function says that its pipeline is quiet by `impl Stage<E, B> + Quiet`"
 )]
-pub trait Stateless {}
+pub trait Quiet: KeepsClock {}
 
-/// Fills a slot only where its input is filled; also at END.
+/// Keeps its clock, is [quiet](Quiet), and keeps no state from one number to the next, so that any tasklet can take any
+/// number: what a [`shard`](crate::Arrow::shard) asks of its body.
+///
+/// ```
+/// use millstream_core::{Arrow, ModelExt, Shardable, Val, pipeline};
+/// fn square() -> impl Arrow<In = Val<u64>, Out = Val<u64>> + Shardable {
+///     pipeline::<u64>().map(|x| x * x)
+/// }
+/// # let _ = pipeline::<u64>().shard(4, |p| p.then(square()));
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not quiet, so it cannot stand inside `shard`, at a key or in a lane of a choice",
-    label = "this body may speak at END, where its input is empty",
-    note = "a fold belongs behind the `shard`, the `shard_by` or the choice",
-    note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..> + KeepsClock + Quiet + Stateless`"
+    message = "`{Self}` cannot be inside `shard`: it keeps state, may fill END's slot or numbers its outputs again",
+    label = "this body is not shardable",
+    note = "such a stage belongs before or after the `shard`",
+    note = "with a state for every key, `scan` and the like can be inside `shard_by(key, k, body)`",
+    note = "a function says that its pipeline is shardable by `impl Stage<E, B> + Shardable`, or `impl Pipeline<A, B> + Shardable`"
 )]
-pub trait Quiet {}
+pub trait Shardable: Quiet {}
 
 /// Gives the same output for the same input, in every run and on every deployment: what every stage but
 /// [`unordered`](crate::AsyncExt::unordered) promises, as long as its closures keep their part of it.

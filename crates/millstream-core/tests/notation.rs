@@ -2,7 +2,7 @@
 
 use millstream_core::pipe::Id;
 use millstream_core::{
-    Arrow, ChoiceExt, Density, Deploy, Either, Item, KeepsClock, Model, ModelExt, PartsExt, Quiet, Stateless,
+    Arrow, ChoiceExt, Density, Deploy, Either, Item, KeepsClock, Model, ModelExt, PartsExt, Shardable,
     ToOwnedItem, Val, id, pipeline,
 };
 use std::fmt::Debug;
@@ -24,9 +24,7 @@ fn numbers() -> Id<Val<u64>> {
     pipeline()
 }
 
-fn times<D: Density>(
-    n: u64,
-) -> impl Deploy<Model, In = Val<u64, D>, Out = Val<u64, D>> + KeepsClock + Quiet + Stateless {
+fn times<D: Density>(n: u64) -> impl Deploy<Model, In = Val<u64, D>, Out = Val<u64, D>> + Shardable {
     id::<Val<u64, D>>().map(move |x| x * n)
 }
 

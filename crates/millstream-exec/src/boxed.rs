@@ -1,7 +1,7 @@
-use crate::{Pipeline, RingShape, Rings, Wiring};
+use crate::{Deployable, RingShape, Rings, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Shardable};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum FreePipe {}
 /// that are built at run time. It costs one virtual call a deployment, and nothing per item. [`BoxExt::boxed`] makes
 /// one.
 ///
-/// It runs on the model and on rings, as any [`Pipeline`]. If its values are `Clone`, `BoxEverywhere`, with the feature
+/// It runs on the model and on rings, as any [`Deployable`]. If its values are `Clone`, `BoxEverywhere`, with the feature
 /// `queues`, is a box that also runs on queues.
 ///
 /// ```
@@ -72,8 +72,8 @@ where
 /// A kind of box that a pipeline fits into, since it has the properties of the kind. Nothing to implement.
 pub trait Fits<P>: sealed::Sealed {}
 impl<P: KeepsClock> Fits<P> for AnyPipe {}
-impl<P: KeepsClock + Quiet> Fits<P> for QuietPipe {}
-impl<P: KeepsClock + Quiet + Stateless> Fits<P> for PurePipe {}
+impl<P: Quiet> Fits<P> for QuietPipe {}
+impl<P: Shardable> Fits<P> for PurePipe {}
 impl<P> Fits<P> for FreePipe {}
 
 mod sealed {
@@ -108,7 +108,7 @@ mod sealed {
 /// let p = pipeline::<String>().shard(2, move |p| p.then(service.parse)).then(built(&["double", "delay"]));
 /// assert_eq!(p.model(["a", "bcd"].map(String::from)), [0, 2]);
 /// ```
-pub trait BoxExt: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelShape> {
+pub trait BoxExt: Deployable<In: RingShape + ModelShape, Out: RingShape + ModelShape> {
     /// This pipeline in a box that can be a body wherever the clock is kept.
     fn boxed(self) -> BoxPipeline<Self::In, Self::Out>
     where
@@ -124,25 +124,25 @@ pub trait BoxExt: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelSha
     }
 }
 
-impl<P: Pipeline<In: RingShape + ModelShape, Out: RingShape + ModelShape>> BoxExt for P {}
+impl<P: Deployable<In: RingShape + ModelShape, Out: RingShape + ModelShape>> BoxExt for P {}
 
 impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B> {
     /// Boxes a pipeline; as [`boxed`](BoxExt::boxed).
-    pub fn new<P: Pipeline<In = A, Out = B> + KeepsClock>(pipeline: P) -> Self {
+    pub fn new<P: Deployable<In = A, Out = B> + KeepsClock>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
 
 impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, QuietPipe> {
     /// Boxes a pipeline that can be a lane of a choice.
-    pub fn quiet<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet>(pipeline: P) -> Self {
+    pub fn quiet<P: Deployable<In = A, Out = B> + Quiet>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
 
 impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, PurePipe> {
     /// Boxes a pipeline that can be a `shard`'s body.
-    pub fn pure<P: Pipeline<In = A, Out = B> + KeepsClock + Quiet + Stateless>(pipeline: P) -> Self {
+    pub fn pure<P: Deployable<In = A, Out = B> + Shardable>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
@@ -160,7 +160,7 @@ impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, Fre
     /// let job = Job { words: BoxPipeline::free(pipeline::<String>().flat_map(letters)) };
     /// assert_eq!(job.words.model(["ab".to_owned(), "c".to_owned()]), ['a', 'b', 'c']);
     /// ```
-    pub fn free<P: Pipeline<In = A, Out = B>>(pipeline: P) -> Self {
+    pub fn free<P: Deployable<In = A, Out = B>>(pipeline: P) -> Self {
         pipeline.boxed_as()
     }
 }
@@ -183,7 +183,7 @@ impl<A, B> KeepsClock for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> KeepsClock for BoxPipeline<A, B, PurePipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, QuietPipe> {}
 impl<A, B> Quiet for BoxPipeline<A, B, PurePipe> {}
-impl<A, B> Stateless for BoxPipeline<A, B, PurePipe> {}
+impl<A, B> Shardable for BoxPipeline<A, B, PurePipe> {}
 
 impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Arrow for BoxPipeline<A, B, Known> {
     type In = A;

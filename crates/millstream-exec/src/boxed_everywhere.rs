@@ -2,7 +2,7 @@ use crate::boxed::{AnyPipe, Erased, Fits, PurePipe, QuietPipe};
 use crate::{Everywhere, Queue, QueueShape, Queues, QueuesWiring, RingShape, Rings, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Stateless, ToOwnedItem};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Shardable, ToOwnedItem};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl<A, B> Quiet for BoxEverywhere<A, B, QuietPipe> {}
 #[diagnostic::do_not_recommend]
 impl<A, B> Quiet for BoxEverywhere<A, B, PurePipe> {}
 #[diagnostic::do_not_recommend]
-impl<A, B> Stateless for BoxEverywhere<A, B, PurePipe> {}
+impl<A, B> Shardable for BoxEverywhere<A, B, PurePipe> {}
 
 impl<A: EveryShape, B: EveryShape, Known: 'static> Arrow for BoxEverywhere<A, B, Known> {
     type In = A;

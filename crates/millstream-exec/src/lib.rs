@@ -103,7 +103,7 @@ pub use observer::{
 };
 #[cfg(feature = "queues")]
 pub use pipeline::Everywhere;
-pub use pipeline::Pipeline;
+pub use pipeline::{Deployable, Edge, Pipeline, Stage};
 #[cfg(feature = "queues")]
 pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
 pub use report::{Overrun, Rate, Report, RunOutcome, StageReport};

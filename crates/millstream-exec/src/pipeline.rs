@@ -1,26 +1,86 @@
-use crate::Rings;
-use millstream_core::{Arrow, Deploy, Determinate, Model};
+use crate::{RingShape, Rings};
+use millstream_core::model::ModelShape;
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, Shape, ToOwnedItem, Val};
 
-/// A pipeline that every deployment of this crate can run, with the same output. Use it as the return type of a
-/// function.
-///
-/// ```
-/// use millstream_core::{Arrow, Val, pipeline};
-/// use millstream_exec::Pipeline;
-///
-/// fn parse() -> impl Pipeline<In = Val<String>, Out = Val<usize>> {
-///     pipeline::<String>().map(|line| line.len())
-/// }
-/// ```
+/// A pipeline that every deployment of this crate can run, and to the same output. What it reads and what it writes is
+/// not said: [`Pipeline`] and [`Stage`] say that too.
 ///
 /// Implemented for every combinator but [`unordered`](millstream_core::AsyncExt::unordered); nothing to implement.
-pub trait Pipeline: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
-impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Pipeline for P {}
+pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
+impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
 
-/// A [`Pipeline`] that [`Queues`](crate::Queues) run as well: one whose values are `Clone`.
+/// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, and a filter, a dead letter, a lane of a choice
+/// or half of a pair after it. `T` is `Clone`, so that what leaves the run can be owned. Nothing to implement.
+///
+/// It is the one bound of a function that returns a [`Stage`] for any edge.
+#[diagnostic::on_unimplemented(
+    message = "this edge does not carry `{T}`",
+    label = "its stages do not get a `&{T}`",
+    note = "it is `{Self}`: an edge of other values, or of values that are not `Clone`",
+    note = "a pair of edges (after `fanout` or `both`) is an edge of one value after `.map(|(a, b)| (a.clone(), b.clone()))`"
+)]
+pub trait Edge<T>: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T> {}
+impl<T: 'static, E> Edge<T> for E where
+    E: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>
+{
+}
+
+/// A pipeline from a source of `A`s to `B`s: what a function says that returns one.
+///
+/// It runs on every deployment, and it may leave slots empty and start new clocks.
+///
+/// ```
+/// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
+/// use millstream_exec::{Pipeline, Rings, Run};
+///
+/// fn lengths() -> impl Pipeline<String, usize> {
+///     pipeline::<String>().flat_map(|line| line.split(' ').map(String::from).collect::<Vec<_>>()).map(|word| word.len())
+/// }
+/// fn even() -> impl Pipeline<u64, u64> {
+///     pipeline::<u64>().filter(|x| x % 2 == 0)
+/// }
+///
+/// assert_eq!(lengths().model(["to be or".to_owned()]), [2, 2, 2]);
+/// assert_eq!(even().map(|x| x * 10).collect(&Rings::new(), 0..5)?, [0, 20, 40]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a pipeline from a source of `{A}` to `{B}`",
+    note = "a function for an edge after other stages returns `impl Stage<E, {B}>`, where `E: Edge<..>` is what it reads"
+)]
+pub trait Pipeline<A, B>: Deployable + Arrow<In = Val<A>, Out: Edge<B>> {}
+impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A, B> for P {}
+
+/// A pipeline from the edge `E` to `B`s, on the clock of `E`: what a function says that returns stages to stand after any
+/// others, in a lane, a fan-out or a shard.
+///
+/// ```
+/// use millstream_core::{Arrow, ChoiceExt, Either, ModelExt, Shardable, id, pipeline};
+/// use millstream_exec::{Edge, Stage};
+///
+/// fn show<E: Edge<u64>>() -> impl Stage<E, String> + Shardable {
+///     id::<E>().map(|x| x.to_string())
+/// }
+///
+/// let numbers = pipeline::<u64>;
+/// assert_eq!(numbers().then(show()).model(1..3), ["1", "2"]);
+/// assert_eq!(numbers().filter(|x| x % 2 == 0).then(show()).model(1..3), ["2"]);
+/// assert_eq!(numbers().try_map_or_empty(|x| u64::try_from(x - 1)).then(show()).model(1..3), ["0", "1"]);
+/// assert_eq!(numbers().shard(2, |p| p.filter(|x| x % 2 == 0).then(show())).model(1..3), ["2"]);
+/// let sides = numbers().map(|&x| if x % 2 == 0 { Either::Left(x) } else { Either::Right(()) });
+/// assert_eq!(sides.merge(|even| even.then(show()), |odd| odd.map(|()| "odd".to_owned())).model(1..3), ["odd", "2"]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a stage from `{E}` to `{B}`",
+    note = "one that starts a new clock (`flat_map`, `flatten`, `windows_by`, ..) is `impl Pipeline<A, {B}>`"
+)]
+pub trait Stage<E, B>: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>> {}
+impl<E, B, P: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>>> Stage<E, B> for P {}
+
+/// A pipeline that [`Queues`](crate::Queues) run as well: one whose values are `Clone`, at every stage.
 ///
 /// Nothing to implement.
 #[cfg(feature = "queues")]
-pub trait Everywhere: Pipeline + Deploy<crate::Queues> {}
+pub trait Everywhere: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape> {}
 #[cfg(feature = "queues")]
-impl<P: Pipeline + Deploy<crate::Queues>> Everywhere for P {}
+impl<P: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape>> Everywhere for P {}

@@ -2,7 +2,7 @@
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, Val, pipeline};
-use millstream_exec::{Counters, Pipeline, Rings, Run, source};
+use millstream_exec::{Counters, Deployable, Rings, Run, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread::yield_now;
@@ -15,7 +15,7 @@ fn split(x: &u64, modulus: u64) -> Either<u64, String> {
 /// Both lanes with stages of every kind that a lane may have.
 fn lanes(
     modulus: u64,
-) -> impl Pipeline<
+) -> impl Deployable<
     In = Val<u64>,
     Out: millstream_exec::RingShape + millstream_core::model::ModelShape + millstream_core::ToOwnedItem<Owned = u64>,
 > {
@@ -90,7 +90,7 @@ fn a_choice_at_end_takes_its_lane() {
 fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
     fn both<P>(p: P)
     where
-        P: Pipeline<In = Val<u64>>,
+        P: Deployable<In = Val<u64>>,
         P::Out:
             millstream_exec::RingShape + millstream_core::model::ModelShape + millstream_core::ToOwnedItem<Owned = u64>,
     {

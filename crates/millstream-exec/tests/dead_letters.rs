@@ -1,7 +1,7 @@
 //! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
 use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
-use millstream_exec::{Pipeline, RingShape, Rings, Run, source};
+use millstream_exec::{Deployable, RingShape, Rings, Run, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ fn judged(x: &u64) -> Result<u64, String> {
     }
 }
 
-fn sharded(letters: &Arc<Mutex<Letters>>) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
+fn sharded(letters: &Arc<Mutex<Letters>>) -> impl Deployable<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
     let letters = letters.clone();
     let receive = move |letter: DeadLetter<'_, u64, String>| {
         assert_eq!(letter.stage, "judge");

@@ -2,7 +2,9 @@
 #![cfg(feature = "queues")]
 
 use millstream_core::{Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, Val, pipeline};
-use millstream_exec::{Inline, Pipeline, Queues, RingShape, Rings, Run, RunError, RunOutcome, Runner, source};
+use millstream_exec::{
+    Deployable, Edge, Everywhere, Inline, Pipeline, Queues, RingShape, Rings, Run, RunError, RunOutcome, Runner, source,
+};
 use std::sync::mpsc;
 
 const N: u64 = 3_000;
@@ -13,7 +15,7 @@ fn mixed(x: u64) -> u64 {
 
 fn slots<P, R>(on: &R, p: &P) -> Vec<(u64, u64)>
 where
-    P: Arrow<In = Val<u64>, Out = Val<u64>>,
+    P: Arrow<In = Val<u64>, Out: Edge<u64>>,
     R: Runner<u64, P>,
 {
     let put = |all: &mut Vec<(u64, u64)>, number: millstream_core::SequenceNumber, x: &u64| all.push((number.0, *x));
@@ -21,7 +23,7 @@ where
 }
 
 /// Balances, one a key, after a stateless stage and a loop.
-fn balances(k: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> + millstream_core::Deploy<Queues> {
+fn balances(k: usize) -> impl Pipeline<u64, u64> + Everywhere {
     pipeline::<u64>().shard_by(
         |x| x % 97,
         k,
@@ -76,7 +78,7 @@ fn the_model_equals_that_too() {
     assert_eq!((model, p.collect(&Rings::new(), 0..100).unwrap()), (expected.clone(), expected));
 }
 
-fn counted<P: Pipeline + Arrow<In = Val<u64>, Out: RingShape>>(p: &P, input: Vec<u64>) -> (Option<u64>, RunOutcome) {
+fn counted<P: Deployable + Arrow<In = Val<u64>, Out: RingShape>>(p: &P, input: Vec<u64>) -> (Option<u64>, RunOutcome) {
     let (_, report) = p.run_with(&Rings::new(), source::ready(input), (), |(), _, _| ()).unwrap();
     let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the key slots");
     (stage.keys, report.outcome)

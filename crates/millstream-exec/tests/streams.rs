@@ -1,7 +1,7 @@
 //! Stages that keep a state and their clock, on rings; and streams that end before their source.
 
 use millstream_core::{Arrow, ClockExt, FeedbackExt, ModelExt, PartsExt, StreamsExt, pipeline};
-use millstream_exec::{Pipeline, Rings, Run, RunOutcome, ThroughExt, source};
+use millstream_exec::{Deployable, Rings, Run, RunOutcome, ThroughExt, source};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
     }
 }
 
-fn assert_ends<P: Pipeline<In = millstream_core::Val<u64>, Out: millstream_exec::RingShape>>(p: &P, numbers: u64) {
+fn assert_ends<P: Deployable<In = millstream_core::Val<u64>, Out: millstream_exec::RingShape>>(p: &P, numbers: u64) {
     for slots in [1, 4, 1024] {
         let rings = Rings::new().ring(slots).workers(2);
         for report in [

@@ -1,3 +1,5 @@
+//! A ring with several senders and one receiver, which takes the values out.
+
 use crate::error::CapacityError;
 use crate::gate::Counter;
 use crate::slots::Slots;

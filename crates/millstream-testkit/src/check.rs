@@ -2,7 +2,7 @@ use crate::deployment::{Deployment, Slots};
 use crate::watchdog::{Hung, within};
 use millstream_core::model::ModelShape;
 use millstream_core::{Arrow, Item, ModelExt, ToOwnedItem, Val};
-use millstream_exec::{Everywhere, Pipeline, QueueShape, RingShape, RunError};
+use millstream_exec::{Deployable, Everywhere, QueueShape, RingShape, RunError};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A pipeline from `T` whose outputs can be collected and compared. Nothing to implement.
 pub trait Checkable<T: Item>:
-    Pipeline + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
+    Deployable + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
 {
 }
 
 impl<T: Item, P> Checkable<T> for P where
-    P: Pipeline + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
+    P: Deployable + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
 {
 }
 

@@ -1,5 +1,5 @@
 use millstream_core::{Arrow, Item, SequenceNumber, Shape, ToOwnedItem, Val};
-use millstream_exec::{FanIn, Pipeline, Report, Rings, Run, RunError, Sender, source};
+use millstream_exec::{Deployable, FanIn, Report, Rings, Run, RunError, Sender, source};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl Deployment {
         start: impl FnOnce(Vec<Sender<T>>) -> S,
     ) -> Result<Fed<P, S>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
+        P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         if !self.has_workers() {
             let (senders, poller) = fan_in.open(&self.rings())?;
@@ -81,7 +81,7 @@ impl Deployment {
         inputs: Vec<T>,
     ) -> Result<Vec<Option<<P::Out as ToOwnedItem>::Owned>>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
+        P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         self.collect_from(pipeline, inputs)
     }
@@ -93,7 +93,7 @@ impl Deployment {
         inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
     ) -> Result<Slots<<P::Out as ToOwnedItem>::Owned>, RunError>
     where
-        P: Pipeline + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
+        P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
         match self.feeding {
             Feeding::Inline => slots_of::<P>(|put| pipeline.run_inline(&self.rings(), inputs, Vec::new(), put)),

@@ -62,10 +62,10 @@ where
 /// use millstream_exec::Pipeline;
 /// use millstream_testkit::{Determinacy, proptest::{collection::vec, prelude::any}};
 ///
-/// fn ones(shards: usize) -> impl Pipeline<In = Val<u32>, Out = Val<u32>> {
+/// fn ones(shards: usize) -> impl Pipeline<u32, u32> {
 ///     pipeline::<u32>().shard(shards, |p| p.map(|x: &u32| x.count_ones())).named("ones")
 /// }
-/// fn sums(shards: usize) -> impl Pipeline<In = Val<u32>, Out = Val<u32>> {
+/// fn sums(shards: usize) -> impl Pipeline<u32, u32> {
 ///     ones(shards).scan(0, |sum, x: &u32| { *sum += x; *sum }).named("sum")
 /// }
 /// Determinacy::sharded(sums).edge(ones).assert(vec(any::<u32>(), 0..50));

@@ -2,7 +2,7 @@
 
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, StreamsExt, Val, pipeline};
-use millstream_exec::{Counters, Pipeline, Rings, Run, source};
+use millstream_exec::{Counters, Deployable, Rings, Run, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::task::Poll;
@@ -13,7 +13,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Allocations of a run over so many numbers, reallocations counted.
 fn allocations<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
-    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
 {
     let region = Region::new(ALLOCATOR);
     pipeline.run(rings, source::ready(0..numbers), |_, _| ()).expect("nothing panics");
@@ -24,14 +24,14 @@ where
 /// Threads that start and park allocate as the scheduler likes, so of several runs the one with the least is taken.
 fn least<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
-    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
 {
     (0..20).map(|_| allocations(pipeline, rings, numbers)).min().expect("twenty runs")
 }
 
 fn assert_none_per_item<P>(what: &str, pipeline: P)
 where
-    P: Pipeline<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
 {
     // On one worker observed, on two not.
     for workers in 1..=2 {
@@ -107,9 +107,9 @@ fn yielding(x: u64) -> impl Future<Output = u64> + Send {
 }
 
 /// The rest of the combinators, behind any pipeline of numbers.
-trait BothHalves: Arrow<Out = Val<u64, millstream_core::Sparse>> + Pipeline {
-    fn both_halves(self) -> impl Pipeline<In = Self::In, Out = Val<u64, millstream_core::AtEnd>> {
+trait BothHalves: Arrow<Out = Val<u64, millstream_core::Sparse>> + Deployable {
+    fn both_halves(self) -> impl Deployable<In = Self::In, Out = Val<u64, millstream_core::AtEnd>> {
         self.map(|x| (*x, !*x)).both(|p| p, |p| p.map(|x| !x)).fold(0_u64, |sum, (x, y)| *sum ^= x & y, |sum| sum)
     }
 }
-impl<P: Arrow<Out = Val<u64, millstream_core::Sparse>> + Pipeline> BothHalves for P {}
+impl<P: Arrow<Out = Val<u64, millstream_core::Sparse>> + Deployable> BothHalves for P {}

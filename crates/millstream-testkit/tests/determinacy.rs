@@ -25,7 +25,7 @@ fn inputs() -> impl Strategy<Value = Vec<u64>> {
     vec(any::<u64>(), 0..40)
 }
 
-fn squares(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn squares(shards: usize) -> impl Pipeline<u64, u64> {
     pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| x.wrapping_mul(*x)).named("square"))
 }
 
@@ -33,11 +33,11 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-fn stamped(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn stamped(shards: usize) -> impl Pipeline<u64, u64> {
     squares(shards).map(move |x| x.wrapping_add(now())).named("stamp")
 }
 
-fn halved(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn halved(shards: usize) -> impl Pipeline<u64, u64> {
     stamped(shards).map(|x| x / 2).named("halve")
 }
 
@@ -58,7 +58,7 @@ fn edges_name_the_stage() {
 }
 
 /// Right with one shard, and with three for small numbers.
-fn wrong_with_three(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn wrong_with_three(shards: usize) -> impl Pipeline<u64, u64> {
     pipeline::<u64>().map(move |x| if shards == 3 && *x > 9 { 0 } else { *x }).named("route")
 }
 
@@ -70,7 +70,7 @@ fn what_depends_on_the_shards_is_found() {
 }
 
 /// Right with one to seven shards.
-fn wrong_with_eight(shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn wrong_with_eight(shards: usize) -> impl Pipeline<u64, u64> {
     pipeline::<u64>().map(move |x| if shards == 8 { 0 } else { *x }).named("route")
 }
 

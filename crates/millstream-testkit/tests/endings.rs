@@ -3,7 +3,7 @@
 
 use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
 use millstream_exec::source::{Source, ready};
-use millstream_exec::{Handle, Pipeline, Report, Rings, Run, RunEnd, RunError, RunOutcome, Wait};
+use millstream_exec::{Deployable, Handle, Report, Rings, Run, RunEnd, RunError, RunOutcome, Wait};
 use millstream_testkit::within;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn fails(at: Option<u64>, number: u64) {
 }
 
 /// The pipeline of a round: stages that block and stages that do not, some of which sleep now and then.
-fn stages(failing: Failing, shards: usize) -> impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>> {
+fn stages(failing: Failing, shards: usize) -> impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>> {
     pipeline::<u64>()
         .map(|x| x + 1)
         .shard(shards, |p| {
@@ -185,7 +185,7 @@ fn sink(failing: Failing) -> impl FnMut(&mut u64, SequenceNumber) + Send + 'stat
 }
 
 fn run(
-    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>>,
+    p: &impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
     source: impl Source<u64>,
     failing: Failing,
@@ -198,7 +198,7 @@ fn run(
 
 /// Fed from another thread, until the run takes no more or somebody says that it is enough.
 fn run_fed(
-    p: &impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>>,
+    p: &impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
     failing: Failing,
     end: u64,

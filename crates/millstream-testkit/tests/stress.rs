@@ -1,7 +1,7 @@
 //! Many tiny runs on real threads: one lost wake-up, one lock held too long, and a run hangs.
 
 use millstream_core::{Arrow, ModelExt, Sparse, Val, pipeline};
-use millstream_exec::{Inline, Pipeline, Queues, Rings, Run, Runner, ThroughExt, source};
+use millstream_exec::{Deployable, Inline, Queues, Rings, Run, Runner, ThroughExt, source};
 use millstream_testkit::within;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn three_stages() -> impl Pipeline<In = Val<u64>, Out = Val<u64, Sparse>> {
+fn three_stages() -> impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>> {
     pipeline::<u64>().map(|x| x + 1).filter(|x| x % 3 != 0).shard(2, |p| p.map(|x| x * 2))
 }
 

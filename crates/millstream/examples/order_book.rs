@@ -78,7 +78,7 @@ impl Book {
     }
 }
 
-fn exchange() -> impl Pipeline<In = Val<Order>, Out = Val<Trade>> {
+fn exchange() -> impl Pipeline<Order, Trade> {
     pipeline::<Order>().scan(Book::default(), Book::take).named("book").flatten().named("trades")
 }
 

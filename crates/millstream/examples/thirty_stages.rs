@@ -4,7 +4,7 @@
 
 use millstream::prelude::*;
 
-fn thirty() -> impl Pipeline<In = Val<u64>, Out = Val<u64, AtEnd>> {
+fn thirty() -> impl Deployable<In = Val<u64>, Out = Val<u64, AtEnd>> {
     let one = |x: &u64| x + 1;
     let parity = |x: &u64| if x.is_multiple_of(2) { Either::Left(*x) } else { Either::Right(*x) };
     let add = |sum: &mut u64, x: &u64| {

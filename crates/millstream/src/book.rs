@@ -9,6 +9,7 @@ macro_rules! pages {
 pages!(
     FirstHour: "first-hour.md",
     Laws: "laws.md",
+    Functions: "functions.md",
     ComingFrom: "coming-from.md",
     Shell: "shell.md",
     Text: "text.md",

@@ -65,7 +65,7 @@ pub mod prelude {
     pub use millstream_core::{
         Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate, Either,
         Fault, FeedbackExt, Filtered, Item, Joined, KeepsClock, KeysExt, Lane, Late, Merged, Model, ModelExt, Overflow,
-        Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Sparse, Stateless, StreamsExt, Text, TextExt,
+        Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt,
         TimeWindow, ToOwnedItem, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
@@ -73,9 +73,9 @@ pub mod prelude {
     #[cfg(feature = "queues")]
     pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
     pub use millstream_exec::{
-        BoxExt, BoxPipeline, FanIn, FreePipe, FromProducer, Handle, Inline, MergeLog, ParMapExt, Pipeline, Polled,
-        PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError, RunOutcome, Runner, Sender,
-        Source, Stopper, Through, ThroughExt, Wait, fan_in, source,
+        BoxExt, BoxPipeline, Deployable, Edge, FanIn, FreePipe, FromProducer, Handle, Inline, MergeLog, ParMapExt,
+        Pipeline, Polled, PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError,
+        RunOutcome, Runner, Sender, Source, Stage, Stopper, Through, ThroughExt, Wait, fan_in, source,
     };
 }
 

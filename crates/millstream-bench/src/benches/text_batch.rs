@@ -102,7 +102,7 @@ fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Re
 }
 
 /// Every line with a to z as A to Z.
-fn capitals() -> impl Pipeline<In = Val<Block>, Out = millstream::core::Text> {
+fn capitals() -> impl Deployable<In = Val<Block>, Out = millstream::core::Text> {
     pipeline::<Block>()
         .lines_with_ends()
         .map_bytes(|line, out| out.extend_with(line.iter().map(u8::to_ascii_uppercase)))

@@ -1,5 +1,5 @@
 use crate::pipe::{Choose, Id, Merge, Then, id};
-use crate::{Arrow, KeepsClock, Lens, Projected, Quiet, SameItem, lens};
+use crate::{Arrow, Lens, Projected, Quiet, SameItem, lens};
 
 /// Choices: an edge of `Either`, and what happens to the one and to the other. For every [`Arrow`] whose values are an
 /// `Either`, in one ring or in two lanes.
@@ -25,8 +25,8 @@ pub trait ChoiceExt: Arrow {
     where
         lens::Left: Lens<Self::Out>,
         lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
-        Q: Arrow<In = Projected<Self::Out, lens::Right>> + KeepsClock + Quiet,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
+        Q: Arrow<In = Projected<Self::Out, lens::Right>> + Quiet,
     {
         Then::new(self, Choose::new(left(id()), right(id())))
     }
@@ -49,8 +49,8 @@ pub trait ChoiceExt: Arrow {
     where
         lens::Left: Lens<Self::Out>,
         lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
-        Q: Arrow<In = Projected<Self::Out, lens::Right>, Out: SameItem<P::Out>> + KeepsClock + Quiet,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
+        Q: Arrow<In = Projected<Self::Out, lens::Right>, Out: SameItem<P::Out>> + Quiet,
     {
         Then::new(self, Merge::new(left(id()), right(id())))
     }

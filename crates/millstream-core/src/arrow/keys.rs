@@ -1,5 +1,5 @@
 use crate::pipe::{FoldBy, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id};
-use crate::{Arrow, Bound, Cause, DeadLetter, Item, KeepsClock, Quiet, Shape, ToOwnedItem};
+use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
 
 /// Stages that keep a state for every key.
 ///
@@ -46,7 +46,7 @@ pub trait KeysExt: Arrow {
     where
         K: Key,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
-        P: Arrow<In = Self::Out> + KeepsClock + Quiet,
+        P: Arrow<In = Self::Out> + Quiet,
     {
         self.shard_by_within(Bound::default(), key, k, body)
     }
@@ -62,7 +62,7 @@ pub trait KeysExt: Arrow {
     where
         K: Key,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
-        P: Arrow<In = Self::Out> + KeepsClock + Quiet,
+        P: Arrow<In = Self::Out> + Quiet,
     {
         Then::new(self, ShardBy::new(bound, key, k, body(id())))
     }

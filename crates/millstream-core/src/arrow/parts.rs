@@ -94,7 +94,7 @@ pub trait PartsExt: Arrow {
     where
         lens::Left: Lens<Self::Out>,
         lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + KeepsClock + Quiet,
+        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
     {
         Then::new(self, Choose::new(body(id()), id()))
     }
@@ -104,7 +104,7 @@ pub trait PartsExt: Arrow {
     where
         lens::Left: Lens<Self::Out>,
         lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Right>> + KeepsClock + Quiet,
+        P: Arrow<In = Projected<Self::Out, lens::Right>> + Quiet,
     {
         Then::new(self, Choose::new(id(), body(id())))
     }

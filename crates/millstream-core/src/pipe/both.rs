@@ -11,7 +11,7 @@ pub struct Both<A, P, Q> {
     pub second: Q,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Both<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless Determinate);
+combinator!(Both<A, P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
 
 impl<A, P, Q> Both<A, P, Q> {
     pub(crate) fn new(first: P, second: Q) -> Self {

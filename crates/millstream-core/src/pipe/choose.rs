@@ -21,7 +21,7 @@ pub struct Choose<A, P, Q> {
     pub right: Q,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Choose<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless Determinate);
+combinator!(Choose<A, P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
 
 impl<A, P, Q> Choose<A, P, Q> {
     pub(crate) fn new(left: P, right: Q) -> Self {

@@ -17,7 +17,7 @@ pub struct TryMapOrDeadLetter<A, F, B, E, G> {
     pub dead: Arc<G>,
     shape: Phantom<A, B, E>,
 }
-combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Shardable Determinate; through :);
 
 type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 

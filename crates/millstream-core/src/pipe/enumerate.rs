@@ -2,7 +2,7 @@
 //! `p.compact().enumerate()` counts values, and `p.enumerate().compact()` has numbers left out.
 
 use super::scan_kernel::ScanKernel;
-use crate::{Quiet, SequenceNumber, Shape};
+use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// At every value its number.
@@ -14,6 +14,7 @@ impl<A> Enumerate<A> {
     }
 }
 
+impl<A> KeepsClock for Enumerate<A> {}
 impl<A> Quiet for Enumerate<A> {}
 
 impl<A: Shape> ScanKernel for Enumerate<A> {

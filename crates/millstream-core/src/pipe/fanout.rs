@@ -9,7 +9,7 @@ pub struct Fanout<P, Q> {
     /// The body that gives the second half.
     pub second: Q,
 }
-combinator!(Fanout<P, Q>: ; through P Q: KeepsClock Quiet Stateless Determinate);
+combinator!(Fanout<P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
 
 impl<P, Q> Fanout<P, Q> {
     pub(crate) fn new(first: P, second: Q) -> Self {

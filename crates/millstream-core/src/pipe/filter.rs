@@ -9,7 +9,7 @@ pub struct Filter<A, F> {
     pub keep: Arc<F>,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Filter<A, F>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Filter<A, F>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, F> Filter<A, F> {
     pub(crate) fn new(keep: F) -> Self {

@@ -9,7 +9,7 @@ pub struct FilterMap<A, F, B> {
     pub f: Arc<F>,
     shape: PhantomData<fn() -> (A, B)>,
 }
-combinator!(FilterMap<A, F, B>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(FilterMap<A, F, B>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, F, B> FilterMap<A, F, B> {
     pub(crate) fn new(f: F) -> Self {

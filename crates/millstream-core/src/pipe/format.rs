@@ -23,7 +23,7 @@ pub struct Format<W> {
     /// What writes, shared by every deployment.
     pub kernel: Arc<W>,
 }
-combinator!(Format<W>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Format<W>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<W> Format<W> {
     pub(crate) fn new(kernel: W) -> Self {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 /// The same values: no stage at all.
 pub struct Id<A>(PhantomData<fn() -> A>);
-combinator!(Id<A>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Id<A>: KeepsClock Quiet Shardable Determinate; through :);
 
 /// The pipeline that gives what it gets, on an edge of any shape.
 #[must_use]

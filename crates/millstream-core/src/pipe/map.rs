@@ -9,7 +9,7 @@ pub struct Map<A, F, B> {
     pub f: Arc<F>,
     shape: PhantomData<fn() -> (A, B)>,
 }
-combinator!(Map<A, F, B>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Map<A, F, B>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, F, B> Map<A, F, B> {
     pub(crate) fn new(f: F) -> Self {

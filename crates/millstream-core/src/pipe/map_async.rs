@@ -19,7 +19,7 @@ pub struct MapAsync<A, F, Fut, P> {
     pub policy: P,
     shape: PhantomData<fn() -> (A, Fut)>,
 }
-combinator!(MapAsync<A, F, Fut, P>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(MapAsync<A, F, Fut, P>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, F, Fut, P: Clone> Clone for MapAsync<A, F, Fut, P> {
     fn clone(&self) -> Self {

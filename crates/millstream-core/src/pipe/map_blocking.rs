@@ -9,7 +9,7 @@ pub struct MapBlocking<A, F, B> {
     pub f: Arc<F>,
     shape: PhantomData<fn() -> (A, B)>,
 }
-combinator!(MapBlocking<A, F, B>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(MapBlocking<A, F, B>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, F, B> MapBlocking<A, F, B> {
     pub(crate) fn new(f: F) -> Self {

@@ -1,5 +1,5 @@
 use super::scan_kernel::ScanKernel;
-use crate::{Item, Quiet, SequenceNumber, Shape};
+use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// A function with effects at every value, called in the order of the numbers: `mapM`.
@@ -15,6 +15,7 @@ impl<A, F, B> MapM<A, F, B> {
     }
 }
 
+impl<A, F, B> KeepsClock for MapM<A, F, B> {}
 impl<A, F, B> Quiet for MapM<A, F, B> {}
 
 impl<A: Shape, F, B: Item> ScanKernel for MapM<A, F, B>

@@ -11,7 +11,7 @@ pub struct Merge<A, P, Q> {
     pub right: Q,
     shape: PhantomData<fn() -> A>,
 }
-combinator!(Merge<A, P, Q>: ; through P Q: KeepsClock Quiet Stateless Determinate);
+combinator!(Merge<A, P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
 
 impl<A, P, Q> Merge<A, P, Q> {
     pub(crate) fn new(left: P, right: Q) -> Self {

@@ -8,7 +8,7 @@ pub struct Named<P> {
     pub body: P,
     name: String,
 }
-combinator!(Named<P>: ; through P: KeepsClock Quiet Stateless Determinate);
+combinator!(Named<P>: ; through P: KeepsClock Quiet Shardable Determinate);
 
 impl<P> Named<P> {
     pub(crate) fn new(body: P, name: String) -> Self {

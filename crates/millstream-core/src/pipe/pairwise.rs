@@ -1,5 +1,5 @@
 use super::scan_kernel::ScanKernel;
-use crate::{Quiet, SequenceNumber, Sparse, ToOwnedItem};
+use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
 /// At every value the one before it; empty at the first.
@@ -11,6 +11,7 @@ impl<A> Pairwise<A> {
     }
 }
 
+impl<A> KeepsClock for Pairwise<A> {}
 impl<A> Quiet for Pairwise<A> {}
 
 impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Pairwise<A> {

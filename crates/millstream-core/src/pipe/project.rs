@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 pub struct Project<A, L> {
     shape: PhantomData<fn() -> (A, L)>,
 }
-combinator!(Project<A, L>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Project<A, L>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<A, L> Project<A, L> {
     pub(crate) fn new() -> Self {

@@ -9,7 +9,7 @@ pub struct Shard<P> {
     /// What they run.
     pub body: P,
 }
-combinator!(Shard<P>: ; through P: KeepsClock Quiet Stateless Determinate);
+combinator!(Shard<P>: ; through P: KeepsClock Quiet Shardable Determinate);
 
 impl<P> Shard<P> {
     pub(crate) fn new(k: usize, body: P) -> Self {

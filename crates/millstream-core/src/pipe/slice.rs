@@ -23,7 +23,7 @@ pub struct Slice<K> {
     /// What tells the parts, shared by every deployment.
     pub kernel: Arc<K>,
 }
-combinator!(Slice<K>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(Slice<K>: KeepsClock Quiet Shardable Determinate; through :);
 
 impl<K> Slice<K> {
     pub(crate) fn new(kernel: K) -> Self {

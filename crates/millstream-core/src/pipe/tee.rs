@@ -1,5 +1,5 @@
 use crate::plan::{Describe, Port};
-use crate::{Arrow, Determinate, KeepsClock, Quiet, Stateless};
+use crate::{Arrow, Determinate, KeepsClock, Quiet, Shardable};
 
 /// A body on the side, whose output nobody reads.
 pub struct Tee<P> {
@@ -22,9 +22,9 @@ impl<P> std::fmt::Debug for Tee<P> {
 // Whatever the body does, what goes on is what came in.
 impl<P> KeepsClock for Tee<P> {}
 // Where values of one stream alone are shown, in a lane or at a key, a body has no clock of its own, and no END.
-impl<P: KeepsClock + Quiet> Quiet for Tee<P> {}
+impl<P: Quiet> Quiet for Tee<P> {}
 impl<P> Determinate for Tee<P> {}
-impl<P: KeepsClock + Quiet + Stateless> Stateless for Tee<P> {}
+impl<P: Shardable> Shardable for Tee<P> {}
 
 impl<P: Arrow> Arrow for Tee<P> {
     type In = P::In;

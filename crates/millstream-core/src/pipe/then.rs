@@ -9,7 +9,7 @@ pub struct Then<P, Q> {
     /// What reads its output.
     pub second: Q,
 }
-combinator!(Then<P, Q>: ; through P Q: KeepsClock Quiet Stateless Determinate);
+combinator!(Then<P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
 
 impl<P, Q> Then<P, Q> {
     pub(crate) fn new(first: P, second: Q) -> Self {

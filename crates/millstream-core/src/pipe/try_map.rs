@@ -12,7 +12,7 @@ pub struct TryMap<A, F, B, E, P> {
     pub policy: P,
     shape: Phantom<A, B, E>,
 }
-combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Stateless Determinate; through :);
+combinator!(TryMap<A, F, B, E, P>: KeepsClock Quiet Shardable Determinate; through :);
 
 type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 

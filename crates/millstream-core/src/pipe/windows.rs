@@ -1,5 +1,5 @@
 use super::scan_kernel::ScanKernel;
-use crate::{Quiet, SequenceNumber, Sparse, ToOwnedItem};
+use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
@@ -17,6 +17,7 @@ impl<A> Windows<A> {
     }
 }
 
+impl<A> KeepsClock for Windows<A> {}
 impl<A> Quiet for Windows<A> {}
 
 impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Windows<A> {

@@ -1,3 +1,5 @@
+//! Lenses: which part of a slot an edge shows.
+
 use super::{Choice, Filtered, Item, Merged, Pair, Projected, SameItem, Shape, Val};
 use crate::Density;
 use either::Either;

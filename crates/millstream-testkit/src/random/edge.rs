@@ -4,7 +4,7 @@ use super::kind::{Kind, Whole};
 use super::shape::RandomShape;
 use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Stateless};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Shardable};
 use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, Rings, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
@@ -141,7 +141,7 @@ impl<A, B> KeepsClock for Boxed<A, B, QuietPipe> {}
 impl<A, B> KeepsClock for Boxed<A, B, PurePipe> {}
 impl<A, B> Quiet for Boxed<A, B, QuietPipe> {}
 impl<A, B> Quiet for Boxed<A, B, PurePipe> {}
-impl<A, B> Stateless for Boxed<A, B, PurePipe> {}
+impl<A, B> Shardable for Boxed<A, B, PurePipe> {}
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Arrow for Boxed<A, B, Known> {
     type In = A;

@@ -1,7 +1,7 @@
-use millstream_core::{Arrow, Val, pipeline};
+use millstream_core::{Arrow, pipeline};
 use millstream_exec::Pipeline;
 
-fn running_sum() -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn running_sum() -> impl Pipeline<u64, u64> {
     pipeline::<u64>().scan(0, |sum, x| {
         *sum += x;
         *sum

@@ -1,7 +1,7 @@
-use millstream_core::{Arrow, AsyncExt, Val, pipeline};
+use millstream_core::{Arrow, AsyncExt, pipeline};
 use millstream_exec::Pipeline;
 
-fn parse() -> impl Pipeline<In = Val<u64>, Out = Val<u64>> {
+fn parse() -> impl Pipeline<u64, u64> {
     pipeline::<u64>().map(|x| x + 1).unordered(4, |x| std::future::ready(x + 1))
 }
 

@@ -3,7 +3,7 @@
 mod tally;
 
 use millstream_core::{Arrow, SequenceNumber, Shape, Val, pipeline};
-use millstream_exec::{Pipeline, Rings, Run, ThroughExt, source};
+use millstream_exec::{Deployable, Rings, Run, ThroughExt, source};
 use millstream_testkit::within;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn rings() -> impl Iterator<Item = Rings> {
 }
 
 /// All stages that own values, and a panic in the one that is chosen, if any, at the number that is chosen.
-fn everything(panics: usize, at: u64) -> impl Pipeline<In = Val<Counted>, Out: Shape + millstream_exec::RingShape> {
+fn everything(panics: usize, at: u64) -> impl Deployable<In = Val<Counted>, Out: Shape + millstream_exec::RingShape> {
     let here = move |stage: usize, value: &Counted| {
         assert!(stage != panics || value.number < at, "at {at}");
     };
