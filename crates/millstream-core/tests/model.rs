@@ -1,8 +1,6 @@
 //! The model against lists written by hand.
 
-use millstream_core::{
-    Arrow, AsyncExt, Density, Deploy, KeepsClock, Model, ModelExt, Shardable, Val, id, pipeline,
-};
+use millstream_core::{Arrow, AsyncExt, Density, Deploy, KeepsClock, Model, ModelExt, Shardable, Val, id, pipeline};
 
 fn evens() -> impl Deploy<Model, In = Val<u64>, Out = Val<bool>> + Shardable {
     pipeline::<u64>().map(|x| x % 2 == 0)

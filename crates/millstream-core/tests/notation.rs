@@ -2,8 +2,8 @@
 
 use millstream_core::pipe::Id;
 use millstream_core::{
-    Arrow, ChoiceExt, Density, Deploy, Either, Item, KeepsClock, Model, ModelExt, PartsExt, Shardable,
-    ToOwnedItem, Val, id, pipeline,
+    Arrow, ChoiceExt, Density, Deploy, Either, Item, KeepsClock, Model, ModelExt, PartsExt, Shardable, ToOwnedItem,
+    Val, id, pipeline,
 };
 use std::fmt::Debug;
 
