@@ -6,15 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A master's machine from which nothing comes for so long, not even what its system answers by itself, is gone.
+/// A master's machine that sends nothing for this long, not even the acknowledgements of its system, is taken for gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
-/// Where a master can be found.
+/// Where a worker finds its master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// `HOST:PORT`.
+    /// `HOST:PORT`, as [`TcpStream::connect`] takes it.
     Tcp(String),
-    /// A socket's file.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -30,13 +30,13 @@ impl fmt::Display for Address {
 impl std::str::FromStr for Address {
     type Err = std::convert::Infallible;
 
-    /// What has a `/` in it is a file.
+    /// A text with a `/` is a path; any other text is a TCP address.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(if text.contains('/') { Address::Unix(text.into()) } else { Address::Tcp(text.to_owned()) })
     }
 }
 
-/// A worker's end of a connection, which waits.
+/// A worker's end of a connection. Its reads and writes block.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
@@ -63,7 +63,7 @@ impl Socket {
         })
     }
 
-    /// A read that takes longer is an error from now on; `None` takes that back.
+    /// From now on a read that takes longer than `time` is an error; `None` removes the limit.
     pub(crate) fn read_within(&self, time: Option<Duration>) -> io::Result<()> {
         match self {
             Socket::Tcp(stream) => stream.set_read_timeout(time),
@@ -72,7 +72,7 @@ impl Socket {
     }
 
     pub(crate) fn close(&self) {
-        // Whoever has gone is gone.
+        // An error means that the connection has ended already.
         let _ = match self {
             Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -80,13 +80,13 @@ impl Socket {
     }
 }
 
-/// The system asks the other one now and then, and ends the connection if nothing comes.
+/// Makes the system probe a silent peer, and end the connection if the peer's system does not answer.
 fn notice_silence(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, SILENCE / 3)?;
     sockopt::set_tcp_keepintvl(stream, SILENCE / 6)?;
     sockopt::set_tcp_keepcnt(stream, 4)?;
-    // And for what was sent and is not acknowledged.
+    // This limits the time for sent bytes without an acknowledgement.
     sockopt::set_tcp_user_timeout(stream, u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX))?;
     Ok(())
 }

@@ -6,19 +6,19 @@ use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A population between two rounds, and a note of whoever drives it: enough to go on in another process.
+/// A population between two rounds, with a note of the calling program: enough to continue in another process.
 ///
-/// In a directory a checkpoint is a file `round-N.checkpoint`, written as a whole or not at all, with a SHA-256 at its
-/// end. The last two are kept.
+/// In a directory, a checkpoint is a file `round-N.checkpoint` that ends with a SHA-256. It is written as a whole or
+/// not at all. The last two are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// How many rounds have been.
+    /// The number of rounds until then.
     pub round: u64,
-    /// How many populations were begun.
+    /// The number of populations until then.
     pub(crate) resets: u64,
     /// Tokens, and states as bytes.
     pub(crate) states: Vec<(Token, Vec<u8>)>,
-    /// What the driver wants to know again.
+    /// Bytes of the calling program, which gets them back.
     pub note: Vec<u8>,
 }
 
@@ -26,11 +26,11 @@ const MAGIC: &[u8] = b"millstream checkpoint 1\n";
 const DIGEST: usize = 32;
 
 impl Checkpoint {
-    /// Writes it to a directory, which is made if it is not there, and waits until it is on the disk.
+    /// Writes a file to a directory, and returns once it is on the disk. Creates the directory if there is none.
     ///
     /// # Errors
     ///
-    /// What the system says of directory and file.
+    /// If the system refuses access to the directory or to a file.
     pub fn save(&self, dir: &Path) -> Result<(), EvolveError> {
         let mut bytes = MAGIC.to_vec();
         put(&mut bytes, self)?;
@@ -55,16 +55,17 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// The last one of a directory that is whole; none if there is no checkpoint there.
+    /// The last whole checkpoint of a directory; `None` if it has no checkpoint.
     ///
     /// # Errors
     ///
-    /// Where there are checkpoints, and none is whole; what the system says.
+    /// If there are checkpoints but none is whole, or the system refuses access.
     pub fn last(dir: &Path) -> Result<Option<Checkpoint>, EvolveError> {
         Checkpoint::last_but(dir, |_| ())
     }
 
-    /// As [`last`](Checkpoint::last); `damaged` is told of every later one that is not whole, and is passed over.
+    /// As [`last`](Checkpoint::last), and calls `damaged` with the path of each later checkpoint, which is not whole
+    /// and is skipped.
     ///
     /// # Errors
     ///
@@ -88,12 +89,12 @@ impl Checkpoint {
         }
     }
 
-    /// Keeps other processes from a directory, which is made if it is not there, until the lock is dropped or this process
-    /// ends. It is for those who ask: `save` and `last` do not.
+    /// Locks a directory against other processes that call this, until the [`Lock`] is dropped or this process ends.
+    /// Creates the directory if there is none. `save` and `last` do not look at the lock.
     ///
     /// # Errors
     ///
-    /// Where somebody has it; what the system says of directory and file.
+    /// If another process has the lock, or the system refuses access.
     pub fn lock(dir: &Path) -> Result<Lock, EvolveError> {
         let failed = || EvolveError::io(format!("cannot lock {}", dir.display()));
         fs::create_dir_all(dir).map_err(failed())?;
@@ -109,9 +110,9 @@ impl Checkpoint {
     }
 }
 
-/// A directory of checkpoints that is one process's: see [`Checkpoint::lock`].
+/// The lock of a directory of checkpoints: see [`Checkpoint::lock`].
 #[derive(Debug)]
-#[must_use = "others are kept away for as long as it lives"]
+#[must_use = "the directory is locked until this is dropped"]
 pub struct Lock {
     _file: File,
 }
@@ -122,7 +123,7 @@ fn whole(bytes: &[u8]) -> Option<Checkpoint> {
     postcard::from_bytes(bytes.strip_prefix(MAGIC).filter(|_| right)?).ok()
 }
 
-/// By round.
+/// All checkpoints of a directory, by round.
 fn all(dir: &Path) -> Result<Vec<PathBuf>, EvolveError> {
     let failed = || EvolveError::io(format!("cannot list {}", dir.display()));
     let entries = match fs::read_dir(dir) {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_one_masters() {
+    fn a_directory_has_one_lock() {
         let dir = tempfile::tempdir().unwrap();
         let kept = dir.path().join("kept");
         let lock = Checkpoint::lock(&kept).unwrap();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_whole_one_counts() {
+    fn the_last_whole_checkpoint_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let below = dir.path().join("a/b");
         assert_eq!(Checkpoint::last(&below).unwrap(), None);

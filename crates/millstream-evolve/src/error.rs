@@ -1,67 +1,67 @@
 use crate::Token;
 use std::io;
 
-/// Why a population cannot go on.
+/// Why a population cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvolveError {
-    /// A token that names no state of the population.
+    /// A token names no state of the population.
     #[error("no state of the population has the token {0}; a round's children are the next round's states")]
     Unknown(Token),
-    /// A state cannot evolve: its evolution panicked, or it, its input or its children cannot be read or written. That would be so
-    /// on any other worker.
+    /// A state cannot evolve: its evolution panicked, or the state, its input or its children cannot be read or
+    /// written. Every worker would fail in the same way.
     #[error("the state {token} cannot evolve: {message}")]
     Panicked {
-        /// The state.
+        /// The state's token.
         token: Token,
-        /// What it said.
+        /// The text of the panic, or of the error.
         message: String,
     },
-    /// Whoever evolved this state was lost, again and again.
+    /// Worker after worker was lost while it evolved this state.
     #[error(
         "{deaths} workers were lost while they evolved the state {token}; does it end their process, or take for ever?"
     )]
     Deadly {
-        /// The state.
+        /// The state's token.
         token: Token,
-        /// How many workers.
+        /// The number of workers.
         deaths: u8,
     },
-    /// Nobody is left, and nobody joined.
+    /// No worker is left, and none joined in time. The reason is that of the last lost worker.
     #[error("no worker is left, and none joined within {0} s{reason}", reason = last(.1))]
     NoWorkers(u64, Option<String>),
-    /// Fewer have joined than were waited for.
+    /// Fewer workers joined in time than `wait_for` asked for.
     #[error("{here} of {wanted} workers joined within {seconds} s{reason}", reason = last(lost))]
     TooFew {
-        /// How many there are.
+        /// The number of workers that joined.
         here: usize,
-        /// How many were waited for.
+        /// The number of workers that `wait_for` asked for.
         wanted: usize,
-        /// For how long.
+        /// The time limit in seconds.
         seconds: u64,
-        /// Why the last one was given up, if one was.
+        /// Why the last worker was lost, if one was.
         lost: Option<String>,
     },
-    /// A round has failed before.
-    #[error("an earlier round of this population has failed, and nobody knows where its states are")]
+    /// A round failed before this call.
+    #[error("an earlier round of this population has failed, so its states are unknown; begin a new population")]
     Broken,
-    /// A value could not be written as bytes, or bytes were no value.
+    /// A value could not be written as bytes, or bytes could not be read as a value.
     #[error("a state, input or output does not survive encoding: {0}")]
     Encoding(#[from] postcard::Error),
-    /// More bytes than can be sent.
-    #[error("{what} takes {bytes} bytes, where {most} are the most")]
+    /// A value takes more bytes than can be sent.
+    #[error("{what} takes {bytes} bytes; at most {most} can be sent")]
     TooLong {
-        /// What it is.
+        /// The kind of value.
         what: &'static str,
-        /// How long it is.
+        /// The value's length in bytes.
         bytes: usize,
-        /// And may be.
+        /// The limit in bytes.
         most: usize,
     },
-    /// A socket, or a checkpoint's file.
+    /// An error of the system at a socket, or at a checkpoint's file.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
-    /// A checkpoint that cannot be used.
+    /// A checkpoint cannot be used.
     #[error("{0}")]
     Checkpoint(String),
 }
@@ -77,7 +77,7 @@ impl EvolveError {
     }
 }
 
-/// What came from the other end is not what the protocol says.
+/// Bytes from the peer do not follow the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub(crate) String);

@@ -3,20 +3,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// What a state becomes: any number of children, each with an output.
+/// A function from a state to any number of children, each with an output.
 ///
-/// The result may depend on the arguments and on nothing else, since a state is computed again, on another worker, when
-/// the first one is lost. A worker checks that it has as many children then as before.
+/// The result may depend on the arguments alone: if a state is lost, another worker computes it again. The master
+/// checks that the state then has the same number of children as before.
 pub trait Evolve: Send + Sync + 'static {
-    /// What stays where it was made. It is sent only when another worker has nothing left to do, and where it is kept in
-    /// case a worker is lost.
+    /// A state. It stays on the worker where it was made. It is sent only to a worker that has run dry, or to the
+    /// master as a backup.
     type State: Serialize + DeserializeOwned + Clone + Send + 'static;
-    /// What a state is told in a round.
+    /// The input of a state in a round.
     type Input: Serialize + DeserializeOwned + Clone + Send + 'static;
-    /// What is told of a child.
+    /// The output of a child.
     type Output: Serialize + DeserializeOwned + Clone + Send + 'static;
 
-    /// The children of a state, each with its output. Random numbers come from `random`, which is the state's own.
+    /// The children of a state, each with its output. `random` is the state's own stream of random numbers.
     ///
     /// A panic ends the round with an error that names the token.
     fn evolve(&self, state: &Self::State, input: &Self::Input, random: &mut Random)
@@ -26,21 +26,22 @@ pub trait Evolve: Send + Sync + 'static {
 /// The children of each state of a round, with their outputs.
 pub type Children<O> = BTreeMap<Token, Vec<(Token, O)>>;
 
-/// A population that evolves, whoever computes it. [`Model`](crate::Model) says what it means, on a map;
-/// [`Population`](crate::Population) does the same on many workers.
+/// A population that evolves. [`Model`](crate::Model) is the definition, on a map in this thread;
+/// [`Population`](crate::Population) has the same result on many workers.
 pub trait EvolveMany<E: Evolve> {
-    /// Forgets the population and begins with these states. Their tokens are in the states' order.
+    /// Replaces the population by these states. Returns their tokens, in the order of the states.
     ///
     /// # Errors
     ///
-    /// Where no worker is left, or none answers.
+    /// If no worker is left, or none answers.
     fn reset_states(&mut self, states: Vec<E::State>) -> Result<Vec<Token>, EvolveError>;
 
-    /// Evolves the named states, each by its input. Their children are the population from now on; states that are not
-    /// named are forgotten.
+    /// Evolves each named state by its input. The children are the new population; states without an input are
+    /// forgotten.
     ///
     /// # Errors
     ///
-    /// Where a token names no state, an evolution panics, or no worker is left. The population is of no use then.
+    /// If a token names no state, an evolution panics, or no worker is left. After an error the population needs a
+    /// `reset_states`.
     fn evolve_many(&mut self, inputs: BTreeMap<Token, E::Input>) -> Result<Children<E::Output>, EvolveError>;
 }

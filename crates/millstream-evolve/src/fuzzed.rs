@@ -8,8 +8,8 @@ use crate::wire::{first_frame, put};
 use crate::{Evolve, Random, Token, Worker};
 use std::time::Duration;
 
-/// Bytes that may be anything. The first one says to whom they go: to a master that greets, to a worker, or to a master with
-/// three workers, of which they say who does what, and what arrives as something else.
+/// Any bytes. The first one selects the target: a master that greets, a worker, or a master with three workers. For the
+/// third target the bytes select which worker acts, and which byte of its answer is damaged.
 pub fn throw(bytes: &[u8]) {
     let Some((to, rest)) = bytes.split_first() else { return };
     match to % 3 {
@@ -19,7 +19,7 @@ pub fn throw(bytes: &[u8]) {
     }
 }
 
-/// As states, numbers and a text, which can be damaged in more ways.
+/// A program whose states are a number and a text, so that damage has many forms.
 struct Texts;
 
 impl Evolve for Texts {
@@ -39,15 +39,16 @@ fn greeting(bytes: &[u8]) {
     let (mut received, mut from) = (Received::new(hello::LONGEST), bytes);
     while received.read(&mut from).is_ok_and(|read| read > 0) {
         while let Ok(Some(message)) = received.next() {
-            let told = hello::judge(message, &secret, &nonce, b"program", &mut out);
-            assert!(told.is_err(), "nobody guesses a secret");
+            let judged = hello::judge(message, &secret, &nonce, b"program", &mut out);
+            assert!(judged.is_err(), "random bytes do not show knowledge of the secret");
             let _ = hello::answer(message, &secret, nonce, &mut out);
-            assert!(hello::accept(message, &secret, &nonce, &nonce).is_err(), "nor does a master");
+            let accepted = hello::accept(message, &secret, &nonce, &nonce);
+            assert!(accepted.is_err(), "random bytes do not show knowledge of the secret");
         }
     }
 }
 
-/// The next piece: its length, and as much of it as there is.
+/// The next piece: one byte of length, and the bytes of it that are there.
 fn piece<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, rest) = bytes.split_first()?;
     let (piece, rest) = rest.split_at(usize::from(*length).min(rest.len()));
@@ -125,7 +126,7 @@ impl Population {
         self.go(states.iter().map(|(token, _)| *token).collect());
     }
 
-    /// A round of these, of which some are left out.
+    /// Begins a round of these tokens. Some tokens are left out.
     fn go(&mut self, tokens: Vec<Token>) {
         self.round += 1;
         self.master.begin(self.round, false);
@@ -164,14 +165,14 @@ impl Population {
         }
     }
 
-    /// A worker takes in what there is for it, works, and answers; a byte of that arrives as another one.
+    /// A worker receives its messages, works, and answers. `damage` replaces one byte of the answer.
     fn step(&mut self, worker: usize, damage: Option<(usize, u8)>) {
         let (sent, mut out) = (std::mem::take(&mut self.posts.0[worker]), Vec::new());
         self.master.written(worker, self.now);
         let mut rest = sent.as_slice();
         while let Some((message, length)) = first_frame(rest, usize::MAX).expect("a master's frames are whole") {
             let goes_on = self.workers[worker].receive(message, &mut out);
-            assert!(goes_on.expect("what others say wrong reaches no worker"));
+            assert!(goes_on.expect("a damaged answer reaches no other worker"));
             rest = &rest[length..];
         }
         assert!(rest.is_empty(), "a master's frames are whole");
@@ -189,7 +190,7 @@ impl Population {
                         return;
                     }
                 }
-                // It would be waited for until it is late.
+                // Else the master would wait for this worker until its patience is over.
                 _ => return self.lose(worker),
             }
         }
@@ -211,7 +212,7 @@ impl Population {
         taken.is_ok()
     }
 
-    /// Another one takes its place.
+    /// Another worker takes its place.
     fn lose(&mut self, worker: usize) {
         self.posts.0[worker].clear();
         self.master.lost(worker, self.now, &mut self.posts);
@@ -228,8 +229,8 @@ impl Population {
         if !self.master.is_done() {
             return;
         }
-        let told = self.master.told().flat_map(|(_, children)| children.map(|(child, _)| child));
-        let tokens: Vec<_> = told.collect();
+        let children = self.master.results().flat_map(|(_, children)| children.map(|(child, _)| child));
+        let tokens: Vec<_> = children.collect();
         self.master.settle();
         if tokens.is_empty() { self.reset() } else { self.go(tokens) }
     }
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The bytes that a fuzzer was given to begin with, and those that it has found to lead somewhere.
+    /// The bytes that a fuzzer began with, and those that it found to reach new code.
     #[test]
     fn the_corpus_is_survived() {
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/stranger");
@@ -256,9 +257,9 @@ mod tests {
         files.iter().for_each(|file| throw(&std::fs::read(file).unwrap()));
     }
 
-    /// Two states that took longer than there are nanoseconds.
+    /// Two states that took more nanoseconds than 64 bits hold.
     #[test]
-    fn a_worker_may_say_that_anything_took_for_ever() {
+    fn a_worker_may_report_any_time() {
         let mut population = Population::begin();
         let (sent, mut out) = (std::mem::take(&mut population.posts.0[0]), Vec::new());
         let worker = &mut population.workers[0];
@@ -268,7 +269,7 @@ mod tests {
             rest = &rest[length..];
         }
         let mut jobs = 0;
-        // What it has to say goes out once there is nothing more to do.
+        // The answer is sent once the worker has nothing left to do.
         while let Some(job) = worker.start(Duration::ZERO, &mut out) {
             worker.finish(&job, job.run(&Texts), Duration::MAX, &mut out);
             jobs += 1;

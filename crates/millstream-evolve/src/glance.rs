@@ -3,7 +3,7 @@ use crate::hub::Hub;
 use crate::master::Counts;
 use std::time::Duration;
 
-/// A population as it is just now, while a round goes on or between two of them.
+/// A snapshot of a population, during a round or between two rounds.
 #[derive(Clone, Copy)]
 pub struct Glance<'a> {
     hub: &'a Hub,
@@ -21,33 +21,34 @@ impl<'a> Glance<'a> {
         Glance { hub, states }
     }
 
-    /// How many states of the round have evolved.
+    /// The number of states of the round that have evolved.
     #[must_use]
     pub fn evolved(&self) -> usize {
         self.states - self.hub.master.left()
     }
 
-    /// Of how many.
+    /// The number of states of the round.
     #[must_use]
     pub fn states(&self) -> usize {
         self.states
     }
 
-    /// Of each worker that is there: how long it has worked and waited, as it says, and how many states it has evolved.
+    /// For each worker: its index, the time that it reports to have worked and waited, and the number of states that it
+    /// has evolved.
     pub fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> + 'a {
         self.hub.master.spent()
     }
 
-    /// What has happened until now.
+    /// What has happened since the population began.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.hub.master.counts()
     }
 
-    /// How many bytes have gone to workers, and how many have come from them.
+    /// The bytes sent to workers, and the bytes received from them.
     #[must_use]
     pub fn traffic(&self) -> (u64, u64) {
-        (self.hub.told(), self.hub.heard)
+        (self.hub.bytes_sent(), self.hub.bytes_received)
     }
 
     /// As [`Population::latency`](crate::Population::latency).

@@ -1,5 +1,5 @@
-//! How strangers become master and worker: both say which version they speak, and show that they know the secret, each by
-//! a code over what the other one made up.
+//! The handshake of master and worker. Each side states its version, and shows that it knows the secret by a code over
+//! the nonces of both.
 
 use crate::Violation;
 use crate::wire::{Body, Frame};
@@ -10,35 +10,35 @@ use std::fmt;
 
 const MAGIC: &str = "millstream evolve";
 
-/// Changes whenever a message does.
+/// To be raised with every change of a message.
 pub(crate) const VERSION: u32 = 3;
 
-/// A stranger's message is no longer than this.
+/// The longest message of a peer that has not shown that it knows the secret, in bytes.
 pub(crate) const LONGEST: usize = 256;
 
-/// What a master and its workers know and nobody else. It is never sent.
+/// A secret that a master shares with its workers. It is never sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// These bytes; the more of them nobody can guess, the better.
+    /// A secret of these bytes. They should be long, and hard to guess.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Secret(bytes.into())
     }
 
-    /// 32 bytes of the system's random numbers, as text.
+    /// A random secret, and its text of 64 hexadecimal digits. The text's bytes are the secret.
     ///
     /// # Errors
     ///
-    /// Where the system has none.
+    /// If the system has no random numbers.
     pub fn random() -> std::io::Result<(Self, String)> {
         let text: String = nonce()?.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok((Secret::new(text.as_bytes()), text))
     }
 
-    fn code(&self, who: &str, asked: &Nonce, made_up: &Nonce) -> Hmac<Sha256> {
+    fn code(&self, role: &str, asked: &Nonce, made_up: &Nonce) -> Hmac<Sha256> {
         let mut code = Hmac::new_from_slice(&self.0).expect("a key of any length will do");
-        code.update(who.as_bytes());
+        code.update(role.as_bytes());
         code.update(asked);
         code.update(made_up);
         code
@@ -69,7 +69,7 @@ struct Opening<'a> {
 
 #[derive(Serialize, Deserialize)]
 enum Verdict<'a> {
-    /// The master's code, and what the worker is to work on.
+    /// The master's code, and the program's bytes for the worker.
     Welcome {
         code: Code,
         program: &'a [u8],
@@ -79,23 +79,23 @@ enum Verdict<'a> {
     },
 }
 
-/// The first words of a master, and, with a code behind them, of a worker.
+/// The opening of a master. A worker's opening has a code after it.
 pub(crate) fn greet(out: &mut Vec<u8>, nonce: Nonce) {
     Frame::begin(out).put(&Opening { magic: MAGIC, version: VERSION, nonce }).end();
 }
 
-fn opening<'a>(body: &mut Body<'a>, who: &str) -> Result<Nonce, Violation> {
+fn opening<'a>(body: &mut Body<'a>, role: &str) -> Result<Nonce, Violation> {
     let Opening { magic, version, nonce } = body.get::<Opening<'a>>()?;
     if magic != MAGIC {
-        return Err(Violation::new(format!("this is no {who} of an evolving population")));
+        return Err(Violation::new(format!("this is no {role} of an evolving population")));
     }
     if version != VERSION {
-        return Err(Violation::new(format!("the {who} speaks version {version}, and this program version {VERSION}")));
+        return Err(Violation::new(format!("the {role} speaks version {version}, and this program version {VERSION}")));
     }
     Ok(nonce)
 }
 
-/// A worker's answer to the greeting. Gives what it made up itself.
+/// A worker's answer to the greeting. Returns the master's nonce.
 pub(crate) fn answer(greeting: &[u8], secret: &Secret, nonce: Nonce, out: &mut Vec<u8>) -> Result<Nonce, Violation> {
     let mut body = Body::new(greeting);
     let asked = opening(&mut body, "master")?;
@@ -105,7 +105,7 @@ pub(crate) fn answer(greeting: &[u8], secret: &Secret, nonce: Nonce, out: &mut V
     Ok(asked)
 }
 
-/// A master's verdict on a worker's answer; after an error it has written why.
+/// The master's verdict on a worker's answer. After an error, the verdict in `out` says why.
 pub(crate) fn judge(
     answer: &[u8],
     secret: &Secret,
@@ -118,8 +118,8 @@ pub(crate) fn judge(
         let nonce = opening(&mut body, "worker")?;
         let code: Code = body.get()?;
         body.end()?;
-        let told = secret.code("worker", asked, &nonce).verify_slice(&code);
-        told.map_err(|_| Violation::new("the worker does not know the secret"))?;
+        let known = secret.code("worker", asked, &nonce).verify_slice(&code);
+        known.map_err(|_| Violation::new("the worker does not know the secret"))?;
         Ok(nonce)
     })();
     let mut frame = Frame::begin(out);
@@ -136,7 +136,7 @@ pub(crate) fn judge(
     }
 }
 
-/// What a worker makes of the verdict: what it is to work on.
+/// Reads the verdict on the worker's side. Returns the program's bytes.
 pub(crate) fn accept(verdict: &[u8], secret: &Secret, asked: &Nonce, nonce: &Nonce) -> Result<Vec<u8>, Violation> {
     let mut body = Body::new(verdict);
     let verdict = body.get()?;
@@ -144,8 +144,8 @@ pub(crate) fn accept(verdict: &[u8], secret: &Secret, asked: &Nonce, nonce: &Non
     match verdict {
         Verdict::Refused { why } => Err(Violation::new(format!("the master refuses: {why}"))),
         Verdict::Welcome { code, program } => {
-            let told = secret.code("master", nonce, asked).verify_slice(&code);
-            told.map_err(|_| Violation::new("the master does not know the secret"))?;
+            let known = secret.code("master", nonce, asked).verify_slice(&code);
+            known.map_err(|_| Violation::new("the master does not know the secret"))?;
             Ok(program.to_vec())
         }
     }
@@ -156,20 +156,20 @@ mod tests {
     use super::*;
     use crate::wire::LENGTH;
 
-    /// What either side makes of the other.
+    /// The results of a handshake on either side.
     fn meet(master: &str, worker: &str) -> (Result<(), Violation>, Result<Vec<u8>, Violation>) {
         let (master, worker) = (Secret::new(master), Secret::new(worker));
         let (asked, nonce) = ([1; 32], [2; 32]);
         let [mut greeting, mut answered, mut verdict] = [const { Vec::new() }; 3];
         greet(&mut greeting, asked);
-        let heard = answer(&greeting[LENGTH..], &worker, nonce, &mut answered).unwrap();
-        assert_eq!(heard, asked);
+        let asked_back = answer(&greeting[LENGTH..], &worker, nonce, &mut answered).unwrap();
+        assert_eq!(asked_back, asked);
         let judged = judge(&answered[LENGTH..], &master, &asked, b"program", &mut verdict);
         (judged, accept(&verdict[LENGTH..], &worker, &asked, &nonce))
     }
 
     #[test]
-    fn who_knows_the_secret_is_welcome() {
+    fn a_worker_that_knows_the_secret_is_accepted() {
         assert_eq!(meet("s", "s"), (Ok(()), Ok(b"program".to_vec())));
         let (judged, accepted) = meet("s", "t");
         assert_eq!(judged.unwrap_err().0, "the worker does not know the secret");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_says_so() {
+    fn another_version_is_named() {
         let mut greeting = Vec::new();
         Frame::begin(&mut greeting).put(&Opening { magic: MAGIC, version: 77, nonce: [0; 32] }).end();
         let refused = answer(&greeting[LENGTH..], &Secret::new("s"), [0; 32], &mut Vec::new()).unwrap_err();

@@ -1,10 +1,10 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How many steps lie between one power of two and the next.
+/// The number of steps between one power of two and the next.
 const STEPS: usize = 8;
 
-/// How often something took how long, to an eighth.
+/// A histogram of durations. Its steps are an eighth of a power of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -18,20 +18,21 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Once more.
+    /// Counts one duration.
     pub fn add(&mut self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
         self.counts[slot(nanoseconds)] += 1;
         self.total += 1;
     }
 
-    /// How many there are.
+    /// The number of durations.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// What so many of them, from 0 to 1, took at most; to an eighth, and rounded up.
+    /// The duration that this share of all durations, from 0 to 1, does not exceed. It is rounded up to the end of a
+    /// step.
     #[must_use]
     pub fn quantile(&self, of: f64) -> Duration {
         let rank = (self.total as f64 * of).ceil().max(1.0) as u64;
@@ -43,13 +44,13 @@ impl Histogram {
         Duration::from_nanos(found.map_or(0, end))
     }
 
-    /// Each time that something took, as the end of its step, and how often.
+    /// The end of each step that has durations, and the number of durations in it.
     pub fn steps(&self) -> impl Iterator<Item = (Duration, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(slot, count)| (Duration::from_nanos(end(slot)), *count))
     }
 
-    /// Nothing was seen.
+    /// Forgets all durations.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.total = 0;
@@ -68,7 +69,7 @@ fn end(slot: usize) -> u64 {
 }
 
 impl fmt::Display for Histogram {
-    /// Half, nine tenths, 99 and 99.9 hundredths, and the longest.
+    /// The 50th, 90th, 99th and 99.9th percentiles, and the longest.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [p50, p90, p99, p999, most] = [0.5, 0.9, 0.99, 0.999, 1.0].map(|of| self.quantile(of));
         write!(f, "p50 {p50:.1?}, p90 {p90:.1?}, p99 {p99:.1?}, p99.9 {p999:.1?}, most {most:.1?}")
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_time_lies_in_its_step() {
+    fn every_time_is_within_its_step() {
         for nanoseconds in (0..64).map(|power| 1_u64 << power).flat_map(|n| [n, n + n / 3, n | (n - 1)]) {
             assert!(end(slot(nanoseconds)) >= nanoseconds, "{nanoseconds}");
             assert!(slot(nanoseconds) < 64 * STEPS);

@@ -14,7 +14,7 @@ use crate::master::{Master, Outbox, Tuning};
 use crate::message::{LONGEST_ANSWER, Request, frame};
 use crate::{EvolveError, Token, Violation};
 use clock::Clock;
-use connection::{Connection, Stream, Who};
+use connection::{Connection, Peer, Stream};
 use listening::{Listener, STRANGERS};
 use mio::net::UnixStream;
 use mio::{Events, Poll, Token as Key};
@@ -23,16 +23,16 @@ use pace::Pace;
 use std::io;
 use std::time::Duration;
 
-/// Who has connected and not shown by then that it knows the secret is given up.
+/// A connection that has not shown by then that it knows the secret is closed.
 const SHOW_SECRET_WITHIN: Duration = Duration::from_secs(10);
 
-/// After so many reads from one connection the others get their turn.
+/// After this many reads from one connection, the others get their turn.
 const READS: usize = 64;
 
-/// How often the master looks who has said nothing for too long.
+/// How often the master looks for workers that have been silent for too long.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How bytes are judged: whether they are an output, or, if the flag is set, a state.
+/// A check of bytes: whether they are an output, or, if the flag is set, a state.
 pub(crate) type Fits = Box<dyn Fn(&[u8], bool) -> bool + Send>;
 
 pub(crate) struct Hub {
@@ -40,14 +40,14 @@ pub(crate) struct Hub {
     poll: Poll,
     events: Events,
     listeners: Vec<Listener>,
-    /// By key behind the listeners' ones.
+    /// By `mio` key.
     connections: Vec<Option<Connection>>,
-    /// By worker, its connection.
+    /// Each worker's connection.
     records: Vec<Option<usize>>,
     outs: Outs,
-    /// Connections that may have more than was read, and listeners where more may wait.
+    /// Connections and listeners that may have more than was read or accepted.
     unread: Vec<usize>,
-    /// How many strangers may be there, and how many were let in until now.
+    /// The limit of connections without a handshake, and the number of connections accepted until now.
     strangers: usize,
     greeted: usize,
     ready: Vec<Ready>,
@@ -57,25 +57,25 @@ pub(crate) struct Hub {
     secret: Secret,
     program: Vec<u8>,
     fits: Fits,
-    /// Bytes that came from workers.
-    pub(crate) heard: u64,
+    /// The bytes received from workers.
+    pub(crate) bytes_received: u64,
     /// Why the last worker was given up.
     pub(crate) last_lost: Option<String>,
 }
 
-/// Keys of listeners begin here, those of connections at 0.
+/// The first key of the listeners. Keys of connections begin at 0.
 const LISTENERS: usize = 1 << 40;
 
-/// So many of them are dealt with in one turn.
+/// The most events that one turn handles.
 const EVENTS: usize = 1024;
 
-/// What is new at a connection, or at a listener.
+/// What is new at a connection or at a listener.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     key: usize,
     readable: bool,
     writable: bool,
-    /// Nothing will come behind what is there, or there may be more than one read takes: to be read until it is dry.
+    /// The peer sends no more, or one read may not suffice: the connection is read until it is dry.
     to_the_end: bool,
 }
 
@@ -99,7 +99,7 @@ impl Hub {
             secret,
             program,
             fits,
-            heard: 0,
+            bytes_received: 0,
             last_lost: None,
         })
     }
@@ -108,7 +108,7 @@ impl Hub {
         self.clock.now()
     }
 
-    /// A worker in this process, which needs no greeting: its end of the connection.
+    /// The worker's end of a new connection for a thread of this process. It needs no handshake.
     pub(crate) fn pair(&mut self) -> Result<Socket, EvolveError> {
         let failed = || EvolveError::io("a pair of sockets");
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed())?;
@@ -133,7 +133,7 @@ impl Hub {
         Ok(key)
     }
 
-    /// Whoever this is has shown that it is a worker.
+    /// Makes a connection a worker. It has shown that it knows the secret.
     fn admit(&mut self, key: usize) {
         let worker = self.master.add_worker(self.clock.now());
         self.outs.forget(worker);
@@ -142,13 +142,13 @@ impl Hub {
         }
         self.records[worker] = Some(key);
         if let Some(connection) = &mut self.connections[key] {
-            connection.who = Who::Worker(worker);
+            connection.peer = Peer::Worker(worker);
             connection.received.allow(LONGEST_ANSWER);
         }
         self.master.join(worker, &mut self.outs);
     }
 
-    /// Waits until something happens, or for so long, and deals with all of it.
+    /// Waits for events, at most this long, and handles all of them.
     pub(crate) fn turn(&mut self, timeout: Duration) -> Result<(), EvolveError> {
         let timeout = if self.unread.is_empty() { timeout.min(LOOK) } else { Duration::ZERO };
         let looked_at = self.wait(timeout).map_err(|error| EvolveError::io("epoll")(error))?;
@@ -162,7 +162,7 @@ impl Hub {
             Ready { key: event.token().0, readable, writable: event.is_writable(), to_the_end }
         }));
         let all_seen = ready.len() < EVENTS;
-        // Whoever was asked for states has somebody waiting for them.
+        // Answers that another worker waits for come first.
         ready.sort_unstable_by_key(|one| !self.is_awaited(one.key));
         for Ready { key, readable, writable, to_the_end } in ready.drain(..) {
             if key >= LISTENERS {
@@ -172,7 +172,7 @@ impl Hub {
             if readable {
                 self.read(key, to_the_end, now);
             }
-            if writable && let Some(Connection { who: Who::Worker(worker), .. }) = &self.connections[key] {
+            if writable && let Some(Connection { peer: Peer::Worker(worker), .. }) = &self.connections[key] {
                 self.write(*worker);
             }
             self.flush();
@@ -187,15 +187,15 @@ impl Hub {
 
     fn is_awaited(&self, key: usize) -> bool {
         match self.connections.get(key) {
-            Some(Some(Connection { who: Who::Worker(worker), .. })) => self.master.awaits(*worker),
+            Some(Some(Connection { peer: Peer::Worker(worker), .. })) => self.master.awaits(*worker),
             _ => false,
         }
     }
 
-    /// Until something happens, or for so long. Where events follow each other closely it does not sleep: to be woken takes
-    /// longer than the next one does, and whoever sends it would pay for that as well.
+    /// Waits for events, at most this long. It does not sleep if events follow each other closely: a wake-up takes
+    /// longer than the next event does, and costs the sender time too.
     ///
-    /// Gives a time: whatever was there by then has been seen.
+    /// Returns a time. All events that had occurred by then are in `events`.
     fn wait(&mut self, timeout: Duration) -> io::Result<Duration> {
         let until = self.clock.now() + self.pace.awake().min(timeout);
         let looked_at = loop {
@@ -203,7 +203,7 @@ impl Hub {
             let last = now >= until;
             let timeout = if last { timeout } else { Duration::ZERO };
             match self.poll.poll(&mut self.events, Some(timeout)) {
-                // By a signal, as one that stopped or continued this process: nothing has been looked at.
+                // A signal, as of a stop or a continue of this process: no event was read.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),
                 Ok(()) if last || !self.events.is_empty() => break now,
@@ -216,7 +216,7 @@ impl Hub {
         Ok(looked_at)
     }
 
-    /// To a stranger: a few bytes, for which there is room, or it is no worker.
+    /// Sends a few bytes to a peer without a handshake. A peer without room for them is no worker.
     fn say(&mut self, key: usize, bytes: &[u8]) {
         let Some(connection) = &mut self.connections[key] else { return };
         match io::Write::write(&mut connection.stream, bytes) {
@@ -231,8 +231,8 @@ impl Hub {
             match connection.received.read(&mut connection.stream) {
                 Ok(0) => return self.close(key, "it closed the connection"),
                 Ok(read) => {
-                    self.heard += read as u64;
-                    if let Who::Worker(worker) = connection.who {
+                    self.bytes_received += read as u64;
+                    if let Peer::Worker(worker) = connection.peer {
                         self.master.heard(worker, now);
                     }
                 }
@@ -244,7 +244,7 @@ impl Hub {
                 return self.give_up(key, &what);
             }
             self.flush();
-            // A read that left room has taken all there was, and `epoll` tells of what comes behind it.
+            // A read that left room has taken all bytes. `epoll` reports later ones.
             let full = self.connections[key].as_ref().is_some_and(|one| one.received.is_full());
             if !full && !to_the_end {
                 return;
@@ -253,16 +253,16 @@ impl Hub {
         self.unread.push(key);
     }
 
-    /// The messages that are there as a whole.
+    /// Handles the messages that have arrived as a whole.
     fn take(&mut self, key: usize, now: Duration) -> Result<(), Violation> {
         while let Some(connection) = &mut self.connections[key] {
-            let who = connection.who;
+            let peer = connection.peer;
             let Some(message) = connection.received.next()? else { return Ok(()) };
-            match who {
-                Who::Worker(worker) => {
+            match peer {
+                Peer::Worker(worker) => {
                     self.master.receive(worker, message, now, &*self.fits, &mut self.outs)?;
                 }
-                Who::Stranger(nonce, _) => {
+                Peer::Stranger(nonce, _) => {
                     let mut verdict = Vec::new();
                     let judged = hello::judge(message, &self.secret, &nonce, &self.program, &mut verdict);
                     self.say(key, &verdict);
@@ -276,7 +276,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Sends what is there for everybody.
+    /// Sends what waits for any worker.
     pub(crate) fn flush(&mut self) {
         while let Some(worker) = self.outs.next_fresh() {
             self.write(worker);
@@ -298,11 +298,11 @@ impl Hub {
         }
     }
 
-    /// Closes a worker's connection, and tells it why if there is room for that.
+    /// Closes a worker's connection, after a message with the reason if there is room for it.
     fn give_up(&mut self, key: usize, why: &str) {
-        if let Some(Connection { who: Who::Worker(worker), stream, .. }) = &mut self.connections[key] {
+        if let Some(Connection { peer: Peer::Worker(worker), stream, .. }) = &mut self.connections[key] {
             frame(self.outs.to(*worker), &Request::GivenUp).put(why).end();
-            // Whether it hears that or not, it is given up.
+            // The worker is given up, whether the message arrives or not.
             let _ = self.outs.write(*worker, stream);
         }
         self.close(key, why);
@@ -311,7 +311,7 @@ impl Hub {
     fn close(&mut self, key: usize, why: &str) {
         let Some(mut connection) = self.connections[key].take() else { return };
         connection.stream.deregister(self.poll.registry());
-        if let Who::Worker(worker) = connection.who {
+        if let Peer::Worker(worker) = connection.peer {
             self.records[worker] = None;
             self.outs.forget(worker);
             self.last_lost = Some(why.to_owned());
@@ -319,32 +319,32 @@ impl Hub {
         }
     }
 
-    /// Lets in who could not be let in before, gives up who has said nothing for too long, and says that the master lives.
+    /// Accepts waiting connections, gives up workers and peers that were silent for too long, and sends keep-alives.
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.records[worker] else { return };
             self.give_up(key, "it said nothing for too long");
         }
         for key in 0..self.connections.len() {
-            if let Some(Connection { who: Who::Stranger(_, since), .. }) = self.connections[key]
+            if let Some(Connection { peer: Peer::Stranger(_, since), .. }) = self.connections[key]
                 && now.saturating_sub(since) > SHOW_SECRET_WITHIN
             {
-                self.close(key, "it did not say who it is");
+                self.close(key, "it did not show that it knows the secret");
             }
         }
         self.accept_all(now);
-        self.master.tell_silent(now, &mut self.outs);
+        self.master.keep_alive(now, &mut self.outs);
         self.flush();
     }
 }
 
 impl Hub {
-    /// Bytes that went to workers.
-    pub(crate) fn told(&self) -> u64 {
+    /// The bytes sent to workers.
+    pub(crate) fn bytes_sent(&self) -> u64 {
         self.outs.written
     }
 
-    /// Begins a population with these states.
+    /// Begins a population of these states.
     pub(crate) fn reset(&mut self, states: &[(Token, &[u8])]) -> Result<(), EvolveError> {
         let now = self.now();
         self.master.reset(states.iter().copied(), now, &mut self.outs)?;
@@ -359,7 +359,7 @@ impl Hub {
         self.flush();
     }
 
-    /// Tells all workers that nobody needs them, and closes their connections.
+    /// Sends `End` to all workers, and closes their connections.
     pub(crate) fn end(&mut self) {
         self.master.end(&mut self.outs);
         self.flush();

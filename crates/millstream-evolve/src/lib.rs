@@ -1,21 +1,22 @@
 //! A population of states that evolve round by round on many workers: the particle filter.
 //!
-//! A state becomes any number of children, each with an output, by [`Evolve`]. How long that takes is not known before,
-//! so this is no pipeline: states are dealt out, and dealt out again. States stay on the worker where they were made,
-//! and are named by [`Token`]s, which travel. [`Population`] deals out the work, moves states from busy workers to idle
-//! ones, and computes again what is lost with a worker. [`Model`] is what all that means: a `zip_with` on one thread.
-//! The two have the same result, for any number of workers and whatever happens to them, since a child's token is a
-//! function of its parent's token and of its index, and its random numbers of its token.
+//! A state becomes any number of children, each with an output, by [`Evolve`]. The time that this takes is unknown in
+//! advance, so this is no pipeline: the master deals states out, and redistributes them. States stay on the worker
+//! where they were made, and are named by [`Token`]s, which travel. [`Population`] deals out the work, moves states
+//! from busy workers to idle ones, and recomputes states that are lost with a worker. [`Model`] is the definition: a
+//! `zip_with` on one thread. The two have the same result, for any number of workers and whatever happens to them: a
+//! child's token is a function of its parent's token and of its index, and its random numbers are a function of its
+//! token.
 //!
 //! Master and worker are state machines without sockets, threads and clocks: [`Worker`] is one of them. The master has
 //! one thread with one `epoll`; a worker has two threads, so that states can be taken from it while it evolves one.
-//! Workers are threads of this process ([`Population::add_threads`]) or come over TCP and Unix sockets
-//! ([`Population::listen`], [`connect`]), when the round has begun as well. Bytes are encoded by `postcard`, frames
-//! have their length in front, and both sides show that they know a [`Secret`] before anything else is read. What is
-//! sent is not encrypted.
+//! Workers are threads of this process ([`Population::add_threads`]), or join over TCP and Unix sockets
+//! ([`Population::listen`], [`connect`]), also during a round. Values are encoded by `postcard`. A frame begins with
+//! its length, and both sides show that they know a [`Secret`] before anything else is read. Messages are not
+//! encrypted.
 //!
 //! The idea is from an article on particle filters in a cluster, and so is the experience that the master must be one
-//! thread that never lags: a worker's wait from its answer to its next request limits how many workers there can be.
+//! thread that never lags: a worker's wait from its answer to its next request limits the number of workers.
 //! [`Population::latency`] measures it.
 
 mod address;

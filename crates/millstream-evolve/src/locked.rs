@@ -19,8 +19,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A population whose master is shared by a thread for each worker. Workers come over TCP; one that is lost is computed
-/// again, one that hangs is not noticed.
+/// A population whose master is shared by a thread for each worker. Workers connect over TCP. The states of a lost
+/// worker are computed again; a worker that hangs is not noticed.
 #[derive(Debug)]
 pub struct Locked<E: Evolve> {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ struct Inner {
     posts: Posts,
 }
 
-/// By worker, the way to it; and to whom something is to be sent.
+/// The queue of each worker, and the workers for which there is something new to send.
 #[derive(Debug, Default)]
 struct Posts {
     posts: Vec<Option<Arc<Post>>>,
@@ -64,7 +64,7 @@ struct Post {
 struct Waiting {
     bytes: Vec<u8>,
     spare: Vec<u8>,
-    somebody_writes: bool,
+    writing: bool,
 }
 
 impl Outbox for Posts {
@@ -80,7 +80,8 @@ impl Outbox for Posts {
 }
 
 impl Posts {
-    /// Puts what is to be sent into the workers' queues, in order; the queues that have something are given.
+    /// Moves the bytes to be sent into the workers' queues, in order. The queues that have something are added to
+    /// `into`.
     fn queue(&mut self, into: &mut Vec<(usize, Arc<Post>)>) {
         for worker in self.fresh.drain(..) {
             if let Some(Some(post)) = self.posts.get(worker) {
@@ -93,18 +94,18 @@ impl Posts {
 }
 
 impl Post {
-    /// Writes what waits, unless somebody else does.
+    /// Writes what waits, unless another thread does.
     fn write(&self) -> io::Result<()> {
         let mut waiting = lock(&self.waiting);
-        while !waiting.somebody_writes && !waiting.bytes.is_empty() {
+        while !waiting.writing && !waiting.bytes.is_empty() {
             let mut bytes = std::mem::take(&mut waiting.bytes);
             waiting.bytes = std::mem::take(&mut waiting.spare);
-            waiting.somebody_writes = true;
+            waiting.writing = true;
             drop(waiting);
             let written = (&self.stream).write_all(&bytes);
             bytes.clear();
             waiting = lock(&self.waiting);
-            waiting.somebody_writes = false;
+            waiting.writing = false;
             waiting.spare = bytes;
             written?;
         }
@@ -117,13 +118,13 @@ impl Shared {
         self.began.elapsed()
     }
 
-    /// Sends what was queued, and tells the master when that was done.
+    /// Sends what was queued, and reports to the master when that was done.
     fn write(&self, posts: &mut Vec<(usize, Arc<Post>)>) {
         if posts.is_empty() {
             return;
         }
         for (_, post) in &*posts {
-            // Whose connection has ended is missed by the thread that reads from it.
+            // The thread that reads from this connection notices its end.
             let _ = post.write();
         }
         let (mut inner, now) = (lock(&self.inner), self.now());
@@ -132,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// What comes from a worker, until nothing comes any more.
+    /// Handles what comes from a worker, until its connection ends.
     fn serve(&self, worker: usize, stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
         let (mut received, mut posts, mut from) = (Received::new(LONGEST_ANSWER), Vec::new(), stream);
         loop {
@@ -177,11 +178,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<E: Evolve> Locked<E> {
-    /// A population without states and workers, and where workers find it.
+    /// A population without states and workers, and the address where workers find it.
     ///
     /// # Errors
     ///
-    /// Where this machine has no port left.
+    /// If this machine has no port left.
     pub fn new(seed: u64, tuning: Tuning, secret: Secret) -> Result<(Self, SocketAddr), EvolveError> {
         let failed = || EvolveError::io("cannot listen at 127.0.0.1");
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed())?;
@@ -193,11 +194,11 @@ impl<E: Evolve> Locked<E> {
         Ok((locked, at))
     }
 
-    /// Waits until so many workers have joined.
+    /// Waits until this many workers have joined.
     ///
     /// # Errors
     ///
-    /// What the system says of sockets and threads; a stranger that is no worker.
+    /// If the system refuses sockets or threads, or a peer does not show that it knows the secret.
     pub fn accept(&mut self, workers: usize) -> Result<(), EvolveError> {
         for _ in 0..workers {
             let failed = || EvolveError::io("a worker's connection");
@@ -242,7 +243,7 @@ impl<E: Evolve> Locked<E> {
         worker
     }
 
-    /// What has happened until now.
+    /// What has happened since the population began.
     #[must_use]
     pub fn counts(&self) -> Counts {
         lock(&self.shared.inner).master.counts()
@@ -254,7 +255,7 @@ impl<E: Evolve> Locked<E> {
         lock(&self.shared.inner).master.latency().clone()
     }
 
-    /// Begins to measure afresh.
+    /// Begins a new measurement.
     pub fn forget_latency(&mut self) {
         lock(&self.shared.inner).master.forget_latency();
     }
@@ -265,7 +266,7 @@ impl<E: Evolve> Locked<E> {
         lock(&self.shared.inner).master.spent().collect()
     }
 
-    /// Begins something by the master, and waits until it is done.
+    /// Starts a task of the master, and waits until it is done.
     fn until<R>(
         &mut self,
         begin: impl FnOnce(&mut Master, &mut Posts, Duration) -> Result<R, EvolveError>,
@@ -289,7 +290,7 @@ impl<E: Evolve> Locked<E> {
     }
 }
 
-/// Whether these bytes are an output, or a state.
+/// Whether these bytes are an output, or, if the flag is set, a state.
 fn is_value<E: Evolve>(bytes: &[u8], state: bool) -> bool {
     if state {
         postcard::take_from_bytes::<E::State>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
@@ -325,13 +326,13 @@ impl<E: Evolve> EvolveMany<E> for Locked<E> {
         };
         self.until(begin, |master| master.is_done())?;
         let master = &mut lock(&self.shared.inner).master;
-        let mut told = BTreeMap::new();
-        for (token, children) in master.told() {
+        let mut results = BTreeMap::new();
+        for (token, children) in master.results() {
             let output = |(child, bytes)| Ok((child, postcard::from_bytes(bytes)?));
-            told.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
+            results.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
         }
         master.settle();
-        Ok(told)
+        Ok(results)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The master, without sockets, threads or clocks: messages and the time go in, messages come out.
 //!
 //! It knows states by their tokens, and inputs and outputs by their bytes. A token is a hash of the parent's token and
-//! the index, and seeds the state's random numbers; so it does not matter which worker computes a state, or how often.
-//! What the master decides, it decides in constant time: what to hand out next, which worker to steal from, where to
-//! put what was lost.
+//! the index, and seeds the state's random numbers. Therefore it does not matter which worker computes a state, or how
+//! often. The master decides in constant time what to hand out next, which worker to steal from, and where to put lost
+//! states.
 //!
 //! - **Lists.** Each worker has a list of its states, of which two batches are handed out ahead, so that it does not
 //!   wait.
@@ -32,31 +32,32 @@ use roster::Roster;
 pub(crate) use round::check_length;
 use std::time::Duration;
 
-/// A worker that gives its master up after some time of silence hears of it so often.
-const LIVES_EVERY: Duration = Duration::from_secs(10);
+/// The master sends a keep-alive after this time of silence, for workers that have a limit for it.
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
 
-/// How many states are handed out at once.
+/// The number of states in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// Always so many.
+    /// Always this number.
     Fixed(usize),
-    /// Five, and more where a state takes so little time that a batch of five would take less than a millisecond.
+    /// Five, and more if a batch of five would take less than a millisecond.
     Adaptive,
 }
 
-/// What can be chosen about how a population is computed. None of it changes the result.
+/// Options of the computation. None of them changes the result.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// How many states are handed out at once; a worker has up to two batches.
+    /// The number of states in one request. A worker has up to two requests ahead.
     pub batch: Batch,
-    /// Whether workers without work get states of others. Where workers will soon have none, the master takes a few states
-    /// from others before, and holds them for whoever needs them first: for an eighth of the workers at most.
+    /// Whether workers without work get states of others. If workers will soon run dry, the master takes a few states
+    /// from others early, and sends them to the first workers that need one. It holds at most one state for every eight
+    /// workers.
     pub steal: bool,
-    /// The master keeps the states of every so many rounds, from which it computes again what is lost with a worker. With
-    /// 1 that is the last round's parents; with more, states are sent less often and more is computed again.
+    /// The master keeps the states of every `backup_every`-th round, and recomputes lost states from them. With 1 these
+    /// are the parents of the last round. With more, states are sent less often, and more is recomputed.
     pub backup_every: u64,
-    /// A worker that owes an answer is given up when nothing has come from it for so long, and nothing that waited to be
-    /// sent could be sent to it. A time in which the master itself was stopped, or elsewhere, does not count.
+    /// The silence in which a worker that owes an answer is given up. Bytes that come from it or that it takes after
+    /// others had waited end the silence. A time in which the master itself was stopped, or elsewhere, does not count.
     pub patience: Duration,
 }
 
@@ -66,9 +67,9 @@ impl Default for Tuning {
     }
 }
 
-/// Where the master puts what is to be sent to each worker.
+/// The buffers of bytes to be sent.
 pub(crate) trait Outbox {
-    /// What is to be sent, of which some may have been sent already.
+    /// The buffer of a worker. A part of it may have been sent already.
     fn to(&mut self, worker: usize) -> &mut Vec<u8>;
 }
 
@@ -78,42 +79,42 @@ pub(crate) struct Master {
     tuning: Tuning,
     cells: Cells,
     roster: Roster,
-    /// The population, in its order.
+    /// The states of the population, in order.
     alive: Vec<u32>,
     /// The states of the round, in the order in which they were named.
     tasks: Vec<u32>,
-    /// Cells before this one are of earlier rounds.
+    /// Earlier cells are of earlier rounds.
     oldest: u32,
-    /// How many of them have not evolved.
+    /// The number of `tasks` that have not evolved.
     left: usize,
-    /// Whether the round's children are kept.
+    /// Whether the states of the round's children are kept.
     backup: bool,
-    /// States that are with the master alone and wait for a worker.
+    /// States that only the master has, and that wait for a worker.
     stranded: Vec<u32>,
     reserve: Reserve,
     failed: Option<EvolveError>,
-    /// By measurement, nanoseconds that a state takes; none yet if 0.
+    /// The measured nanoseconds of one state; 0 before the first measurement.
     cost: u64,
     counts: Counts,
     latency: Histogram,
-    /// The latest time that was told.
+    /// The time of the latest call.
     now: Duration,
-    /// Used by one message.
+    /// A buffer of one message.
     scratch: Vec<u32>,
 }
 
-/// What has happened since the master began.
+/// The events since the master began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// States that were evolved, more than once where one was lost.
+    /// States that evolved. A state that evolved again counts again.
     pub evolved: u64,
-    /// Messages that asked for it.
+    /// Requests to evolve states.
     pub batches: u64,
-    /// Attempts to take states from a worker.
+    /// Requests to give states back.
     pub steals: u64,
-    /// States that were moved so.
+    /// States that moved to another worker by this.
     pub stolen: u64,
-    /// States that were evolved again, since their children were lost.
+    /// States that evolved again because their children were lost.
     pub again: u64,
     /// Workers that were lost.
     pub lost: u64,
@@ -141,42 +142,42 @@ impl Master {
         }
     }
 
-    /// A worker is there. Its number is free again when it is lost. `join` is to be called as soon as it can be sent
-    /// something.
+    /// Adds a worker, and returns its number, which becomes free when the worker is lost. The caller calls `join` once
+    /// something can be sent to it.
     pub(crate) fn add_worker(&mut self, now: Duration) -> usize {
         self.now = now;
-        self.roster.sit(now)
+        self.roster.enter(now)
     }
 
-    /// A new worker gets something to do, if there is something.
+    /// Hands work to a new worker, if there is some.
     pub(crate) fn join(&mut self, worker: usize, out: &mut impl Outbox) {
         self.place_stranded(out);
         self.seek(worker, out);
     }
 
-    /// Who has been told nothing for long is told that the master lives.
-    pub(crate) fn tell_silent(&mut self, now: Duration, out: &mut impl Outbox) {
+    /// Sends a keep-alive to each worker that has been sent nothing for long.
+    pub(crate) fn keep_alive(&mut self, now: Duration, out: &mut impl Outbox) {
         for (worker, record) in self.roster.workers.iter_mut().enumerate() {
-            if record.here && now.saturating_sub(record.told) >= LIVES_EVERY {
-                record.told = now;
-                frame(out.to(worker), &Request::Lives).end();
+            if record.here && now.saturating_sub(record.last_sent) >= KEEP_ALIVE_EVERY {
+                record.last_sent = now;
+                frame(out.to(worker), &Request::KeepAlive).end();
             }
         }
     }
 
-    /// Nobody is needed any more.
+    /// Sends `End` to all workers.
     pub(crate) fn end(&mut self, out: &mut impl Outbox) {
         for (worker, _) in self.roster.workers.iter().enumerate().filter(|(_, record)| record.here) {
             frame(out.to(worker), &Request::End).end();
         }
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.roster.here()
     }
 
-    /// Why the round cannot end.
+    /// Why the round cannot end, if it cannot.
     pub(crate) fn failure(&mut self) -> Option<EvolveError> {
         self.failed.take()
     }
@@ -185,7 +186,8 @@ impl Master {
         self.counts
     }
 
-    /// From an answer that left a worker with nothing to do to the request that gave it something, as `written` was told.
+    /// The times from an answer that left a worker without work to the call of `written` for the request that ended
+    /// this.
     pub(crate) fn latency(&self) -> &Histogram {
         &self.latency
     }
@@ -194,16 +196,17 @@ impl Master {
         self.latency.clear();
     }
 
-    /// Everything for this worker has been written to its socket.
+    /// All bytes for this worker have been written to its socket.
     pub(crate) fn written(&mut self, worker: usize, now: Duration) {
         let record = &mut self.roster.workers[worker];
-        (record.told, record.stalled) = (now, false);
+        (record.last_sent, record.stalled) = (now, false);
         if let Some(answered) = record.handed_for.take() {
             self.latency.add(now.saturating_sub(answered));
         }
     }
 
-    /// Working and waiting time of each worker as it told, and how many states it has evolved.
+    /// For each worker: its number, the working and waiting time that it reports, and the number of states that it has
+    /// evolved.
     pub(crate) fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> {
         let here = self.roster.workers.iter().enumerate().filter(|(_, record)| record.here);
         here.map(|(worker, record)| {
@@ -212,7 +215,7 @@ impl Master {
         })
     }
 
-    /// The population with its states as bytes, where all of them were kept.
+    /// The population with its states as bytes; `None` unless all of them were kept.
     pub(crate) fn kept(&self) -> Option<Vec<(Token, &[u8])>> {
         let state = |cell: &u32| {
             let cell = self.cells.get(*cell);

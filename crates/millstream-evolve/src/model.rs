@@ -2,7 +2,7 @@ use crate::evolve::Children;
 use crate::{Evolve, EvolveError, EvolveMany, Token};
 use std::collections::BTreeMap;
 
-/// What an evolving population means: `zip_with(evolve)` over a map of states, on this thread, with nothing sent anywhere.
+/// The definition of an evolving population: `zip_with(evolve)` over a map of states, on this thread.
 ///
 /// ```
 /// use millstream_evolve::{Evolve, EvolveMany, Model, Random};
@@ -34,7 +34,7 @@ pub struct Model<E: Evolve> {
 }
 
 impl<E: Evolve> Model<E> {
-    /// A population without states, whose tokens will come from this seed.
+    /// A population without states. Its tokens depend on this seed.
     pub fn new(evolve: E, seed: u64) -> Self {
         Model { evolve, seed, resets: 0, states: BTreeMap::new() }
     }
@@ -53,12 +53,12 @@ impl<E: Evolve> EvolveMany<E> for Model<E> {
         for (token, input) in inputs {
             let state = self.states.get(&token).ok_or(EvolveError::Unknown(token))?;
             let children = self.evolve.evolve(state, &input, &mut token.random());
-            let mut told = Vec::with_capacity(children.len());
+            let mut named = Vec::with_capacity(children.len());
             for ((state, output), index) in children.into_iter().zip(0..) {
                 population.insert(token.child(index), state);
-                told.push((token.child(index), output));
+                named.push((token.child(index), output));
             }
-            outputs.insert(token, told);
+            outputs.insert(token, named);
         }
         self.states = population;
         Ok(outputs)

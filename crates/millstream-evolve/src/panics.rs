@@ -1,23 +1,23 @@
-//! What panics in the program that evolves is an error, with what the panic said.
+//! A panic in the program's own code becomes an error with the panic's text.
 
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs code of the program's: its evolution, or how it reads, writes and drops its values. What it has changed before it
-/// panicked is to be given up, or put right.
+/// Runs the program's own code: its evolution, or the code that reads, writes or drops its values. After an error the
+/// caller must discard or repair all that the code has changed.
 pub(crate) fn attempt<R, X: Display>(f: impl FnOnce() -> Result<R, X>) -> Result<R, String> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(done) => done.map_err(|error| error.to_string()),
-        Err(panic) => Err(said(panic)),
+        Err(panic) => Err(text_of(panic)),
     }
 }
 
-/// What a panic said.
-pub(crate) fn said(panic: Box<dyn Any + Send>) -> String {
+/// The text of a panic.
+pub(crate) fn text_of(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned());
-    // Its own `Drop` may panic.
+    // The drop of the payload may panic too.
     std::mem::forget(panic);
     text
 }

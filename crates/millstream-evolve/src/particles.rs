@@ -1,8 +1,9 @@
-//! Particle filters: what is hidden, from what is seen.
+//! Particle filters: estimates of a hidden state from observations.
 //!
-//! A [`Particle`] says how a hidden state moves and how likely an observation is. [`Bootstrap`] makes an [`Evolve`](crate::Evolve) of it, and
-//! [`Filter`] drives a population through the observations: every state has as many children as its weight was worth in the
-//! round before, by systematic resampling. That is the bootstrap filter of Gordon, Salmond and Smith (1993).
+//! A [`Particle`] defines how a hidden state moves, and how likely an observation is. [`Bootstrap`] makes an
+//! [`Evolve`](crate::Evolve) of it. [`Filter`] runs a population through the observations: in each round, systematic
+//! resampling turns the weight of a state into its number of children. This is the bootstrap filter of Gordon, Salmond
+//! and Smith (1993).
 
 mod bootstrap;
 mod epidemic;
@@ -24,23 +25,24 @@ use crate::Random;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How a hidden state moves, and what is seen of it.
+/// A hidden state that moves, and its observations.
 pub trait Particle: Clone + Send + Sync + 'static {
-    /// What is hidden.
+    /// The hidden state.
     type State: Serialize + DeserializeOwned + Clone + Send + 'static;
 
-    /// A state as it may be before the first observation.
+    /// A random state before the first observation.
     fn begin(&self, random: &mut Random) -> Self::State;
 
     /// The state one step later.
     fn step(&self, state: &Self::State, random: &mut Random) -> Self::State;
 
-    /// What is seen of a state.
+    /// A random observation of a state.
     fn observe(&self, state: &Self::State, random: &mut Random) -> f64;
 
-    /// The logarithm of how likely this observation is in this state, but for what is the same in all states.
+    /// The logarithm of the likelihood of this observation in this state, up to a constant that is the same in all
+    /// states.
     fn log_likelihood(&self, state: &Self::State, observation: f64) -> f64;
 
-    /// The number that is to be estimated.
+    /// The number to be estimated.
     fn hidden(&self, state: &Self::State) -> f64;
 }

@@ -16,23 +16,23 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// How a population is computed.
+/// Options of a population.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the work is dealt out.
+    /// How the master deals out states.
     pub tuning: Tuning,
-    /// What workers that come over a socket must know.
+    /// The secret that workers at a socket must know.
     pub secret: Secret,
-    /// What such workers are told to work on.
+    /// Bytes that the master sends to each worker at a socket, as a description of its work.
     pub program: Vec<u8>,
-    /// How long to wait for a worker where there is none.
+    /// How long to wait for a worker if there is none.
     pub join_within: Duration,
-    /// Whether threads keep to a physical core each, siblings left alone.
+    /// Whether each worker thread is pinned to a physical core of its own, with its siblings left idle.
     pub pin: bool,
 }
 
 impl Options {
-    /// The usual ones; workers that come over a socket must know this secret.
+    /// The default options, with this secret for workers at a socket.
     #[must_use]
     pub fn new(secret: Secret) -> Self {
         Options {
@@ -45,19 +45,19 @@ impl Options {
     }
 }
 
-/// A population on many workers: threads of this process, and whoever joins over a socket. What it tells is what
-/// [`Model`](crate::Model) tells.
+/// A population on many workers: threads of this process, and workers that join over a socket. Its results are those of
+/// [`Model`](crate::Model).
 ///
-/// The calling thread is the master: all others wait while it is elsewhere. A state, an input or an output takes at most 256 MiB
-/// as bytes, and all children of one state with their outputs less than 4 GiB; what is sent of several states is sent in
-/// messages of some 4 MiB. All that one round tells is in memory, and so is the population where it begins.
+/// The calling thread is the master; all workers wait while it is elsewhere. A state, an input or an output takes at
+/// most 256 MiB as bytes, and all children of one state with their outputs less than 4 GiB. Lists of states are sent in
+/// messages of about 4 MiB. All results of one round are in memory at once, and so is the initial population.
 ///
-/// Values are read and written, and dropped, by the master on the calling thread and by workers on theirs. What panics there
-/// with the master unwinds out of the call, and the population is of no use any more; what panics with a worker is an error
-/// that names the state.
+/// The master reads, writes and drops values on the calling thread, and workers do so on theirs. A panic on the calling
+/// thread unwinds out of the call, and the population is unusable afterwards. A panic in a worker is an error that
+/// names the state.
 ///
-/// Dropping it ends the workers. Its own threads end when the state is done that they evolve; a thread that takes longer than
-/// [`Tuning::patience`] for that is left behind, to end by itself then.
+/// Dropping it ends the workers. Its own threads end when they have evolved their current state. A thread that takes
+/// longer than [`Tuning::patience`] for that is detached, and ends by itself later.
 ///
 /// ```
 /// # use millstream_evolve::{Evolve, Random};
@@ -73,8 +73,8 @@ impl Options {
 /// let mut population = Population::new(1, Options::new(Secret::new("among us")))?;
 /// population.add_threads(&std::sync::Arc::new(Doubles), 2)?;
 /// let tokens = population.reset_states(vec![1, 2, 3])?;
-/// let told = population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
-/// assert_eq!(told.values().flatten().map(|(_, output)| output).sum::<u64>(), 60);
+/// let results = population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
+/// assert_eq!(results.values().flatten().map(|(_, output)| output).sum::<u64>(), 60);
 /// # Ok::<(), millstream_evolve::EvolveError>(())
 /// ```
 pub struct Population<E: Evolve> {
@@ -90,7 +90,7 @@ pub struct Population<E: Evolve> {
     evolve: PhantomData<fn() -> E>,
 }
 
-/// Shown now and then how far the round is, and who does what.
+/// A callback that receives the progress of a round.
 pub type Watch = Box<dyn FnMut(&Glance<'_>) + Send>;
 
 impl<E: Evolve> std::fmt::Debug for Population<E> {
@@ -100,11 +100,11 @@ impl<E: Evolve> std::fmt::Debug for Population<E> {
 }
 
 impl<E: Evolve> Population<E> {
-    /// A population without states and workers. Its tokens come from this seed.
+    /// A population without states and workers. Its tokens depend on this seed.
     ///
     /// # Errors
     ///
-    /// Where the system has no `epoll`, or none left.
+    /// If the system has no `epoll`, or no descriptor for it.
     pub fn new(seed: u64, options: Options) -> Result<Self, EvolveError> {
         let fits =
             Box::new(|bytes: &[u8], state: bool| if state { is::<E::State>(bytes) } else { is::<E::Output>(bytes) });
@@ -123,25 +123,25 @@ impl<E: Evolve> Population<E> {
         })
     }
 
-    /// So many more workers, each a thread of this process.
+    /// Adds workers, each a thread of this process.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread, or no sockets. Those that were begun before are there.
+    /// If the system refuses a thread or a pair of sockets. The workers that were added before that stay.
     pub fn add_threads(&mut self, evolve: &Arc<E>, workers: usize) -> Result<(), EvolveError> {
         for _ in 0..workers {
             let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));
             let (pin, index) = (self.options.pin, self.threads.len());
-            // A worker has two threads, and is there when both are.
+            // A worker has two threads, and has begun when both run.
             let (tell, begun) = sync_channel(1);
             let run = move || {
                 if pin {
-                    // A worker that cannot be pinned works all the same.
+                    // A worker that cannot be pinned works too.
                     let _ = millstream_exec::pin_to_physical_core(index);
                 }
                 let here = Address::Tcp("this process".to_owned());
                 let begins = |begun| drop(tell.send(begun));
-                // It ends when the population does, which is no error; what else it ends by is the master's to tell.
+                // It ends with the population, which is no error. The master reports any other reason.
                 let _ = serve(socket, Received::new(LONGEST_REQUEST), &here, &*evolve, begins);
             };
             let failed = || EvolveError::io("a worker's thread");
@@ -151,21 +151,21 @@ impl<E: Evolve> Population<E> {
         Ok(())
     }
 
-    /// Lets workers join at an address: [`connect`](crate::connect) is their side. Gives the address, with the port that
-    /// the system chose if it was 0.
+    /// Lets workers join at an address by [`connect`](crate::connect). Returns the address, with the port that the
+    /// system chose if it was 0.
     ///
     /// # Errors
     ///
-    /// Where the address is taken, or none of this machine.
+    /// If the address is in use, or is not an address of this machine.
     pub fn listen(&mut self, address: &Address) -> Result<Address, EvolveError> {
         self.hub.listen(address)
     }
 
-    /// Waits until so many workers are there.
+    /// Waits until there are this many workers.
     ///
     /// # Errors
     ///
-    /// Where that takes longer than [`Options::join_within`]: how many there are then.
+    /// [`EvolveError::TooFew`] after [`Options::join_within`], with the number of workers then.
     pub fn wait_for(&mut self, workers: usize) -> Result<(), EvolveError> {
         let until = self.hub.now() + self.options.join_within;
         while self.workers() < workers {
@@ -179,63 +179,64 @@ impl<E: Evolve> Population<E> {
         Ok(())
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.hub.master.workers()
     }
 
-    /// What has happened until now.
+    /// What has happened since the population began.
     pub fn counts(&self) -> Counts {
         self.hub.master.counts()
     }
 
-    /// How many bytes have gone to workers, and how many have come from them.
+    /// The bytes sent to workers, and the bytes received from them.
     pub fn traffic(&self) -> (u64, u64) {
-        (self.hub.told(), self.hub.heard)
+        (self.hub.bytes_sent(), self.hub.bytes_received)
     }
 
-    /// How long workers waited from an answer to the next request, at the master: from when an answer was seen that left a
-    /// worker with nothing to do to when a request was written that gave it something, stolen or not. An answer behind
-    /// which there was nothing left to give does not count.
+    /// The times that workers waited from an answer to the next request, measured at the master. Each begins when an
+    /// answer is read that leaves a worker without work, and ends when a request with work, stolen or not, has been
+    /// written. If no work was left, the answer does not count.
     pub fn latency(&self) -> &Histogram {
         self.hub.master.latency()
     }
 
-    /// All that can be seen of the population between two rounds.
+    /// A snapshot of the population between two rounds.
     pub fn glance(&self) -> Glance<'_> {
         Glance::new(&self.hub, 0)
     }
 
-    /// Begins to measure afresh.
+    /// Begins a new measurement of [`latency`](Population::latency).
     pub fn forget_latency(&mut self) {
         self.hub.master.forget_latency();
     }
 
-    /// Of each worker that is there: how long it has worked and waited, as it says, and how many states it has evolved.
+    /// For each worker: its index, the time that it reports to have worked and waited, and the number of states that it
+    /// has evolved.
     pub fn spent(&self) -> Vec<(usize, Duration, Duration, u64)> {
         self.hub.master.spent().collect()
     }
 
-    /// Somebody to be told how far a round is, several times a second while something happens.
+    /// Sets a callback that receives the progress of each round, several times a second while events occur.
     pub fn watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
     }
 
-    /// Whether the master keeps all states in every round, so that `checkpoint` has them.
+    /// Whether the master keeps all states in every round, as `checkpoint` requires.
     pub fn keep_all(&mut self, keep: bool) {
         self.keep_all = keep;
     }
 
-    /// How many rounds have been.
+    /// The number of rounds until now.
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// The population as it is, and a note.
+    /// A checkpoint of the population, with a note.
     ///
     /// # Errors
     ///
-    /// Where the last round did not keep all states: see [`keep_all`](Population::keep_all).
+    /// If the last round did not keep all states: see [`keep_all`](Population::keep_all).
     pub fn checkpoint(&self, note: Vec<u8>) -> Result<Checkpoint, EvolveError> {
         let kept = self.hub.master.kept();
         let kept = kept.ok_or_else(|| EvolveError::Checkpoint("the last round's states were not kept".to_owned()))?;
@@ -243,7 +244,7 @@ impl<E: Evolve> Population<E> {
         Ok(Checkpoint { round: self.round, resets: self.resets, states, note })
     }
 
-    /// Goes on from a checkpoint: the tokens are those of the population then.
+    /// Continues from a checkpoint. Returns the tokens of its population.
     ///
     /// # Errors
     ///
@@ -263,7 +264,7 @@ impl<E: Evolve> Population<E> {
             check_length("a state", state.len())?;
         }
         self.wait_for(1).map_err(|error| match error {
-            EvolveError::TooFew { .. } => self.nobody(),
+            EvolveError::TooFew { .. } => self.no_workers(),
             error => error,
         })?;
         self.hub.reset(states)?;
@@ -274,7 +275,7 @@ impl<E: Evolve> Population<E> {
         Ok(())
     }
 
-    /// Where nobody has been there since a time, and nobody comes, that is the end.
+    /// Fails once there has been no worker for longer than `join_within`.
     fn turn(&mut self, alone: &mut Option<Duration>) -> Result<(), EvolveError> {
         if let Some(failure) = self.hub.master.failure() {
             self.broken = true;
@@ -283,18 +284,18 @@ impl<E: Evolve> Population<E> {
         let now = self.hub.now();
         match (self.workers(), &alone) {
             (0, None) => *alone = Some(now),
-            (0, Some(since)) if now.saturating_sub(*since) > self.options.join_within => return Err(self.nobody()),
+            (0, Some(since)) if now.saturating_sub(*since) > self.options.join_within => return Err(self.no_workers()),
             (0, _) => (),
             _ => *alone = None,
         }
         self.hub.turn(Duration::from_millis(100))
     }
 
-    fn nobody(&self) -> EvolveError {
+    fn no_workers(&self) -> EvolveError {
         EvolveError::NoWorkers(self.options.join_within.as_secs(), self.hub.last_lost.clone())
     }
 
-    /// Until all states of the round have evolved.
+    /// Runs until all states of the round have evolved.
     fn run_round(&mut self, states: usize) -> Result<(), EvolveError> {
         let mut alone = None;
         self.hub.go();
@@ -336,14 +337,14 @@ impl<E: Evolve> EvolveMany<E> for Population<E> {
             self.hub.master.task(*token, |out| put(out, input))?;
         }
         self.run_round(inputs.len())?;
-        let mut told = BTreeMap::new();
-        for (token, children) in self.hub.master.told() {
+        let mut results = BTreeMap::new();
+        for (token, children) in self.hub.master.results() {
             let output = |(child, bytes)| Ok((child, postcard::from_bytes(bytes)?));
-            told.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
+            results.insert(token, children.map(output).collect::<Result<_, EvolveError>>()?);
         }
         self.hub.master.settle();
         self.broken = false;
-        Ok(told)
+        Ok(results)
     }
 }
 
@@ -354,7 +355,7 @@ impl<E: Evolve> Drop for Population<E> {
     }
 }
 
-/// Whether these bytes are a value, the whole of it.
+/// Whether these bytes are exactly one value.
 fn is<T: DeserializeOwned>(bytes: &[u8]) -> bool {
     postcard::take_from_bytes::<T>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
 }

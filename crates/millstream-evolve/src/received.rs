@@ -5,11 +5,11 @@ use std::io::{self, Read};
 const USUAL: usize = 16 << 10;
 const LEAST: usize = 4 << 10;
 
-/// A longer buffer is given back once it is empty, and what is announced beyond it gets room as it comes: an announcement alone
-/// takes no memory.
+/// A longer buffer is freed once it is empty. The room for a longer message grows as its bytes arrive, so an
+/// announcement alone takes no memory.
 const LARGE: usize = 16 << 20;
 
-/// What was received and not yet taken. Messages are lent where they were received.
+/// Bytes that were received and not yet taken. Messages are borrowed from the buffer.
 #[derive(Debug)]
 pub(crate) struct Received {
     bytes: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Messages may be so long.
+    /// `most` is the length of the longest message.
     pub(crate) fn new(most: usize) -> Self {
         Received { bytes: vec![0; USUAL], start: 0, end: 0, most }
     }
@@ -28,7 +28,7 @@ impl Received {
         self.most = most;
     }
 
-    /// One read. 0 means that nothing will come any more.
+    /// Reads once. 0 means that the peer sends no more.
     pub(crate) fn read(&mut self, from: &mut impl Read) -> io::Result<usize> {
         self.make_room();
         let read = from.read(&mut self.bytes[self.end..])?;
@@ -36,26 +36,26 @@ impl Received {
         Ok(read)
     }
 
-    /// Whether the last read left no room: there may be more where it came from.
+    /// Whether the last read left no room: the source may have more.
     pub(crate) fn is_full(&self) -> bool {
         self.end == self.bytes.len()
     }
 
-    /// The next message that is there as a whole.
+    /// The next message that has arrived as a whole.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Violation> {
         let Some((body, length)) = first_frame(&self.bytes[self.start..self.end], self.most)? else { return Ok(None) };
         self.start += length;
         Ok(Some(body))
     }
 
-    /// What was received and not taken.
+    /// Bytes that were received and not taken.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let rest = self.bytes[self.start..self.end].to_vec();
         self.start = self.end;
         rest
     }
 
-    /// Moves what is left of a message only where there is no room behind it.
+    /// Makes room for a read. Moves the rest of a message only if there is no room after it.
     fn make_room(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -83,7 +83,7 @@ mod tests {
     use crate::wire::Frame;
     use proptest::prelude::*;
 
-    /// Gives at most so many bytes at once.
+    /// Returns at most this many bytes in one read.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {
@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_come_whole_however_they_are_cut(
+        fn messages_arrive_whole_from_any_pieces(
             lengths in prop::collection::vec(prop_oneof![0..100_usize, 0..60_000_usize], 0..20),
             piece in prop_oneof![Just(1_usize), 2..100_usize, Just(100_000_usize)],
         ) {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_takes_no_memory() {
+    fn a_too_long_message_takes_no_memory() {
         let mut received = Received::new(1000);
         received.read(&mut &[255; 100][..]).unwrap();
         assert!(received.next().is_err());

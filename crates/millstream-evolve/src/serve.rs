@@ -1,5 +1,5 @@
-//! A worker's threads: one that evolves states, and one that takes messages in meanwhile, so that states can be taken away
-//! while another one is being evolved.
+//! A worker's two threads: one evolves states, and the other receives messages meanwhile, so that states can be taken
+//! away while one evolves.
 
 use crate::address::{Address, SILENCE, Socket};
 use crate::hello::{self, Secret};
@@ -13,30 +13,30 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// Why a worker has ended before its master said so.
+/// Why a worker has ended before its master sent `End`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// There is nobody at the address.
+    /// The address cannot be reached.
     #[error("cannot reach the master at {0}: {1}")]
     Unreachable(Address, #[source] io::Error),
-    /// Either of the two would not have the other, or one of them talks rubbish.
+    /// One side refuses the other, or a message does not follow the protocol.
     #[error("the master at {0}: {1}")]
     Refused(Address, #[source] Violation),
-    /// The connection has ended. The master computes what is lost on other workers, if it lives.
+    /// The connection has ended. If the master is alive, it recomputes the lost states on other workers.
     #[error("the master at {at} is gone ({why}), so this worker ends; it had {states} states")]
     MasterGone {
-        /// Where it was.
+        /// The master's address.
         at: Address,
-        /// What the system says.
+        /// The system's error.
         why: String,
-        /// How many states were here.
+        /// The number of states that this worker had.
         states: usize,
     },
-    /// A value's `Drop` panicked, outside of any evolution. The master was told.
-    #[error("a value of this program's panicked: {0}")]
+    /// The drop of a value panicked outside of an evolution. The master was sent the reason.
+    #[error("a value of this program panicked: {0}")]
     Panicked(String),
-    /// The system gives no second thread, by which a worker listens while it works. The master was told.
+    /// The system refuses the second thread, by which a worker listens while it works. The master was sent the reason.
     #[error("this worker has no thread to listen with: {0}")]
     Thread(#[source] io::Error),
 }
@@ -52,16 +52,16 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// What the master wants to be worked on, as it said at the beginning.
+    /// The master's description of the work: its [`Options::program`](crate::Options::program).
     #[must_use]
     pub fn program(&self) -> &[u8] {
         &self.program
     }
 
-    /// The connection, and what the master has sent already, for those who bring their own loop around a
-    /// [`Worker`](crate::Worker). None if this is no TCP.
+    /// The connection, and the bytes that have already arrived, for a caller with its own loop around a
+    /// [`Worker`](crate::Worker). `None` if this is not TCP.
     ///
-    /// A message has its length in front, in four bytes, lowest first.
+    /// A message begins with its length, in four bytes, lowest first.
     #[must_use]
     pub fn into_tcp(mut self) -> Option<(std::net::TcpStream, Vec<u8>)> {
         match self.socket {
@@ -70,27 +70,28 @@ impl Accepted {
         }
     }
 
-    /// Gives the master up if it says nothing for so long, also where its machine lives: it may have been stopped, or hang.
+    /// Gives the master up if nothing arrives from it for this long, even if its machine is alive: the process may be
+    /// stopped, or may hang.
     ///
-    /// A master in a round, or one that waits for workers, says every 10 s that it lives, so less than a minute is seldom
-    /// wise. Between two rounds nobody says anything: choose more than the master's program takes there. Without this a
-    /// worker waits for ever.
+    /// A master that is in a round or waits for workers sends a keep-alive every 10 s, so less than a minute is seldom
+    /// wise. Between two rounds it sends nothing: choose more time than the master's program takes there. Without this
+    /// limit a worker waits for ever.
     ///
     /// # Panics
     ///
     /// If the time is zero.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
-        assert!(!patience.is_zero(), "nobody says anything in no time");
+        assert!(!patience.is_zero(), "a time limit of zero");
         Accepted { patience: Some(patience), ..self }
     }
 
-    /// Works until the master needs nobody any more.
+    /// Works until the master has ended.
     ///
     /// # Errors
     ///
-    /// Where the master is gone, or says what no master says, or nothing for longer than
-    /// [`with_patience`](Accepted::with_patience) has it.
+    /// If the master is gone, does not follow the protocol, or is silent for longer than the limit of
+    /// [`with_patience`](Accepted::with_patience).
     pub fn serve<E: Evolve>(self, evolve: &E) -> Result<(), ServeError> {
         let impatient = |error| ServeError::Unreachable(self.at.clone(), error);
         self.socket.read_within(self.patience).map_err(impatient)?;
@@ -98,22 +99,21 @@ impl Accepted {
     }
 }
 
-/// Goes to a master, and shows that the secret is known.
+/// Connects to a master, and shows that the secret is known.
 ///
-/// A master that lives may be silent for as long as it likes, as it is between two rounds, unless
-/// [`Accepted::with_patience`] says otherwise. Over TCP one whose machine does not answer for 60 s is taken for gone, now and
-/// while the worker serves.
+/// A master may be silent for any time, as it is between two rounds, unless [`Accepted::with_patience`] sets a limit. A
+/// TCP connection ends if the master's machine does not answer for 60 s, now or while the worker serves.
 ///
 /// # Errors
 ///
-/// Where nobody is there, or does not answer for 60 s, or either of the two does not know the secret, or speaks another
-/// version.
+/// If the address cannot be reached, or the master does not answer for 60 s, or one side does not know the secret or
+/// has another version.
 pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
     connect_within(SILENCE, address, secret)
 }
 
-/// As [`connect`], and gives up if nothing comes for so long before the master has accepted this worker. A master accepts
-/// nobody between two rounds.
+/// As [`connect`], with this time limit for each answer before the master has accepted this worker. A master accepts no
+/// worker between two rounds.
 ///
 /// # Errors
 ///
@@ -123,14 +123,14 @@ pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeErro
 ///
 /// If the time is zero.
 pub fn connect_within(time: Duration, address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
-    assert!(!time.is_zero(), "nobody says anything in no time");
+    assert!(!time.is_zero(), "a time limit of zero");
     let unreachable = |error| ServeError::Unreachable(address.clone(), error);
     let refused = |violation| ServeError::Refused(address.clone(), violation);
     let mut socket = Socket::connect(address).map_err(unreachable)?;
     let mut received = Received::new(LONGEST_REQUEST);
     socket.read_within(Some(time)).map_err(unreachable)?;
     let unreachable = |error: io::Error| match error.kind() {
-        // What the system calls it when a read takes too long.
+        // The system's error for a read that takes too long.
         io::ErrorKind::WouldBlock => {
             let said = format!("it said nothing within {} s; is it busy, or something else?", time.as_secs());
             unreachable(io::Error::new(io::ErrorKind::TimedOut, said))
@@ -174,7 +174,7 @@ enum End {
 }
 
 impl<E: Evolve> Shared<E> {
-    /// Sends what is to be sent. The master always reads, so this does not wait for long.
+    /// Sends all waiting bytes. The master always reads, so this does not block for long.
     fn send(&mut self) {
         if self.out.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl<E: Evolve> Shared<E> {
         self.out.clear();
     }
 
-    /// There is nothing more to do; the first reason counts. If it is this worker's, the master hears of it.
+    /// Ends the worker. The first reason counts. If it is this worker's own, the master is sent it.
     fn end(&mut self, end: Result<(), End>) {
         if self.ended.is_some() {
             return;
@@ -203,7 +203,7 @@ impl<E: Evolve> Shared<E> {
     }
 }
 
-/// Works for a master; `begun` is called once it does, or cannot.
+/// Works for a master. `begun` is called once both threads run, or one could not be started.
 pub(crate) fn serve<E: Evolve>(
     socket: Socket,
     mut received: Received,
@@ -217,7 +217,7 @@ pub(crate) fn serve<E: Evolve>(
     let worker = Worker::new(Duration::ZERO);
     let shared = Mutex::new(Shared { worker, out: Vec::new(), socket, ended: None });
     let changed = Condvar::new();
-    // Both threads run code of the program's; whatever becomes of it, the other one ends as well.
+    // Both threads run the program's own code. However one of them ends, the other ends too.
     let ended = |end: Result<Result<(), End>, String>| {
         lock(&shared).end(end.unwrap_or_else(|why| Err(End::Panicked(why))));
         changed.notify_one();
@@ -235,7 +235,7 @@ pub(crate) fn serve<E: Evolve>(
             work(evolve, &shared, &changed, began);
             Ok::<_, Infallible>(Ok(()))
         }));
-        // The other thread sits in a read.
+        // The other thread blocks in a read.
         closing.close();
     });
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +254,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes messages in until there are no more.
+/// Receives messages until there are no more.
 fn listen<E: Evolve>(
     socket: &mut Socket,
     received: &mut Received,
@@ -309,7 +309,7 @@ fn work<E: Evolve>(evolve: &E, shared: &Mutex<Shared<E>>, changed: &Condvar, beg
 fn why_gone(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => format!("its machine did not answer for {} s", SILENCE.as_secs()),
-        // What the system calls it when a read takes too long.
+        // The system's error for a read that takes too long.
         io::ErrorKind::WouldBlock => "it said nothing for too long; was it stopped, or does it hang?".to_owned(),
         _ => error.to_string(),
     }
@@ -321,7 +321,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn who_is_no_master_is_not_waited_for() {
+    fn a_silent_server_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = Address::Tcp(listener.local_addr().unwrap().to_string());
         let said = connect_within(Duration::from_millis(50), &at, &Secret::new("s")).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Master and workers under random schedules, in simulated time: messages take their time, workers die, hang, talk rubbish
-//! and join, and the result is the model's.
+//! Master and workers under random schedules, in simulated time. Messages take time; workers die, hang, send damaged
+//! bytes and join. The result is the model's.
 
 use crate::evolve::Children;
 use crate::master::{Counts, Master, Outbox, Tuning};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 mod makespans;
 mod patience;
-// The tests over sockets go through the same rounds.
+// The tests over sockets run the same rounds.
 #[path = "../tests/support/rounds.rs"]
 mod rounds;
 mod schedules;
 
 use rounds::go_on;
 
-/// States are how long they take on average, in microseconds, and a number that is mixed with the state's random numbers.
+/// A state is its mean time in microseconds, and a number that is mixed with the state's random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Uneven;
 
@@ -29,7 +29,7 @@ impl Evolve for Uneven {
     type Output = u64;
 
     fn evolve(&self, state: &(u64, u64), input: &u64, random: &mut Random) -> Vec<((u64, u64), u64)> {
-        // One child on average, and now and then none or many.
+        // One child on average, and now and then none or three.
         let children = [0, 0, 1, 1, 1, 1, 1, 3][random.random_range(0..8)];
         (0..children)
             .map(|_| {
@@ -40,35 +40,35 @@ impl Evolve for Uneven {
     }
 }
 
-/// What goes wrong, each once in so many messages that a worker gets.
+/// Faults. Each occurs once in this many messages that a worker receives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trouble {
     pub(crate) deaths: Option<u32>,
     pub(crate) hangs: Option<u32>,
     pub(crate) rubbish: Option<u32>,
     pub(crate) joins: Option<u32>,
-    /// A byte of what a worker says is another one, so that it may say something wrong.
+    /// One byte of an answer is replaced, so that the answer may be wrong.
     pub(crate) garbled: Option<u32>,
 }
 
-/// What happens at a time.
+/// An event of the simulation.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Bytes of the master arrive at the worker that sits here.
+    /// Bytes of the master arrive at a worker.
     ToWorker(usize, u64, Vec<u8>),
     ToMaster(usize, u64, Vec<u8>),
     Finished(usize, u64),
-    /// The master hears that a connection has ended.
+    /// The master notices the end of a connection.
     Gone(usize, u64),
     Look,
 }
 
-/// How long a state takes, in microseconds.
+/// The time that a state takes, in microseconds.
 fn cost(job: &Job<Uneven>) -> u64 {
     job.state().0 * (job.state().1 % 17) / 8
 }
 
-/// By worker, what the master wants to send; and to whom it wants to send something.
+/// By worker, the bytes to be sent; and the workers with new bytes.
 #[derive(Debug, Default)]
 struct Post(Vec<Vec<u8>>, Vec<usize>);
 
@@ -83,18 +83,18 @@ impl Outbox for Post {
 }
 
 struct Simulated {
-    /// Differs from that of whoever sat here before.
+    /// A number that differs for each worker that has this index.
     life: u64,
     worker: Worker<Uneven>,
     job: Option<Job<Uneven>>,
     received: Vec<u8>,
-    /// What the master has received of it, and not taken.
-    told: Vec<u8>,
+    /// Bytes that have arrived at the master and were not taken.
+    answered: Vec<u8>,
     hangs: bool,
-    /// When it heard of the master, and the longest time that it did not.
+    /// When the last bytes of the master arrived, and the longest time without any.
     heard: Duration,
     silence: Duration,
-    /// When the last bytes to and from it arrive: later ones do not overtake them.
+    /// When the last bytes to and from it arrive. Later bytes do not overtake them.
     last: [Duration; 2],
 }
 
@@ -111,11 +111,11 @@ pub(crate) struct Simulation {
     round: u64,
     resets: u64,
     looks: u64,
-    /// Whether another worker joins for one that is lost.
+    /// Whether a new worker joins for each lost one.
     replaced: bool,
 }
 
-/// How often somebody looks whether a worker hangs.
+/// How often the master looks for workers that hang.
 const LOOK: Duration = Duration::from_secs(10);
 
 impl Simulation {
@@ -152,7 +152,7 @@ impl Simulation {
         self.now
     }
 
-    /// How many states each worker has.
+    /// The number of states of each worker.
     pub(crate) fn states(&self) -> Vec<usize> {
         self.workers.iter().flatten().map(|one| one.worker.states()).collect()
     }
@@ -165,7 +165,7 @@ impl Simulation {
             worker: Worker::new(self.now),
             job: None,
             received: Vec::new(),
-            told: Vec::new(),
+            answered: Vec::new(),
             hangs: false,
             heard: self.now,
             silence: Duration::ZERO,
@@ -186,7 +186,7 @@ impl Simulation {
         self.events.push(Reverse((self.now + after, self.number, event)));
     }
 
-    /// In pieces that arrive in their order.
+    /// Sends bytes in pieces, which arrive in order.
     fn travel(&mut self, worker: usize, bytes: &[u8], to_worker: bool) {
         let mut bytes = bytes.to_vec();
         if !to_worker && !bytes.is_empty() && self.chance(self.trouble.garbled) {
@@ -195,8 +195,8 @@ impl Simulation {
         }
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(self.random.random_range(1..=rest.len()));
-            rest = behind;
+            let (piece, later) = rest.split_at(self.random.random_range(1..=rest.len()));
+            rest = later;
             let delay = self.delay.mul_f64(self.random.random_range(0.5..1.5));
             let Some(one) = self.workers[worker].as_mut() else { return };
             let arrives = (self.now + delay).max(one.last[usize::from(to_worker)]);
@@ -237,15 +237,15 @@ impl Simulation {
                 self.travel(worker, &out, false);
                 self.begins(worker);
             }
-            Event::ToMaster(worker, life, bytes) if lives(&self.workers, worker, life) => self.told(worker, &bytes),
+            Event::ToMaster(worker, life, bytes) if lives(&self.workers, worker, life) => self.arrived(worker, &bytes),
             Event::Gone(worker, life) if lives(&self.workers, worker, life) => self.lose(worker),
             Event::Look => {
                 while let Some(worker) = self.master.overdue(now) {
                     self.lose(worker);
                 }
-                // Who hangs and has nothing to do is missed by nobody; with more messages all would do so in the end.
+                // A worker that hangs without work is never noticed; with more messages all workers would hang.
                 if self.trouble.hangs.is_none() {
-                    self.master.tell_silent(now, &mut self.post);
+                    self.master.keep_alive(now, &mut self.post);
                 }
                 self.looks += 1;
                 assert!(self.looks < 10_000, "a round does not end");
@@ -256,14 +256,14 @@ impl Simulation {
         self.send();
     }
 
-    fn hears(&mut self, worker: usize, bytes: &[u8]) {
+    fn receives(&mut self, worker: usize, bytes: &[u8]) {
         if self.chance(self.trouble.joins) && self.workers.len() < 150 {
             self.join();
         }
         let life = self.workers[worker].as_ref().map_or(0, |one| one.life);
         if self.chance(self.trouble.deaths) {
             let delay = self.delay;
-            // It says nothing any more, and some time later the master knows.
+            // It answers no more, and the master notices this some time later.
             self.workers[worker].as_mut().expect("it lives").hangs = true;
             self.at(delay, Event::Gone(worker, life));
         }
@@ -304,10 +304,10 @@ impl Simulation {
         }
     }
 
-    fn told(&mut self, worker: usize, bytes: &[u8]) {
+    fn arrived(&mut self, worker: usize, bytes: &[u8]) {
         let one = self.workers[worker].as_mut().expect("it lives");
-        one.told.extend_from_slice(bytes);
-        let mut told = std::mem::take(&mut one.told);
+        one.answered.extend_from_slice(bytes);
+        let mut answered = std::mem::take(&mut one.answered);
         let fits = |bytes: &[u8], state: bool| {
             let whole = |rest: &[u8]| rest.is_empty();
             if state {
@@ -317,7 +317,7 @@ impl Simulation {
             }
         };
         loop {
-            let taken = match first_frame(&told, 1 << 20) {
+            let taken = match first_frame(&answered, 1 << 20) {
                 Ok(None) => break,
                 Ok(Some((body, length))) => {
                     self.master.receive(worker, body, self.now, &fits, &mut self.post).map(|()| length)
@@ -325,11 +325,11 @@ impl Simulation {
                 Err(violation) => Err(violation),
             };
             match taken {
-                Ok(length) => drop(told.drain(..length)),
+                Ok(length) => drop(answered.drain(..length)),
                 Err(_) => return self.lose(worker),
             }
         }
-        self.workers[worker].as_mut().expect("it lives").told = told;
+        self.workers[worker].as_mut().expect("it lives").answered = answered;
     }
 
     fn lose(&mut self, worker: usize) {
@@ -379,7 +379,7 @@ impl EvolveMany<Uneven> for Simulation {
         let number = |bytes: &[u8]| postcard::from_bytes(bytes).expect("a number");
         let children = self
             .master
-            .told()
+            .results()
             .map(|(token, children)| (token, children.map(|(child, output)| (child, number(output))).collect()));
         let children = children.collect();
         self.master.settle();
@@ -387,14 +387,14 @@ impl EvolveMany<Uneven> for Simulation {
     }
 }
 
-/// Some rounds of a population, in which each time some states are left out: everything that is told.
+/// Runs some rounds of a population, each of which leaves some states out. Returns the children of each round.
 pub(crate) fn rounds(many: &mut impl EvolveMany<Uneven>, states: u64, cost: u64, rounds: u64) -> Vec<Children<u64>> {
     let states = (0..states).map(|state| (cost, state)).collect();
     let tokens = many.reset_states(states).unwrap();
     go_on(many, tokens, 0..rounds)
 }
 
-/// The same on the model.
+/// The same rounds on the model.
 pub(crate) fn modelled(states: u64, cost: u64, number: u64) -> Vec<Children<u64>> {
     rounds(&mut Model::new(Uneven, 0), states, cost, number)
 }

@@ -3,11 +3,11 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Threads that are waited for, but not for ever.
+/// Threads that are joined with a time limit.
 #[derive(Debug)]
 pub(crate) struct Threads {
     threads: Vec<JoinHandle<()>>,
-    /// Nothing is sent: each thread has one of these senders until it ends.
+    /// Each thread holds a clone of this sender until it ends. Nothing is sent.
     run: Sender<()>,
     ended: Receiver<()>,
 }
@@ -35,17 +35,17 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits until all have ended; those who take longer than this are left behind.
+    /// Joins all threads. Those that take longer than this are detached.
     pub(crate) fn join_within(&mut self, time: Duration) {
         let Threads { threads, run, ended } = std::mem::take(self);
         drop(run);
         let until = Instant::now() + time;
-        // Nothing comes: this is over when the last of them has dropped its sender, or the time is.
+        // This returns when the last thread has dropped its sender, or the time is over.
         let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
         let all = ended.try_recv() == Err(TryRecvError::Disconnected);
         for thread in threads {
             if all || thread.is_finished() {
-                // What panics in it has ended a worker, which the master was told of.
+                // A panic in it has ended a worker, and the master has the reason.
                 let _ = thread.join();
             }
         }

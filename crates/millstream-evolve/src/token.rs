@@ -5,13 +5,13 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Where a state's random numbers come from: a generator that counts, seeded by the state's token alone.
+/// A state's random numbers: a counter-based generator, seeded by the state's token alone.
 pub type Random = ChaCha8Rng;
 
 /// The name of a state: 16 bytes, a function of its parent's token and its index among the parent's children.
 ///
-/// So a state has the same name wherever and however often it is computed. Names are the first half of a SHA-256: to find
-/// two states of one name would take some 2^64 tries.
+/// A state has the same name however often and on whichever worker it is computed. A name is the first half of a
+/// SHA-256: finding two states of one name takes some 2^64 tries.
 ///
 /// ```
 /// use millstream_evolve::Token;
@@ -23,7 +23,7 @@ pub type Random = ChaCha8Rng;
 pub struct Token([u8; 16]);
 
 impl Token {
-    /// The name of the `index`-th state of the `reset`-th population that begins with this seed.
+    /// The name of the `index`-th state of the `reset`-th population of this seed.
     #[must_use]
     pub fn root(seed: u64, reset: u64, index: u64) -> Token {
         let parts = [b"millstream root".as_slice(), &seed.to_le_bytes(), &reset.to_le_bytes(), &index.to_le_bytes()];
@@ -36,7 +36,7 @@ impl Token {
         Token(first_half(&[b"millstream child", &self.0, &index.to_le_bytes()]))
     }
 
-    /// The random numbers that this state evolves by, from their beginning.
+    /// The state's random numbers, from their beginning.
     #[must_use]
     pub fn random(self) -> Random {
         let mut seed = *b"millstream-evolve random stream.";
@@ -81,7 +81,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Tables by token need no hash: a token is one.
+/// A map by token. It hashes nothing, since a token is a hash.
 pub(crate) type ByToken<V> = std::collections::HashMap<Token, V, BuildHasherDefault<HashedAlready>>;
 
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use rand::RngCore;
 
-    /// These are in checkpoints and on other machines: they may never change.
+    /// These names are in checkpoints and on other machines: they must never change.
     #[test]
     fn names_and_their_random_numbers_are_fixed() {
         let root = Token::root(1, 0, 2);

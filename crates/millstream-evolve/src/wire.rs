@@ -1,15 +1,15 @@
-//! Frames: four bytes of length, lowest first, then a body of values as postcard writes them.
+//! Frames: four bytes of length, lowest first, then a body of values encoded by postcard.
 //!
-//! A body is written straight into the buffer that is sent, and read where it was received: what is a byte string in it is
-//! lent, not copied, and lists are read value by value.
+//! A body is written straight into the buffer that is sent, and read from the buffer that received it. Byte strings are
+//! borrowed, and lists are read value by value.
 
 use crate::Violation;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a frame's length.
+/// The bytes of a frame's length.
 pub(crate) const LENGTH: usize = 4;
 
-/// Writes one frame at the end of a buffer.
+/// Writes one frame to the end of a buffer.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     out: &'a mut Vec<u8>,
@@ -24,7 +24,7 @@ impl<'a> Frame<'a> {
     }
 
     pub(crate) fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> &mut Self {
-        put(self.out, value).expect("what the protocol sends has an encoding");
+        put(self.out, value).expect("every message has an encoding");
         self
     }
 
@@ -34,7 +34,7 @@ impl<'a> Frame<'a> {
         self
     }
 
-    /// What was written already, item by item.
+    /// Appends items that are encoded already.
     pub(crate) fn put_raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.out.extend_from_slice(bytes);
         self
@@ -46,14 +46,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A value behind what is there.
+/// Appends a value to `out`.
 pub(crate) fn put<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), postcard::Error> {
     let taken = std::mem::take(out);
     *out = postcard::to_extend(value, taken)?;
     Ok(())
 }
 
-/// A value as a byte string behind what is there; `scratch` is used for its length to be known first.
+/// Appends a value as a byte string to `out`. It is encoded into `scratch` first, since its length comes first.
 pub(crate) fn put_as_bytes<T: Serialize>(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
         Ok(value)
     }
 
-    /// A byte string, where it lies.
+    /// A byte string, borrowed.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Violation> {
         self.get::<&[u8]>()
     }
@@ -89,19 +89,17 @@ impl<'a> Body<'a> {
     pub(crate) fn end(self) -> Result<(), Violation> {
         match self.0.len() {
             0 => Ok(()),
-            rest => Err(Violation::new(format!("{rest} bytes behind the end of a message"))),
+            rest => Err(Violation::new(format!("{rest} bytes after the end of a message"))),
         }
     }
 }
 
-/// The first whole frame's body of what was received, and how many bytes it takes with its length.
-///
-/// `None` means that more has to be received.
+/// The body of the first frame of these bytes, and the length of the frame; `None` if it has not arrived as a whole.
 pub(crate) fn first_frame(received: &[u8], most: usize) -> Result<Option<(&[u8], usize)>, Violation> {
     let Some((length, rest)) = received.split_first_chunk::<LENGTH>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if length > most {
-        return Err(Violation::new(format!("a message of {length} bytes, where {most} are the most")));
+        return Err(Violation::new(format!("a message of {length} bytes; at most {most} are accepted")));
     }
     Ok(rest.get(..length).map(|body| (body, LENGTH + length)))
 }

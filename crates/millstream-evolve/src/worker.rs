@@ -10,22 +10,22 @@ use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A state for which its batch is answered before the batch is done, since the master should know how far it is.
+/// A batch is answered early once it has taken this long, so that the master knows its progress.
 const LONG: Duration = Duration::from_millis(2);
 
-/// A worker's states, and what is asked of them.
+/// A worker's states, and the master's requests.
 #[derive(Debug)]
 pub struct Worker<E: Evolve> {
     states: ByToken<E::State>,
     asked: VecDeque<Asked<E::Input>>,
-    /// The items of the answer that is being put together.
+    /// The items of the next answer.
     items: Vec<u8>,
     count: u32,
-    /// When the first of these began.
+    /// When the first of these items began.
     batch_began: Option<Duration>,
     scratch: Vec<u8>,
     spent: Spent,
-    /// Since when there is nothing to do, or something is being done.
+    /// When the worker last began or finished a state.
     since: Duration,
 }
 
@@ -37,7 +37,7 @@ struct Asked<I> {
     last_of_batch: bool,
 }
 
-/// A state that is to evolve. Nobody else has it meanwhile.
+/// A state that is to evolve. The worker has no other copy of it meanwhile.
 #[derive(Debug)]
 pub struct Job<E: Evolve> {
     token: Token,
@@ -49,12 +49,12 @@ pub struct Job<E: Evolve> {
 }
 
 impl<E: Evolve> Job<E> {
-    /// The children: what [`Worker::finish`] is to be told.
+    /// The state's children, for [`Worker::finish`].
     pub fn run(&self, evolve: &E) -> Vec<(E::State, E::Output)> {
         evolve.evolve(&self.state, &self.input, &mut self.token.random())
     }
 
-    /// Whose children these are.
+    /// The state's token.
     pub fn token(&self) -> Token {
         self.token
     }
@@ -64,14 +64,14 @@ impl<E: Evolve> Job<E> {
         &self.state
     }
 
-    /// What it is told.
+    /// The state's input.
     pub fn input(&self) -> &E::Input {
         &self.input
     }
 }
 
 impl<E: Evolve> Worker<E> {
-    /// A worker without states, at a time.
+    /// A worker without states, that begins at this time.
     #[must_use]
     pub fn new(now: Duration) -> Self {
         Worker {
@@ -86,12 +86,11 @@ impl<E: Evolve> Worker<E> {
         }
     }
 
-    /// Takes a message in, also while a job is under way. What is to be sent is put behind `out`; false means that the
-    /// master needs nobody any more.
+    /// Takes a message, also while a job runs. Appends the answer to `out`. Returns false once the master has ended.
     ///
     /// # Errors
     ///
-    /// Where these bytes are no message of a master.
+    /// If the bytes are no message of a master.
     pub fn receive(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<bool, Violation> {
         let mut body = Body::new(message);
         match body.get::<Request>()? {
@@ -112,7 +111,7 @@ impl<E: Evolve> Worker<E> {
             }
             Request::RemoveStates { items, give_back } => self.remove(items, give_back, &mut body, out)?,
             Request::End => return Ok(false),
-            Request::Lives => (),
+            Request::KeepAlive => (),
             Request::GivenUp => {
                 return Err(Violation::new(format!("the master gives this worker up: {}", body.get::<&str>()?)));
             }
@@ -121,33 +120,33 @@ impl<E: Evolve> Worker<E> {
         Ok(true)
     }
 
-    /// What has begun is not here any more, so it stays; so does what comes behind a usual message.
+    /// States that have begun are not here any more, and stay. States that exceed a usual message stay too.
     fn remove(&mut self, items: u32, give_back: bool, body: &mut Body<'_>, out: &mut Vec<u8>) -> Result<(), Violation> {
-        let (mut given, mut count, mut looked_at) = (Vec::new(), 0, 0);
+        let (mut returned, mut count, mut looked_at) = (Vec::new(), 0, 0);
         for _ in 0..items {
             let token = body.get()?;
-            if given.len() >= USUAL_MESSAGE {
+            if returned.len() >= USUAL_MESSAGE {
                 continue;
             }
             looked_at += 1;
             let Some(state) = self.states.remove(&token) else { continue };
             if give_back {
-                put(&mut given, &token)?;
-                let written = attempt(|| put_as_bytes(&mut given, &mut self.scratch, &state));
+                put(&mut returned, &token)?;
+                let written = attempt(|| put_as_bytes(&mut returned, &mut self.scratch, &state));
                 written.map_err(|why| failed(token, &format!("it cannot be written: {why}"), out))?;
                 count += 1;
             }
         }
         if give_back {
-            frame(out, &Answer::StatesRemoved { items: count, looked_at }).put_raw(&given).end();
+            frame(out, &Answer::StatesRemoved { items: count, looked_at }).put_raw(&returned).end();
         }
         Ok(())
     }
 
-    /// What to do next, if there is something.
+    /// The next state to evolve, if there is one.
     pub fn start(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<Job<E>> {
         while let Some(Asked { token, input, backup, last_of_batch }) = self.asked.pop_front() {
-            // Given away, or evolved already when it was asked for a second time.
+            // It was returned away, or has evolved already and was asked for again.
             let Some(state) = self.states.remove(&token) else {
                 if last_of_batch {
                     self.answer(out);
@@ -163,8 +162,8 @@ impl<E: Evolve> Worker<E> {
         None
     }
 
-    /// The children of a job's state. Where a state or an output has no encoding, panics in it, or takes more bytes than are
-    /// sent, the state [fails](Worker::fail).
+    /// Takes the children of a job's state. If a state or an output has no encoding, panics in it, or takes too many
+    /// bytes, the state [fails](Worker::fail).
     pub fn finish(&mut self, job: &Job<E>, children: Vec<(E::State, E::Output)>, now: Duration, out: &mut Vec<u8>) {
         let took = nanos(now.saturating_sub(job.began));
         self.spent.working = self.spent.working.saturating_add(took);
@@ -184,7 +183,7 @@ impl<E: Evolve> Worker<E> {
         }
     }
 
-    /// An item of an answer.
+    /// Writes an item of an answer.
     fn write(&mut self, job: &Job<E>, took: u64, children: &[(E::State, E::Output)]) -> Result<(), String> {
         let before = self.items.len();
         let said = |error: postcard::Error| error.to_string();
@@ -198,24 +197,24 @@ impl<E: Evolve> Worker<E> {
             }
             for bytes in [output, self.scratch.len()] {
                 if bytes > LONGEST_VALUE {
-                    return Err(format!("a state or output takes {bytes} bytes, where {LONGEST_VALUE} are the most"));
+                    return Err(format!("a state or output takes {bytes} bytes; at most {LONGEST_VALUE} can be sent"));
                 }
             }
         }
         match self.items.len() - before {
             bytes if bytes > LONGEST_FAMILY => {
-                Err(format!("together they take {bytes} bytes, where {LONGEST_FAMILY} are the most"))
+                Err(format!("together they take {bytes} bytes; at most {LONGEST_FAMILY} can be sent"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The evolution of a job's state panicked.
+    /// Reports that the evolution of a job's state panicked. This ends the round.
     pub fn fail(&mut self, job: &Job<E>, message: &str, out: &mut Vec<u8>) {
         failed(job.token, message, out);
     }
 
-    /// How many states are here, those under way not counted.
+    /// The number of states on this worker, without the running job's.
     #[must_use]
     pub fn states(&self) -> usize {
         self.states.len()
@@ -234,13 +233,13 @@ impl<E: Evolve> Worker<E> {
     }
 }
 
-/// A value of the program that evolves. The master is told which state it is that cannot be read.
+/// Reads a value of the program. If that fails, the master is sent the state's token.
 fn read<T: DeserializeOwned>(token: Token, what: &str, bytes: &[u8], out: &mut Vec<u8>) -> Result<T, Violation> {
     let value = attempt(|| Body::new(bytes).get());
     value.map_err(|why| failed(token, &format!("{what} cannot be read: {why}"), out))
 }
 
-/// Tells the master that this state ends the round.
+/// Sends the master a state that fails, which ends the round.
 fn failed(token: Token, why: &str, out: &mut Vec<u8>) -> Violation {
     frame(out, &Answer::Failed).put(&token).put(why).end();
     Violation::new(format!("the state {token} fails: {why}"))

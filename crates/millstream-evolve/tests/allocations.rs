@@ -1,5 +1,5 @@
-//! Once it is warm, the master's loop allocates nothing. Alone in its test binary, since it counts the process's
-//! allocations; the workers are processes of their own, which this binary starts as itself.
+//! Once it is warm, the master's loop allocates nothing. This test has a binary of its own, since it counts the
+//! allocations of the process. The workers are processes of their own, which this binary starts from itself.
 
 use millstream_evolve::{Address, Batch, Evolve, EvolveMany, Options, Population, Random, Secret, Tuning, connect};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Where the master of such a process is.
+/// The variable with the master's address, in the environment of a worker's process.
 const MASTER: &str = "MILLSTREAM_TEST_MASTER";
 
 struct Count;
@@ -43,7 +43,7 @@ fn the_masters_loop_allocates_nothing() {
         let workers = [start(), start()];
         population.wait_for(2).unwrap();
 
-        // Allocations until the first and until the last time that the loop came round in a round.
+        // The allocations at the first and at the last callback of a round.
         let seen = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
         let seeing = Arc::clone(&seen);
         population.watch(Box::new(move |_| {
@@ -55,8 +55,8 @@ fn the_masters_loop_allocates_nothing() {
         let mut in_loop = 0;
         for round in 0..40 {
             seen[0].store(0, Ordering::Relaxed);
-            let told = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
-            tokens = told.values().flatten().map(|(token, _)| *token).collect();
+            let children = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
+            tokens = children.values().flatten().map(|(token, _)| *token).collect();
             if round < 30 {
                 before = population.counts().batches;
             } else {
@@ -64,9 +64,9 @@ fn the_masters_loop_allocates_nothing() {
             }
         }
         let batches = population.counts().batches - before;
-        assert!(batches >= 500, "messages were sent: {batches}");
+        assert!(batches >= 500, "too few messages: {batches}");
         assert_eq!(in_loop, 0, "{batch:?}: allocations for {batches} batches");
-        assert!(seen[0].load(Ordering::Relaxed) > 500, "allocations are counted");
+        assert!(seen[0].load(Ordering::Relaxed) > 500, "no allocations are counted");
         drop(population);
         for mut worker in workers {
             assert!(worker.wait().unwrap().success());

@@ -1,5 +1,5 @@
-//! A master that has no descriptor left for a while. Alone in its test binary, since it takes all that the process may have;
-//! the worker is a process of its own, which this binary starts as itself.
+//! A master without a free descriptor accepts workers later. This test has a binary of its own, since it takes all
+//! descriptors of the process. The worker is a process of its own, which this binary starts from itself.
 
 use millstream_evolve::{Address, Evolve, EvolveError, Options, Population, Random, Secret, connect};
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Where the master of such a process is.
+/// The variable with the master's address, in the environment of a worker's process.
 const MASTER: &str = "MILLSTREAM_TEST_MASTER";
 
 struct Count;
@@ -22,12 +22,12 @@ impl Evolve for Count {
     }
 }
 
-/// All that this process may have, but for those that are there.
+/// Opens files until the process may open no more.
 fn all_descriptors() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-/// How many wait to be let in at this port of the machine, as its system says.
+/// The number of connections that wait at this port, according to the system.
 fn waiting(port: u16) -> usize {
     let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
     let listens = format!(":{port:04X} 00000000:0000 0A ");
@@ -36,9 +36,9 @@ fn waiting(port: u16) -> usize {
     usize::from_str_radix(&queues[9..17], 16).unwrap()
 }
 
-/// `epoll` does not tell of it for a second time.
+/// `epoll` does not report them a second time.
 #[test]
-fn who_came_while_there_was_no_descriptor_is_let_in_later() {
+fn a_worker_that_came_without_a_descriptor_is_accepted_later() {
     if let Ok(master) = std::env::var(MASTER) {
         std::io::stdin().read_line(&mut String::new()).unwrap();
         let accepted = connect(&master.parse::<Address>().unwrap(), &Secret::new("s")).unwrap();
@@ -52,7 +52,7 @@ fn who_came_while_there_was_no_descriptor_is_let_in_later() {
     let at = population.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
     let port = at.to_string().rsplit_once(':').unwrap().1.parse().unwrap();
     let mut worker = Command::new(std::env::current_exe().unwrap())
-        .args(["who_came_while_there_was_no_descriptor_is_let_in_later", "--exact"])
+        .args(["a_worker_that_came_without_a_descriptor_is_accepted_later", "--exact"])
         .env(MASTER, at.to_string())
         .stdin(Stdio::piped())
         .spawn()
@@ -63,11 +63,11 @@ fn who_came_while_there_was_no_descriptor_is_let_in_later() {
     }
     let taken = all_descriptors();
     assert!(matches!(population.wait_for(1), Err(EvolveError::TooFew { here: 0, .. })));
-    assert!(File::open("/dev/null").is_err(), "there was none all the time");
+    assert!(File::open("/dev/null").is_err(), "a descriptor was free");
     drop(taken);
     // The worker waits for a minute.
     while population.wait_for(1).is_err() {
-        assert!(worker.try_wait().unwrap().is_none(), "it was let in nowhere, and has gone");
+        assert!(worker.try_wait().unwrap().is_none(), "the worker was not accepted, and has ended");
     }
     drop(population);
     assert!(worker.wait().unwrap().success());

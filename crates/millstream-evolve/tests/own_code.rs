@@ -1,4 +1,4 @@
-//! What becomes of a population where the program's own code panics, or never ends.
+//! A population whose program's own code panics, or never ends.
 
 use millstream_evolve::{Evolve, EvolveError, EvolveMany, Model, Options, Population, Random, ServeError, connect};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A number that can panic in all that a worker does with it.
+/// A number that can panic in each operation of a worker on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fragile(u64);
 
@@ -53,7 +53,7 @@ impl Evolve for Adds {
     }
 }
 
-/// What hangs fails.
+/// Panics if the call takes longer than a minute.
 fn within_a_minute<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, is_done) = channel();
     let thread = std::thread::spawn(move || drop(done.send(what())));
@@ -61,7 +61,7 @@ fn within_a_minute<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static)
     result.unwrap_or_else(|error| panic!("{error}: {:?}", thread.is_finished()))
 }
 
-/// Nobody is waited for who does not come.
+/// Options without patience for workers that do not join.
 fn hasty() -> Options {
     Options { join_within: Duration::from_millis(50), ..Options::new(millstream_evolve::Secret::new("s")) }
 }
@@ -72,13 +72,13 @@ fn two_threads() -> Population<Adds> {
     population
 }
 
-/// One round of these, each with its input; the population is dropped behind it.
+/// Runs one round of these states, each with the same input. Drops the population.
 fn round(states: &'static [u64], input: u64) -> Result<usize, EvolveError> {
     within_a_minute(move || {
         let mut population = two_threads();
         let tokens = population.reset_states(states.iter().map(|state| State(Fragile(*state))).collect())?;
-        let told = population.evolve_many(tokens.into_iter().map(|token| (token, Fragile(input))).collect())?;
-        Ok(told.len())
+        let children = population.evolve_many(tokens.into_iter().map(|token| (token, Fragile(input))).collect())?;
+        Ok(children.len())
     })
 }
 
@@ -91,7 +91,8 @@ fn fails(ended: Result<usize, EvolveError>, why: &str) {
 fn a_state_that_cannot_be_read_is_named() {
     fails(
         round(&[1, 2, UNREADABLE, 4], 1),
-        "it cannot be read: assertion `left != right` failed: no value for it\n  left: 4294967296\n right: 4294967296",
+        "it cannot be read: assertion `left != right` failed: no value for it\n  left: \
+         4294967296\n right: 4294967296",
     );
 }
 
@@ -99,7 +100,8 @@ fn a_state_that_cannot_be_read_is_named() {
 fn an_input_that_cannot_be_read_is_named() {
     fails(
         round(&[1, 2], UNREADABLE),
-        "its input cannot be read: assertion `left != right` failed: no value for it\n  left: 4294967296\n right: 4294967296",
+        "its input cannot be read: assertion `left != right` failed: no value for it\n  left: \
+         4294967296\n right: 4294967296",
     );
 }
 
@@ -107,11 +109,12 @@ fn an_input_that_cannot_be_read_is_named() {
 fn a_child_that_cannot_be_written_is_named() {
     fails(
         round(&[1, UNWRITABLE - 1], 1),
-        "its children cannot be written: assertion `left != right` failed: no bytes for it\n  left: 8589934592\n right: 8589934592",
+        "its children cannot be written: assertion `left != right` failed: no bytes for it\n  left: \
+         8589934592\n right: 8589934592",
     );
 }
 
-/// The worker ends, and the other one does its part.
+/// The worker ends, and another worker evolves its states.
 #[test]
 fn a_state_that_cannot_be_dropped_ends_its_worker() {
     within_a_minute(|| {
@@ -122,7 +125,7 @@ fn a_state_that_cannot_be_dropped_ends_its_worker() {
         let tokens = states(&mut |states| population.reset_states(states).unwrap());
         let mut model = Model::new(Adds, 7);
         assert_eq!(states(&mut |states| model.reset_states(states).unwrap()), tokens);
-        // The first one is forgotten.
+        // The round forgets the first state.
         let inputs = || tokens[1..].iter().map(|token| (*token, Fragile(1))).collect();
         assert_eq!(population.evolve_many(inputs()).unwrap(), model.evolve_many(inputs()).unwrap());
         while population.counts().lost == 0 {
@@ -133,7 +136,7 @@ fn a_state_that_cannot_be_dropped_ends_its_worker() {
     });
 }
 
-/// A program that brings its own worker is told.
+/// A caller of [`connect`] receives the panic's text.
 #[test]
 fn a_worker_that_ends_by_a_panic_says_so() {
     within_a_minute(|| {
@@ -154,7 +157,7 @@ fn a_worker_that_ends_by_a_panic_says_so() {
     });
 }
 
-/// A state that evolves until it is let go.
+/// A state that evolves until the test releases it.
 struct Waits(Mutex<Receiver<()>>, Arc<AtomicBool>);
 
 impl Evolve for Waits {
@@ -170,7 +173,7 @@ impl Evolve for Waits {
 }
 
 #[test]
-fn a_thread_that_never_ends_is_left_behind() {
+fn a_thread_that_never_ends_is_detached() {
     let ended = Arc::new(AtomicBool::new(false));
     let (let_go, waits) = channel::<()>();
     let evolve = Arc::new(Waits(Mutex::new(waits), Arc::clone(&ended)));

@@ -1,4 +1,4 @@
-//! Filters whose answers are known.
+//! Filters with known answers.
 
 use millstream_evolve::particles::{
     Bootstrap, Epidemic, Filter, Linear, Particle, Scene, Volatility, grid, kalman, rmse,
@@ -30,19 +30,19 @@ fn modelled<P: Particle>(particle: &P, scene: &Scene, particles: u32) -> Vec<f64
 }
 
 #[test]
-fn the_linear_model_comes_to_the_kalman_filter() {
+fn the_linear_model_converges_to_the_kalman_filter() {
     let linear = Linear::default();
     let scene = Scene::new(&linear, ROUNDS, 1);
     let exact: Vec<_> = kalman(&linear, &scene.observations).iter().map(|exact| exact.mean).collect();
     let [few, many] = [30, 3_000].map(|particles| rmse(&modelled(&linear, &scene, particles), &exact));
-    // A hundred times as many particles err a tenth as much.
+    // A hundred times as many particles have a tenth of the error.
     assert!(few < 0.6 && many < 0.06 && many < few / 4.0, "{few} {many}");
     let (blurred, truth) = (rmse(&scene.observations, &scene.truth), rmse(&exact, &scene.truth));
     assert!(truth < blurred, "{truth} {blurred}");
 }
 
 #[test]
-fn volatility_comes_to_the_sum_over_a_grid() {
+fn volatility_converges_to_the_sum_over_a_grid() {
     let volatility = Volatility::default();
     let scene = Scene::new(&volatility, ROUNDS, 1);
     let exact: Vec<_> = grid(&volatility, &scene.observations).iter().map(|exact| exact.mean).collect();
@@ -73,9 +73,9 @@ fn a_filter_is_the_same_on_a_population() {
     }
 }
 
-/// Tokens are children's, of the seed that the population has.
+/// The tokens are children's, and depend on the population's seed.
 #[test]
-fn particles_are_as_many_as_they_were() {
+fn the_number_of_particles_is_constant() {
     let mut model = Model::new(Bootstrap { particle: Linear::default(), work: 3 }, 3);
     let mut filter = Filter::begin(&mut model, &Linear::default(), 7, 3).unwrap();
     for round in 1..=20 {

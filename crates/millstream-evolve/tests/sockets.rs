@@ -1,4 +1,4 @@
-//! Populations over sockets are their model, whatever comes in over the sockets.
+//! Populations over sockets have their model's results, whatever arrives over the sockets.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn any_port() -> Address {
     Address::Tcp("127.0.0.1:0".to_owned())
 }
 
-/// A worker in a thread of its own, as it would be in a process of its own.
+/// A worker in a thread, which behaves like one in a process of its own.
 fn worker(address: &Address) -> std::thread::JoinHandle<Result<(), String>> {
     let address = address.clone();
     std::thread::spawn(move || {
@@ -36,7 +36,7 @@ fn with_workers(address: &Address, number: usize) {
     let spent: u64 = population.spent().iter().map(|(.., evolved)| evolved).sum();
     assert_eq!(spent, population.counts().evolved);
     for (_, working, waiting, evolved) in population.spent() {
-        // Both are parts of the time since it joined.
+        // Both are parts of the time since the worker joined.
         assert!(evolved == 0 || working > Duration::ZERO, "{working:?} and {waiting:?}");
         assert!(working + waiting <= began.elapsed(), "{working:?} and {waiting:?}");
     }
@@ -57,7 +57,7 @@ fn over_unix_sockets() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("master");
     with_workers(&Address::Unix(path.clone()), 3);
-    assert!(!path.exists(), "the socket's file is taken away");
+    assert!(!path.exists(), "the socket's file was removed");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn in_threads() {
     }
 }
 
-/// Forwards between a worker and the master a few bytes at a time, and ends both connections after so many. Where one side says
-/// no more, the other is told, and what it says still comes.
+/// Forwards between a worker and the master, a few bytes at a time, and ends both connections after `most` bytes. If
+/// one side sends no more, the other side is sent the end, and its own bytes are still forwarded.
 fn slow_link(to: &Address, step: usize, most: usize) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap().to_string());
@@ -116,7 +116,7 @@ fn messages_may_come_byte_by_byte() {
 }
 
 #[test]
-fn a_connection_that_breaks_in_the_middle_of_a_message_loses_nothing() {
+fn a_connection_that_breaks_within_a_message_loses_nothing() {
     let mut population = Population::<Walk>::new(7, options()).unwrap();
     let at = population.listen(&any_port()).unwrap();
     let broken: Vec<_> = [700, 1500, 2222].map(|most| worker(&slow_link(&at, 64, most))).into();
@@ -149,7 +149,7 @@ fn a_worker_that_joins_during_a_round_gets_work() {
 }
 
 #[test]
-fn who_does_not_know_the_secret_stays_outside() {
+fn a_worker_that_does_not_know_the_secret_is_refused() {
     let mut population = Population::<Walk>::new(7, options()).unwrap();
     let at = population.listen(&any_port()).unwrap();
     let stranger = std::thread::spawn({
@@ -160,7 +160,7 @@ fn who_does_not_know_the_secret_stays_outside() {
     population.wait_for(1).unwrap();
     assert_eq!(rounds(&mut population, 20, 2), modelled(20, 2));
     while !stranger.is_finished() {
-        // It may be late, and is answered only while the master has something to do.
+        // The worker may be late. It is answered only while the master runs.
         population.reset_states(vec![1]).unwrap();
     }
     let said = stranger.join().unwrap();
@@ -169,7 +169,7 @@ fn who_does_not_know_the_secret_stays_outside() {
     assert_eq!(known.join().unwrap(), Ok(()));
 }
 
-/// The system of the machine still answers for it.
+/// The system of the master's machine still answers.
 #[test]
 fn a_master_that_was_stopped_is_given_up() {
     let mut population = Population::<Walk>::new(7, options()).unwrap();
@@ -182,7 +182,7 @@ fn a_master_that_was_stopped_is_given_up() {
         }
     });
     population.wait_for(1).unwrap();
-    // Nobody turns the master's crank now.
+    // The master does not run now.
     let said = impatient.join().unwrap();
     let why = "it said nothing for too long; was it stopped, or does it hang?";
     assert_eq!(said, format!("the master at {at} is gone ({why}), so this worker ends; it had 0 states"));
@@ -255,15 +255,16 @@ fn states_stay_where_they_are() {
     let (begun, _) = population.traffic();
     assert!(begun > 100 * 1000, "the first states are sent once: {begun} bytes");
     for _ in 0..10 {
-        let told = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
-        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+        let children = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
+        tokens = children.values().flatten().map(|(token, _)| *token).collect();
     }
-    let (sent, heard) = population.traffic();
-    // Ten rounds of a hundred states would have been a million bytes each way.
-    assert!(sent - begun < 50_000 && heard < 50_000, "{} and {heard} bytes", sent - begun);
+    let (sent, received) = population.traffic();
+    // If states travelled, ten rounds of a hundred would be a million bytes each way.
+    assert!(sent - begun < 50_000 && received < 50_000, "{} and {received} bytes", sent - begun);
 }
 
-/// As they are by default: what is kept goes up once in eight rounds, and what is stolen travels once up and once down.
+/// The default options: states are backed up once in eight rounds, and a stolen state travels to the master and to the
+/// thief.
 #[test]
 fn states_travel_where_they_are_kept_or_stolen() {
     const STATES: u64 = 100;
@@ -272,21 +273,21 @@ fn states_travel_where_they_are_kept_or_stolen() {
     let mut tokens = population.reset_states(vec![vec![1; 1000]; STATES as usize]).unwrap();
     let (begun, before) = population.traffic();
     for _ in 0..16 {
-        let told = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
-        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+        let children = population.evolve_many(tokens.iter().map(|token| (*token, 1)).collect()).unwrap();
+        tokens = children.values().flatten().map(|(token, _)| *token).collect();
     }
-    let (sent, heard) = (population.traffic().0 - begun, population.traffic().1 - before);
-    // A token, its length, and what is in front of a message.
+    let (sent, received) = (population.traffic().0 - begun, population.traffic().1 - before);
+    // A token, its length, and the message's own bytes.
     let (stolen, one, small) = (population.counts().stolen, 1000 + 64, 16 * STATES * 64);
     assert!(sent <= stolen * one + small, "{sent} bytes sent, {stolen} stolen");
-    assert!(heard <= (2 * STATES + stolen) * one + small, "{heard} bytes received, {stolen} stolen");
-    assert!(heard >= 2 * STATES * 1000, "{heard} bytes received, the kept ones among them");
+    assert!(received <= (2 * STATES + stolen) * one + small, "{received} bytes received, {stolen} stolen");
+    assert!(received >= 2 * STATES * 1000, "{received} bytes received, the kept ones among them");
 }
 
-/// Two of these are longer than a usual message.
+/// Two values of this length exceed a usual message.
 const LONG: usize = 3 << 20;
 
-/// States of megabytes, encoded at once.
+/// States of megabytes, each encoded as one byte string.
 #[derive(Clone, Debug)]
 struct Long;
 
@@ -315,16 +316,16 @@ impl Evolve for Long {
     }
 }
 
-/// To begin with, where all states are kept, and where half of them are stolen: each would be one message.
+/// The initial states, the backups of all states, and the half of the states that is stolen would each be one message.
 #[test]
-fn what_is_long_is_sent_in_pieces() {
+fn long_lists_are_sent_in_pieces() {
     let tuning = Tuning { backup_every: 2, ..Tuning::default() };
     let mut population = Population::new(7, Options { tuning, ..options() }).unwrap();
     population.add_threads(&Arc::new(Long), 1).unwrap();
     let mut tokens = population.reset_states((0..20).map(|state| Bytes(vec![state; LONG])).collect()).unwrap();
     for (round, children) in [2, 1, 1].into_iter().enumerate() {
-        let told = population.evolve_many(tokens.iter().map(|token| (*token, children)).collect()).unwrap();
-        tokens = told.values().flatten().map(|(token, _)| *token).collect();
+        let children = population.evolve_many(tokens.iter().map(|token| (*token, children)).collect()).unwrap();
+        tokens = children.values().flatten().map(|(token, _)| *token).collect();
         assert_eq!(tokens.len(), 40);
         if round == 0 {
             population.add_threads(&Arc::new(Long), 2).unwrap();
@@ -335,18 +336,18 @@ fn what_is_long_is_sent_in_pieces() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_before_it_is_sent() {
+fn a_too_long_value_is_refused_before_it_is_sent() {
     let mut population = Population::new(7, options()).unwrap();
     population.add_threads(&Arc::new(Long), 1).unwrap();
     let said = population.reset_states(vec![Bytes(vec![1; (256 << 20) + 1])]).unwrap_err().to_string();
-    assert_eq!(said, "a state takes 268435462 bytes, where 268435456 are the most");
+    assert_eq!(said, "a state takes 268435462 bytes; at most 268435456 can be sent");
     assert_eq!(population.reset_states(vec![Bytes(vec![1; 3])]).unwrap().len(), 1);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever strangers send, before and instead of a hello.
+    /// Strangers send any bytes, before or in place of a greeting.
     #[test]
     fn a_strangers_bytes_change_nothing(
         strangers in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..400)), 1..12),

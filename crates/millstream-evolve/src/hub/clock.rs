@@ -10,16 +10,16 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A step of the clock that is longer is none: the process was stopped, or its thread was elsewhere. The master looks more
-/// often than that while it waits.
+/// A longer step of the clock does not count: the process was stopped, or its thread was elsewhere. While the master
+/// waits, it reads the clock more often than that.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// The time since a population began, without the times in which the master did not look at its sockets. So nobody's
-/// silence is as long as the master's own absence.
+/// The time since a population began, without the times in which the master did not look at its sockets. The master's
+/// own absence therefore is no silence of a worker.
 #[derive(Debug)]
 pub(super) struct Clock {
     began: Instant,
-    /// When it was looked at last, and how much of the time until then does not count.
+    /// When it was last read, and how much of the time until then does not count.
     last: Cell<Duration>,
     away: Cell<Duration>,
     #[cfg(test)]
@@ -52,7 +52,7 @@ impl Clock {
         now - self.away.get()
     }
 
-    /// As if so much time had gone by.
+    /// Moves the clock forward by this time.
     #[cfg(test)]
     pub(super) fn skip(&self, time: Duration) {
         self.skipped.set(self.skipped.get() + time);

@@ -6,33 +6,33 @@ use mio::{Interest, Registry, Token as Key};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// A master's end of a connection, which never waits.
+/// A master's end of a connection. Its reads and writes do not block.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// Somebody who has connected.
+/// A connection to a peer.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: Stream,
     pub(super) received: Received,
-    pub(super) who: Who,
+    pub(super) peer: Peer,
 }
 
-/// What is known of who is at the other end.
+/// What is known of the peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Who {
-    /// It was greeted with this, at this time.
+pub(super) enum Peer {
+    /// It was greeted with this nonce, at this time.
     Stranger(Nonce, Duration),
-    /// It is the worker that sits here.
+    /// It is the worker of this number.
     Worker(usize),
 }
 
 impl Connection {
     pub(super) fn stranger(stream: Stream, nonce: Nonce, now: Duration) -> Self {
-        Connection { stream, received: Received::new(LONGEST), who: Who::Stranger(nonce, now) }
+        Connection { stream, received: Received::new(LONGEST), peer: Peer::Stranger(nonce, now) }
     }
 }
 
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     pub(super) fn deregister(&mut self, registry: &Registry) {
-        // It is closed behind this.
+        // The connection is closed next.
         let _ = self.source().deregister(registry);
     }
 }

@@ -1,6 +1,6 @@
-//! Where workers come in.
+//! The listeners, and how a connection is accepted.
 
-use super::connection::{Connection, Stream, Who};
+use super::connection::{Connection, Peer, Stream};
 use super::{Hub, LISTENERS};
 use crate::EvolveError;
 use crate::address::Address;
@@ -11,11 +11,10 @@ use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 
-/// So many may be there who have not shown that they know the secret; for the next one, the one who has been there for the
-/// longest time goes.
+/// The most connections without a handshake. A further one closes the oldest of them.
 pub(super) const STRANGERS: usize = 1024;
 
-/// After so many who came in, others get their turn.
+/// After this many accepted connections, others get their turn.
 pub(super) const ACCEPTS: usize = 64;
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub(super) enum Listener {
 }
 
 impl Hub {
-    /// Waits for workers at an address; gives the one that it became, if the system chose a port.
+    /// Listens for workers at an address. Returns the address, with the port that the system chose if it was 0.
     pub(crate) fn listen(&mut self, address: &Address) -> Result<Address, EvolveError> {
         let failed = || EvolveError::io(format!("cannot listen at {address}"));
         let key = Key(LISTENERS + self.listeners.len());
@@ -51,8 +50,8 @@ impl Hub {
         Ok(at)
     }
 
-    /// Lets in who waits at a listener. `epoll` tells only of those who come later, so this is to be called again until
-    /// nobody waits: at the next turn if many do, and now and then if the system has no descriptor left.
+    /// Accepts the connections that wait at a listener. `epoll` reports only later ones, so this is called until none
+    /// waits: at the next turn if there were too many for one, and at intervals if the system has no descriptor left.
     pub(super) fn accept(&mut self, listener: usize, now: Duration) {
         for _ in 0..ACCEPTS {
             match self.listeners[listener].accept() {
@@ -66,7 +65,7 @@ impl Hub {
         self.unread.push(LISTENERS + listener);
     }
 
-    /// Whoever waits at any listener.
+    /// Accepts the connections that wait at any listener.
     pub(super) fn accept_all(&mut self, now: Duration) {
         for listener in 0..self.listeners.len() {
             self.accept(listener, now);
@@ -74,7 +73,7 @@ impl Hub {
     }
 
     fn greet(&mut self, stream: Stream, now: Duration) {
-        let strangers = self.connections.iter().flatten().filter(|one| matches!(one.who, Who::Stranger(..)));
+        let strangers = self.connections.iter().flatten().filter(|one| matches!(one.peer, Peer::Stranger(..)));
         if strangers.count() >= self.strangers {
             self.close_oldest_stranger();
         }
@@ -87,15 +86,15 @@ impl Hub {
         }
     }
 
-    /// Whether there was one.
+    /// Returns whether there was one.
     fn close_oldest_stranger(&mut self) -> bool {
         let since = |key: &usize| match self.connections[*key] {
-            Some(Connection { who: Who::Stranger(_, since), .. }) => Some(since),
+            Some(Connection { peer: Peer::Stranger(_, since), .. }) => Some(since),
             _ => None,
         };
         let oldest = (0..self.connections.len()).filter_map(|key| Some((since(&key)?, key))).min();
         let Some((_, key)) = oldest else { return false };
-        self.close(key, "it did not say who it is, and others came");
+        self.close(key, "it did not show that it knows the secret, and others came");
         true
     }
 }
@@ -104,7 +103,7 @@ impl Listener {
     fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
-                // Without it, small messages wait for each other's acknowledgement.
+                // Without this, small messages wait for acknowledgements of earlier ones.
                 let _ = stream.set_nodelay(true);
                 Stream::Tcp(stream)
             }),
@@ -113,12 +112,12 @@ impl Listener {
     }
 }
 
-/// It was about one who has gone away, or about nobody.
+/// The error is of one connection, which has gone, or of none.
 fn is_of_one(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
-/// The system has no descriptor, or no memory, for one more.
+/// The system has no descriptor or no memory for a further connection.
 fn is_lack(error: &io::Error) -> bool {
     let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno))

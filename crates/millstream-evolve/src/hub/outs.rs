@@ -1,20 +1,20 @@
 use crate::master::Outbox;
 use std::io::{self, Write};
 
-/// What is to be sent to each worker.
+/// The bytes to be sent to each worker.
 #[derive(Debug, Default)]
 pub(super) struct Outs {
     outs: Vec<Out>,
-    /// Who has something that nobody has tried to send.
+    /// Workers with bytes that no write has tried to send.
     fresh: Vec<usize>,
-    /// Bytes until now.
+    /// The bytes sent until now.
     pub(super) written: u64,
 }
 
-/// Most messages are shorter.
+/// The first capacity. Most messages are shorter.
 const USUAL: usize = 16 << 10;
 
-/// A buffer that has become longer is given back once it is empty.
+/// A longer buffer is freed once it is empty.
 const LARGE: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -22,16 +22,16 @@ struct Out {
     bytes: Vec<u8>,
     sent: usize,
     fresh: bool,
-    /// The last attempt could not write everything.
+    /// The last write could not send everything.
     stalled: bool,
 }
 
-/// What came of an attempt to write.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     /// Nothing waits any more.
     pub(super) all: bool,
-    /// Bytes have waited for this worker to take others, and now it has.
+    /// The worker took bytes after others had waited for it.
     pub(super) goes_on: bool,
 }
 
@@ -57,14 +57,14 @@ impl Outs {
         Some(worker)
     }
 
-    /// What was for the one who sat here before is for nobody.
+    /// Drops the bytes for the worker that had this number before.
     pub(super) fn forget(&mut self, worker: usize) {
         if let Some(out) = self.outs.get_mut(worker) {
             out.empty();
         }
     }
 
-    /// Writes as much as can be.
+    /// Writes as many bytes as the socket takes.
     pub(super) fn write(&mut self, worker: usize, to: &mut impl Write) -> io::Result<Written> {
         let Some(out) = self.outs.get_mut(worker) else { return Ok(Written { all: true, goes_on: false }) };
         let (waited, before) = (out.stalled, out.sent);
@@ -108,7 +108,7 @@ impl Out {
 mod tests {
     use super::*;
 
-    /// Takes so many bytes in all.
+    /// Takes this many bytes in all.
     struct Takes(usize);
 
     impl Write for Takes {
@@ -123,9 +123,9 @@ mod tests {
         }
     }
 
-    /// A socket takes some bytes though nobody reads them: only what follows shows that somebody does.
+    /// A socket takes some bytes although no process reads them. Only later writes show that one does.
     #[test]
-    fn a_worker_that_takes_what_has_waited_goes_on() {
+    fn a_worker_that_takes_waiting_bytes_goes_on() {
         let mut outs = Outs::default();
         outs.to(0).extend_from_slice(&[1; 100]);
         let mut write = |takes| {

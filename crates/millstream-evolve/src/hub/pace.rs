@@ -6,17 +6,17 @@
 
 use std::time::Duration;
 
-/// So long the master looks for events before it sleeps, where they come more often than that.
+/// For this long the master looks for events before it sleeps, if they come more often than that.
 const AWAKE: Duration = Duration::from_micros(100);
 
-/// What counts for a longer time without any.
+/// A longer time without events counts as this one.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How closely events follow each other.
 #[derive(Debug)]
 pub(super) struct Pace {
     last: Duration,
-    /// On average, the later ones counting more.
+    /// The time between two events: a mean in which later events count more.
     between: Duration,
 }
 
@@ -27,14 +27,14 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Something has happened.
+    /// An event has occurred.
     pub(super) fn event(&mut self, now: Duration) {
         let since = now.saturating_sub(self.last).min(PAUSE);
         self.between = (self.between * 7 + since) / 8;
         self.last = now;
     }
 
-    /// How long to stay awake for the next one.
+    /// How long to look for the next event before sleeping.
     pub(super) fn awake(&self) -> Duration {
         if self.between < AWAKE { AWAKE } else { Duration::ZERO }
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_awake_for_those_who_come_often() {
+    fn it_stays_awake_while_events_are_frequent() {
         let (mut pace, mut now) = (Pace::default(), Duration::from_secs(1));
         let mut every = |between, times| {
             for _ in 0..times {
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(every(20, 50), AWAKE);
         assert_eq!(every(500, 5), Duration::ZERO);
         assert_eq!(every(20, 50), AWAKE);
-        // One pause is enough to sleep until they come often again.
+        // After one pause it sleeps until events are frequent again.
         assert_eq!(every(10_000_000, 1), Duration::ZERO);
     }
 }

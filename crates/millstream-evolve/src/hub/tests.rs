@@ -10,7 +10,7 @@ fn hub() -> Hub {
     Hub::new(tuning, Secret::new("s"), Vec::new(), Box::new(|_, _| true)).unwrap()
 }
 
-/// A population of these states, each of so many bytes, on these workers' sockets.
+/// A population of these states, each of this many bytes, with the sockets of its workers.
 fn begun(workers: usize, states: u64, bytes: usize) -> (Hub, Vec<Socket>) {
     let mut hub = hub();
     let sockets = (0..workers).map(|_| hub.pair().unwrap()).collect();
@@ -20,7 +20,7 @@ fn begun(workers: usize, states: u64, bytes: usize) -> (Hub, Vec<Socket>) {
     (hub, sockets)
 }
 
-/// So much time goes by in which the master looks at its sockets.
+/// The master looks at its sockets until this time has gone by.
 fn look_for(hub: &mut Hub, time: Duration) {
     let step = Duration::from_millis(500);
     for _ in 0..time.as_millis() / step.as_millis() {
@@ -46,28 +46,28 @@ fn a_master_that_was_stopped_waits_for_its_workers_as_long_as_before() {
     }
     states_added(&mut workers[0]);
     look_for(&mut hub, PATIENCE * 2);
-    assert_eq!(hub.master.workers(), 1, "the other one was silent while the master listened");
+    assert_eq!(hub.master.workers(), 1, "the other worker was silent while the master listened");
     assert_eq!(hub.last_lost.as_deref(), Some("it said nothing for too long"));
 }
 
 #[test]
-fn what_is_being_sent_is_no_silence() {
+fn bytes_on_the_way_to_a_worker_are_no_silence() {
     let (mut hub, mut workers) = begun(1, 1, 8 << 20);
     workers[0].read_within(Some(Duration::from_millis(1))).unwrap();
     let mut bytes = vec![0; 1 << 20];
     for _ in 0..7 {
         look_for(&mut hub, PATIENCE - Duration::from_secs(1));
-        // All that the socket holds, which is far from being all.
+        // The read takes all that the socket holds, which is far from all states.
         while workers[0].read(&mut bytes).is_ok_and(|read| read > 0) {}
         hub.turn(Duration::ZERO).unwrap();
         assert_eq!(hub.master.workers(), 1, "{:?}", hub.last_lost);
     }
     look_for(&mut hub, PATIENCE * 2);
-    assert_eq!(hub.master.workers(), 0, "now it takes nothing");
+    assert_eq!(hub.master.workers(), 0, "now the worker takes nothing");
 }
 
 #[test]
-fn what_is_being_received_is_no_silence() {
+fn bytes_on_the_way_from_a_worker_are_no_silence() {
     let (mut hub, mut workers) = begun(1, 1, 10);
     let mut out = Vec::new();
     frame(&mut out, &Answer::StatesAdded { items: 1 }).end();
@@ -80,16 +80,16 @@ fn what_is_being_received_is_no_silence() {
     assert!(hub.master.has_settled());
 }
 
-/// `End`, or nothing more.
+/// The worker reads `End`, or the end of the connection.
 #[test]
-fn who_owes_nothing_may_say_nothing() {
+fn a_worker_that_owes_nothing_may_be_silent() {
     let (mut hub, mut workers) = begun(1, 1, 10);
     states_added(&mut workers[0]);
     look_for(&mut hub, PATIENCE * 100);
     assert_eq!(hub.master.workers(), 1, "{:?}", hub.last_lost);
 }
 
-/// Somebody at the door who has not shown that it knows the secret.
+/// A connection that has not shown that it knows the secret.
 fn stranger(at: &Address) -> std::net::TcpStream {
     let Address::Tcp(at) = at else { panic!("TCP") };
     let stream = std::net::TcpStream::connect(at).unwrap();
@@ -98,7 +98,7 @@ fn stranger(at: &Address) -> std::net::TcpStream {
 }
 
 #[test]
-fn the_oldest_stranger_goes_for_a_new_one() {
+fn a_new_stranger_closes_the_oldest() {
     let mut hub = hub();
     hub.strangers = 3;
     let at = hub.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
@@ -124,9 +124,9 @@ fn the_oldest_stranger_goes_for_a_new_one() {
     }
 }
 
-/// As many as are there are let in, a few at a time.
+/// All of them are accepted, a few in each turn.
 #[test]
-fn a_crowd_comes_in_by_turns() {
+fn a_crowd_is_accepted_in_several_turns() {
     let mut hub = hub();
     let at = hub.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
     let crowd: Vec<_> = (0..listening::ACCEPTS + 5).map(|_| stranger(&at)).collect();

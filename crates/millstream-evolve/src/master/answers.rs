@@ -1,4 +1,4 @@
-//! What workers answer.
+//! The master's side of the workers' answers.
 
 use super::cells::Stage;
 use super::{Master, Outbox};
@@ -8,9 +8,9 @@ use crate::{EvolveError, Token, Violation};
 use std::time::Duration;
 
 impl Master {
-    /// Takes a worker's message in. After an error the worker is to be given up: `lost` is to be called.
+    /// Handles an answer. After an error the caller gives the worker up, and calls `lost`.
     ///
-    /// `fits` says of bytes whether they are an output, or, if the flag is set, a state.
+    /// `fits` returns whether bytes are an output, or, if the flag is set, a state.
     pub(crate) fn receive(
         &mut self,
         worker: usize,
@@ -33,17 +33,17 @@ impl Master {
             }
             Answer::StatesAdded { .. } => {
                 let adding = &mut self.roster.workers[worker].adding;
-                *adding = adding.checked_sub(1).ok_or_else(|| Violation::new("states added that nobody sent"))?;
+                *adding =
+                    adding.checked_sub(1).ok_or_else(|| Violation::new("an answer to states that were not sent"))?;
             }
             Answer::StatesRemoved { items, looked_at } => {
                 self.removed(worker, [items, looked_at], &mut body, fits, out)?;
             }
             Answer::Failed => {
                 let (token, text) = (body.get()?, body.get::<&str>()?);
-                self.cells
-                    .find(token)
-                    .filter(|cell| self.cells.get(*cell).home == Some(worker))
-                    .ok_or_else(|| Violation::new(format!("the state {token} fails, and is not there")))?;
+                self.cells.find(token).filter(|cell| self.cells.get(*cell).home == Some(worker)).ok_or_else(|| {
+                    Violation::new(format!("the state {token} fails, but this worker does not have it"))
+                })?;
                 self.failed = Some(EvolveError::Panicked { token, message: text.to_owned() });
             }
             Answer::Ends => return Err(Violation::new(format!("it ended: {}", body.get::<&str>()?))),
@@ -60,17 +60,19 @@ impl Master {
         Ok(())
     }
 
-    /// The state that a worker was asked to evolve.
+    /// The cell of a state that this worker was asked to evolve.
     fn listed(&self, worker: usize, token: Token) -> Result<u32, Violation> {
         let asked = |cell: &u32| {
             let cell = self.cells.get(*cell);
             cell.home == Some(worker) && matches!(cell.stage, Stage::Handed | Stage::Leaving { .. })
         };
         let found = self.cells.find(token).filter(asked);
-        found.ok_or_else(|| Violation::new(format!("an answer for the state {token}, which was not asked for")))
+        found.ok_or_else(|| {
+            Violation::new(format!("an answer for the state {token}, which this worker was not asked for"))
+        })
     }
 
-    /// One state of an answer. What is wrong is refused before anything of it counts.
+    /// Handles one state of an answer. The whole item is checked before any part of it counts.
     fn evolved(
         &mut self,
         worker: usize,
@@ -82,9 +84,9 @@ impl Master {
         let parent = self.listed(worker, token)?;
         let mut ahead = *body;
         for _ in 0..number {
-            let told = fits(ahead.bytes()?, false) && (!backup || fits(ahead.bytes()?, true));
-            if !told {
-                return Err(Violation::new(format!("rubbish as output or state of a child of {token}")));
+            let fit = fits(ahead.bytes()?, false) && (!backup || fits(ahead.bytes()?, true));
+            if !fit {
+                return Err(Violation::new(format!("bytes that are no output or state, of a child of {token}")));
             }
         }
         let again = self.cells.get(parent).again;
@@ -95,7 +97,7 @@ impl Master {
             return Err(Violation::new(what));
         }
         if !again && self.backup && !backup {
-            return Err(Violation::new("an answer without states, which were asked for"));
+            return Err(Violation::new("an answer without the states that were asked for"));
         }
         if self.cells.get(parent).stage == Stage::Handed {
             self.roster.unlist(&mut self.cells, worker, parent);
@@ -106,7 +108,7 @@ impl Master {
         let nanoseconds = nanoseconds.max(1);
         self.cost = match self.cost {
             0 => nanoseconds,
-            // Whatever a worker says that a state took.
+            // The worker may report any number.
             cost => cost.saturating_mul(15).saturating_add(nanoseconds) / 16,
         };
         if again {
@@ -147,7 +149,8 @@ impl Master {
         Ok(())
     }
 
-    /// Children that are known, of a state that evolved again: those that are wanted stay, the others are there already.
+    /// Handles the children of a state that evolved again. The wanted ones are added to this worker's list. It forgets
+    /// those that have another home.
     fn found_again(
         &mut self,
         worker: usize,
@@ -172,7 +175,9 @@ impl Master {
         Ok(())
     }
 
-    /// States that were stolen go on to the thief; what was looked at and not given back is under way.
+    /// Handles states that a worker returned. Stolen ones go to the thief. Those that were looked at and not returned
+    /// have begun.
+    /// have begun.
     fn removed(
         &mut self,
         worker: usize,
@@ -182,23 +187,23 @@ impl Master {
         out: &mut impl Outbox,
     ) -> Result<(), Violation> {
         let record = &mut self.roster.workers[worker];
-        let removal = record.removals.pop_front().ok_or_else(|| Violation::new("states that nobody asked back"))?;
+        let removal = record.removals.pop_front().ok_or_else(|| Violation::new("states that were not asked back"))?;
         let mut asked = std::mem::take(&mut self.scratch);
         asked.clear();
         asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut record.leaving)));
         let looked_at = usize::try_from(looked_at).unwrap_or(usize::MAX).min(asked.len());
-        let given = match looked_at {
-            0 if removal.cells > 0 => Err(Violation::new("nothing was looked at of what was asked back")),
-            _ => self.given(worker, items, body, fits, &asked[..looked_at]),
+        let returned = match looked_at {
+            0 if removal.cells > 0 => Err(Violation::new("it looked at none of the states that were asked back")),
+            _ => self.returned(worker, items, body, fits, &asked[..looked_at]),
         };
-        match (&given, removal.thief) {
-            (Ok(given), Some(thief)) => {
+        match (&returned, removal.thief) {
+            (Ok(returned), Some(thief)) => {
                 self.roster.workers[thief].incoming = false;
                 let to = if self.roster.workers[thief].here { Some(thief) } else { self.roster.in_turn() };
-                self.deliver(worker, to.unwrap_or(worker), items, *given, out);
+                self.deliver(worker, to.unwrap_or(worker), items, *returned, out);
             }
-            (Ok(given), None) => {
-                self.lay_aside(items, *given);
+            (Ok(returned), None) => {
+                self.add_to_reserve(items, *returned);
                 self.forget_promise(removal.cells - items as usize);
             }
             (Err(_), Some(_)) => (),
@@ -223,7 +228,7 @@ impl Master {
             self.roster.has_begun(worker);
         }
         self.scratch = asked;
-        given?;
+        returned?;
         match removal.thief {
             Some(thief) if thief != worker => self.seek(thief, out),
             _ => (),
@@ -231,8 +236,8 @@ impl Master {
         Ok(())
     }
 
-    /// Looks whether all of this was asked for, before anything counts; gives where the items begin.
-    fn given<'a>(
+    /// Checks that all of these states were asked back, before any of them counts. Returns the items.
+    fn returned<'a>(
         &self,
         worker: usize,
         items: u32,
@@ -244,16 +249,16 @@ impl Master {
         let mut expected = asked.iter();
         for _ in 0..items {
             let token: Token = body.get()?;
-            // In the order in which they were asked for: so each at most once.
+            // Items are in the order of the request, so each occurs at most once.
             expected
                 .find(|cell| {
                     let cell = self.cells.get(**cell);
                     let leaves = matches!(cell.stage, Stage::Leaving { .. });
                     cell.token == token && leaves && cell.home == Some(worker)
                 })
-                .ok_or_else(|| Violation::new(format!("the state {token}, which was not asked back")))?;
+                .ok_or_else(|| Violation::new(format!("the state {token} was not asked back")))?;
             if !fits(body.bytes()?, true) {
-                return Err(Violation::new(format!("rubbish as state {token}")));
+                return Err(Violation::new(format!("bytes that are no state, for {token}")));
             }
         }
         Ok(start)

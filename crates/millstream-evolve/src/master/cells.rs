@@ -2,15 +2,15 @@ use crate::Token;
 use crate::token::ByToken;
 use std::ops::Range;
 
-/// A state that is or was, since the last time that all states were kept.
+/// A state since the last round whose states were kept. It may be gone.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) token: Token,
-    /// Whose child it is, if that is still known.
+    /// The cell of its parent, if that is still known.
     pub(super) parent: Option<u32>,
-    /// Its children, side by side in their order, once it has evolved.
+    /// The cells of its children, in order, once it has evolved.
     pub(super) children: Range<u32>,
-    /// What it is told, once a round has named it.
+    /// Its input, once a round has named it.
     pub(super) input: Option<Bytes>,
     pub(super) output: Bytes,
     /// The state itself, if the master has it.
@@ -18,37 +18,37 @@ pub(super) struct Cell {
     /// The worker that has it.
     pub(super) home: Option<usize>,
     pub(super) stage: Stage,
-    /// It has evolved before, and does so again for children that were lost.
+    /// It has evolved before, and evolves again for children that were lost.
     pub(super) again: bool,
-    /// How many workers in turn were lost while they evolved it.
+    /// The number of workers in turn that were lost while they evolved it.
     pub(super) deaths: u8,
-    /// Neighbours in its worker's list.
+    /// The neighbours in its worker's list.
     pub(super) before: Option<u32>,
     pub(super) after: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing is asked of it.
+    /// It is not to evolve.
     Rest,
-    /// In its worker's list, and not handed out.
+    /// It is in its worker's list, and not handed out.
     Queued,
-    /// In its worker's list, and handed out.
+    /// It is in its worker's list, and handed out.
     Handed,
-    /// Its worker is asked to give it back, and it is not in its list.
+    /// Its worker is asked to give it back, so it is in no list.
     Leaving { handed: bool },
-    /// With the master, for whoever has nothing to do next.
+    /// The master has it, for the next worker without work.
     Reserved,
-    /// It is to evolve, and nobody has it: its parent evolves again, or its backup waits for a worker.
+    /// It is to evolve, and no worker has it: its parent evolves again, or its backup waits for a worker.
     Wanted,
-    /// Its children are there, and it is not.
+    /// It has evolved, and only its children exist.
     Evolved,
 }
 
-/// Where something lies in an arena.
+/// A range of an arena.
 pub(super) type Bytes = Range<usize>;
 
-/// All cells, their names, and the bytes that belong to them.
+/// All cells, their names, and their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     pub(super) cells: Vec<Cell>,
@@ -56,7 +56,7 @@ pub(super) struct Cells {
     pub(super) inputs: Vec<u8>,
     pub(super) outputs: Vec<u8>,
     pub(super) backups: Vec<u8>,
-    /// What the next ones move to, when the others are forgotten.
+    /// The buffers that the kept ones move to, when the others are forgotten.
     spare_cells: Vec<Cell>,
     spare_backups: Vec<u8>,
 }
@@ -66,7 +66,7 @@ impl Cells {
         self.by_token.get(&token).copied()
     }
 
-    /// A new cell; `None` if there is one of that name.
+    /// Adds a cell; `None` if there is one of that name.
     pub(super) fn add(&mut self, token: Token, parent: Option<u32>) -> Option<u32> {
         let at = u32::try_from(self.cells.len()).ok()?;
         if self.by_token.insert(token, at).is_some() {
@@ -113,8 +113,7 @@ impl Cells {
         self.backups.clear();
     }
 
-    /// Forgets all but these, of which there are backups, so that nothing before them is needed. They are renumbered in
-    /// their order.
+    /// Forgets all cells but these, which have backups, so that no ancestor is needed. They are renumbered in order.
     pub(super) fn keep_only(&mut self, alive: &mut [u32]) {
         self.spare_cells.clear();
         self.spare_backups.clear();

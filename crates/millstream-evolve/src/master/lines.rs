@@ -1,13 +1,13 @@
-/// Queues that share their memory: with room for all that waits in all of them together, none needs more.
+/// Queues that share their memory. Their nodes suffice for all items of all queues together.
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     nodes: Vec<(T, Option<u32>)>,
-    /// The first of those that stand in no queue, each of which has the next one behind it.
+    /// The first free node. Each free node links to the next one.
     free: Option<u32>,
     waiting: usize,
 }
 
-/// Where one queue begins and ends.
+/// The ends of one queue.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     ends: Option<(u32, u32)>,
@@ -20,7 +20,7 @@ impl<T> Default for Lines<T> {
 }
 
 impl<T: Copy> Lines<T> {
-    /// Room for so many more than wait now.
+    /// Reserves room for this many items beyond those that wait now.
     pub(super) fn reserve(&mut self, more: usize) {
         self.nodes.reserve((self.waiting + more).saturating_sub(self.nodes.len()));
     }
@@ -80,7 +80,7 @@ mod tests {
                     }
                 }
                 known = known.max(queues.iter().map(VecDeque::len).sum::<usize>());
-                prop_assert!(lines.nodes.len() == known, "what was left is taken again");
+                prop_assert!(lines.nodes.len() == known, "free nodes are used again");
             }
             lines.clear(&mut heads[0]);
             prop_assert_eq!(lines.pop(&mut heads[0]), None);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_enough() {
+    fn the_reserved_room_is_enough() {
         let (mut lines, mut line) = (Lines::default(), Line::default());
         lines.push(&mut line, 0);
         lines.reserve(100);

@@ -1,11 +1,12 @@
-/// Who has the most to give away, in constant time: workers in lists by how much they have.
+/// Finds the worker with the highest level in amortised constant time. A level is the number of states that a worker
+/// can spare, and has a list of workers.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     /// By level, the first worker of its list.
     lists: Vec<Option<usize>>,
-    /// By worker.
+    /// By worker, its level and its neighbours.
     places: Vec<LoadIndex>,
-    /// No worker is at a higher level.
+    /// No worker has a higher level.
     highest: usize,
 }
 
@@ -17,13 +18,13 @@ struct LoadIndex {
 }
 
 impl Load {
-    /// Room for so many workers, of which none has more than so much.
+    /// Reserves room for this many workers, and for levels up to this one.
     pub(super) fn reserve(&mut self, workers: usize, level: usize) {
         self.places.reserve(workers.saturating_sub(self.places.len()));
         self.lists.reserve((level + 1).saturating_sub(self.lists.len()));
     }
 
-    /// This worker has so much now. Those who have nothing are in no list.
+    /// Sets a worker's level. Workers at level 0 are in no list.
     pub(super) fn set(&mut self, worker: usize, level: usize) {
         if worker >= self.places.len() {
             self.places.resize(worker + 1, LoadIndex::default());
@@ -52,9 +53,9 @@ impl Load {
         self.highest = self.highest.max(level);
     }
 
-    /// One of those who have the most, and how much that is.
+    /// A worker of the highest level, and the level.
     ///
-    /// What it passes over on the way down, some `set` has paid for on the way up.
+    /// The loop's steps down are paid for by `set`'s steps up.
     pub(super) fn most(&mut self) -> Option<(usize, usize)> {
         while self.highest > 0 {
             if let Some(worker) = self.lists[self.highest] {

@@ -11,11 +11,11 @@ use crate::EvolveError;
 use crate::message::{Request, frame};
 use std::time::Duration;
 
-/// So many workers may be lost over one state.
+/// The most workers that may be lost over one state.
 const DEADLY: u8 = 10;
 
 impl Master {
-    /// A worker is gone, with all that it had. Others get it, and have time for that from `now` on.
+    /// A worker is gone, with all states that it had. Other workers get them, and have time for that from `now` on.
     pub(crate) fn lost(&mut self, worker: usize, now: Duration, out: &mut impl Outbox) {
         self.now = now;
         self.counts.lost += 1;
@@ -55,7 +55,7 @@ impl Master {
         self.look_after_idle(out);
     }
 
-    /// This state is to evolve, and nobody has it.
+    /// Marks a state to evolve that no worker has.
     pub(super) fn revive(&mut self, mut cell: u32, out: &mut impl Outbox) {
         loop {
             self.cells.at(cell).stage = Stage::Wanted;
@@ -66,14 +66,14 @@ impl Master {
             let parent = entry.parent.expect("a state without parent was kept");
             let above = self.cells.at(parent);
             if above.stage != Stage::Evolved {
-                return; // It is on its way, and its children will be wanted when they come.
+                return; // It is to evolve already; its wanted children are taken when they arrive.
             }
             above.again = true;
             cell = parent;
         }
     }
 
-    /// Gives a state that the master has to a worker, or keeps it until there is one.
+    /// Sends a state that the master has to a worker, or keeps it until there is a worker.
     fn place(&mut self, cell: u32, out: &mut impl Outbox) {
         let Some(worker) = self.roster.in_turn() else {
             self.stranded.push(cell);
@@ -98,18 +98,18 @@ impl Master {
         }
     }
 
-    /// Bytes of this worker have come, or bytes for it have gone where others had to wait.
+    /// Bytes of this worker have arrived, or it took bytes after others had waited.
     pub(crate) fn heard(&mut self, worker: usize, now: Duration) {
         self.roster.workers[worker].heard = now;
     }
 
-    /// Not everything for this worker could be written to its socket.
+    /// Not all bytes for this worker could be written to its socket.
     pub(crate) fn stalled(&mut self, worker: usize, now: Duration) {
         self.now = now;
         self.sends_to(worker).stalled = true;
     }
 
-    /// A worker that owes an answer, or is to take what is sent, and has done neither for too long.
+    /// A worker that owes an answer, or does not take what is sent, and has made no progress for too long.
     pub(crate) fn overdue(&self, now: Duration) -> Option<usize> {
         self.roster.workers.iter().position(|record| {
             record.here && record.is_busy() && now.saturating_sub(record.heard) > self.tuning.patience

@@ -1,20 +1,20 @@
 use super::cells::Bytes;
 use std::collections::VecDeque;
 
-/// States that were taken from workers before anybody had nothing to do, for whoever has nothing next: it is told at once,
-/// and does not wait until another worker has answered.
+/// States that were taken from workers early, for the next worker without work. It gets one at once, and does not wait
+/// for another worker's answer.
 #[derive(Debug, Default)]
 pub(super) struct Reserve {
     waiting: VecDeque<(u32, Bytes)>,
-    /// The states themselves, one behind the other.
+    /// The encoded states, in order.
     bytes: Vec<u8>,
-    /// How many more workers are asked for.
+    /// The number of states that workers were asked for and have not returned.
     pub(super) promised: usize,
-    /// How often in this round a worker had nothing to do.
+    /// The number of times in this round that a worker had nothing to do.
     pub(super) needed: usize,
 }
 
-/// Room for the bytes to begin with.
+/// The initial capacity in bytes.
 const USUAL: usize = 4 << 10;
 
 impl Reserve {
@@ -26,7 +26,7 @@ impl Reserve {
         self.waiting.is_empty()
     }
 
-    /// Room for so many.
+    /// Reserves room for this many states.
     pub(super) fn reserve(&mut self, states: usize) {
         self.waiting.reserve(states.saturating_sub(self.waiting.len()));
         self.bytes.reserve(USUAL.saturating_sub(self.bytes.len()));
@@ -38,7 +38,7 @@ impl Reserve {
         self.waiting.push_back((cell, start..self.bytes.len()));
     }
 
-    /// The one that has waited longest; its bytes are to be read by `state` before anything else is put in.
+    /// Takes the oldest state. Its bytes must be read by `state` before the next `put`.
     pub(super) fn take(&mut self) -> Option<(u32, Bytes)> {
         self.shrink();
         self.waiting.pop_front()
@@ -53,8 +53,7 @@ impl Reserve {
         self.bytes.clear();
     }
 
-    /// Bytes of those that were taken are forgotten once they are more than the others: each is moved once at most, on
-    /// average.
+    /// Drops the bytes of taken states once they are more than the others. On average each byte moves at most once.
     fn shrink(&mut self) {
         let gone = self.waiting.front().map_or(self.bytes.len(), |(_, state)| state.start);
         if gone * 2 >= self.bytes.len() {

@@ -1,5 +1,5 @@
-//! The workers, and the list of states that each has still to evolve: those handed out first, in the order in which the
-//! worker takes them, then the others.
+//! The workers, and the list of states that each of them has still to evolve: first those handed out, in the order in
+//! which the worker takes them, then the others.
 
 use super::cells::{Cells, Stage};
 use super::lines::{Line, Lines};
@@ -12,19 +12,19 @@ use std::time::Duration;
 pub(super) struct Roster {
     pub(super) workers: Vec<WorkerRecord>,
     pub(super) load: Load,
-    /// Who has nothing to do, and found nobody who could give it something.
+    /// Workers that have nothing to do, and found no worker with states to spare.
     pub(super) idle: VecDeque<usize>,
-    /// How many workers have one state or none.
+    /// The number of workers that have at most one state.
     pub(super) hungry: usize,
-    /// Who is to forget something.
+    /// Workers that are to forget states.
     pub(super) dropping: Vec<usize>,
-    /// What workers are asked to give away.
+    /// The states that workers are asked to give back.
     pub(super) leaving: Lines<u32>,
-    /// Where to look for the next worker when there is something to place.
+    /// Where the search for the next worker begins when a state is to be placed.
     next: usize,
 }
 
-/// What the master knows of a worker.
+/// The master's record of a worker.
 #[derive(Debug, Default)]
 pub(super) struct WorkerRecord {
     pub(super) here: bool,
@@ -33,59 +33,59 @@ pub(super) struct WorkerRecord {
     first_unhanded: Option<u32>,
     pub(super) listed: usize,
     pub(super) handed: usize,
-    /// How many of these are known to have begun, as it would not give them back.
+    /// How many of these are known to have begun, since the worker did not give them back.
     begun: usize,
-    /// Something was stolen for it and is under way.
+    /// States that were stolen for it are under way.
     pub(super) incoming: bool,
     pub(super) idle: bool,
     hungry: bool,
-    /// What it is asked to give away, oldest first: so many of `leaving`.
+    /// The requests to give states back, oldest first. Their states are in `leaving`.
     pub(super) removals: VecDeque<Removal>,
     pub(super) leaving: Line,
-    /// What it is to forget.
+    /// The states that it is to forget.
     drops: Vec<u32>,
-    /// How many messages it was sent that it has to answer with states added.
+    /// The number of messages that it has to answer with `StatesAdded`.
     pub(super) adding: u32,
-    /// Some of what is for it waits until it takes what was sent before.
+    /// Its socket did not take all bytes.
     pub(super) stalled: bool,
     pub(super) heard: Duration,
     /// When something was last written to it.
-    pub(super) told: Duration,
-    /// When the answer came that nothing has been handed out for yet.
+    pub(super) last_sent: Duration,
+    /// When the answer arrived that left it without work, until work is handed out.
     pub(super) answered: Option<Duration>,
-    /// And when it came, once something is in the buffer that is sent.
+    /// The same time, from then until the request has been written.
     pub(super) handed_for: Option<Duration>,
     pub(super) spent: Spent,
     pub(super) evolved: u64,
 }
 
-/// A worker is seldom asked more often before it answers: each time for half of what it can spare.
+/// The initial capacity for requests to give back. Each asks for half of what a worker can spare, so more are rare.
 const REMOVALS: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Removal {
-    /// For whom; or for the reserve.
+    /// The worker that gets the states; `None` for the reserve.
     pub(super) thief: Option<usize>,
     pub(super) cells: usize,
 }
 
 impl WorkerRecord {
-    /// How many states could be taken away: the first of those handed out is being evolved.
+    /// The number of states that could be taken away. The first of those handed out is being evolved.
     fn spare(&self) -> usize {
         self.listed - self.begun.max(1).min(self.handed)
     }
 
-    /// Whether it owes an answer, or is to take what is sent.
+    /// Whether it owes an answer, or has not taken all that was sent.
     pub(super) fn is_busy(&self) -> bool {
         self.listed > 0 || self.adding > 0 || self.is_asked() || self.stalled
     }
 
-    /// Whether it was asked for states, and has not answered.
+    /// Whether it was asked to give states back, and has not answered.
     pub(super) fn is_asked(&self) -> bool {
         !self.removals.is_empty()
     }
 
-    /// The state that is being evolved, as far as is known.
+    /// The state that is being evolved, as far as the master knows.
     pub(super) fn under_way(&self) -> Option<u32> {
         self.first.filter(|_| self.handed > 0)
     }
@@ -96,7 +96,7 @@ impl WorkerRecord {
 }
 
 impl Roster {
-    /// Behind all others of a worker.
+    /// Adds a state at the end of a worker's list.
     pub(super) fn append(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
         let record = &mut self.workers[worker];
         let entry = cells.at(cell);
@@ -110,14 +110,15 @@ impl Roster {
         self.weigh(worker);
     }
 
-    /// It would not give back what was handed out last: so all of that has begun, in the order of the list.
+    /// The worker did not give back the state that was handed out last. Therefore all handed-out states have begun, in
+    /// the order of the list.
     pub(super) fn has_begun(&mut self, worker: usize) {
         let record = &mut self.workers[worker];
         record.begun = record.handed;
         self.weigh(worker);
     }
 
-    /// In front of all others: it turned out to be under way.
+    /// Adds a state at the front of a worker's list: it is being evolved.
     pub(super) fn put_back(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
         let record = &mut self.workers[worker];
         let entry = cells.at(cell);
@@ -131,12 +132,12 @@ impl Roster {
         self.weigh(worker);
     }
 
-    /// What is in its list and not handed out, in its order.
+    /// The states of its list that are not handed out, in order.
     pub(super) fn unhanded(&self, cells: &Cells, worker: usize) -> impl Iterator<Item = u32> {
         std::iter::successors(self.workers[worker].first_unhanded, |cell| cells.get(*cell).after)
     }
 
-    /// The first one that is not handed out, is from now on.
+    /// Marks the first state that is not handed out as handed out, and returns it.
     pub(super) fn hand_next(&mut self, cells: &mut Cells, worker: usize) -> Option<u32> {
         let record = &mut self.workers[worker];
         let cell = record.first_unhanded?;
@@ -147,7 +148,7 @@ impl Roster {
         Some(cell)
     }
 
-    /// Out of its worker's list.
+    /// Removes a state from its worker's list.
     pub(super) fn unlist(&mut self, cells: &mut Cells, worker: usize, cell: u32) {
         let record = &mut self.workers[worker];
         let (before, after, stage) = {
@@ -190,7 +191,7 @@ impl Roster {
         drops.push(cell);
     }
 
-    /// A worker that is to forget something, and what; to be given back, for its memory.
+    /// A worker that is to forget states, and these states. `return_drops` takes the list back, for its memory.
     pub(super) fn next_drops(&mut self) -> Option<(usize, Vec<u32>)> {
         let worker = self.dropping.pop()?;
         Some((worker, std::mem::take(&mut self.workers[worker].drops)))
@@ -201,7 +202,7 @@ impl Roster {
         self.workers[worker].drops = drops;
     }
 
-    /// Room for all that a round of so many states brings, so that its messages need none.
+    /// Reserves room for all that a round of this many states needs, so that its messages allocate nothing.
     pub(super) fn reserve(&mut self, states: usize) {
         let workers = self.workers.len();
         self.load.reserve(workers, states);
@@ -210,7 +211,7 @@ impl Roster {
         self.dropping.reserve(workers);
     }
 
-    /// Each worker in turn.
+    /// The next worker in turn.
     pub(super) fn in_turn(&mut self) -> Option<usize> {
         let workers = self.workers.len();
         let found = (0..workers).map(|i| (self.next + i) % workers).find(|worker| self.workers[*worker].here)?;
@@ -222,12 +223,12 @@ impl Roster {
         self.workers.iter().filter(|record| record.here).count()
     }
 
-    /// A record for a new worker: one that was left, if there is one.
-    pub(super) fn sit(&mut self, now: Duration) -> usize {
+    /// A record for a new worker: a free one, if there is one.
+    pub(super) fn enter(&mut self, now: Duration) -> usize {
         let free = self.workers.iter().position(|record| !record.here);
         let worker = free.unwrap_or(self.workers.len());
         let removals = VecDeque::with_capacity(REMOVALS);
-        let record = WorkerRecord { here: true, heard: now, told: now, removals, ..WorkerRecord::default() };
+        let record = WorkerRecord { here: true, heard: now, last_sent: now, removals, ..WorkerRecord::default() };
         if free.is_some() {
             self.workers[worker] = record
         } else {
@@ -237,7 +238,7 @@ impl Roster {
         worker
     }
 
-    /// All lists are empty from now on, also those of a round that has not ended.
+    /// Empties all lists, also those of a round that has not ended.
     pub(super) fn forget_lists(&mut self) {
         self.idle.clear();
         for worker in 0..self.workers.len() {
@@ -249,7 +250,7 @@ impl Roster {
         }
     }
 
-    /// Its list is empty from now on.
+    /// Clears the record of a worker that is gone.
     pub(super) fn leave(&mut self, worker: usize) {
         self.leaving.clear(&mut self.workers[worker].leaving);
         let hungry = self.workers[worker].hungry;

@@ -1,4 +1,4 @@
-//! A population begins, and a round begins and ends.
+//! The beginning of a population, and the beginning and end of a round.
 
 use super::cells::Stage;
 use super::roster::WorkerRecord;
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// A state of the round, and its children with their outputs as bytes.
 type StateTask<'a> = (Token, Box<dyn Iterator<Item = (Token, &'a [u8])> + 'a>);
 
-/// A batch that takes less is made larger.
+/// A batch that takes fewer nanoseconds is made larger.
 const SHORTEST_BATCH: u64 = 1_000_000;
 const USUAL_BATCH: u64 = 5;
 const LARGEST_BATCH: u64 = 500;
 
 impl Master {
-    /// Forgets everything and begins with these states, spread over the workers as evenly as can be.
+    /// Replaces all states by these, spread evenly over the workers.
     pub(crate) fn reset<'a>(
         &mut self,
         states: impl IntoIterator<Item = (Token, &'a [u8])>,
@@ -45,7 +45,7 @@ impl Master {
         Ok(())
     }
 
-    /// Sends a worker its part of the population, in as many messages as that takes.
+    /// Sends a worker its part of the population, in messages of the usual length.
     fn add_states(&mut self, worker: usize, mut share: Range<usize>, out: &mut impl Outbox) {
         while !share.is_empty() {
             let states = self.alive[share.clone()].iter().map(|cell| self.cells.get(*cell).backup.clone());
@@ -65,7 +65,7 @@ impl Master {
         }
     }
 
-    /// Which part of the population each worker is to have.
+    /// The part of the population for each worker.
     fn shares(&self) -> Vec<(usize, Range<usize>)> {
         let here: Vec<_> = self.roster.workers.iter().enumerate().filter(|(_, record)| record.here).collect();
         let (states, workers) = (self.alive.len(), here.len());
@@ -82,14 +82,14 @@ impl Master {
         self.send_drops(out);
     }
 
-    /// Begins to name the states of a round. The children's states are kept if `backup` or the number of the round says
-    /// so.
+    /// Begins to name the states of a round. The children's states are kept if `backup` is set or the round's number
+    /// requires it.
     pub(crate) fn begin(&mut self, round: u64, backup: bool) {
         self.tasks.clear();
         self.backup = backup || round.is_multiple_of(self.tuning.backup_every.max(1));
     }
 
-    /// This state is one of the round's; `input` puts what it is told behind what is there.
+    /// Names a state of the round. `input` appends its input to a buffer.
     pub(crate) fn task(
         &mut self,
         token: Token,
@@ -108,7 +108,7 @@ impl Master {
         Ok(())
     }
 
-    /// All states of the round are named: sends them on their way, and the others away.
+    /// Begins the round once all states are named. States that were not named are forgotten.
     pub(crate) fn go(&mut self, now: Duration, out: &mut impl Outbox) {
         for at in 0..self.alive.len() {
             let cell = self.alive[at];
@@ -150,7 +150,7 @@ impl Master {
 
     pub(super) fn send_drops(&mut self, out: &mut impl Outbox) {
         while let Some((worker, drops)) = self.roster.next_drops() {
-            // Who was lost meanwhile has nothing to forget.
+            // A worker that was lost meanwhile has nothing to forget.
             if !drops.is_empty() {
                 let items = u32::try_from(drops.len()).unwrap_or(u32::MAX);
                 let mut message = frame(out.to(worker), &Request::RemoveStates { items, give_back: false });
@@ -167,18 +167,18 @@ impl Master {
         self.left == 0 && self.stranded.is_empty() && self.reserve.is_empty()
     }
 
-    /// How many states of the round have not evolved.
+    /// The number of states of the round that have not evolved.
     pub(crate) fn left(&self) -> usize {
         self.left
     }
 
-    /// Whether every worker has the states that it was sent.
+    /// Whether every worker has reported the states that were sent to it.
     pub(crate) fn has_settled(&self) -> bool {
         self.roster.workers.iter().all(|record| !record.here || record.adding == 0)
     }
 
-    /// What came of the round, in the order in which its states were named.
-    pub(crate) fn told(&self) -> impl Iterator<Item = StateTask<'_>> {
+    /// The results of the round, in the order in which its states were named.
+    pub(crate) fn results(&self) -> impl Iterator<Item = StateTask<'_>> {
         self.tasks.iter().map(|task| {
             let parent = self.cells.get(*task);
             let children = parent.children.clone().map(|child| {
@@ -189,7 +189,7 @@ impl Master {
         })
     }
 
-    /// The round is over and has been read: its children are the population.
+    /// Makes the children the population, after the results have been read.
     pub(crate) fn settle(&mut self) {
         self.alive.clear();
         for task in &self.tasks {
@@ -204,7 +204,8 @@ impl Master {
         }
     }
 
-    /// Cells get other numbers. Answers that are under way give nothing back, since every state has evolved.
+    /// Forgets the requests to give states back, since cells get other numbers. Their answers return nothing, since
+    /// every state has evolved.
     fn forget_removals(&mut self) {
         self.reserve.promised = 0;
         for record in &mut self.roster.workers {
@@ -213,7 +214,7 @@ impl Master {
         }
     }
 
-    /// Whoever had nothing to answer has time for an answer from now on.
+    /// Prepares a request. If the worker owed nothing, its time for an answer begins now.
     pub(super) fn sends_to(&mut self, worker: usize) -> &mut WorkerRecord {
         let record = &mut self.roster.workers[worker];
         if !record.is_busy() {
@@ -222,7 +223,7 @@ impl Master {
         record
     }
 
-    /// Hands out as much as the worker should have.
+    /// Hands states out until the worker has enough.
     pub(super) fn hand_out(&mut self, worker: usize, out: &mut impl Outbox) {
         let batch = self.batch();
         loop {
@@ -259,7 +260,7 @@ impl Master {
     }
 }
 
-/// How many of these bytes begin within a usual message: the first of them, at least.
+/// The number of values that begin within a usual message, given their lengths. The first one always does.
 fn in_one_message(lengths: impl Iterator<Item = usize>) -> usize {
     let begins = |begin: &mut usize, length| {
         let here = *begin;
@@ -269,7 +270,7 @@ fn in_one_message(lengths: impl Iterator<Item = usize>) -> usize {
     lengths.scan(0, begins).count()
 }
 
-/// Whether so many bytes can be sent as one value.
+/// Fails if this many bytes cannot be sent as one value.
 pub(crate) fn check_length(what: &'static str, bytes: usize) -> Result<(), EvolveError> {
     if bytes > LONGEST_VALUE { Err(EvolveError::TooLong { what, bytes, most: LONGEST_VALUE }) } else { Ok(()) }
 }

@@ -17,17 +17,17 @@ use crate::Token;
 use crate::message::{Request, frame};
 use crate::wire::Body;
 
-/// One of so many workers, at most, finds something in the reserve without anybody having answered meanwhile.
+/// The reserve holds at most one state for this many workers.
 const RESERVE: usize = 8;
 
-/// So many states are in it before any was needed.
+/// The reserve's size before any worker needed it.
 const AT_FIRST: usize = 4;
 
-/// So many workers are asked for the reserve before others get their turn. The next event is not far.
+/// The most workers that are asked for the reserve at one event. The next event is near.
 const ASKED_AT_ONCE: usize = 4;
 
 impl Master {
-    /// A worker that has nothing to do, or will soon have nothing, is given states of another one.
+    /// Gets states of another worker for a worker that has at most one.
     pub(super) fn seek(&mut self, thief: usize, out: &mut impl Outbox) {
         let record = &self.roster.workers[thief];
         if !self.tuning.steal || !record.here || record.listed > 1 {
@@ -35,11 +35,11 @@ impl Master {
         }
         if record.listed == 0 {
             if self.awaits(thief) {
-                // It may have begun what it is asked to give away; its answer will tell.
+                // It may have begun the states that it is asked for. Its answer shows this.
                 return;
             }
             self.reserve.needed += 1;
-            self.give(thief, out);
+            self.send_reserved(thief, out);
         }
         let record = &self.roster.workers[thief];
         if record.incoming {
@@ -49,7 +49,8 @@ impl Master {
         if is_idle && self.reserve.promised > self.roster.idle.len() {
             return self.rest(thief);
         }
-        // Who still evolves a state takes one only where more than that is left: so nothing goes to and fro.
+        // A worker that still evolves a state takes one only from a worker with two to spare, so that states do not go
+        // to and fro.
         let least = if is_idle { 1 } else { 2 };
         match self.roster.load.most() {
             Some((victim, spare)) if spare >= least && victim != thief => {
@@ -61,8 +62,8 @@ impl Master {
         }
     }
 
-    /// Something of the reserve, if there is something.
-    fn give(&mut self, worker: usize, out: &mut impl Outbox) {
+    /// Sends a state of the reserve, if there is one.
+    fn send_reserved(&mut self, worker: usize, out: &mut impl Outbox) {
         let Some((cell, state)) = self.reserve.take() else { return };
         let mut message = frame(out.to(worker), &Request::AddStates { items: 1 });
         message.put(&self.cells.get(cell).token).put_bytes(self.reserve.state(state)).end();
@@ -72,8 +73,8 @@ impl Master {
         self.hand_out(worker, out);
     }
 
-    /// States that were asked back for the reserve. Those that were looked at before are known to be what they should be.
-    pub(super) fn lay_aside(&mut self, items: u32, mut body: Body<'_>) {
+    /// Adds states that were given back to the reserve. They were checked before.
+    pub(super) fn add_to_reserve(&mut self, items: u32, mut body: Body<'_>) {
         for _ in 0..items {
             let (Ok(token), Ok(state)) = (body.get::<Token>(), body.bytes()) else { break };
             if let Some(cell) = self.cells.find(token) {
@@ -85,8 +86,9 @@ impl Master {
         }
     }
 
-    /// As many as there are workers who will soon have nothing to do, up to a part of all. A few to begin with, and more as
-    /// workers do run dry: where all end at once, whoever keeps its state is sooner done.
+    /// Fills the reserve up to the number of workers that will soon run dry, but at most up to one state for every
+    /// `RESERVE` workers. It begins small, and grows as workers do run dry: if all end at the same time, a state is
+    /// done sooner where it is.
     pub(super) fn fill_reserve(&mut self, out: &mut impl Outbox) {
         if !self.tuning.steal {
             return;
@@ -102,12 +104,12 @@ impl Master {
         }
     }
 
-    /// Whether this worker was asked for states that another one waits for.
+    /// Whether this worker was asked for states, for another worker or the reserve.
     pub(crate) fn awaits(&self, worker: usize) -> bool {
         self.roster.workers[worker].is_asked()
     }
 
-    /// Waits for the next state that comes into the reserve.
+    /// Waits for the next state of the reserve.
     fn rest(&mut self, worker: usize) {
         let record = &mut self.roster.workers[worker];
         let is_new = !std::mem::replace(&mut record.idle, true);
@@ -116,18 +118,18 @@ impl Master {
         }
         let promised = self.reserve.promised;
         if promised == 0 || (is_new && self.roster.idle.len() > promised) {
-            // What is under way is for those before it, so there is nothing to wait for.
+            // The states under way are for those before it, so there is nothing to wait for.
             self.roster.workers[worker].answered = None;
         }
     }
 
-    /// Those who have nothing to do are looked after as far as there is something to give.
+    /// Looks for states for the idle workers, as long as there are any.
     pub(super) fn look_after_idle(&mut self, out: &mut impl Outbox) {
         loop {
             let worker = if !self.reserve.is_empty() {
                 self.roster.idle.pop_front()
             } else if self.roster.idle.len() > self.reserve.promised && self.roster.load.most().is_some() {
-                // Those before it get what is under way.
+                // Those before it get the states under way.
                 self.roster.idle.pop_back()
             } else {
                 break;
@@ -142,7 +144,7 @@ impl Master {
         self.fill_reserve(out);
     }
 
-    /// So many do not come into the reserve, so the last of those who wait for one do not.
+    /// This number of states does not arrive in the reserve, so the last workers that wait for one do not get it.
     pub(super) fn forget_promise(&mut self, cells: usize) {
         let before = self.reserve.len() + self.reserve.promised;
         self.reserve.promised -= cells;
@@ -152,7 +154,7 @@ impl Master {
         }
     }
 
-    /// Asks for these from the end of the victim's list.
+    /// Asks a worker for the last states of its list.
     fn steal(&mut self, victim: usize, thief: Option<usize>, cells: usize, out: &mut impl Outbox) {
         self.counts.steals += 1;
         let items = u32::try_from(cells).unwrap_or(u32::MAX);

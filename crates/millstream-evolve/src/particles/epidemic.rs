@@ -3,23 +3,24 @@ use crate::Random;
 use rand_distr::{Binomial, Distribution, Poisson};
 use serde::{Deserialize, Serialize};
 
-/// An epidemic in a closed town: people can be infected, are ill, and are then immune, each by chance and day by day (the
-/// chain-binomial SIR model of Reed and Frost). Of each day's infections some are reported; how many are ill is hidden.
+/// An epidemic in a closed town. People are infected, fall ill, and are then immune, each by chance and day by day: the
+/// chain-binomial SIR model of Reed and Frost. Of each day's infections a share is reported; the number of ill people
+/// is hidden.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epidemic {
-    /// How many people there are.
+    /// The number of people.
     pub people: u64,
-    /// How many are ill at first.
+    /// The number of ill people at first.
     pub ill: u64,
-    /// How many one who is ill infects in a day, where everybody can be infected.
+    /// The number of people that an ill person infects in a day if all others can be infected.
     pub infects: f64,
-    /// How many of those who are ill recover in a day.
+    /// The share of ill people who recover in a day.
     pub recovers: f64,
-    /// How many infections are reported.
+    /// The share of infections that are reported.
     pub reported: f64,
 }
 
-/// How many can be infected, how many are ill, and how many were infected today.
+/// The people who can be infected, who are ill, and who were infected today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Town {
     open: u64,
@@ -35,7 +36,7 @@ impl Default for Epidemic {
 
 impl Epidemic {
     fn expected(&self, town: &Town) -> f64 {
-        // A report comes in now and then without any infection, so no observation is impossible.
+        // Reports without an infection occur too, so no observation is impossible.
         self.reported * town.new as f64 + 0.1
     }
 }
@@ -48,7 +49,7 @@ impl Particle for Epidemic {
     type State = Town;
 
     fn begin(&self, random: &mut Random) -> Town {
-        // That few are ill is known, and not how few.
+        // It is known that few people are ill, but not how few.
         let ill = some(2 * self.ill, 0.5, random).max(1);
         Town { open: self.people.saturating_sub(ill), ill, new: 0 }
     }
@@ -80,7 +81,7 @@ mod tests {
     use crate::Token;
 
     #[test]
-    fn nobody_is_lost_and_an_epidemic_ends() {
+    fn no_person_is_lost_and_an_epidemic_ends() {
         let (town, mut random) = (Epidemic::default(), Token::root(0, 0, 0).random());
         let mut now = town.begin(&mut random);
         for _ in 0..400 {

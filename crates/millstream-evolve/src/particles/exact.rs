@@ -1,9 +1,9 @@
 use super::{Linear, Particle, Volatility};
 
-/// What an exact filter knows of each round.
+/// The exact estimate of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimated {
-    /// The mean of the hidden number, given everything that was seen until then.
+    /// The mean of the hidden number, given all observations until then.
     pub mean: f64,
     /// Its standard deviation.
     pub deviation: f64,
@@ -24,13 +24,13 @@ pub fn kalman(linear: &Linear, observations: &[f64]) -> Vec<Estimated> {
     observations.iter().map(round).collect()
 }
 
-/// How many points the grid has on either side of 0.
+/// The number of grid points on either side of 0.
 const HALF: i32 = 250;
 
-/// How many standard deviations of the number's own lie on either side of 0.
+/// The width of the grid on either side of 0, in standard deviations of the hidden number.
 const WIDE: f64 = 6.0;
 
-/// The answer for [`Volatility`], by summing over a fine grid of states.
+/// The exact answer for [`Volatility`], as a sum over a fine grid of states.
 #[must_use]
 pub fn grid(volatility: &Volatility, observations: &[f64]) -> Vec<Estimated> {
     let wide = volatility.push / (1.0 - volatility.keeps * volatility.keeps).sqrt();

@@ -5,18 +5,18 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the filter says of a round.
+/// The filter's estimate of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The weighted mean of the hidden number.
     pub mean: f64,
-    /// How many particles of equal weight would tell as much.
+    /// The number of particles of equal weight that would carry as much information.
     pub effective: f64,
 }
 
-/// A bootstrap filter: how many children each state of the population is to have next.
+/// A bootstrap filter. It holds the number of children of each state in the next round.
 ///
-/// It is the same whatever computes the population. It can be written down between two rounds, to go on elsewhere.
+/// Its results are the same on every kind of population. It can be saved between two rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     seed: u64,
@@ -26,7 +26,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Begins a population of so many particles.
+    /// Begins a population of this many particles.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Filter {
         Ok(Filter { seed, particles, round: 0, next })
     }
 
-    /// One round: everything that was told, and what it means.
+    /// Runs one round. Returns the children, and the estimate.
     ///
     /// # Errors
     ///
@@ -54,9 +54,9 @@ impl Filter {
         population: &mut impl EvolveMany<Bootstrap<P>>,
         observation: f64,
     ) -> Result<(Children<Weighed>, Estimate), EvolveError> {
-        let told =
+        let inputs =
             self.next.iter().map(|(token, children)| (*token, BootstrapInput { observation, children: *children }));
-        let children = population.evolve_many(told.collect())?;
+        let children = population.evolve_many(inputs.collect())?;
         let estimate = self.resample(&children);
         self.round += 1;
         Ok((children, estimate))
@@ -65,7 +65,7 @@ impl Filter {
     fn resample(&mut self, children: &Children<Weighed>) -> Estimate {
         let all: BTreeMap<Token, Weighed> = children.values().flatten().copied().collect();
         let most = all.values().map(|weighed| weighed.log_weight).fold(f64::NEG_INFINITY, f64::max);
-        // Where nothing fits, everything fits alike.
+        // If no state fits the observation, all weigh the same.
         let weight = |weighed: &Weighed| if most.is_finite() { (weighed.log_weight - most).exp() } else { 1.0 };
         let total: f64 = all.values().map(weight).sum();
         let squares: f64 = all.values().map(|weighed| (weight(weighed) / total).powi(2)).sum();
@@ -86,14 +86,14 @@ impl Filter {
                 self.next.insert(*token, copies);
             }
         }
-        // What rounding has left out at the end belongs to the last one.
+        // Children that rounding leaves over belong to the last state.
         if let Some((token, _)) = all.last_key_value().filter(|_| left > 0) {
             *self.next.entry(*token).or_default() += left;
         }
         Estimate { mean, effective: 1.0 / squares }
     }
 
-    /// How many rounds have been.
+    /// The number of rounds until now.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.round

@@ -3,13 +3,13 @@ use crate::Random;
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-/// A number that moves towards 0 and is pushed by Gaussian noise, seen through Gaussian noise. What can be known of it the
-/// Kalman filter says exactly: [`kalman`](super::kalman).
+/// A number that moves towards 0 with Gaussian noise, and is observed with Gaussian noise. The Kalman filter has the
+/// exact answer: [`kalman`](super::kalman).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
-    /// What is left of the number after a step.
+    /// The factor of the number in a step.
     pub keeps: f64,
-    /// The standard deviation of a push.
+    /// The standard deviation of the noise in a step.
     pub push: f64,
     /// The standard deviation of an observation.
     pub blur: f64,
@@ -22,7 +22,7 @@ impl Default for Linear {
 }
 
 impl Linear {
-    /// The variance of the number, if nothing is seen for long. It begins with that.
+    /// The variance of the number in the long run, with which it begins.
     pub(super) fn variance(&self) -> f64 {
         self.push * self.push / (1.0 - self.keeps * self.keeps)
     }

@@ -1,19 +1,19 @@
 use super::Particle;
 use crate::Token;
 
-/// What was hidden, and what was seen of it, made up by a seed.
+/// A random truth and its observations, from a seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// By round.
+    /// The hidden number by round.
     pub truth: Vec<f64>,
-    /// By round.
+    /// The observation by round.
     pub observations: Vec<f64>,
 }
 
 impl Scene {
-    /// So many rounds of one state.
+    /// A scene of this many rounds.
     pub fn new<P: Particle>(particle: &P, rounds: usize, seed: u64) -> Self {
-        // A stream that no state of a population has.
+        // This stream of random numbers belongs to no state of a population.
         let mut random = Token::root(seed, u64::MAX, 0).random();
         let mut state = particle.begin(&mut random);
         let mut scene = Scene { truth: Vec::new(), observations: Vec::new() };
@@ -26,11 +26,11 @@ impl Scene {
     }
 }
 
-/// The root of the mean square of the differences; 0 if there are none.
+/// The root mean square of the differences; 0 if there are none.
 #[must_use]
 pub fn rmse(some: &[f64], others: &[f64]) -> f64 {
     let squares = some.iter().zip(others).map(|(one, other)| (one - other).powi(2));
     let number = some.len().min(others.len()).max(1);
-    // A sum of nothing begins at -0.
+    // An empty sum of floats is -0.
     ((0.0 + squares.sum::<f64>()) / number as f64).sqrt()
 }

@@ -3,15 +3,15 @@ use crate::Random;
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-/// How much a price moves: the logarithm of the variance wanders, and the returns are seen. The stochastic volatility model
-/// of Taylor (1982). It has no closed answer; [`grid`](super::grid) computes it as exactly as one likes.
+/// The stochastic volatility model of Taylor (1982): the logarithm of a price's variance wanders, and the returns are
+/// observed. It has no closed solution; [`grid`](super::grid) approximates it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Volatility {
-    /// What is left of the logarithm after a step.
+    /// The factor of the logarithm in a step.
     pub keeps: f64,
-    /// The standard deviation of a push.
+    /// The standard deviation of the noise in a step.
     pub push: f64,
-    /// The standard deviation of a return where the logarithm is 0.
+    /// The standard deviation of a return if the logarithm is 0.
     pub scale: f64,
 }
 

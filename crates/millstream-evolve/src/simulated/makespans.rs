@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const DELAY: Duration = Duration::from_micros(100);
 
-/// How long one round takes in which the states cost so many milliseconds, in simulated time.
+/// The simulated time of one round whose states take these milliseconds.
 fn makespan(costs: &[u64], workers: usize, tuning: Tuning) -> Duration {
     one_round(&mut Simulation::new(tuning, workers, 1, DELAY, Trouble::default()), costs)
 }
@@ -17,7 +17,7 @@ fn one_round(simulation: &mut Simulation, costs: &[u64]) -> Duration {
     simulation.now() - began
 }
 
-/// What the next free worker taking the next state comes to.
+/// The makespan if each free worker takes the next state, without messages.
 fn free_scheduler(costs: &[u64], workers: usize) -> Duration {
     let mut free = vec![0; workers];
     for cost in costs {
@@ -27,7 +27,8 @@ fn free_scheduler(costs: &[u64], workers: usize) -> Duration {
     Duration::from_millis(free.into_iter().max().unwrap())
 }
 
-/// The article's ten states, of which one takes ten times as long, ten times shorter.
+/// The article's ten states, one of which takes ten times as long as the others. All times are a tenth of the
+/// article's.
 #[test]
 fn one_long_state_and_nine_short_ones_on_two_workers() {
     for long in 0..10 {
@@ -59,9 +60,10 @@ fn uneven_states_are_nearly_as_fast_as_without_any_messages() {
     }
 }
 
-/// A message takes 0.1 ms, so whoever waits for another worker's answer waits for 0.2 ms; what is in the reserve is there.
+/// A message takes 0.1 ms, so a worker that waits for another worker's answer waits 0.2 ms. A state in the reserve is
+/// there at once.
 #[test]
-fn who_has_nothing_finds_something_in_the_reserve() {
+fn a_worker_without_work_finds_a_state_in_the_reserve() {
     use rand::Rng;
     let mut random = Token::root(5, 5, 5).random();
     let costs: Vec<_> = (0..2000).map(|_| (-30.0 * random.random::<f64>().ln()) as u64).collect();
@@ -83,8 +85,8 @@ fn any_batch_ends_in_good_time() {
     }
 }
 
-/// The share of the time in which workers have worked, of ten rounds in which states have none, one or three children, so that
-/// nobody knows beforehand how many states a worker has in the next one.
+/// The share of the time in which workers worked, over ten rounds. States have none, one or three children, so a
+/// worker's number of states in the next round is unknown.
 fn share_of_working(steal: bool) -> f64 {
     const WORKERS: usize = 20;
     let tuning = Tuning { steal, ..Tuning::default() };
@@ -101,14 +103,17 @@ fn uneven_numbers_of_children_leave_no_worker_idle() {
     assert!(ours >= 0.93 && alone <= 0.8, "{ours:.3} of the time, and {alone:.3} where states stay where they are");
 }
 
-/// Up to the last answer of each, which comes when the last round is nearly over.
+/// The sum reaches up to the last answer of each worker, shortly before the end of the last round.
 #[test]
 fn what_workers_worked_and_waited_sums_to_the_time() {
     let mut simulation = Simulation::new(Tuning::default(), 20, 1, DELAY, Trouble::default());
     super::rounds(&mut simulation, 400, 3_000, 10);
     let now = simulation.now();
     for (worker, working, waiting, _) in simulation.master.spent() {
-        let told = working + waiting;
-        assert!(told <= now && told >= now.mul_f64(0.95), "worker {worker}: {working:?} and {waiting:?} of {now:?}");
+        let reported = working + waiting;
+        assert!(
+            reported <= now && reported >= now.mul_f64(0.95),
+            "worker {worker}: {working:?} and {waiting:?} of {now:?}"
+        );
     }
 }

@@ -13,22 +13,22 @@ fn impatient(steal: bool) -> Tuning {
 }
 
 impl Simulation {
-    /// For how long, at most, each worker heard nothing of the master.
+    /// The longest time for which each worker received nothing of the master.
     pub(crate) fn silences(&self) -> Vec<Duration> {
         self.workers.iter().flatten().map(|one| one.silence.max(self.now - one.heard)).collect()
     }
 
-    /// From now on this worker says nothing, and hears nothing.
+    /// From now on this worker neither answers nor receives.
     fn hang(&mut self, worker: usize) {
         self.workers[worker].as_mut().expect("it lives").hangs = true;
     }
 
-    /// Who is lost stays lost.
-    fn replace_nobody(&mut self) {
+    /// Lost workers are not replaced.
+    fn replace_none(&mut self) {
         self.replaced = false;
     }
 
-    /// For so long nothing happens.
+    /// Nothing happens for this time.
     fn rest(&mut self, time: Duration) {
         let until = self.now + time;
         while self.events.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
@@ -41,12 +41,12 @@ impl Simulation {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The others have done their part, and wait: the master has heard nothing of them for as long, and gives them what the
-    /// silent one had. They have time for that from then on.
+    /// The other workers have finished, and the master has received nothing of them for as long. It gives them the
+    /// silent worker's states, and their time for an answer begins then.
     #[test]
     fn one_silent_worker_costs_itself_alone(workers in 2..9_usize, silent in 0..9_usize, steal in any::<bool>()) {
         let mut simulation = Simulation::new(impatient(steal), workers, 1, DELAY, Trouble::default());
-        simulation.replace_nobody();
+        simulation.replace_none();
         let tokens = simulation.reset_states((0..60).map(|state| (3_000, state)).collect()).unwrap();
         simulation.hang(silent % workers);
         prop_assert_eq!(go_on(&mut simulation, tokens, 0..4), modelled(60, 3_000, 4));
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// Nobody owes anything between two populations, however long that is.
+/// No worker owes an answer between two populations, however long that is.
 #[test]
 fn a_population_that_begins_late_finds_its_workers() {
     let (slow, patience) = (Duration::from_secs(3), Duration::from_secs(20));

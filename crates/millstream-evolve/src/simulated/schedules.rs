@@ -21,7 +21,7 @@ fn trouble() -> impl Strategy<Value = Trouble> {
 
 proptest! {
     #[test]
-    fn every_schedule_gives_the_models_result(
+    fn every_schedule_has_the_models_result(
         tuning in tuning(),
         workers in prop_oneof![Just(1), Just(2), 3..20_usize, Just(100)],
         states in 0..60_u64,
@@ -40,8 +40,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// What a worker says in the protocol's own words and is wrong can make a round's result wrong, or end it: who knows the
-    /// secret is trusted. But nothing panics, and no round goes on for ever.
+    /// A damaged answer can be valid and wrong, so it may change a round's result or end it: a worker that knows the
+    /// secret is trusted. But nothing panics, and every round ends.
     #[test]
     fn messages_with_wrong_bytes_crash_nothing(seed in any::<u64>(), one_in in 2..40_u32, backup_every in 1..5_u64) {
         use crate::EvolveMany;
@@ -50,13 +50,14 @@ proptest! {
         let mut simulation = Simulation::new(tuning, 5, seed, Duration::from_micros(200), trouble);
         let mut tokens = simulation.reset_states((0..40).map(|state| (500, state)).collect()).unwrap();
         for round in 0..5 {
-            let Ok(told) = simulation.evolve_many(tokens.iter().map(|token| (*token, round)).collect()) else { break };
-            tokens = told.values().flatten().map(|(token, _)| *token).collect();
+            let named = tokens.iter().map(|token| (*token, round)).collect();
+            let Ok(children) = simulation.evolve_many(named) else { break };
+            tokens = children.values().flatten().map(|(token, _)| *token).collect();
         }
     }
 
     #[test]
-    fn a_population_can_begin_anew(seed in any::<u64>()) {
+    fn a_population_can_begin_again(seed in any::<u64>()) {
         let trouble = Trouble { deaths: Some(60), ..Trouble::default() };
         let mut simulation = Simulation::new(Tuning::default(), 5, seed, Duration::from_micros(200), trouble);
         let mut model = crate::Model::new(super::Uneven, 0);
@@ -66,7 +67,7 @@ proptest! {
     }
 }
 
-/// As many rounds as a filter has, on one worker and on a hundred.
+/// The number of rounds of a usual filter, on one worker and on a hundred.
 #[test]
 fn tens_of_rounds_are_the_same_for_1_2_and_100_workers() {
     let expected = modelled(300, 300, 80);
@@ -86,7 +87,7 @@ fn what_was_lost_is_computed_again_from_the_last_rounds_parents() {
     assert_eq!(rounds(&mut simulation, 200, 300, 20), modelled(200, 300, 20));
     let counts = simulation.counts();
     assert!(counts.lost > 10, "{counts:?}");
-    // What was kept in the last round is sent again, and nothing before it is evolved.
+    // The states that were kept in the last round are sent again, and no earlier state evolves again.
     assert_eq!(counts.again, 0, "{counts:?}");
     let rarely = Tuning { backup_every: 7, ..Tuning::default() };
     let mut simulation = Simulation::new(rarely, 10, 3, Duration::from_micros(50), trouble);
@@ -94,18 +95,18 @@ fn what_was_lost_is_computed_again_from_the_last_rounds_parents() {
     assert!(simulation.counts().again > 0);
 }
 
-/// A worker that waits can so tell a master that waits as well from one that was stopped.
+/// Keep-alives let a waiting worker distinguish a master that waits from one that was stopped.
 #[test]
-fn a_master_that_waits_is_heard_of() {
+fn a_waiting_master_sends_keep_alives() {
     use crate::EvolveMany;
     let patient = Tuning { patience: Duration::from_secs(10_000), ..Tuning::default() };
     let mut simulation = Simulation::new(patient, 3, 1, Duration::from_micros(50), Trouble::default());
-    // One state of a quarter of an hour, and two workers who have nothing to do meanwhile.
+    // One state takes a quarter of an hour, and two workers have nothing to do meanwhile.
     let tokens = simulation.reset_states(vec![(900_000_000, 8)]).unwrap();
     simulation.evolve_many([(tokens[0], 0)].into()).unwrap();
     assert!(simulation.now() >= Duration::from_secs(900));
     let silences = simulation.silences();
-    // It looks every ten seconds, and says something after ten.
+    // The master looks every ten seconds, and sends a keep-alive after ten.
     assert!(silences.len() == 3 && silences.iter().all(|one| *one < Duration::from_secs(21)), "{silences:?}");
 }
 
@@ -124,14 +125,14 @@ fn states_are_spread_as_evenly_as_can_be() {
 }
 
 #[test]
-fn a_token_of_nobody_is_refused() {
+fn an_unknown_token_is_refused() {
     use crate::{EvolveError, EvolveMany, Token};
     let mut simulation = Simulation::new(Tuning::default(), 2, 1, Duration::from_micros(50), Trouble::default());
     let tokens = simulation.reset_states(vec![(1, 1); 20]).unwrap();
-    let told = simulation.evolve_many(tokens.iter().map(|token| (*token, 0)).collect()).unwrap();
-    assert!(told.values().any(|children| !children.is_empty()));
-    for of_nobody in [tokens[0], Token::root(9, 9, 9)] {
-        let refused = simulation.evolve_many([(of_nobody, 0)].into());
-        assert!(matches!(refused, Err(EvolveError::Unknown(token)) if token == of_nobody), "{refused:?}");
+    let children = simulation.evolve_many(tokens.iter().map(|token| (*token, 0)).collect()).unwrap();
+    assert!(children.values().any(|children| !children.is_empty()));
+    for unknown in [tokens[0], Token::root(9, 9, 9)] {
+        let refused = simulation.evolve_many([(unknown, 0)].into());
+        assert!(matches!(refused, Err(EvolveError::Unknown(token)) if token == unknown), "{refused:?}");
     }
 }

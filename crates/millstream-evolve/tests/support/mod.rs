@@ -1,4 +1,4 @@
-//! A population to try things with.
+//! A population for tests.
 
 mod rounds;
 
@@ -6,11 +6,11 @@ use millstream_evolve::{Children, Evolve, EvolveMany, Model, Options, Random, Se
 use rand::Rng;
 pub(crate) use rounds::go_on;
 
-/// Numbers that wander; they have one child on average.
+/// Numbers that wander. A state has one child on average.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk;
 
-/// This state panics.
+/// The evolution of this state panics.
 pub(crate) const PANICS: u64 = 0xdead;
 
 impl Evolve for Walk {
@@ -30,18 +30,18 @@ impl Evolve for Walk {
     }
 }
 
-/// Of a population over the program `walk`, with the secret `s`.
+/// The options of a population over the program `walk`, with the secret `s`.
 pub(crate) fn options() -> Options {
     Options { program: b"walk".to_vec(), ..Options::new(Secret::new("s")) }
 }
 
-/// What all rounds tell.
+/// The children of each round.
 pub(crate) fn rounds(many: &mut impl EvolveMany<Walk>, states: u64, number: u64) -> Vec<Children<u64>> {
     let tokens = many.reset_states((0..states).collect()).unwrap();
     go_on(many, tokens, 0..number)
 }
 
-/// The same on the model.
+/// The same rounds on the model.
 pub(crate) fn modelled(states: u64, number: u64) -> Vec<Children<u64>> {
     rounds(&mut Model::new(Walk, 7), states, number)
 }

@@ -1,6 +1,6 @@
 use super::{Children, Evolve, EvolveMany, Token};
 
-/// What these rounds tell. Some states are left out each time.
+/// Runs these rounds, each of which leaves some states out. Returns the children of each round.
 pub(crate) fn go_on<E: Evolve<Input = u64>>(
     many: &mut impl EvolveMany<E>,
     mut tokens: Vec<Token>,
@@ -9,9 +9,9 @@ pub(crate) fn go_on<E: Evolve<Input = u64>>(
     rounds
         .map(|round| {
             let named = tokens.iter().filter(|token| token.bytes()[0] % 8 != 0);
-            let told = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
-            tokens = told.values().flatten().map(|(token, _)| *token).collect();
-            told
+            let children = many.evolve_many(named.map(|token| (*token, round)).collect()).unwrap();
+            tokens = children.values().flatten().map(|(token, _)| *token).collect();
+            children
         })
         .collect()
 }
