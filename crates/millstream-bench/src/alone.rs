@@ -1,4 +1,4 @@
-//! Work in a process of its own, which has nothing in memory that others have left behind: the bench starts itself for it.
+//! Runs work in a process of its own, whose memory no other work has used. The bench starts itself as that process.
 
 use crate::failure::Failure;
 use crate::memory::{peak_of, taken};
@@ -6,30 +6,30 @@ use crate::setting::Setting;
 use std::io::{Write, stdout};
 use std::process::{Command, Stdio};
 
-/// What such a process is to do: `CASE WHO ITEMS`.
+/// The variable with the task of such a process: `CASE WHO ITEMS`.
 const TASK: &str = "MILLSTREAM_BENCH_ALONE";
 
-/// What such a process does: a case, who, how many items; the checksum.
+/// The work of such a process: from a case, a contestant and a number of items to a checksum.
 pub(crate) type Go = fn(&Setting, &str, &str, u64) -> Result<u64, Failure>;
 
-/// What some work took, from the start of its process.
+/// The cost of some work, measured from the start of its process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Alone {
     pub(crate) checksum: u64,
-    /// Bytes allocated by the work, all of them, freed ones too.
+    /// All bytes that the work allocated, freed ones included.
     pub(crate) allocated: u64,
-    /// The most that the process had in memory, its code and stacks among it; where the system tells.
+    /// The peak resident memory of the process, with its code and stacks, if the system reports it.
     pub(crate) peak: Option<u64>,
-    /// In seconds, of all threads, outside of the system; where the system counts that much.
+    /// Processor seconds of all threads in user mode, if the system counts that finely.
     pub(crate) user: Option<f64>,
 }
 
-/// Lets another process do the work.
+/// Runs the work in another process.
 pub(crate) fn run(case: &str, who: &str, items: u64) -> Result<Alone, Failure> {
     let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
     let shown = format!("{case} {who} {items}");
     let mut command = Command::new(exe);
-    // With the same options: they say how large rings are.
+    // The options are the same, since they contain the rings' sizes.
     command.args(std::env::args_os().skip(1)).env(TASK, &shown).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(Failure::io(shown.clone()))?;
     let answer = String::from_utf8_lossy(&output.stdout);
@@ -39,7 +39,7 @@ pub(crate) fn run(case: &str, who: &str, items: u64) -> Result<Alone, Failure> {
     parsed(&answer).ok_or_else(|| Failure::Program(shown, format!("it answered `{answer}`")))
 }
 
-/// In such a process: does what it is for, and says what it took; none in any other process.
+/// In such a process, runs its task and prints the cost. Returns `None` in any other process.
 pub(crate) fn asked(setting: impl FnOnce() -> Setting, go: Go) -> Option<Result<(), Failure>> {
     let task = std::env::var(TASK).ok()?;
     let work = || {
@@ -61,7 +61,7 @@ fn parsed(answer: &str) -> Option<Alone> {
     Some(Alone { checksum, allocated, peak: (peak > 0).then_some(peak), user })
 }
 
-/// Processor time of this process outside of the system so far: field 14, counted from behind the name.
+/// The user-mode processor time of this process until now: field 14, counted after the name.
 fn user_ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()
@@ -76,8 +76,8 @@ mod tests {
         let ticks = rustix::param::clock_ticks_per_second();
         let answer = parsed(&format!("7 100 2000 {}\n", 2 * ticks)).unwrap();
         assert_eq!(answer, Alone { checksum: 7, allocated: 100, peak: Some(2000), user: Some(2.0) });
-        let untold = parsed("7 100 0 0").unwrap();
-        assert_eq!((untold.peak, untold.user), (None, None));
+        let unknown = parsed("7 100 0 0").unwrap();
+        assert_eq!((unknown.peak, unknown.user), (None, None));
         assert_eq!(parsed("7 100"), None);
         assert_eq!(parsed("thread panicked"), None);
     }

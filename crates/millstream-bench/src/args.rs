@@ -16,15 +16,15 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "millstream-bench")]
 pub(crate) struct Args {
-    /// The benches, in this order; see --list
+    /// The benches to run, in this order; see --list
     #[arg(value_name = "NAME", required_unless_present = "list", value_parser = known)]
     pub(crate) names: Vec<String>,
 
-    /// 3 turns, of fewer items
+    /// 3 turns of fewer items
     #[arg(long, conflicts_with = "full")]
     quick: bool,
 
-    /// 9 turns instead of 5; in copying with as many items as in the article
+    /// 9 turns instead of 5; copying uses the article's number of items
     #[arg(long)]
     full: bool,
 
@@ -32,41 +32,41 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Run the programs of others as well, where a bench has some; `cargo xtask bench` says this
+    /// Also run the rivals' programs, if a bench has any; `cargo xtask bench` sets this
     #[arg(long, overrides_with = "rivals")]
     pub(crate) rivals: bool,
 
-    /// The names of the benches, and what each measures
+    /// The name of each bench, and what it measures
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// So many items (of wc: bytes) instead of a bench's own number
+    /// The number of items (of wc: bytes), instead of the bench's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     items: Option<u64>,
 
-    /// Slots of every ring, a power of two, instead of the library's own number
+    /// The slots of every ring, a power of two, instead of the library's default
     #[arg(long, value_name = "SLOTS")]
     pub(crate) ring: Option<usize>,
 
-    /// The most that a step moves, instead of the library's own number
+    /// The most items that a step moves, instead of the library's default
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<usize>,
 
     #[command(flatten)]
     demand: Demand,
 
-    /// A chart of each bench, as SVG, into this directory
+    /// Write a chart of each bench into this directory, as SVG
     #[cfg(feature = "plot")]
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// Where the JSON goes, below a directory for this date and machine
+    /// The directory for the JSON; each date and machine has a subdirectory
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
 }
 
 impl Args {
-    /// The benches that were asked for.
+    /// The benches of the command line.
     pub(crate) fn benches(&self) -> impl Iterator<Item = &'static Bench> {
         self.names.iter().filter_map(|name| benches::find(name))
     }
@@ -79,7 +79,7 @@ impl Args {
         }
     }
 
-    /// How to run the bench of this name.
+    /// The setting of the bench of this name.
     pub(crate) fn setting(&self, name: &'static str) -> Setting {
         let rings = self.ring.into_iter().fold(Rings::new(), Rings::ring);
         let rings = self.batch.into_iter().fold(rings, Rings::batch);

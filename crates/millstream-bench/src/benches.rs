@@ -1,4 +1,4 @@
-//! The benches, one a file.
+//! The benches, each in its own file.
 
 mod chain2;
 mod chain3;
@@ -39,20 +39,20 @@ use crate::failure::Failure;
 use crate::figure::Results;
 use crate::setting::Setting;
 
-/// Something that is measured.
+/// A bench.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) name: &'static str,
-    /// One line.
+    /// A description in one line.
     pub(crate) about: &'static str,
     pub(crate) run: fn(&Setting) -> Result<Results, Failure>,
 }
 
 pub(crate) const ALL: &[Bench] = &[
-    Bench { name: "chain2", about: "two maps of u64 on one worker, and the same in one loop", run: chain2::run },
+    Bench { name: "chain2", about: "two maps of u64 on one worker, and the same work in one loop", run: chain2::run },
     Bench {
         name: "filter-map",
-        about: "filter_map, then map, on one worker, and the same in one loop",
+        about: "filter_map, then map, on one worker, and the same work in one loop",
         run: filter_map::run,
     },
     Bench { name: "copying5", about: "a map of all halves of a five-way fan-out, on one worker", run: copying::five },
@@ -62,82 +62,86 @@ pub(crate) const ALL: &[Bench] = &[
         about: "one stream that fans out two to twenty ways, on rings and on our own queues",
         run: copying_queues::run,
     },
-    Bench { name: "compile", about: "what a pipeline of thirty stages costs to compile", run: compile::run },
+    Bench { name: "compile", about: "the time and memory to compile a pipeline of thirty stages", run: compile::run },
     Bench {
         name: "merge",
-        about: "two lanes by turns, a map in either, and the same in one loop and on queues",
+        about: "a choice of two lanes with a map each, and the same work in one loop and on queues",
         run: merge::run,
     },
     Bench {
         name: "layouts",
-        about: "records of four numbers, as one ring of records and as four rings of numbers",
+        about: "records of four numbers, as one ring of records, and as four rings of numbers",
         run: layouts::run,
     },
     Bench {
         name: "shard-by",
-        about: "running sums of 1,000 keys, in one loop and on queues; and two shards",
+        about: "running sums of 1,000 keys, also in one loop and on queues; and two shards",
         run: shard_by::run,
     },
     Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
     Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
     Bench {
         name: "word-split",
-        about: "a text in pieces, split by four tasklets and put together, and the same in one loop",
+        about: "a text in pieces, split by four tasklets and joined, and the same work in one loop",
         run: word_split::run,
     },
     Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },
-    Bench { name: "chain3", about: "a source, two maps and a sink, on as many workers as pay", run: chain3::run },
+    Bench {
+        name: "chain3",
+        about: "a source, two maps and a sink, on as many workers as improve throughput",
+        run: chain3::run,
+    },
     Bench { name: "zip2", about: "numbers beside their parities, from one ring", run: zip2::run },
     Bench { name: "zip10", about: "a ten-way fan-out whose sink reads all ten halves", run: zip10::read },
     Bench { name: "zip10-write", about: "ten maps of one ring, and a sink that reads them all", run: zip10::write },
     Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
     Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
-    Bench { name: "oversubscribed", about: "sixteen workers asked for, and two", run: oversubscribed::run },
-    Bench { name: "observe", about: "two maps on one worker, with somebody who looks and without", run: observe::run },
+    Bench { name: "oversubscribed", about: "sixteen stages on sixteen workers, and on two", run: oversubscribed::run },
+    Bench { name: "observe", about: "two maps on one worker, observed and not", run: observe::run },
     Bench {
         name: "wake",
-        about: "how long a parked reader takes to wake, and there and back; each way to wait, and what it costs",
+        about: "the wake-up time of a parked reader, and a round trip; the cost of each wait strategy",
         run: wake::run,
     },
-    Bench { name: "sleep", about: "items that are slept over four times, a stage a sleep", run: sleep::run },
+    Bench { name: "sleep", about: "four sleeps for each item, each sleep in its own stage", run: sleep::run },
     Bench {
         name: "three-to-one",
-        about: "entries of three longs from many producers to one consumer, by a ring each",
+        about: "entries of three longs from many producers to one consumer, with a ring for each producer",
         run: three_to_one::run,
     },
     Bench {
         name: "transport",
-        about: "random longs to 1, 3 and 5 consumers, by rings and by a queue",
+        about: "random longs to 1, 3 and 5 consumers, through rings and through a queue",
         run: transport::run,
     },
-    Bench { name: "fair", about: "what each of three producers gets through that never have enough", run: fair::run },
-    Bench { name: "spaces-long", about: "headers in front of long lines, from a file to nowhere", run: spaces::long },
     Bench {
-        name: "spaces-short",
-        about: "headers in front of short lines, from a file to nowhere",
-        run: spaces::short,
+        name: "fair",
+        about: "the share of the slowest of three producers that always have more to send",
+        run: fair::run,
     },
-    Bench { name: "spaces-pipe", about: "headers in front of long lines, between two pipes", run: spaces::pipe },
+    Bench { name: "spaces-long", about: "headers before long lines, from a file to nowhere", run: spaces::long },
+    Bench { name: "spaces-short", about: "headers before short lines, from a file to nowhere", run: spaces::short },
+    Bench { name: "spaces-pipe", about: "headers before long lines, between two pipes", run: spaces::pipe },
     Bench {
         name: "text-batch",
-        about: "lines through a map, by the size of blocks and batches: bytes a second, and p99",
+        about: "lines through a map, for sizes of blocks and batches: bytes a second, and p99",
         run: text_batch::run,
     },
     Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
     Bench {
         name: "contended",
-        about: "millstream wc beside a busy loop a core, and the same on one thread",
+        about: "millstream wc beside a busy loop on every core, and the same on one thread",
         run: contended::run,
     },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
     Bench {
         name: "evolve",
-        about: "2,000 states on 450 workers that wait, by one master thread, and by a thread for each worker",
+        about: "2,000 states on 450 workers that wait, with one master thread, and with a thread for each worker",
         run: evolve::run,
     },
     Bench { name: "evolve-cores", about: "a particle filter on two workers, and on one", run: evolve::cores },
-    Bench { name: "rss", about: "what each program has in memory while gigabytes go through it", run: rss::run },
+    Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static Bench> {

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A count on cache lines of its own, at which others look while it changes.
+/// A count on cache lines of its own, which other threads read while it changes.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Count(AtomicU64);

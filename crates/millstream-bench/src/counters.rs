@@ -1,4 +1,5 @@
-//! What a program costs beside time: processor time, switches, faults, instructions. By `perf stat`, in runs of their own.
+//! The costs of a program beside time: processor time, switches, faults, instructions. By `perf stat`, in runs of their
+//! own.
 
 use crate::failure::Failure;
 use crate::figure::median;
@@ -17,21 +18,21 @@ const EVENTS: [&str; 8] = [
     "branch-misses",
 ];
 
-/// So often a program is counted, as in the experiment.
+/// The number of runs of each program, as in the experiment.
 const RUNS: usize = 5;
 
-/// What was counted of one program, medians of its runs; of what the machine does not count, nothing: a virtual machine often
-/// has no counters of the processor.
+/// The counters of one program, as medians of its runs. Events that the machine does not count are missing: a virtual
+/// machine often has no counters of the processor.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Counters {
     pub(crate) case: &'static str,
     pub(crate) who: &'static str,
-    /// Milliseconds for `task-clock`.
+    /// The unit of `task-clock` is milliseconds.
     pub(crate) events: BTreeMap<&'static str, f64>,
 }
 
 impl Counters {
-    /// Runs each of these chains of one program five times; none where there is no `perf`.
+    /// Runs the chain of each program five times; none if there is no `perf`.
     pub(crate) fn of(case: &'static str, chains: &[(&'static str, Chain)]) -> Result<Vec<Self>, Failure> {
         if !is_here("perf", "counters")? {
             return Ok(Vec::new());
@@ -39,7 +40,7 @@ impl Counters {
         let path = std::env::temp_dir().join(format!("millstream-counters-{}.txt", std::process::id()));
         let counted = chains.iter().map(|(who, chain)| {
             let counting = ["stat", "-x", ";", "-e", &EVENTS.join(","), "-o"].map(Into::into);
-            let chain = chain.behind("perf", counting.into_iter().chain([path.clone().into(), "--".into()]));
+            let chain = chain.run_by("perf", counting.into_iter().chain([path.clone().into(), "--".into()]));
             let run = || {
                 chain.timed()?;
                 std::fs::read_to_string(&path).map_err(Failure::io(path.display().to_string()))
@@ -52,27 +53,27 @@ impl Counters {
         counted
     }
 
-    /// Instructions a cycle, where the machine counts both.
+    /// Instructions per cycle, if the machine counts both.
     pub(crate) fn instructions_per_cycle(&self) -> Option<f64> {
         let of = |event| self.events.get(event).copied();
         Some(of("instructions")? / of("cycles").filter(|cycles| *cycles > 0.0)?)
     }
 }
 
-/// How many times as much of an event somebody has as the first one.
+/// The ratio of an event's count to the first program's.
 pub(crate) fn over_first(counters: &[Counters], event: &str, who: &str) -> Option<f64> {
     let of = |counters: &Counters| counters.events.get(event).copied();
     let theirs = of(counters.iter().find(|counters| counters.who == who)?)?;
     Some(theirs / of(counters.first()?).filter(|ours| *ours > 0.0)?)
 }
 
-/// The events that every run has.
+/// The medians of the events that every run has.
 fn medians(runs: &[BTreeMap<&'static str, f64>]) -> BTreeMap<&'static str, f64> {
     let all = |event: &str| runs.iter().map(|run| run.get(event).copied()).collect::<Option<Vec<_>>>();
     EVENTS.into_iter().filter_map(|event| Some((event, median(&all(event).filter(|all| !all.is_empty())?)))).collect()
 }
 
-/// From lines `VALUE;UNIT;EVENT[:u];...`, and `<not supported>` for a value that there is not.
+/// Parses lines `VALUE;UNIT;EVENT[:u];...`, with `<not supported>` for a missing value.
 fn parsed(text: &str) -> BTreeMap<&'static str, f64> {
     let line = |line: &str| {
         let mut fields = line.split(';');
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_runs_the_middle_counts() {
+    fn the_median_of_the_runs_counts() {
         let runs = [3.0, 9.0, 1.0].map(|switches| BTreeMap::from([("context-switches", switches)]));
         assert_eq!(medians(&runs), BTreeMap::from([("context-switches", 3.0)]));
         let [first, second, _] = runs;
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_has_no_ratio() {
+    fn an_event_without_a_count_has_no_ratio() {
         let all = [
             counters("ours", &[("task-clock", 2.0), ("cycles", 4.0), ("instructions", 10.0)]),
             counters("a", &[("task-clock", 5.0), ("instructions", 10.0)]),
@@ -112,9 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_is_left_out() {
-        let text = "# started on Saturday\n\n12.5;msec;task-clock;125;100.00;0.9;CPUs utilized\n3;;context-switches:u;1;100.00\n\
-                    <not supported>;;cycles;0;100.00;;\n7;;another;1;1\n";
+    fn an_event_without_a_count_is_left_out() {
+        let text = "# started on Saturday\n\n12.5;msec;task-clock;125;100.00;0.9;CPUs utilized\n\
+                    3;;context-switches:u;1;100.00\n<not supported>;;cycles;0;100.00;;\n7;;another;1;1\n";
         let events = parsed(text);
         assert_eq!(events.into_iter().collect::<Vec<_>>(), [("context-switches", 3.0), ("task-clock", 12.5)]);
     }

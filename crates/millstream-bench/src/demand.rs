@@ -1,43 +1,43 @@
-//! What generated traffic is like, as the command line says.
+//! The options of generated traffic on the command line.
 
 use clap::{Args, value_parser};
 use millstream::io::Traffic;
 use std::fmt;
 
-/// For benches that say so.
+/// The options of benches with generated traffic.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Generated traffic, in transport")]
 pub(crate) struct Demand {
-    /// So many events a second; in charts, and unless it is set, as many as are taken
+    /// The events a second; charts without this option have no limit
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
 
-    /// So many events at a time
+    /// The number of events in a burst
     #[arg(long, value_name = "EVENTS", default_value_t = 100, value_parser = value_parser!(u64).range(1..))]
     pub(crate) burst: u64,
 
-    /// The bytes of an event; where longs are sent, 8
+    /// The bytes of an event; a long has 8
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
 
-    /// How uneven the keys of events are: the exponent of Zipf's law, 0 for none
+    /// How uneven the keys of events are: the exponent of Zipf's law, 0 for even keys
     #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = skew)]
     skew: f64,
 }
 
-/// Where waits are measured and nobody says how much is to come: little enough that whoever waits has only himself to blame.
+/// The default rate where waits are measured. It is so low that a waiting consumer causes its own waits.
 const USUAL: u64 = 100_000;
 const KEYS: u32 = 100;
 
 impl Demand {
-    /// The same in every run.
+    /// The same traffic in every run.
     pub(crate) fn traffic(&self) -> Traffic {
         let Demand { rate, burst, size, skew } = *self;
         Traffic::new(1).rate(rate.unwrap_or(USUAL)).burst(burst).size(size).keys(KEYS).skew(skew)
     }
 }
 
-/// What comes, in words.
+/// A description of the traffic.
 impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Demand { rate, burst, size, skew } = self;
@@ -48,5 +48,5 @@ impl fmt::Display for Demand {
 
 fn skew(value: &str) -> Result<f64, String> {
     let skew = value.parse().map_err(|error| format!("{error}"))?;
-    if (0.0..=100.0).contains(&skew) { Ok(skew) } else { Err("it is from 0 to 100".to_owned()) }
+    if (0.0..=100.0).contains(&skew) { Ok(skew) } else { Err("must be from 0 to 100".to_owned()) }
 }

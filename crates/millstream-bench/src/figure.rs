@@ -1,11 +1,11 @@
-//! What a bench comes to.
+//! The results of a bench.
 
 use crate::counters::Counters;
 use crate::timeline::Timeline;
 use serde::Serialize;
 use std::fmt;
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Unit {
     #[serde(rename = "items/s")]
@@ -18,10 +18,10 @@ pub(crate) enum Unit {
     Nanoseconds,
     #[serde(rename = "B")]
     Bytes,
-    /// Processor time over time.
+    /// Processor time per time.
     #[serde(rename = "cores")]
     Cores,
-    /// Parts of something else.
+    /// A ratio.
     #[serde(rename = "x")]
     Times,
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// One measured quantity, and who did it.
+/// One measured quantity of a contestant.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) case: &'static str,
@@ -58,7 +58,7 @@ impl Figure {
     }
 }
 
-/// Ours over somebody else's, turn by turn: more than 1 where ours is faster.
+/// The speed of ours over a rival's, by turn: above 1, ours is faster.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Ratio {
     pub(crate) case: &'static str,
@@ -66,12 +66,12 @@ pub(crate) struct Ratio {
     pub(crate) median: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// What the median must reach.
+    /// The bound of the median.
     pub(crate) bound: Option<f64>,
     pub(crate) samples: Vec<f64>,
 }
 
-/// By so much a median may miss its bound: machines that others use as well are noisy.
+/// The share by which a median may miss its bound: machines that others use too are noisy.
 const TOLERANCE: f64 = 0.05;
 
 impl Ratio {
@@ -93,52 +93,52 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// All that one bench comes to.
+/// All results of a bench.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Results {
-    /// The part of the machine, from 0 to 1, that others used while the contestants took turns; of several cases the
-    /// greatest.
+    /// The share of the machine, from 0 to 1, that others used while the contestants took turns: the maximum over the
+    /// cases.
     pub(crate) others: Option<f64>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) ratios: Vec<Ratio>,
-    /// Speed against waiting, where a bench tries what trades one for the other.
+    /// Speed against waits, if a bench tries settings that trade one for the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<Point>,
-    /// What programs cost beside time.
+    /// The programs' costs beside time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counters: Vec<Counters>,
-    /// What the figures say, in words.
+    /// Remarks on the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
     /// Times with more and more workers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) scaling: Vec<Scaling>,
-    /// Who moved how much at what time: to be drawn, and too much to be written down.
+    /// The counts of each line over time. They are drawn and not saved, since there are too many.
     #[serde(skip)]
     pub(crate) timelines: Vec<Timeline>,
 }
 
-/// How long some work takes with so many workers.
+/// The time of some work with this number of workers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Scaling {
     pub(crate) scenario: &'static str,
     pub(crate) who: &'static str,
     pub(crate) workers: usize,
     pub(crate) seconds: f64,
-    /// If all workers were busy all the time.
+    /// The time if all workers were busy all the time.
     pub(crate) ideal: f64,
-    /// The part of the workers' time that they wait, from 0 to 1.
+    /// The share of their time in which workers wait, from 0 to 1.
     pub(crate) idle: f64,
 }
 
 /// A point of such a curve.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Point {
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// In bytes a second.
+    /// The speed in bytes a second.
     pub(crate) speed: f64,
-    /// In nanoseconds.
+    /// The wait in nanoseconds.
     pub(crate) wait: f64,
 }
 
@@ -163,12 +163,12 @@ impl Results {
     }
 }
 
-/// Without the digits that nobody measures: seven remain.
+/// Rounds to seven digits, since later ones are noise.
 fn rounded(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)
 }
 
-/// A number as the result lines show it.
+/// A number as in the result lines.
 pub(crate) fn shown(value: f64) -> String {
     match value.abs() {
         1000.0.. => format!("{value:.0}"),
@@ -177,7 +177,7 @@ pub(crate) fn shown(value: f64) -> String {
     }
 }
 
-/// The middle one, or the mean of the two in the middle. Of nothing, 0.
+/// The median: the middle sample, or the mean of the middle two. It is 0 if there are none.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-//! One number for any amount of bytes, so that outputs of gigabytes can be compared.
+//! One number for any number of bytes, so that outputs of gigabytes can be compared.
 
 use std::io::{self, Write};
 
-/// The same for the same bytes, however they were cut. Not made for those who want two texts to have one hash.
+/// A hash that does not depend on how the bytes are cut. It does not withstand an attacker.
 #[derive(Debug, Default)]
 pub(crate) struct Hash {
     sum: u64,
     length: u64,
-    /// What is left over of a word: the length's last three bits say how many bytes.
+    /// The bytes of an incomplete word. Their number is the last three bits of the length.
     word: [u8; WORD],
 }
 
@@ -33,13 +33,13 @@ impl Write for Hash {
         self.length += bytes.len() as u64;
         let mut rest = bytes;
         if held > 0 {
-            let (front, behind) = bytes.split_at(bytes.len().min(WORD - held));
+            let (front, later) = bytes.split_at(bytes.len().min(WORD - held));
             self.word[held..held + front.len()].copy_from_slice(front);
             if held + front.len() < WORD {
                 return Ok(bytes.len());
             }
             self.mix(u64::from_le_bytes(self.word));
-            rest = behind;
+            rest = later;
         }
         let (words, left) = rest.as_chunks();
         words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
@@ -63,11 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn where_bytes_are_cut_makes_no_difference() {
+    fn the_hash_does_not_depend_on_the_cuts() {
         let text: Vec<u8> = (0..100).collect();
         for at in 0..text.len() {
-            let (front, behind) = text.split_at(at);
-            assert_eq!(of(&[front, behind]), of(&[&text]));
+            let (front, later) = text.split_at(at);
+            assert_eq!(of(&[front, later]), of(&[&text]));
         }
         let single: Vec<_> = text.chunks(1).collect();
         assert_eq!(of(&single), of(&[&text]));

@@ -1,24 +1,24 @@
-//! Waiters take turns as contestants do, and are compared by how long the middle one and the slowest of their waits are.
+//! Contestants that measure waits. They take turns, and are compared by quantiles of their waits.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::load::Load;
 use crate::setting::Setting;
 
-/// Somebody who measures every wait.
+/// A contestant that measures every wait.
 pub(crate) struct Waiter<'a> {
     who: &'static str,
     run: Box<dyn FnMut() -> Result<Vec<u64>, Failure> + 'a>,
 }
 
 impl<'a> Waiter<'a> {
-    /// `run` gives the nanoseconds of every wait.
+    /// `run` returns the nanoseconds of every wait.
     pub(crate) fn new(who: &'static str, run: impl FnMut() -> Result<Vec<u64>, Failure> + 'a) -> Self {
         Waiter { who, run: Box::new(run) }
     }
 }
 
-/// A case: the wait than which so many, from 0 to 1, are shorter.
+/// A case: the wait than which this share of the waits, from 0 to 1, is shorter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantile {
     pub(crate) case: &'static str,
@@ -32,8 +32,8 @@ impl Quantile {
     }
 }
 
-/// Lets all waiters wait in one unmeasured turn, then in as many as the setting says. The ratios say how many times as
-/// long as the first one each of the others waits.
+/// Runs all waiters in one unmeasured turn, then in the setting's number of turns. The ratios are the other waiters'
+/// waits over the first one's.
 pub(crate) fn compare(
     setting: &Setting,
     quantiles: &[Quantile],

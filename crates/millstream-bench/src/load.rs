@@ -1,9 +1,9 @@
-//! How much of the machine others use meanwhile: a figure that was taken while they did needs to say so.
+//! The others' use of the machine. A figure that was measured meanwhile must state it.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Processor time so far, in ticks.
+/// Processor time until now, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     total: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Where the system tells. What the process of this id does is not others' doing either.
+    /// The load now, if the system reports it. The process of this id does not count as another one.
     pub(crate) fn now(rival: Option<u32>) -> Option<Self> {
         let machine = machine(&std::fs::read_to_string("/proc/stat").ok()?)?;
         let own = |process: &str| own(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?);
@@ -20,12 +20,12 @@ impl Load {
         Some(Load { own: own("self")? + rival, ..machine })
     }
 
-    /// As [`of_others_since`](Load::of_others_since) `then` until now, where the system told both.
+    /// As [`of_others_since`](Load::of_others_since) `then` until now, if the system reported both.
     pub(crate) fn of_others(then: Option<Self>, rival: Option<u32>) -> Option<f64> {
         Some(Self::now(rival)?.of_others_since(then?))
     }
 
-    /// The part of the machine, from 0 to 1, that others have used since then.
+    /// The share of the machine, from 0 to 1, that others have used since then.
     fn of_others_since(self, then: Self) -> f64 {
         let total = self.total.saturating_sub(then.total);
         let others = self.busy.saturating_sub(then.busy).saturating_sub(self.own.saturating_sub(then.own));
@@ -33,13 +33,13 @@ impl Load {
     }
 }
 
-/// Processor time of all threads of this process so far.
+/// The processor time of all threads of this process until now.
 pub(crate) fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// From the line `cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...`.
+/// Parses the line `cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...`.
 fn machine(stat: &str) -> Option<Load> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
@@ -48,10 +48,10 @@ fn machine(stat: &str) -> Option<Load> {
     Some(Load { total, busy: total - idle, own: 0 })
 }
 
-/// This process and the children it has waited for: fields 14 to 17, counted from behind the name.
+/// The time of this process and of the children that it has waited for: fields 14 to 17, counted after the name.
 fn own(stat: &str) -> Option<u64> {
-    let (_, behind) = stat.rsplit_once(')')?;
-    let fields = behind.split_whitespace().skip(11).take(4);
+    let (_, after) = stat.rsplit_once(')')?;
+    let fields = after.split_whitespace().skip(11).take(4);
     Some(fields.map_while(|field| field.parse::<u64>().ok()).sum())
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_are_what_is_busy_and_not_this() {
+    fn others_are_all_busy_time_but_this_process() {
         let stat = "cpu  10 1 5 70 10 1 1 2 0 0\ncpu0 1 1 1 1 1 1 1 1\n";
         let mine = "7 (a b) c) R 1 2 3 4 5 6 7 8 9 10 8 2 1 1 20";
         let now = Load { own: own(mine).unwrap(), ..machine(stat).unwrap() };

@@ -1,29 +1,29 @@
-//! Where and when: a short name for the machine that tells nobody whose it is.
+//! The date, and a short name of the machine that does not identify its owner.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What a figure depends on. What the system does not tell is left out.
+/// The properties of the machine that figures depend on. Those that the system does not report are missing.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Machine {
-    /// The model of the processor, as it calls itself.
+    /// The processor's model name.
     pub(crate) cpu: String,
-    /// Its family and model by number: makers give generations of processors one name.
+    /// Its family and model number: makers give several generations of processors one name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) family: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<u32>,
-    /// The cores that this process may use.
+    /// The number of cores that this process may use.
     pub(crate) cores: usize,
-    /// Whether there is a hypervisor below the system.
+    /// Whether the system runs on a hypervisor.
     #[serde(rename = "virtual")]
     pub(crate) is_virtual: bool,
-    /// In bytes.
+    /// The memory in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<u64>,
     /// The name and the release of the system.
     pub(crate) kernel: String,
-    /// What the system reads the time from.
+    /// The clock that the system reads the time from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) clock_source: Option<String>,
 }
@@ -46,14 +46,14 @@ impl Machine {
         }
     }
 
-    /// As in `epyc-7763-f25m1-2c`: its name, family and model, cores.
+    /// A name as `epyc-7763-f25m1-2c`: model name, family and model number, cores.
     pub(crate) fn short_name(&self) -> String {
         let numbers = self.family.zip(self.model).map(|(family, model)| format!("-f{family}m{model}"));
         format!("{}{}-{}c", short(&self.cpu), numbers.unwrap_or_default(), self.cores)
     }
 }
 
-/// In one line.
+/// The machine in one line.
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cpu)?;
@@ -72,7 +72,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// What stands behind `NAME :` on the first line that begins so.
+/// The value of the first line `NAME : VALUE`.
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -80,7 +80,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// What tells processors apart: no maker, no clock, no count of cores.
+/// The part of the name that distinguishes processors: without maker, clock and number of cores.
 fn short(cpu: &str) -> String {
     let lower = cpu.to_lowercase().replace("(r)", " ").replace("(tm)", " ");
     let before_clock = lower.split('@').next().unwrap_or_default();
@@ -94,12 +94,12 @@ fn short(cpu: &str) -> String {
     if words.is_empty() { std::env::consts::ARCH.to_owned() } else { words.join("-") }
 }
 
-/// Today, by universal time, as in `2026-01-31`.
+/// The date in universal time, as `2026-01-31`.
 pub(crate) fn today() -> String {
     date(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
 }
 
-/// The date so long after the first day of 1970.
+/// The date at this time after the first day of 1970.
 fn date(since: Duration) -> String {
     let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut days = since.as_secs() / 86_400;
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_the_model_and_nothing_else() {
+    fn names_are_the_model_alone() {
         assert_eq!(short("AMD EPYC"), "epyc");
         assert_eq!(short("AMD EPYC 7763 64-Core Processor"), "epyc-7763");
         assert_eq!(short("Intel(R) Xeon(R) Processor @ 2.60GHz"), "xeon");

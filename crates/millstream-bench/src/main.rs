@@ -1,4 +1,4 @@
-//! `millstream-bench NAME...`: how fast Millstream is, each figure beside a yardstick that takes turns with it in the
+//! `millstream-bench NAME...`: the speed of Millstream, each figure beside a yardstick that takes turns with it in the
 //! same run.
 //!
 //! Standard output has the result lines, standard error a table for people, and `runs/` the same as JSON.
@@ -43,12 +43,12 @@ use crate::failure::Failure;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Counts what is allocated. It costs a few atomic additions an allocation, and nothing that is timed here allocates
-/// while items flow.
+/// Counts allocations. It costs a few atomic additions for an allocation, and no timed bench allocates while items
+/// flow.
 #[global_allocator]
 static ALLOCATOR: &memory::Counting = memory::COUNTING;
 
-/// A median missed its bound.
+/// The exit code if a median missed its bound.
 const MISSED: u8 = 4;
 
 fn main() -> ExitCode {
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the benches one after the other; returns the bounds that were missed, if somebody asked.
+/// Runs the benches one after the other. Returns the missed bounds, if `--check` is set.
 fn run(args: &Args) -> Result<Vec<String>, Failure> {
     if args.list {
         print::list(benches::ALL)?;

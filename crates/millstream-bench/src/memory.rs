@@ -1,27 +1,27 @@
-//! What is allocated, and what stays resident.
+//! Allocated bytes, and resident memory.
 
 use crate::failure::Failure;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::collections::HashMap;
 
-/// The system's allocator, counting.
+/// The system's allocator, with counters.
 pub(crate) type Counting = StatsAlloc<System>;
 
 pub(crate) const COUNTING: &Counting = &INSTRUMENTED_SYSTEM;
 
-/// What some work took.
+/// The memory cost of some work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// Bytes allocated, all of them, freed ones too.
+    /// All bytes that were allocated, freed ones included.
     pub(crate) allocated: u64,
-    /// The most that the process had in memory while it worked, its code and stacks among it; where the system tells.
+    /// The peak resident memory of the process during the work, with its code and stacks, if the system reports it.
     pub(crate) peak: Option<u64>,
 }
 
-/// Does the work, and looks what it takes.
+/// Does the work, and measures its memory.
 pub(crate) fn taken<R>(work: impl FnOnce() -> Result<R, Failure>) -> Result<(R, Taken), Failure> {
-    // Linux forgets the peak on this word, or keeps it where that is not allowed: then it is too high, never too low.
+    // Linux resets the peak. If that is not allowed, the peak may be too high, but never too low.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let region = Region::new(COUNTING);
     let result = work()?;
@@ -29,7 +29,8 @@ pub(crate) fn taken<R>(work: impl FnOnce() -> Result<R, Failure>) -> Result<(R, 
     Ok((result, Taken { allocated, peak: peak() }))
 }
 
-/// The most that this process, or one that came of it and still runs, had in memory so far; where the system tells.
+/// The peak memory of this process and its descendants that still run, as the maximum over them, if the system reports
+/// it.
 pub(crate) fn peak_of_tree(root: u32) -> Option<u64> {
     let parents: HashMap<u32, u32> = std::fs::read_dir("/proc")
         .ok()?
@@ -40,7 +41,7 @@ pub(crate) fn peak_of_tree(root: u32) -> Option<u64> {
         })
         .collect();
     let comes_of_root = |pid: &u32| {
-        // A process that ends meanwhile can leave its number to another: no chain is longer than there are processes.
+        // An ended process may leave its id to another one, so the chain could have a cycle: its length is limited.
         let mut ancestors = std::iter::successors(Some(*pid), |pid| parents.get(pid).copied()).take(parents.len() + 1);
         ancestors.any(|pid| pid == root)
     };
@@ -50,7 +51,7 @@ pub(crate) fn peak_of_tree(root: u32) -> Option<u64> {
 /// The process that started this one.
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program stands in parentheses and can hold anything.
+    // The program's name is in parentheses, and may contain anything.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -58,7 +59,7 @@ fn peak() -> Option<u64> {
     peak_of("self")
 }
 
-/// The same of one process.
+/// The peak memory of one process.
 pub(crate) fn peak_of(process: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allocated_is_counted_and_resident() {
+    fn allocated_memory_is_counted_and_resident() {
         let work = || Ok(vec![1_u8; 64 << 20]);
         let (data, taken) = taken(work).unwrap();
         assert!(taken.allocated >= data.len() as u64);

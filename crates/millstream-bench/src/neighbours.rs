@@ -1,17 +1,17 @@
-//! Processes that keep cores busy, as a machine's other users do.
+//! Processes that keep cores busy, as other users of a machine do.
 
 use crate::failure::Failure;
 use std::process::{Child, Command, Stdio};
 
-/// A loop that also ends where this program was killed.
+/// A loop that also ends if this program was killed.
 const LOOP: &str = "while kill -0 $PPID; do i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; done";
 
-/// Busy loops, each in a process of its own; they end with this value.
+/// Busy loops, each in a process of its own. They end when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Neighbours(Vec<Child>);
 
 impl Neighbours {
-    /// One for each core that this process may use.
+    /// One loop for each core that this process may use.
     pub(crate) fn one_a_core() -> Result<Self, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut neighbours = Neighbours(Vec::new());

@@ -1,4 +1,4 @@
-//! Building what is not this program: the rivals' programs, each a manifest of its own below `peers`, and ours.
+//! Builds other programs: the rivals' programs, each a manifest of its own below `peers`, and ours.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
-/// The program `name` of the manifest in `peers/DIR`, built beside this one's own directory.
+/// The program `name` of the manifest in `peers/DIR`, built in a directory beside this program's.
 pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().map_err(Failure::io("this program"))?;
     // The program is in `release`, its tests are in `release/deps`.
@@ -21,7 +21,7 @@ pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
     Ok(target.join("release").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// The `millstream` command, beside this program: both are built into the same directory.
+/// The `millstream` command, built in this program's directory.
 pub(crate) fn millstream(progress: &Progress) -> Result<PathBuf, Failure> {
     progress.say("building millstream-cli");
     let own = std::env::current_exe().map_err(Failure::io("this program"))?;
@@ -32,7 +32,7 @@ pub(crate) fn millstream(progress: &Progress) -> Result<PathBuf, Failure> {
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     }
     match succeed(&mut cargo) {
-        // Without cargo, what is there has to do.
+        // Without cargo, the program that is there is used.
         Err(Failure::Io { .. }) | Ok(()) => Ok(program),
         Err(failure) => Err(failure),
     }
@@ -55,9 +55,9 @@ mod tests {
     use crate::golden;
     use crate::programs::Chain;
 
-    /// All rivals but two pass any bytes on; those read strings.
+    /// All rivals but two pass any bytes on. Those two read strings.
     #[test]
-    fn the_rivals_put_headers_in_front_of_lines() {
+    fn the_rivals_put_headers_before_lines() {
         let program = built("text", "millstream-text-peers").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let written = golden::WRITTEN.map(|(text, out)| ("written", text.to_vec(), out.to_vec()));

@@ -1,4 +1,4 @@
-//! A bar chart of a bench's speeds, or the curves that it comes to, as SVG.
+//! A bar chart of a bench's speeds, or its curves, as SVG.
 
 mod scaling;
 mod timeline;
@@ -11,7 +11,8 @@ use std::path::Path;
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// `DIR/NAME.svg`: one bar for each speed, a whisker from the slowest turn to the fastest; or curves, where it has some.
+/// Writes `DIR/NAME.svg`: one bar for each speed, with a whisker from the slowest turn to the fastest; or the bench's
+/// curves.
 pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), Failure> {
     let file = dir.join(format!("{}.svg", bench.name));
     let cannot = || Failure::io(format!("cannot write {}", file.display()));
@@ -86,7 +87,7 @@ fn curve(svg: &mut String, bench: &Bench, points: &[Point]) -> Drawn {
     area.present()
 }
 
-/// With the largest prefix that leaves a whole number.
+/// A size with the largest prefix that leaves a whole number.
 fn bytes(size: u64) -> String {
     match size {
         size if size.is_multiple_of(1 << 20) => format!("{} MiB", size >> 20),
@@ -95,7 +96,7 @@ fn bytes(size: u64) -> String {
     }
 }
 
-/// The case only where it is not the usual one.
+/// The contestant, and the case unless it is the usual one.
 fn label(figure: &Figure) -> String {
     if figure.case == "speed" { figure.who.to_owned() } else { format!("{}, {}", figure.who, figure.case) }
 }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chart_names_the_bench_and_who_took_part() {
+    fn a_chart_names_the_bench_and_the_contestants() {
         let of = |who, speed| Figure::new("speed", who, vec![speed], Unit::ItemsPerSecond);
         let figures = vec![of("ours", 1e9), of("fused", 3e9), Figure::new("alloc", "ours", vec![1.0], Unit::Bytes)];
         let results = Results { figures, ..Results::default() };

@@ -6,14 +6,14 @@ use crate::figure::{Figure, Ratio, Results, Unit, shown};
 use crate::machine::Machine;
 use std::io::{ErrorKind, Write, stdout};
 
-/// One line a figure, one a ratio.
+/// Prints one line for each figure and for each ratio.
 pub(crate) fn lines(bench: &str, results: &Results) -> Result<(), Failure> {
     let figures = results.figures.iter().map(|figure| figure_line(bench, figure));
     let ratios = results.ratios.iter().map(|ratio| ratio_line(bench, ratio));
     put(figures.chain(ratios))
 }
 
-/// The name of each bench, and what it is.
+/// Prints the name of each bench, and its description.
 pub(crate) fn list(benches: &[Bench]) -> Result<(), Failure> {
     put(benches.iter().map(|bench| format!("{:14} {}", bench.name, bench.about)))
 }
@@ -29,7 +29,7 @@ fn ratio_line(bench: &str, ratio: &Ratio) -> String {
     format!("{bench}.{case}.ratio.{who} {median} x {min} {max} {bound}")
 }
 
-/// Quiet where nobody reads any more.
+/// Prints lines, and stops without an error if the reader has gone.
 fn put(mut lines: impl Iterator<Item = String>) -> Result<(), Failure> {
     let mut out = stdout().lock();
     match lines.try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()) {
@@ -38,7 +38,7 @@ fn put(mut lines: impl Iterator<Item = String>) -> Result<(), Failure> {
     }
 }
 
-/// The same for people.
+/// Prints the same for people.
 pub(crate) fn table(bench: &Bench, results: &Results) {
     eprintln!("{}: {}", bench.name, bench.about);
     for Figure { case, who, value, unit, samples } in &results.figures {
@@ -62,7 +62,7 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
     for counters in &results.counters {
         let events: Vec<_> =
             counters.events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
-        let per_cycle = counters.instructions_per_cycle().map(|n| format!(", {} instructions a cycle", shown(n)));
+        let per_cycle = counters.instructions_per_cycle().map(|n| format!(", {} instructions per cycle", shown(n)));
         eprintln!("  {:14} {}{}", counters.who, events.join(", "), per_cycle.unwrap_or_default());
     }
     eprintln!("  on {}", Machine::here());
@@ -78,10 +78,10 @@ fn range(samples: &[f64], unit: Unit) -> String {
     format!("{} to {}", readable(sorted[0], unit), readable(sorted[sorted.len() - 1], unit))
 }
 
-/// With a prefix, three digits behind it.
+/// A value with a prefix, and three digits after the point.
 fn readable(value: f64, unit: Unit) -> String {
     let (scaled, prefix) = match value {
-        // A thousand nanoseconds have a name.
+        // A thousand nanoseconds are shown as microseconds.
         v if unit == Unit::Nanoseconds && v >= 1e3 => return format!("{:.3} us", v / 1e3),
         v if unit == Unit::Cores => return format!("{} {unit}", shown(v)),
         v if v >= 1e9 => (v / 1e9, "G"),

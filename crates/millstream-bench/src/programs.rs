@@ -1,4 +1,4 @@
-//! Programs as a shell puts them together: one behind the other, a pipe between two.
+//! Programs in a shell's pipeline: one after the other, with a pipe between two.
 
 use crate::failure::Failure;
 use crate::hash::Hash;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// `A < FILE | B | C`.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
-    /// None: there is nothing to read.
+    /// The input file; without one there is nothing to read.
     input: Option<PathBuf>,
     links: Vec<Link>,
 }
@@ -27,17 +27,17 @@ struct Link {
 }
 
 impl Chain {
-    /// Programs, of which the first reads this file.
+    /// A chain whose first program reads this file.
     pub(crate) fn reading(file: &Path) -> Self {
         Chain { input: Some(file.to_owned()), links: Vec::new() }
     }
 
-    /// Programs, of which the first reads nothing.
+    /// A chain whose first program reads nothing.
     pub(crate) fn of_nothing() -> Self {
         Chain { input: None, links: Vec::new() }
     }
 
-    /// And behind them this one, in C's own locale.
+    /// Adds a program to the end, in the locale C.
     pub(crate) fn then<A: Into<OsString>>(
         mut self,
         program: impl Into<OsString>,
@@ -48,8 +48,8 @@ impl Chain {
         self
     }
 
-    /// The same with another program in front of the first one, which it is to run: `PREFIX ARGS.. PROGRAM`.
-    pub(crate) fn behind(&self, prefix: &str, args: impl IntoIterator<Item = OsString>) -> Self {
+    /// The same chain, whose first program is run by another one: `PREFIX ARGS.. PROGRAM`.
+    pub(crate) fn run_by(&self, prefix: &str, args: impl IntoIterator<Item = OsString>) -> Self {
         let mut chain = self.clone();
         if let Some(Link { program, args: own, .. }) = chain.links.first_mut() {
             let program = std::mem::replace(program, prefix.into());
@@ -58,7 +58,7 @@ impl Chain {
         chain
     }
 
-    /// The last one in another locale.
+    /// Sets the locale of the last program.
     pub(crate) fn in_locale(mut self, locale: &'static str) -> Self {
         if let Some(link) = self.links.last_mut() {
             link.locale = locale;
@@ -66,14 +66,14 @@ impl Chain {
         self
     }
 
-    /// Runs it; what comes out is thrown away.
+    /// Runs it, and drops its output.
     pub(crate) fn timed(&self) -> Result<Duration, Failure> {
         let started = Instant::now();
         self.start(Stdio::null())?.0.end()?;
         Ok(started.elapsed())
     }
 
-    /// Runs it; all that comes out.
+    /// Runs it. Returns its output.
     pub(crate) fn output(&self) -> Result<Vec<u8>, Failure> {
         self.read_by(|mut output| {
             let mut all = Vec::new();
@@ -81,7 +81,7 @@ impl Chain {
         })
     }
 
-    /// Runs it; a hash of what comes out.
+    /// Runs it. Returns a hash of its output.
     pub(crate) fn hash(&self) -> Result<u64, Failure> {
         self.read_by(|output| {
             let mut hash = Hash::default();
@@ -89,7 +89,7 @@ impl Chain {
         })
     }
 
-    /// Somebody who runs this, whose output was hashed in a run of its own.
+    /// A contestant that runs this. Its output is hashed in a run of its own.
     pub(crate) fn contestant<'a>(self, who: &'static str, expected: u64) -> Result<Contestant<'a, u64>, Failure> {
         let hash = self.hash()?;
         Ok(Contestant::away(who, expected, move || Ok((hash, self.timed()?))))
@@ -134,7 +134,8 @@ impl Chain {
     }
 }
 
-/// Whether a program is there. If not, says who is left out for it; where nothing may be left out, that is a failure.
+/// Whether a program is installed. If not, prints the contestants that are left out. With MILLSTREAM_REQUIRE=all that
+/// is a failure.
 pub(crate) fn is_here(program: &str, who: &str) -> Result<bool, Failure> {
     let here = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !here {
@@ -147,7 +148,7 @@ pub(crate) fn is_here(program: &str, who: &str) -> Result<bool, Failure> {
     Ok(here)
 }
 
-/// `yes | pv` for so many bytes: what a pipe carries here when nobody does anything with it. None where there is no `pv`.
+/// `yes | pv` for this many bytes: the speed of a pipe without any work. `None` if there is no `pv`.
 pub(crate) fn yes_pv<'a>(bytes: u64) -> Result<Option<Contestant<'a, u64>>, Failure> {
     const LINE: &[u8] = b"abcdefg\n";
     if !is_here("pv", "yes-pv")? {
@@ -166,11 +167,11 @@ pub(crate) fn yes_pv<'a>(bytes: u64) -> Result<Option<Contestant<'a, u64>>, Fail
     chain.contestant("yes-pv", expected.finish()).map(Some)
 }
 
-/// Programs that run.
+/// Running programs.
 struct Running(Vec<(Child, String)>);
 
 impl Running {
-    /// Waits for all of them; each has to succeed, but all in front of the last may find that nobody reads any more.
+    /// Waits for all of them. Each must succeed, but all before the last may end with a broken pipe.
     fn end(mut self) -> Result<(), Failure> {
         let mut ended = Ok(());
         let last = self.0.len() - 1;
@@ -186,7 +187,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Where some could not be started, the others have no end of their own.
+    /// If one of them could not be started, the others would not end by themselves.
     fn drop(&mut self) {
         for (child, _) in &mut self.0 {
             let _ = child.kill();
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_stand_one_behind_the_other() {
+    fn programs_run_one_after_the_other() {
         let chain = shell("echo to be; echo or not").then("tail", ["-n", "1"]).then("tr", ["a-z", "A-Z"]);
         assert_eq!(chain.output().unwrap(), b"OR NOT\n");
         assert_eq!(chain.hash().unwrap(), shell("echo OR NOT").hash().unwrap());
@@ -225,7 +226,7 @@ mod tests {
             assert!(matches!(chain.timed(), Err(Failure::Program(..))));
         }
         assert!(matches!(shell("echo").then("no-such-program", [""; 0]).timed(), Err(Failure::Io { .. })));
-        // Not to find a reader is none, but for the last one.
+        // A broken pipe is no failure, except for the last program.
         shell("exec yes").then("head", ["-n", "1"]).timed().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Which turn it is, for somebody who waits at a terminal.
+//! The number of the turn, for a reader at a terminal.
 
 use std::io::{IsTerminal, stderr};
 
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away again.
+    /// Erases the line.
     pub(crate) fn done(&self) {
         if self.shown {
             eprint!("\r\x1b[K");

@@ -1,5 +1,4 @@
-//! Rivals in other languages' or libraries' own programs: `peers/rust`, built when it is first needed and kept running
-//! as a child process.
+//! Rivals in a program of their own: `peers/rust`, built when it is first needed, and kept running as a child process.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;
@@ -11,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// The rivals, unless nobody asked for them.
+/// The rivals, if they were requested.
 #[derive(Debug)]
 pub(crate) struct Rivals {
     wanted: bool,
@@ -19,13 +18,13 @@ pub(crate) struct Rivals {
     peers: RefCell<Option<Peers>>,
 }
 
-/// What a rival is to do.
+/// The task of a rival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) workload: &'static str,
     pub(crate) who: &'static str,
     pub(crate) items: u64,
-    /// Slots of its rings or channels.
+    /// The slots of its rings or channels.
     pub(crate) size: usize,
 }
 
@@ -38,12 +37,12 @@ impl Rivals {
         self.wanted
     }
 
-    /// The process that is running, if there is one.
+    /// The id of the running process, if there is one.
     pub(crate) fn id(&self) -> Option<u32> {
         self.peers.borrow().as_ref().map(|peers| peers.child.id())
     }
 
-    /// A rival as a contestant, unless nobody asked for rivals.
+    /// A rival as a contestant, if rivals were requested.
     pub(crate) fn contestant(&self, who: &'static str, expected: u64, task: Task) -> Option<Contestant<'_, u64>> {
         let run = move || match *self.ask(task)? {
             [nanoseconds, checksum] => Ok((checksum, Duration::from_nanos(nanoseconds))),
@@ -52,12 +51,12 @@ impl Rivals {
         self.wanted.then(|| Contestant::away(who, expected, run))
     }
 
-    /// A rival who measures his waits, unless nobody asked for rivals.
+    /// A rival that measures waits, if rivals were requested.
     pub(crate) fn waiter(&self, who: &'static str, task: Task) -> Option<Waiter<'_>> {
         self.wanted.then(|| Waiter::new(who, move || self.ask(task)))
     }
 
-    /// What a rival answers.
+    /// Sends a task. Returns the rival's answer.
     fn ask(&self, task: Task) -> Result<Vec<u64>, Failure> {
         let mut peers = self.peers.borrow_mut();
         let running = match peers.take() {
@@ -68,7 +67,7 @@ impl Rivals {
     }
 }
 
-/// The process. It ends when it is dropped.
+/// The process. It ends when this is dropped.
 #[derive(Debug)]
 struct Peers {
     child: Child,
@@ -104,7 +103,7 @@ impl Peers {
 
 impl Drop for Peers {
     fn drop(&mut self) {
-        // At the end of its input it ends, and then it can be waited for.
+        // It ends at the end of its input.
         self.requests = None;
         let _ = self.child.wait();
     }

@@ -14,7 +14,7 @@ struct Run<'a> {
     machine: &'a Machine,
     effort: Effort,
     rivals: bool,
-    /// Not the library's own sizes.
+    /// The sizes of the command line, if any.
     ring: Option<usize>,
     batch: Option<usize>,
     #[serde(flatten)]

@@ -1,11 +1,11 @@
-//! How a bench is to be run.
+//! The settings of a bench.
 
 use crate::demand::Demand;
 use crate::progress::Progress;
 use crate::rivals::Rivals;
 use millstream::prelude::Rings;
 
-/// How much patience there is.
+/// How long a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Effort {
@@ -14,27 +14,27 @@ pub(crate) enum Effort {
     Full,
 }
 
-/// What the command line says to every bench.
+/// The options of the command line that apply to every bench.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) effort: Effort,
     pub(crate) items: Option<u64>,
-    /// The library's own sizes, unless the command line says otherwise.
+    /// Rings of the library's default sizes, unless the command line sets others.
     pub(crate) rings: Rings,
-    /// What the command line says of rings.
+    /// The ring size of the command line.
     pub(crate) ring: Option<usize>,
-    /// And of batches.
+    /// The batch size of the command line.
     pub(crate) batch: Option<usize>,
-    /// What generated traffic is like.
+    /// The options of generated traffic.
     pub(crate) demand: Demand,
-    /// Whether there will be a picture of what happens over time.
+    /// Whether a chart over time is drawn.
     pub(crate) plotted: bool,
     pub(crate) rivals: Rivals,
     pub(crate) progress: Progress,
 }
 
 impl Setting {
-    /// How many turns each contestant gets.
+    /// The number of turns of each contestant.
     pub(crate) fn turns(&self) -> usize {
         match self.effort {
             Effort::Quick => 3,
@@ -43,13 +43,13 @@ impl Setting {
         }
     }
 
-    /// Rings for so many workers.
+    /// Rings with this number of workers.
     pub(crate) fn rings(&self, workers: usize) -> Rings {
         self.rings.clone().workers(workers)
     }
 
-    /// Rings of both sizes at which hand-overs between workers are judged, each as a case; or of the one that was asked
-    /// for.
+    /// Rings of both sizes for which hand-overs between workers are judged, each as a case; or the one size of the
+    /// command line.
     pub(crate) fn ring_cases(&self) -> Vec<(&'static str, Rings)> {
         match self.ring {
             Some(_) => vec![("speed", self.rings.clone())],
@@ -57,7 +57,7 @@ impl Setting {
         }
     }
 
-    /// How many items: what was asked for, or the bench's own number, less of it in a hurry.
+    /// The number of items: of the command line, or the bench's own, which is smaller with `--quick`.
     pub(crate) fn items(&self, usual: u64, quick: u64) -> u64 {
         self.items.unwrap_or(if self.effort == Effort::Quick { quick } else { usual })
     }

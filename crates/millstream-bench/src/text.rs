@@ -1,4 +1,4 @@
-//! Texts that are made up, the same everywhere, and the files that hold them.
+//! Generated texts, the same on every machine, and their files.
 
 use crate::failure::Failure;
 use crate::hash::Hash;
@@ -12,14 +12,14 @@ const LINES: usize = 60_000;
 const BEYOND_ASCII: [char; 9] = ['é', 'ü', 'ø', 'ß', 'ç', 'ž', 'λ', 'я', 'ñ'];
 
 /// With its line end, a million of these are 286 MB.
-pub(crate) const SENTENCE: &str = "The stream turns the wheel, the wheel turns the stone, and what was poured in whole comes out as flour, in \
-    the order in which it went in: nobody counts the grains, nobody carries one back, and if the sacks at the door are full, \
-    the stone stands still until somebody has taken one away.\n";
+pub(crate) const SENTENCE: &str = "The stream turns the wheel, the wheel turns the stone, and what was poured in whole \
+    comes out as flour, in the order in which it went in: nobody counts the grains, nobody carries one back, and if \
+    the sacks at the door are full, the stone stands still until somebody has taken one away.\n";
 
-/// Whole lines, again and again.
+/// Whole lines, repeated.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// What is in it: another way to make a text needs another name.
+    /// The name of its contents. A change of the contents needs another name.
     name: &'static str,
     block: Vec<u8>,
     times: u64,
@@ -31,22 +31,22 @@ impl Text {
         Text { name, times: bytes.div_ceil(block.len() as u64).max(1), block }
     }
 
-    /// At least so many bytes in lines of 1 to 20 words of 1 to 11 letters, one word in 33 with a letter beyond ASCII.
+    /// At least this many bytes in lines of 1 to 20 words of 1 to 11 letters; one word in 33 has a letter beyond ASCII.
     pub(crate) fn prose(bytes: u64) -> Self {
         Text::new("prose", bytes, prose())
     }
 
-    /// So many copies of one sentence with many spaces.
+    /// This many copies of one sentence, which has many spaces.
     pub(crate) fn sentences(lines: u64) -> Self {
         Text::new("sentences", lines * SENTENCE.len() as u64, SENTENCE)
     }
 
-    /// At least so many bytes in lines of seven letters.
+    /// At least this many bytes in lines of seven letters.
     pub(crate) fn letters(bytes: u64) -> Self {
         Text::new("letters", bytes, "abcdefg\n")
     }
 
-    /// So many lines, each with its number.
+    /// This many lines, each with its number.
     pub(crate) fn numbered(lines: u64) -> Self {
         let block: String = (0..lines).map(|n| format!("line {n}\n")).collect();
         Text::new("numbered", block.len() as u64, block)
@@ -56,9 +56,9 @@ impl Text {
         self.times * self.block.len() as u64
     }
 
-    /// Writes it all.
+    /// Writes the whole text.
     pub(crate) fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
-        // Larger pieces than a short block.
+        // A short block is repeated to a larger piece.
         let at_once = (1 << 20) / self.block.len() as u64 + 1;
         let piece = self.block.repeat(at_once.min(self.times) as usize);
         let mut left = self.bytes();
@@ -70,7 +70,7 @@ impl Text {
         Ok(())
     }
 
-    /// The hash of what a function makes of each of its lines' runs.
+    /// The hash of the text that `f` makes of whole lines.
     pub(crate) fn hash(&self, f: impl Fn(&[u8]) -> Vec<u8>) -> u64 {
         let mapped = Text { name: self.name, block: f(&self.block), times: self.times };
         let mut hash = Hash::default();
@@ -85,7 +85,7 @@ impl Text {
         (lines * self.times, words * self.times, self.bytes())
     }
 
-    /// A file of it that is in memory, below the system's directory for such files; made if it is not there.
+    /// A file with the text in memory, below the system's directory for such files. It is made if there is none.
     pub(crate) fn file(&self) -> Result<PathBuf, Failure> {
         let bytes = self.bytes();
         let path = std::env::temp_dir().join(format!("millstream-{}-{bytes}.txt", self.name));

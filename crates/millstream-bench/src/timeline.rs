@@ -1,15 +1,15 @@
-//! Counts over time: how many everybody has moved, looked at every few milliseconds while a run goes on.
+//! Counts over time, sampled every few milliseconds while a run goes on.
 
 use std::time::{Duration, Instant};
 
-/// How often somebody looks.
+/// The sampling interval.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Who moved how many a second, at each time.
+/// The rates of several counts over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     pub(crate) title: String,
-    /// What came, how large and how much at a time.
+    /// A description of the traffic: its size and batches.
     pub(crate) traffic: String,
     pub(crate) lines: Vec<Line>,
 }
@@ -17,11 +17,11 @@ pub(crate) struct Timeline {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Seconds from the beginning, and events a second since the point before.
+    /// Seconds from the beginning, and events a second since the previous point.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Looks until there is nothing to look at: `counts` tells how many each of `names` has moved so far, or none when all is over.
+/// Samples `counts` until it returns `None`. It returns the count of each of `names` until then.
 pub(crate) fn watched(
     title: String,
     traffic: String,

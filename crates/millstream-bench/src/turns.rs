@@ -1,4 +1,4 @@
-//! Contestants take turns, so that whatever else the machine does meets all of them.
+//! Contestants take turns, so that other activity of the machine affects all of them.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -7,7 +7,7 @@ use crate::setting::Setting;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Somebody who does the same work as the others.
+/// A contestant, which does the same work as the others.
 pub(crate) struct Contestant<'a, C> {
     who: &'static str,
     expected: C,
@@ -15,7 +15,7 @@ pub(crate) struct Contestant<'a, C> {
 }
 
 impl<'a, C> Contestant<'a, C> {
-    /// `run` does the work once, and must come to the `expected` checksum.
+    /// `run` does the work once, and must return the `expected` checksum.
     pub(crate) fn new(who: &'static str, expected: C, mut run: impl FnMut() -> Result<C, Failure> + 'a) -> Self {
         let timed = move || {
             let started = Instant::now();
@@ -25,7 +25,7 @@ impl<'a, C> Contestant<'a, C> {
         Contestant { who, expected, run: Box::new(timed) }
     }
 
-    /// As [`new`](Contestant::new), of somebody in another process, who says himself how long it took.
+    /// As [`new`](Contestant::new), for a contestant in another process, which measures its own time.
     pub(crate) fn away(
         who: &'static str,
         expected: C,
@@ -35,11 +35,11 @@ impl<'a, C> Contestant<'a, C> {
     }
 }
 
-/// Whom a best one is compared with.
+/// The rivals that the best of ours is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Against<'a> {
     pub(crate) who: &'static str,
-    /// The fastest of these in each turn.
+    /// Their names. The fastest of them in each turn counts.
     pub(crate) of: &'a [&'static str],
     pub(crate) bound: Option<f64>,
 }
@@ -53,19 +53,19 @@ pub(crate) struct Speeds {
     others: Option<f64>,
 }
 
-/// What every contestant does.
+/// The work of every contestant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) case: &'static str,
     pub(crate) unit: Unit,
-    /// How much is done in one go; what is shown in seconds is one.
+    /// The amount of work in one go; for units of time it is 1.
     pub(crate) size: u64,
-    /// How often in one turn. In many short goes, what else the machine does meets everybody alike.
+    /// The goes of one turn. With many short goes, other activity of the machine affects all contestants alike.
     pub(crate) goes: u32,
 }
 
-/// Lets all contestants do the work in one unmeasured turn, then in as many as the setting says: one go each, one
-/// after the other, every other time in the opposite order.
+/// Runs all contestants in one unmeasured turn, then in the setting's number of turns. They take their goes one after
+/// the other, in every second round in the opposite order.
 pub(crate) fn take_turns<C: PartialEq + Display>(
     setting: &Setting,
     Work { case, unit, size, goes }: Work,
@@ -110,30 +110,30 @@ impl Speeds {
         self.ratio_as(who, &[who], bound)
     }
 
-    /// The first contestant's speed over the one that is fastest in the same turn.
-    pub(crate) fn ratio_as(&self, name: &'static str, whom: &[&str], bound: Option<f64>) -> Option<Ratio> {
-        self.ratio_between(&[self.of.first()?.0], whom, name, bound)
+    /// The first contestant's speed over the fastest of `names` in the same turn.
+    pub(crate) fn ratio_as(&self, name: &'static str, names: &[&str], bound: Option<f64>) -> Option<Ratio> {
+        self.ratio_between(&[self.of.first()?.0], names, name, bound)
     }
 
-    /// The fastest of `ours` over the fastest of `whom` in the same turn.
+    /// The fastest of `ours` over the fastest of `names` in the same turn.
     pub(crate) fn ratio_between(
         &self,
         ours: &[&str],
-        whom: &[&str],
+        names: &[&str],
         name: &'static str,
         bound: Option<f64>,
     ) -> Option<Ratio> {
-        let pairs = self.fastest(ours)?.into_iter().zip(self.fastest(whom)?);
+        let pairs = self.fastest(ours)?.into_iter().zip(self.fastest(names)?);
         Some(Ratio::new(self.case, name, pairs.map(|(ours, theirs)| ours / theirs).collect(), bound))
     }
 
-    /// The speed of the fastest of these in each turn; none if none of them took part.
-    fn fastest(&self, whom: &[&str]) -> Option<Vec<f64>> {
-        let taking_part = self.of.iter().filter(|(who, _)| whom.contains(who)).map(|(_, speeds)| speeds.clone());
+    /// The speed of the fastest of these in each turn; `None` if none of them took part.
+    fn fastest(&self, names: &[&str]) -> Option<Vec<f64>> {
+        let taking_part = self.of.iter().filter(|(who, _)| names.contains(who)).map(|(_, speeds)| speeds.clone());
         taking_part.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
     }
 
-    /// The fastest of `ours` in each turn, as a case of its own, against the fastest of some others at a time.
+    /// The fastest of `ours` in each turn, as a case of its own, and its ratios to other contestants.
     pub(crate) fn best(&self, case: &'static str, ours: &[&str], against: &[Against<'_>]) -> Results {
         let figure = self.fastest(ours).map(|speeds| Figure::new(case, "ours", speeds, self.unit));
         let ratio = |Against { who, of, bound }: &Against<'_>| {
@@ -143,9 +143,9 @@ impl Speeds {
         Results { others: self.others, figures: figure.into_iter().collect(), ratios, ..Results::default() }
     }
 
-    /// The median speeds of everybody but these.
-    pub(crate) fn without(mut self, whom: &[&str]) -> Results {
-        self.of.retain(|(who, _)| !whom.contains(who));
+    /// The median speeds without these contestants.
+    pub(crate) fn without(mut self, names: &[&str]) -> Results {
+        self.of.retain(|(who, _)| !names.contains(who));
         self.results([])
     }
 
@@ -173,12 +173,12 @@ mod tests {
         assert_eq!(speeds().ratio("a", None).unwrap().samples, [0.5, 4.0]);
         assert_eq!(speeds().ratio_as("best", &["a", "b"], None).unwrap().samples, [0.5, 2.0]);
         assert_eq!(speeds().ratio_between(&["a", "b"], &["ours"], "best", None).unwrap().samples, [2.0, 0.5]);
-        assert!(speeds().ratio("nobody", None).is_none());
+        assert!(speeds().ratio("absent", None).is_none());
     }
 
     #[test]
     fn a_wrong_checksum_is_a_failure() {
         let mut wrong = Contestant::new("ours", 7, || Ok(8));
-        assert_eq!(timed(&mut wrong).unwrap_err().to_string(), "ours came to 8, not to 7");
+        assert_eq!(timed(&mut wrong).unwrap_err().to_string(), "ours computed 8 instead of 7");
     }
 }

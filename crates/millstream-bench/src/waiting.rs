@@ -1,5 +1,5 @@
-//! Workers that wait instead of computing: hundreds of them in one process, a real TCP connection each, and one thread
-//! with a timer wheel for all of them. It is a process of its own, which the bench starts as itself.
+//! Workers that wait instead of computing: hundreds of them in one process, each with a real TCP connection, and one
+//! thread with a timer wheel for all of them. The bench starts itself as that process.
 
 mod wheel;
 
@@ -18,25 +18,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wheel::Wheel;
 
-/// Where such a process finds the master, and how many workers it is.
+/// The variable with the task of such a process: the master's address and the number of workers.
 const TASK: &str = "MILLSTREAM_BENCH_WAITING";
 pub(crate) const SECRET: &str = "the bench's own";
 
-/// States that take a while, and have one child each.
+/// An evolution whose states take a while, and have one child each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waits;
 
-/// How long states take.
+/// The time that states take.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Costs {
-    /// On average, in microseconds.
+    /// The mean in microseconds.
     pub(crate) micros: u64,
-    /// From even, 0, to the exponential distribution, 100; at most six times the mean.
+    /// From even, 0, to the exponential distribution, 100. A state takes at most six times the mean.
     pub(crate) uneven: u64,
 }
 
 impl Costs {
-    /// The state of this token takes so long.
+    /// The time of the state with this token.
     pub(crate) fn of(self, token: Token) -> Duration {
         let [a, b, c, d, ..] = token.bytes();
         let part = (f64::from(u32::from_le_bytes([a, b, c, d])) + 0.5) / 2_f64.powi(32);
@@ -55,7 +55,7 @@ impl Evolve for Waits {
     }
 }
 
-/// Starts such a process for so many workers.
+/// Starts such a process with this number of workers.
 pub(crate) fn start(at: &str, workers: usize) -> Result<Child, Failure> {
     let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
     let mut command = Command::new(exe);
@@ -63,7 +63,7 @@ pub(crate) fn start(at: &str, workers: usize) -> Result<Child, Failure> {
     command.spawn().map_err(Failure::io("the process of the workers"))
 }
 
-/// What this process is for, if it is such a process.
+/// The task of this process, if it is such a process.
 pub(crate) fn asked() -> Option<(String, usize)> {
     let task = std::env::var(TASK).ok()?;
     let (at, workers) = task.split_once(' ')?;
@@ -78,16 +78,17 @@ struct One {
     out: Vec<u8>,
 }
 
-/// Where the next state ends so soon, the process stays awake: real workers are not woken on the master's machine.
+/// If the next state ends within this time, the process does not sleep: real workers would not be woken on the master's
+/// machine.
 const AWAKE: Duration = Duration::from_micros(200);
 
-/// After so many states that have ended, messages get their turn.
+/// After this number of ended states, messages get their turn.
 const AT_ONCE: usize = 8;
 
 /// The key of the timer; those of connections begin at 0.
 const TIMER: usize = usize::MAX >> 1;
 
-/// Works until the master needs nobody any more.
+/// Works until the master has ended.
 pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
     let failed = |what: &'static str| Failure::io(what);
     let mut poll = Poll::new().map_err(failed("epoll"))?;
@@ -118,7 +119,7 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
         for event in &events {
             let key = event.token().0;
             if let Some(Some(one)) = all.get_mut(key) {
-                let goes_on = one.hear(event.is_read_closed())?;
+                let goes_on = one.receive(event.is_read_closed())?;
                 one.go_on(key, began, &mut due);
                 if !goes_on {
                     all[key] = None;
@@ -126,7 +127,7 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
                 }
             }
         }
-        // Between some of them and the next ones those who are asked for states answer.
+        // After a few of them, workers that are asked for states answer.
         for _ in 0..AT_ONCE {
             let Some((at, key)) = due.take(began.elapsed()) else { break };
             if let Some(one) = &mut all[key] {
@@ -137,7 +138,7 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
         if let Some((at, _)) = due.next().filter(|(at, _)| *at != alarm && at.saturating_sub(began.elapsed()) >= AWAKE)
         {
             alarm = at;
-            // A timer of 0 would be none.
+            // A timer of 0 would be disarmed.
             let after = at.saturating_sub(began.elapsed()).max(Duration::from_nanos(1));
             let value = Timespec { tv_sec: after.as_secs() as i64, tv_nsec: i64::from(after.subsec_nanos()) };
             let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
@@ -149,15 +150,15 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
 }
 
 impl One {
-    /// Takes in what has come; false once nothing more will come.
-    fn hear(&mut self, ends: bool) -> Result<bool, Failure> {
+    /// Receives the messages that have arrived. Returns false once no more will arrive.
+    fn receive(&mut self, ends: bool) -> Result<bool, Failure> {
         let mut bytes = [0; 16 << 10];
         loop {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Ok(false),
                 Ok(read) => {
                     self.received.extend_from_slice(&bytes[..read]);
-                    // That was all; `epoll` tells of what comes behind it.
+                    // The read took all bytes. `epoll` reports later ones.
                     if read < bytes.len() && !ends {
                         break;
                     }
@@ -180,7 +181,7 @@ impl One {
         Ok(true)
     }
 
-    /// The state under way is done.
+    /// Ends the current state.
     fn finish(&mut self, at: Duration) {
         if let Some(job) = self.job.take() {
             let children = job.run(&Waits);
@@ -188,7 +189,7 @@ impl One {
         }
     }
 
-    /// Begins the next state, if nothing is under way, and sends what is to be sent.
+    /// Begins the next state, if none is under way, and sends the answers.
     fn go_on(&mut self, key: usize, began: Instant, due: &mut Wheel) {
         if self.job.is_none() {
             let now = began.elapsed();

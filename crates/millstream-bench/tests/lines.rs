@@ -1,4 +1,4 @@
-//! What the program prints, saves and refuses.
+//! The program's output, its files, and its refusals.
 
 use std::process::{Command, Output};
 
@@ -51,7 +51,7 @@ const NAMES: [&str; 37] = [
     "rss",
 ];
 
-/// These take a build, or gigabytes of text, however few the items.
+/// These benches need a build, or gigabytes of text, however few the items are.
 const LARGE: [&str; 11] = [
     "wc",
     "compile",
@@ -108,7 +108,7 @@ fn standard_output_has_result_lines_only_and_json_says_the_same() {
     }
 }
 
-/// Whoever reads a figure can see what it was measured on.
+/// Every figure has a description of the machine that it was measured on.
 fn assert_machine(machine: &serde_json::Value) {
     assert!(!machine["cpu"].as_str().unwrap().is_empty(), "{machine}");
     assert!(machine["cores"].as_u64().unwrap() > 0, "{machine}");

@@ -26,7 +26,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop, which the compiler vectorises.
+/// The same work in one loop, which the compiler vectorises.
 #[inline(never)]
 fn fused(n: u64) -> u64 {
     let mut sum = 0_u64;

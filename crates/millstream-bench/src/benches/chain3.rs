@@ -1,5 +1,5 @@
-//! A source, two cheap maps and a sink: on as many workers as pay, on one, on two, on one without batches, in one loop, and
-//! on a thread each with channels of `Vec`s between them.
+//! A source, two cheap maps and a sink. They run on as many workers as improve throughput, on one, on two, on one
+//! without batches, in one loop, and on a thread each with channels of `Vec`s between them.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -58,7 +58,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop, which the compiler vectorises.
+/// The same work in one loop, which the compiler vectorises.
 #[inline(never)]
 fn fused(n: u64) -> u64 {
     (0..n).fold(0, |sum, x| sum.wrapping_add(work::second(work::first(x))))

@@ -1,4 +1,5 @@
-//! Seven cheap stages between a source and a sink; and a thread each with crossbeam's channels between them.
+//! Seven cheap stages between a source and a sink; and the same on a thread each, with crossbeam's channels between
+//! them.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -40,7 +41,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop, which the compiler vectorises.
+/// The same work in one loop, which the compiler vectorises.
 #[inline(never)]
 fn fused(n: u64) -> u64 {
     let staged = |x| (0..7).fold(x, |x, i| work::stage(i, x));

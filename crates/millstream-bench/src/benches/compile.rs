@@ -1,7 +1,9 @@
-//! What a pipeline of thirty stages costs to compile: `thirty_stages`, an example of the facade, in this workspace's release
-//! profile (fat link-time optimisation, one code generation unit), with everything that it depends on built before.
+//! The time and memory to compile a pipeline of thirty stages: `thirty_stages`, an example of the facade, in this
+//! workspace's release profile (fat link-time optimisation, one code generation unit), with all dependencies built
+//! before.
 //!
-//! Each turn compiles and links that one program anew. The memory is the most that one process of the build had resident.
+//! Each turn compiles and links that one program again. The memory is the peak resident memory of the largest process
+//! of the build.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -16,10 +18,10 @@ use std::time::{Duration, Instant};
 const SECONDS: f64 = 30.0;
 const BYTES: f64 = 2e9;
 
-/// How often the build's processes are looked at.
+/// The time between two looks at the build's processes.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// What one build came to.
+/// The result of one build.
 struct Built {
     took: Duration,
     peak: Option<u64>,
@@ -53,7 +55,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Compiles the program; with another `cfg` it is not the one that is there.
+/// Compiles the program. Another `cfg` makes cargo build it again.
 fn build(cfg: &str) -> Result<Built, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -77,7 +79,7 @@ fn build(cfg: &str) -> Result<Built, Failure> {
     }
 }
 
-/// Waits for the build; the most that one of its processes had in memory, where the system tells.
+/// Waits for the build. Returns the peak memory of its largest process, if the system reports it.
 fn watch(cargo: &mut Child) -> Result<Option<u64>, Failure> {
     let mut peak = None;
     while cargo.try_wait().map_err(Failure::io("cargo"))?.is_none() {
@@ -87,7 +89,7 @@ fn watch(cargo: &mut Child) -> Result<Option<u64>, Failure> {
     Ok(peak)
 }
 
-/// The program that cargo says it has built.
+/// The path of the built program, from cargo's messages.
 fn executable(messages: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     messages.rev().find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))

@@ -1,6 +1,7 @@
-//! `millstream wc` while a busy loop runs on every core: as it decides by itself, and on two workers, against all on one thread.
+//! `millstream wc` while a busy loop runs on every core: with its own choice of workers, on two workers, and all on one
+//! thread.
 //!
-//! A hand-over between threads takes a time slice there, so that a run that hands a little over at a time takes many times as long.
+//! A hand-over between threads takes a time slice there, so a run with small hand-overs takes many times as long.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -12,16 +13,16 @@ use crate::text::Text;
 use crate::turns::{Work, take_turns};
 use std::path::Path;
 
-/// What all on one thread may be faster: a run may take one and a half times as long.
+/// The bound: a run may take one and a half times as long as all on one thread.
 const BOUND: f64 = 1.0 / 1.5;
 
-/// A case: its name, whether `cat` reads the file for us, the flags, and the bound.
+/// A case: its name, whether `cat` reads the file, the flags, and the bound.
 type Case = (&'static str, bool, &'static [&'static str], Option<f64>);
 
 const CASES: [Case; 4] = [
     ("file", false, &[], Some(BOUND)),
     ("pipe", true, &[], Some(BOUND)),
-    // Two were asked for, so two it are.
+    // Two workers were requested, so there are two.
     ("file-workers2", false, &["--workers", "2"], None),
     ("pipe-workers2", true, &["--workers", "2"], None),
 ];

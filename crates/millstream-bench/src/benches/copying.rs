@@ -1,5 +1,4 @@
-//! The copying workload: one ring read by five or ten identities, and a map that reads all of their halves. One
-//! worker.
+//! The copying workload: five or ten identities read one ring, and a map reads all of their halves. One worker.
 //!
 //! The map adds the halves up and mixes the bits of the sum, since the compiler knows the sum of the numbers below n
 //! without adding them up.
@@ -12,10 +11,10 @@ use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 
-/// For the speed.
+/// Items for the speed.
 const MANY: u64 = 500_000_000;
 const MANY_IN_A_HURRY: u64 = 50_000_000;
-/// For the memory.
+/// Items for the memory.
 const SOME: u64 = 5_000_000;
 
 pub(crate) fn five(setting: &Setting) -> Result<Results, Failure> {
@@ -55,7 +54,7 @@ fn with(mut memory: Vec<Figure>, speed: Results) -> Results {
     Results { figures: memory, ..speed }
 }
 
-/// The bytes that one run allocates, and the most that the process has in memory meanwhile.
+/// The bytes that one run allocates, and the peak memory of its process.
 fn memory(
     setting: &Setting,
     ours: fn(&Rings, u64) -> Result<u64, Failure>,
@@ -95,7 +94,7 @@ fn summed(p: &impl Run<u64, Out = Val<u64>>, rings: &Rings, n: u64) -> Result<u6
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// What the last map makes of all halves.
+/// The last map: the mixed sum of all halves.
 #[inline(always)]
 fn mix<const WAYS: usize>(halves: [&u64; WAYS]) -> u64 {
     let sum = halves.into_iter().fold(0_u64, |sum, half| sum.wrapping_add(*half));

@@ -1,16 +1,17 @@
-//! The article's copying workload, rings against our own queues: one stream that fans out two to twenty ways, and a map
-//! that reads all halves. Values own memory, so that a copy is one: a box of eight numbers. In the cases `5-u64` and `10-u64`
-//! they are numbers, of which a copy costs next to nothing, as those of the article are units. In `5-arc` and `10-arc` they are
-//! shared, so that a queue's copy is one more reference: that is the best that can be done for queues where values are large.
+//! The article's copying workload, on rings and on our own queues: one stream fans out two to twenty ways, and a map
+//! reads all halves. An item owns memory, a box of eight numbers, so that a copy costs an allocation. In the cases
+//! `5-u64` and `10-u64` items are numbers, whose copies cost next to nothing, as the article's units do. In `5-arc` and
+//! `10-arc` they are shared, so that a queue's copy is one more reference: the best that queues can do with large
+//! values.
 //!
-//! With `plain` nothing fans out, and in `5-sharded` the map is in two shards. On rings all halves are the same slot; on
-//! queues a fan-out has a thread that copies and one that zips.
+//! Case `plain` has no fan-out, and case `5-sharded` has the map in two shards. On rings all halves are the same slot;
+//! on queues a fan-out has a thread that copies and a thread that zips.
 //!
-//! The bytes, the peak and the processor time outside of the system (`-alloc`, `-peak`, `-user`) are of one run in a process
+//! The bytes, the peak memory and the user-mode processor time (`-alloc`, `-peak`, `-user`) are of one run in a process
 //! of its own.
 //!
-//! With the article's 5,000,000 items the queues take more than a minute a turn, all fan-outs together: a full run has so
-//! many, and an ordinary one a fifth.
+//! With the article's 5,000,000 items all fan-outs together take more than a minute a turn on queues. A full run uses
+//! that number, and an ordinary one a fifth of it.
 
 use crate::alone;
 use crate::failure::Failure;
@@ -22,12 +23,12 @@ use millstream::prelude::*;
 use millstream_cli::{fan_out, halves::Halves};
 use std::sync::Arc;
 
-/// As many as in the article.
+/// The article's number of items.
 const FULL: u64 = 5_000_000;
 const MANY: u64 = 1_000_000;
 const MANY_IN_A_HURRY: u64 = 10_000;
 
-/// What flows.
+/// The type of an item.
 trait Item: Clone + Send + Sync + 'static {
     fn of(x: u64) -> Self;
 }
@@ -38,7 +39,7 @@ impl Item for u64 {
     }
 }
 
-/// A copy is 64 bytes more.
+/// An item whose copy is 64 more bytes.
 #[derive(Clone)]
 struct Boxed(Box<[u64; 8]>);
 
@@ -54,7 +55,7 @@ impl Halves for &Boxed {
     }
 }
 
-/// A copy is one more reference.
+/// An item whose copy is one more reference.
 #[derive(Clone)]
 struct Shared(Arc<[u64; 8]>);
 
@@ -70,8 +71,8 @@ impl Halves for &Shared {
     }
 }
 
-/// One fan-out: the names of its cases, how many ways it has, and how many times as fast as queues rings must be, and how many
-/// times as many bytes queues must allocate.
+/// One fan-out: the names of its cases, its number of ways, and the bounds. They are the times by which rings must be
+/// faster than queues, and by which queues must allocate more bytes.
 struct Case {
     time: &'static str,
     alloc: &'static str,
@@ -94,7 +95,7 @@ macro_rules! case {
     };
 }
 
-/// Whoever does something with all pipelines.
+/// A visitor of all pipelines.
 trait Visit {
     fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
     where
@@ -124,14 +125,14 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined(measured.results))
 }
 
-/// One run, in a process of its own.
+/// Runs one case in this process, which is one of its own.
 pub(crate) fn alone(setting: &Setting, case: &str, who: &str, items: u64) -> Result<u64, Failure> {
     let mut one = One { setting, case, who, items, checksum: None };
     all(&mut one)?;
     one.checksum.ok_or_else(|| Failure::Program(format!("{case} {who}"), "there is no such run".to_owned()))
 }
 
-/// Does one run.
+/// Runs one case.
 struct One<'a> {
     setting: &'a Setting,
     case: &'a str,
@@ -155,7 +156,7 @@ impl Visit for One<'_> {
     }
 }
 
-/// Measures all.
+/// Measures all cases.
 struct Measured<'a> {
     setting: &'a Setting,
     results: Vec<Results>,
@@ -182,7 +183,7 @@ impl Visit for Measured<'_> {
     }
 }
 
-/// What a run costs beside time: ours, and on queues; and how many times as many bytes queues allocate.
+/// The cost of a run beside its time: ours, and on queues; and the ratio of their allocated bytes.
 fn cost(setting: &Setting, case: &Case, n: u64, expected: u64) -> Result<Results, Failure> {
     let mut results = Results::default();
     for who in ["ours", "queues"] {

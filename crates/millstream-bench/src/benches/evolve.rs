@@ -1,5 +1,5 @@
-//! A population on workers that wait, over TCP: one master thread, and the first design beside it. And on workers that
-//! compute, in threads.
+//! A population on workers that wait, over TCP: with one master thread, and in the first design. And a population on
+//! workers that compute, in threads.
 
 mod populations;
 mod rates;
@@ -15,12 +15,12 @@ use millstream_evolve::{Batch, EvolveError, Options, Population, Secret, Tuning}
 use populations::{Design, Rounds};
 use std::sync::Arc;
 
-/// What the article had, and what a round of that many states is.
+/// The article's sizes, and the time of a state in microseconds.
 const WORKERS: usize = 450;
 const STATES: u64 = 2000;
 const USUAL: u64 = 30_000;
 
-/// What a latency must not exceed.
+/// The latency's bound in nanoseconds.
 const LATENCY: f64 = 1e6;
 
 impl From<EvolveError> for Failure {
@@ -29,7 +29,7 @@ impl From<EvolveError> for Failure {
     }
 }
 
-/// How many workers and states: the article's, or fewer in the same proportion.
+/// The number of workers and states: the article's, or fewer in the same proportion.
 fn sizes(setting: &Setting) -> (usize, u64) {
     let states = setting.items(STATES, STATES);
     (usize::try_from(states * WORKERS as u64 / STATES).unwrap_or(WORKERS).clamp(2, WORKERS), states)
@@ -48,7 +48,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined(cases))
 }
 
-/// Both designs, turn by turn, against a scheduler that takes no time.
+/// Both designs in turn, compared with a scheduler that takes no time.
 fn efficiency(
     setting: &Setting,
     (case, latency): (&'static str, &'static str),
@@ -69,7 +69,7 @@ fn efficiency(
             if turn > 0 {
                 samples.push(efficiency);
                 let which = usize::from(design == Design::Locked);
-                // Where nobody had to wait for a request, there is nothing to tell.
+                // If no worker waited for a request, there is no latency.
                 if latency.total() > 0 {
                     waits[which].push(latency.quantile(0.99).as_nanos() as f64);
                 }
@@ -78,7 +78,7 @@ fn efficiency(
     }
     setting.progress.done();
     let within: Vec<_> = waits[0].iter().map(|wait| LATENCY / wait.max(1.0)).collect();
-    // With even costs all workers answer at once, so only the other case has a bound.
+    // With even costs all workers answer at the same time, so only the other case has a bound.
     let limit = (costs.uneven > 0).then_some(1.0);
     let mut figures = vec![
         Figure::new(case, "ours", ours.clone(), Unit::Times),
@@ -97,7 +97,7 @@ fn efficiency(
 
 /// A filter on two workers that compute, and on one.
 pub(crate) fn cores(setting: &Setting) -> Result<Results, Failure> {
-    // A particle of a millisecond; of particles that somebody counts, cheap ones.
+    // A particle takes a millisecond. If the command line sets the number of items, particles are cheap.
     let (states, work) = (setting.items(1000, 400), if setting.items.is_some() { 2_000 } else { 400_000 });
     let scene = Scene::new(&Linear::default(), 3, 1);
     let filtered = |workers: usize, pin: bool| {

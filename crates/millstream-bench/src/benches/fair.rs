@@ -1,9 +1,9 @@
-//! Three producers that could all send more than is taken, one consumer who takes what is there: what the slowest of them
-//! gets through, of a third.
+//! Three producers that always have more to send, and one consumer that takes what waits: the share of the slowest
+//! producer, relative to a third.
 //!
-//! Four threads may share two cores, so who gets how much of everything is for the scheduler as well: a producer that waits for a
-//! core has an empty ring, and nobody can take from that. So what is judged is what was taken while every producer had something
-//! waiting; the rest is told in words.
+//! Four threads may share two cores, so the scheduler has a part in the shares: a producer that waits for a core has an
+//! empty ring, from which nothing can be taken. Therefore only values that were taken while every producer had
+//! something waiting are judged. The notes report the rest.
 
 use crate::count::Count;
 use crate::failure::Failure;
@@ -14,31 +14,32 @@ use millstream::prelude::*;
 use std::time::{Duration, Instant};
 
 const PRODUCERS: usize = 3;
-/// So many values a producer sends before it says so.
-const TOLD: u64 = 256;
-/// At least so many values must be taken while all have some waiting.
+/// A producer updates its count after this many values.
+const REPORT_EVERY: u64 = 256;
+/// At least this number of values must be taken while all producers have some waiting.
 const ENOUGH: u64 = 100_000;
-/// Where that is not so after this time, this machine gives nothing to judge by.
+/// If that fails within this time, the machine is too busy for a judgement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Counts = [u64; PRODUCERS];
 
-/// What each producer got through, and how long that took.
+/// The number of values taken from each producer, and the time.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     all: Counts,
-    /// Of these, what was taken while every producer had something waiting.
+    /// The values among these that were taken while every producer had something waiting.
     saturated: Counts,
     seconds: f64,
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    // In less time than that one of them may not have had a core.
+    // In less time a producer might have had no core at all.
     let n = setting.items(30_000_000, 6_000_000).max(3_000_000);
     Ok(Results::joined([at(setting, "arrival", n, false)?, at(setting, "shared", n / 3, true)?]))
 }
 
-/// A ring each, or one for all: there it is for the scheduler, and not for us, who comes to claim.
+/// Either a ring for each producer or one ring for all. With one ring the scheduler alone decides which producer claims
+/// next.
 fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Results, Failure> {
     let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(4096));
     let (mut turns, before) = (Vec::new(), Load::now(None));
@@ -48,7 +49,7 @@ fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Res
     }
     setting.progress.done();
     let others = Load::of_others(before, None);
-    // The first one is not measured.
+    // The first turn is not measured.
     let of = |what: fn(&Taken) -> f64| turns[1..].iter().map(what).collect::<Vec<_>>();
     let figures =
         vec![Figure::new(case, "ours", of(|t| t.all.iter().sum::<u64>() as f64 / t.seconds), Unit::ItemsPerSecond)];
@@ -66,13 +67,13 @@ fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Res
     Ok(Results { others, figures, ratios, notes, ..Results::default() })
 }
 
-/// What the slowest one has of what would be fair.
+/// The share of the slowest producer, relative to a fair one.
 fn share(of: Counts) -> f64 {
     let (least, all) = (of.iter().min().copied().unwrap_or(0), of.iter().sum::<u64>());
     least as f64 * PRODUCERS as f64 / all.max(1) as f64
 }
 
-/// Takes at least `n` values of producers that never have enough.
+/// Takes at least `n` values of producers that always have more.
 fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
     let fan_in = fan_in(PRODUCERS).with_producer();
     let (senders, mut poller) = if shared { fan_in.shared() } else { fan_in }.open(rings)?;
@@ -121,12 +122,12 @@ fn taken(rings: &Rings, n: u64, shared: bool) -> Result<Taken, Failure> {
     })
 }
 
-/// Sends until nobody takes any more.
+/// Sends until the stream has ended.
 fn flood(sender: Sender<u64>, sent: &Count) {
-    for first in (0..).step_by(TOLD as usize) {
-        if sender.send_all(first..first + TOLD).is_err() {
+    for first in (0..).step_by(REPORT_EVERY as usize) {
+        if sender.send_all(first..first + REPORT_EVERY).is_err() {
             return;
         }
-        sent.set(first + TOLD);
+        sent.set(first + REPORT_EVERY);
     }
 }

@@ -1,5 +1,5 @@
-//! `filter_map`, then `map`, on one worker: one case keeps one number in three, the other each whose third bit is
-//! clear, which a loop can do several at once.
+//! `filter_map`, then `map`, on one worker. One case keeps one number in three. The other case keeps the numbers whose
+//! third bit is clear, which a loop can test several at a time.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -40,7 +40,7 @@ fn ours(rings: &Rings, n: u64, keep: impl Fn(u64) -> bool + Copy + Send + Sync +
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop.
+/// The same work in one loop.
 #[inline(never)]
 fn fused(n: u64, keep: impl Fn(u64) -> bool) -> u64 {
     let mut sum = 0_u64;

@@ -1,19 +1,19 @@
-//! Numbers from a source on one pinned worker to a sink on another; and two pinned threads with somebody else's ring or
+//! Numbers from a source on one pinned worker to a sink on another; and two pinned threads with a rival's ring or
 //! channel between them.
 //!
-//! Lines go from one core to another at a speed that depends most of all on how many slots there are between the two.
-//! So everybody with a ring takes part with four sizes, and in case `speed` the best of ours meets the best of theirs;
-//! the other cases are of one of our sizes each.
+//! The speed of a hand-over between cores depends most of all on the number of slots between the two. Therefore each
+//! ring takes part in four sizes. In case `speed` the best of ours is compared with the best of the rivals'; each other
+//! case is one of our sizes.
 //!
-//! Their batches are a sixteenth of a ring, where that is more than what they begin with: ours do so by themselves.
+//! The rivals' batches are a sixteenth of a ring, if that is more than their default. Ours have that size by default.
 //!
-//! The limit is two bare threads with a few buffers between them, each of which is written by the one, read by the other
-//! and given back, with nothing else to be done: what these two cores can hand over. The bounds beside it and rtrb's chunks are
-//! of what can be: both are about as fast as the cores are, and so must ours be.
+//! The limit is two bare threads with a few buffers between them. One thread writes a buffer, the other reads it and
+//! returns it, and nothing else is done: the speed at which these two cores can hand data over. The limit and rtrb's
+//! chunks have bounds, since both are about as fast as the cores are, and ours must be too.
 //!
-//! Where the two cores are a virtual machine's, they are now here and now there: case `line` is how often in a second one line
-//! goes from one to the other, in many short goes, and its extremes say how much the machine itself changed meanwhile. So
-//! everybody takes ten goes a turn, in turn with the others.
+//! The two cores of a virtual machine may move. Case `line` is the number of times a second that one cache line goes
+//! from one core to the other, in many short goes. Its extremes show how much the machine itself changed meanwhile.
+//! Therefore every contestant takes ten goes a turn, in turn with the others.
 
 mod bare;
 
@@ -42,8 +42,8 @@ const RIVALS_SLOTS: [usize; 4] = [8192, 65_536, 262_144, 524_288];
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(50_000_000, 20_000_000);
     let expected = (0..n).fold(0, u64::wrapping_add);
-    let rival = |as_whom: &'static str, who, size| {
-        setting.rivals.contestant(as_whom, expected, Task { workload: "hop", who, items: n, size })
+    let rival = |shown_as: &'static str, who, size| {
+        setting.rivals.contestant(shown_as, expected, Task { workload: "hop", who, items: n, size })
     };
     let rings = setting.rings(2).pin_workers(true);
     let of_ring = |(name, slots): (&&'static str, usize)| {
@@ -99,7 +99,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     }
 }
 
-/// A range that says where it ended.
+/// A range that records the thread on which it ended.
 struct Numbers {
     left: Range<u64>,
     _end: Noted,
@@ -114,11 +114,12 @@ impl Iterator for Numbers {
     }
 }
 
-/// On which thread something was.
+/// A thread, once it is known.
 #[derive(Clone, Default)]
 struct At(Arc<Mutex<Option<ThreadId>>>);
 
-/// Notes the thread that drops it: the one on which a source or a sink took its last step. So it costs nothing an item.
+/// Records the thread that drops it: the one on which a source or a sink took its last step. This costs nothing for an
+/// item.
 struct Noted(At);
 
 impl At {

@@ -1,5 +1,5 @@
-//! Records of four numbers in two layouts: an array of structures is one ring of records, a structure of arrays four rings
-//! side by side. Either is made from a number and read by a sink, on one worker: one field of each record, or all.
+//! Records of four numbers in two layouts: an array of structures is one ring of records, and a structure of arrays is
+//! four rings. Each record is made from a number and read by a sink, on one worker: one field of each record, or all.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -8,7 +8,7 @@ use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::hint::black_box;
 
-/// How many fields of a record are read.
+/// The number of fields of a record that are read.
 #[derive(Clone, Copy)]
 enum Read {
     One,
@@ -23,7 +23,7 @@ fn case(setting: &Setting, name: &'static str, read: Read) -> Result<Results, Fa
     let n = setting.items(20_000_000, 5_000_000);
     let (rings, expected) = (setting.rings(1), fused(n, read));
     let contestants = vec![
-        Contestant::new("ours", expected, || beside(&rings, n, read)),
+        Contestant::new("ours", expected, || arrays(&rings, n, read)),
         Contestant::new("records", expected, || records(&rings, n, read)),
         Contestant::new("fused", expected, || Ok(fused(black_box(n), read))),
     ];
@@ -32,7 +32,7 @@ fn case(setting: &Setting, name: &'static str, read: Read) -> Result<Results, Fa
     Ok(speeds.results(ratios))
 }
 
-// Bits are mixed, so that no sum can be had without a loop.
+// Bits are mixed, so that the sum needs a loop.
 fn first(x: u64) -> u64 {
     x ^ (x >> 7)
 }
@@ -49,13 +49,13 @@ fn fourth(x: u64) -> u64 {
     x.wrapping_sub(x >> 5)
 }
 
-/// The fields of one record, in one number.
+/// The fields of one record, mixed into one number.
 fn mixed(a: u64, b: u64, c: u64, d: u64) -> u64 {
     (a ^ b).wrapping_add(c ^ d)
 }
 
-/// A ring for each field: every one is a stage's, and the sink reads them by number.
-fn beside(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
+/// A ring for each field. Each is the output of a stage, and the sink reads them by number.
+fn arrays(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
     let p = pipeline::<u64>().fanout(
         |p| p.fanout(|p| p.map(|x| first(*x)), |p| p.map(|x| second(*x))),
         |p| p.fanout(|p| p.map(|x| third(*x)), |p| p.map(|x| fourth(*x))),
@@ -71,7 +71,7 @@ fn beside(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
     Ok(ended?.0)
 }
 
-/// A ring of records: one stage makes all fields.
+/// A ring of records. One stage makes all fields.
 fn records(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
     let p = pipeline::<u64>().map(|&x| [first(x), second(x), third(x), fourth(x)]);
     let ended = match read {
@@ -85,7 +85,7 @@ fn records(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
     Ok(ended?.0)
 }
 
-/// The same in one loop, without a record.
+/// The same work in one loop, without a record.
 #[inline(never)]
 fn fused(n: u64, read: Read) -> u64 {
     match read {

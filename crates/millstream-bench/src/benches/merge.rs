@@ -1,5 +1,5 @@
-//! A choice whose values are left and right in turn, and a map in either lane, on one worker; the same in one loop, and on
-//! our own queues.
+//! A choice whose values alternate between left and right, with a map in either lane, on one worker; and the same work
+//! in one loop, and on our own queues.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -55,7 +55,7 @@ where
     Ok(on.run(pipeline, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop.
+/// The same work in one loop.
 #[inline(never)]
 fn fused(n: u64) -> u64 {
     (0..n).map(|x| of_its_lane(x).either(left, right)).fold(0, u64::wrapping_add)

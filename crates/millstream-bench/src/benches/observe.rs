@@ -1,8 +1,9 @@
-//! What it costs to watch a run: two maps of numbers on one worker, with somebody who looks every millisecond and without.
+//! The cost of watching a run: two maps of numbers on one worker, with an observer that samples every millisecond, and
+//! without.
 //!
-//! Time is too noisy for one part in a hundred, so instructions are counted: those of the worker, by callgrind, of
-//! `millstream copying` with `--observe` and without. Times are paired beside, and how far apart the looks are; and how long a
-//! browser takes for the page of 3,000 stages.
+//! Time is too noisy for one part in a hundred, so instructions are counted: callgrind counts those of the worker of
+//! `millstream copying`, with `--observe` and without. The times of paired runs are measured too, and the time between
+//! two samples; and the time that a browser takes for the page of 3,000 stages.
 
 mod page;
 
@@ -18,10 +19,10 @@ use millstream::prelude::*;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How much more a worker may have to do that is observed.
+/// The share of additional instructions that an observed worker may take.
 const OVERHEAD: f64 = 0.01;
 
-/// The time between two looks, in seconds.
+/// The time between two samples, in seconds.
 const SPACING: f64 = 1e-3;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -29,7 +30,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([instructions, times(setting)?, page::run(setting)?]))
 }
 
-/// The worker's instructions.
+/// The ratio of the worker's instructions.
 fn instructions(setting: &Setting) -> Result<Results, Failure> {
     if !is_here("valgrind", "instructions")? {
         return Ok(Results::default());
@@ -40,7 +41,7 @@ fn instructions(setting: &Setting) -> Result<Results, Failure> {
     let unobserved = counted(&millstream, items, &[])?;
     let observed = counted(&millstream, items, &["--observe"])?;
     let (ratio, more) = (unobserved / observed, observed / unobserved - 1.0);
-    // Less than nothing is as good as nothing.
+    // A negative difference counts as a very small one.
     let fits = OVERHEAD / more.max(OVERHEAD / 1000.0);
     let ratios = vec![
         Ratio::new("instructions", "unobserved", vec![ratio], None),
@@ -49,7 +50,7 @@ fn instructions(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results { ratios, ..Results::default() })
 }
 
-/// How many instructions the one worker of a run needs.
+/// The instructions of the one worker of a run.
 fn counted(millstream: &Path, items: u64, more: &[&str]) -> Result<f64, Failure> {
     let name = format!("millstream-observe-{}.out", std::process::id());
     let out = std::env::temp_dir().join(name);
@@ -66,7 +67,7 @@ fn counted(millstream: &Path, items: u64, more: &[&str]) -> Result<f64, Failure>
     }
 }
 
-/// What each thread has needed: callgrind writes a file for each of them, and one for all, which is empty.
+/// The instructions of each thread. Callgrind writes a file for each of them, and an empty one for all.
 fn totals(out: &Path) -> Result<Vec<f64>, Failure> {
     let (dir, name) = (out.parent().unwrap_or(Path::new(".")), out.file_name().unwrap_or_default().to_string_lossy());
     let mut totals = Vec::new();
@@ -80,12 +81,12 @@ fn totals(out: &Path) -> Result<Vec<f64>, Failure> {
     Ok(totals)
 }
 
-/// The instructions that a file of callgrind tells.
+/// The instructions in a file of callgrind.
 fn total(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
 }
 
-/// Numbers a second, observed and not, and how far apart the looks were.
+/// Numbers a second, observed and not, and the time between two samples.
 fn times(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(200_000_000, 50_000_000);
     let expected = (0..n).fold(0, |sum: u64, x| sum.wrapping_add(work::second(work::first(x))));
@@ -109,7 +110,7 @@ fn times(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// The sum, and how far apart the looks were on average.
+/// The sum, and the mean time between two samples.
 fn ours(rings: &Rings, n: u64, observed: bool) -> Result<(u64, Option<f64>), Failure> {
     let p = pipeline::<u64>().map(|x| work::first(*x)).map(|x| work::second(*x));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);

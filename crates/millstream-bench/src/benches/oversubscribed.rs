@@ -1,5 +1,5 @@
-//! Sixteen workers asked for, and two: fourteen cheap stages, a source and a sink, a worker each or eight on each of
-//! two. More workers than cores must not cost much.
+//! Fourteen cheap stages, a source and a sink on sixteen workers, and on two. The former have one tasklet each, the
+//! latter eight. More workers than cores must not cost much.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

@@ -1,5 +1,5 @@
-//! `millstream pipe` and GNU `parallel --pipe -k`, both with two processes of `tr a-z A-Z` on blocks of the same size, from a
-//! file that is in memory to nowhere.
+//! `millstream pipe` and GNU `parallel --pipe -k`, both with two processes of `tr a-z A-Z` on blocks of the same size,
+//! from a file in memory to nowhere.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -10,7 +10,7 @@ use crate::text::Text;
 use crate::turns::{Work, take_turns};
 use std::path::Path;
 
-/// A size of blocks, and how many times as fast as GNU parallel we must be.
+/// The block sizes, and the times by which we must be faster than GNU parallel.
 const CASES: [(&str, f64); 2] = [("1M", 3.0), ("10M", 1.0)];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {

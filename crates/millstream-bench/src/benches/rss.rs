@@ -1,4 +1,4 @@
-//! The most that each program has in memory while gigabytes go through it.
+//! The peak memory of each program while gigabytes go through it.
 
 use crate::byte_loop::headed;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use std::thread;
 
 const MOST: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// A program, its arguments, and what it makes of whole lines.
+/// A program, its arguments, and its output for whole lines.
 struct Case {
     case: &'static str,
     args: &'static [&'static str],
@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// What wc prints of a text.
+/// The hash of the output of wc for a text.
 fn counts(text: &Text) -> u64 {
     let (lines, words, bytes) = text.counts();
     let mut hash = Hash::default();
@@ -58,8 +58,8 @@ fn counts(text: &Text) -> u64 {
     hash.finish()
 }
 
-/// Sends the text through a program: the hash of what comes out, and the most that it had in memory before its input ended,
-/// where the system tells.
+/// Sends the text through a program. Returns the hash of its output, and its peak memory before its input ended, if the
+/// system reports it.
 fn ran(program: &Path, args: &[&str], text: &Text) -> Result<(u64, Option<u64>), Failure> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -73,7 +73,7 @@ fn ran(program: &Path, args: &[&str], text: &Text) -> Result<(u64, Option<u64>),
     });
     let mut stdin = BufWriter::with_capacity(1 << 16, stdin);
     let written = text.write_to(&mut stdin).and_then(|()| stdin.flush());
-    // All but what a pipe holds has been read, and the program is still there.
+    // The program has read all but what a pipe holds, and still runs.
     let peak = peak_of(&child.id().to_string());
     drop(stdin);
     let hash = hashing.join().expect("reading does not panic").map_err(cannot())?;

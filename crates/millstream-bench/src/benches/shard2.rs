@@ -1,7 +1,7 @@
 //! Two shards of a map that takes a microsecond, on two workers; and the same on one. The output must be in order.
 //!
-//! The limit is two threads that do half of the numbers each and never talk: where it is not twice as fast as one
-//! worker, the machine has not got two cores to give just then.
+//! The limit is two threads that do half of the numbers each without communication. If it is not twice as fast as one
+//! worker, the machine did not have two free cores.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Results, Unit};
@@ -12,12 +12,12 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::time::Instant;
 
-/// How long the map should take.
+/// The time that the map should take.
 const NANOSECONDS: f64 = 1000.0;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(100_000, 40_000);
-    setting.progress.say("how many rounds are a microsecond?");
+    setting.progress.say("calibrating the rounds of a microsecond");
     let rounds = rounds_in(NANOSECONDS);
     let expected = looped(0..n, rounds);
     let contestants = vec![
@@ -34,7 +34,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// `k` shards.
+/// The pipeline with `k` shards.
 fn sharded(k: usize, rings: &Rings, n: u64, rounds: u32) -> Result<u64, Failure> {
     let p = pipeline::<u64>().shard(k, move |p| p.map(move |x| work(*x, rounds)));
     let join = |sum: &mut u64, _, x: &u64| *sum = joined(*sum, *x);
@@ -46,7 +46,7 @@ fn looped(numbers: Range<u64>, rounds: u32) -> u64 {
     numbers.fold(0, |sum, x| joined(sum, work(x, rounds)))
 }
 
-/// Each half of the numbers on its own thread; the checksums are joined at the end.
+/// Each half of the numbers on its own thread. The checksums are joined at the end.
 fn halves(n: u64, rounds: u32) -> Result<u64, Failure> {
     let middle = n / 2;
     let second = std::thread::Builder::new().spawn(move || looped(middle..n, rounds));
@@ -57,12 +57,12 @@ fn halves(n: u64, rounds: u32) -> Result<u64, Failure> {
     Ok(first.wrapping_mul(shift).wrapping_add(second))
 }
 
-/// A checksum that another order would change.
+/// A checksum that depends on the order.
 fn joined(sum: u64, x: u64) -> u64 {
     sum.wrapping_mul(31).wrapping_add(x)
 }
 
-/// So many rounds of xorshift.
+/// This many rounds of xorshift.
 fn work(x: u64, rounds: u32) -> u64 {
     let mut x = x | 1 << 63;
     for _ in 0..rounds {
@@ -73,13 +73,13 @@ fn work(x: u64, rounds: u32) -> u64 {
     x
 }
 
-/// As many rounds as take about so long here.
+/// The number of rounds that take about this time on this machine.
 fn rounds_in(wanted: f64) -> u32 {
     let some = 1000;
     (f64::from(some) * wanted / nanoseconds(some)).ceil() as u32
 }
 
-/// How long the map takes: the least of many tries, each so short that others seldom get in between.
+/// The time of the map: the minimum of many tries, each so short that few are interrupted.
 fn nanoseconds(rounds: u32) -> f64 {
     let calls = 100;
     let tries = (0..1000).map(|_| {

@@ -1,6 +1,8 @@
-//! A state for each of 1,000 keys: a running sum of its own for every key, or 720 rounds of xorshift as well.
+//! A state for each of 1,000 keys: a running sum for every key, or 720 rounds of xorshift as well.
 //!
-//! Case `speed` is the sum, on one worker, beside one loop with a map from the standard library; case `queues` the same
+//! Case `speed` is the sum, on one worker, beside one loop with a map of the standard library. Case `queues` is the
+//! same, beside our own queues. Case `busy` is the rounds, with the keys on two tasklets and two workers, beside one
+//! and one.
 //! beside our own queues; case `busy` is the rounds, with the keys on two tasklets and two workers, beside one and one.
 
 use crate::failure::Failure;
@@ -50,7 +52,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([alone, beside, speeds.results(ratios)]))
 }
 
-/// In no order that a processor could guess.
+/// Keys in an order that a processor cannot predict.
 fn key(x: u64) -> u64 {
     (x.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % KEYS
 }

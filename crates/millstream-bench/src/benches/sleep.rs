@@ -1,12 +1,12 @@
-//! The sleep example: every item is slept over four times, and two of the sleeps are side by side. Ten thousand items of
-//! 25 microseconds each, and five items of 250 milliseconds.
+//! The sleep example: four sleeps for every item, two of them in parallel branches. Ten thousand items with sleeps of
+//! 25 microseconds, and five items with sleeps of 250 milliseconds.
 //!
-//! Whoever has one thread sleeps four times an item. On rings every sleep is a stage with a thread of its own, and in
-//! two shards with two, so that the items come out as fast as one sleep, or half of one, takes.
-//! Queues do the same with their threads, and in one stage, which has one, they sleep as the model does.
+//! One thread sleeps four times for an item. On rings every sleep is a stage with a thread of its own, and in two
+//! shards with two threads, so that an item comes out in the time of one sleep, or of half a sleep. Queues do the same
+//! with their threads. In one stage, which has one thread, they sleep as the model does.
 //!
-//! `limit` of the five items is what arithmetic says: so many sleeps, one behind the other, and nothing else takes any time. A
-//! case ends in `-alloc` that has the bytes which one run allocates.
+//! `limit` of the five items is arithmetic: the sleeps that must follow each other, and no other time. A case whose
+//! name ends in `-alloc` has the bytes that one run allocates.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -18,26 +18,27 @@ use millstream::prelude::*;
 use std::thread;
 use std::time::Duration;
 
-/// One set of items.
+/// A set of items.
 #[derive(Clone, Copy)]
 struct Set {
     case: &'static str,
     alloc: &'static str,
     items: u64,
     nap: Duration,
-    /// How many times as fast as the model rings must be, sharded rings, queues and sharded queues.
+    /// The times by which rings, sharded rings, queues and sharded queues must be faster than the model.
     bounds: [Option<f64>; 4],
 }
 
-/// One run; its checksum.
-type Way<'a> = Box<dyn Fn() -> Result<u64, Failure> + 'a>;
+/// A run, which returns its checksum.
+type Variant<'a> = Box<dyn Fn() -> Result<u64, Failure> + 'a>;
 
 const MANY: &str = "10000x25us";
 const FEW: &str = "5x250ms";
 
-/// A way to sleep over five items, its case, and how many sleeps long it is: a stage begins with an item when the stage in front
-/// of it has slept over it, and three stages are behind each other; two shards of a stage sleep over three items each.
-const WAYS: [(&str, &str, f64); 6] = [
+/// The variants with five items: the contestant, its case, and the number of sleeps that must follow each other. A
+/// stage begins with an item once the stage before it has slept for that item, and three stages follow each other. Each
+/// of two shards of a stage sleeps for three items.
+const VARIANTS: [(&str, &str, f64); 6] = [
     ("ours", "5x250ms-rings", 7.0),
     ("ours-sharded", "5x250ms-rings-sharded", 5.0),
     ("queues", "5x250ms-queues", 7.0),
@@ -52,7 +53,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         alloc: "10000x25us-alloc",
         items: setting.items(10_000, 1000),
         nap: Duration::from_micros(25),
-        // A sleep of 25 microseconds lasts three to four times as long, and each way has as many of them.
+        // A sleep of 25 microseconds takes three to four times as long, in each variant alike.
         bounds: [Some(3.0), Some(4.0), Some(1.5), Some(2.0)],
     };
     let few = Set {
@@ -60,7 +61,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         alloc: "5x250ms-alloc",
         items: 5,
         nap: Duration::from_millis(if setting.items.is_some() { 1 } else { 250 }),
-        // 5.0 s to 1.80 s, and to 1.30 s, on rings.
+        // 5.0 s against 1.80 s, and against 1.30 s, on rings.
         bounds: [Some(2.78), Some(3.85), Some(2.78), Some(3.85)],
     };
     let five = at(setting, few)?;
@@ -68,20 +69,20 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([at(setting, many)?, five, limits]))
 }
 
-/// How much of the time of each way is sleep that could not be saved: within 5% of all is what a bound of 1 asks for.
+/// The share of unavoidable sleep in the time of each variant. A bound of 1 requires at least 95%.
 fn within_limits(figures: &[Figure], nap: Duration) -> Results {
     let of = |(who, case, naps): (&str, &'static str, f64)| {
         let times = &figures.iter().find(|figure| figure.case == FEW && figure.who == who)?.samples;
         let limit = nap.as_secs_f64() * naps;
         Some(Ratio::new(case, "limit", times.iter().map(|time| limit / time).collect(), Some(1.0)))
     };
-    Results { ratios: WAYS.into_iter().filter_map(of).collect(), ..Results::default() }
+    Results { ratios: VARIANTS.into_iter().filter_map(of).collect(), ..Results::default() }
 }
 
 fn at(setting: &Setting, Set { case, alloc, items, nap, bounds }: Set) -> Result<Results, Failure> {
     let expected = (1..=items).map(|x| x + x * x).fold(0, work::joined);
     let rings = &setting.rings;
-    let ways: [(&'static str, Way<'_>); 6] = [
+    let ways: [(&'static str, Variant<'_>); 6] = [
         ("ours", Box::new(move || on_rings(1, rings, items, nap))),
         ("ours-sharded", Box::new(move || on_rings(2, rings, items, nap))),
         ("queues", Box::new(move || on_queues(&slept(1, nap), items))),
@@ -115,7 +116,7 @@ fn at(setting: &Setting, Set { case, alloc, items, nap, bounds }: Set) -> Result
     Ok(Results::joined([speeds, Results { figures: allocated, ..Results::default() }]))
 }
 
-/// A sleep, two of them side by side, and one more: x + x * x.
+/// A sleep, two parallel ones, and one more: x + x * x.
 fn slept(shards: usize, nap: Duration) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>()
         .shard(shards, move |p| p.map_blocking(move |x: &u64| after(nap, *x)))

@@ -1,5 +1,5 @@
-//! The experiment "standard input, transform, standard output": `millstream spaces`, and the programs that others would
-//! write for it, each on the same text.
+//! The experiment "standard input, transform, standard output": `millstream spaces`, and the rivals' programs for it,
+//! each on the same text.
 
 use crate::byte_loop::headed;
 use crate::counters::{Counters, over_first};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const RIVALS: [&str; 6] =
     ["std-baseline", "std-64k", "tokio-baseline", "tokio-pipeline", "tokio-threads", "futures-streams"];
 
-/// How many times as fast as these one worker must be, with files. `tokio-threads` has three.
+/// The times by which one worker must be faster than these, with files. `tokio-threads` has three threads.
 fn bound(rival: &str) -> Option<f64> {
     match rival {
         "std-baseline" => Some(2.5),
@@ -46,7 +46,7 @@ impl Programs {
         chain.then(&self.millstream, ["spaces", "--workers", workers])
     }
 
-    /// What everybody costs beside time; nothing unless somebody asked for rivals.
+    /// The costs of each program beside its time; nothing unless rivals were requested.
     fn counters(&self, text: &Text) -> Result<Vec<Counters>, Failure> {
         let Some(program) = &self.rivals else { return Ok(Vec::new()) };
         let file = text.file()?;
@@ -56,15 +56,15 @@ impl Programs {
         Counters::of("speed", &chains)
     }
 
-    /// These rivals behind a chain and in front of another.
+    /// These rivals, each in a chain of programs.
     fn rivals<'a>(
         &self,
-        whom: &[&'static str],
+        names: &[&'static str],
         expected: u64,
         chain: impl Fn(&Path, &'static str) -> Chain,
     ) -> Result<Vec<Contestant<'a, u64>>, Failure> {
         let Some(program) = &self.rivals else { return Ok(Vec::new()) };
-        whom.iter().map(|who| chain(program, who).contestant(who, expected)).collect()
+        names.iter().map(|who| chain(program, who).contestant(who, expected)).collect()
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn long(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([speed, by_workers(setting, &programs, &text)?, queue, counters]))
 }
 
-/// What was counted, and how much processor time others take for ours.
+/// The counters, and the ratio of processor time to ours.
 fn costs(counters: Vec<Counters>) -> Results {
     let ratio = |who: &'static str| {
         let times = over_first(&counters, "task-clock", who)?;
@@ -89,10 +89,10 @@ fn costs(counters: Vec<Counters>) -> Results {
     Results { ratios: RIVALS.into_iter().filter_map(ratio).collect(), counters, ..Results::default() }
 }
 
-/// Files of short lines to nowhere.
+/// A file of short lines to nowhere.
 pub(crate) fn short(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
-    // The slower rivals would take minutes for so much.
+    // The slower rivals would take minutes for this amount.
     let letters = Text::letters(setting.items(400_000_000, 100_000_000));
     let queue = source_queue(setting, &programs, &letters, Some(0.85))?;
     let letters = from_file(setting, &programs, &letters, "letters", &RIVALS[..1])?;
@@ -100,7 +100,7 @@ pub(crate) fn short(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([letters, from_file(setting, &programs, &numbered, "numbered", &RIVALS)?, queue]))
 }
 
-/// The same between two pipes, and behind `yes`.
+/// The same between two pipes, and after `yes`.
 pub(crate) fn pipe(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
     let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
@@ -124,8 +124,8 @@ pub(crate) fn pipe(setting: &Setting) -> Result<Results, Failure> {
 
 const SOURCE_QUEUE: &str = "source-queue";
 
-/// The share of the source's ring that is in use, on average, while standard input is read: near 1 where the stages behind it
-/// take longer than the reading, and less where they wait for it.
+/// The mean occupancy of the source's ring while standard input is read. It is near 1 if the later stages take longer
+/// than the reading, and less if they wait for it.
 fn source_queue(setting: &Setting, programs: &Programs, text: &Text, bound: Option<f64>) -> Result<Results, Failure> {
     setting.progress.say("the source's ring");
     let file = text.file()?;
@@ -146,13 +146,13 @@ fn source_queue(setting: &Setting, programs: &Programs, text: &Text, bound: Opti
     Ok(Results { figures: figures.into(), ratios: vec![ratio], ..Results::default() })
 }
 
-/// Of the ring behind the source, in what `--observe --stats` tell.
+/// The occupancy of the source's ring, in the output of `--observe --stats`.
 fn first_occupancy(stats: &str) -> Option<f64> {
     let stats: serde_json::Value = serde_json::from_str(stats).ok()?;
     stats["runs"][0]["seen"]["rings"][0]["occupancy"].as_f64()
 }
 
-/// One worker, and others.
+/// One worker, and the rivals.
 fn from_file(
     setting: &Setting,
     programs: &Programs,

@@ -1,5 +1,5 @@
-//! Lines of text through a map, by how much is read at once and by how much a step moves: how many bytes go through in a
-//! second, and how long a line waits when they come at a rate of their own.
+//! Lines of text through a map, for several sizes of a read and of a step: the bytes a second, and the time that a line
+//! waits if lines arrive at a fixed rate.
 
 use crate::failure::Failure;
 use crate::figure::{Point, Results, Unit};
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is tried: names of the two cases, bytes read at once, lines in a step.
+/// A trial: the names of its two cases, the bytes of a read, the lines of a step.
 struct Trial {
     speed: &'static str,
     wait: &'static str,
@@ -25,7 +25,7 @@ struct Trial {
     batch: usize,
 }
 
-/// As the library has it.
+/// The library's defaults.
 const BLOCK: usize = 64 * 1024;
 const BATCH: usize = 2048;
 
@@ -53,7 +53,7 @@ const BATCHES: [Trial; 4] = [
     batch("batch-1024", "batch-1024-p99", 1024),
 ];
 
-/// At this rate lines come where their waits are measured: well below what any trial can do.
+/// The rate of lines where waits are measured. It is well below the speed of any trial.
 const BYTES_PER_SECOND: f64 = 50e6;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -87,7 +87,7 @@ fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Re
     let lines = (lasting.as_secs_f64() * BYTES_PER_SECOND / SENTENCE.len() as f64) as u64;
     let lines = setting.items.unwrap_or(lines);
     let waits = || {
-        let input = Paced { began: Instant::now(), given: 0, bytes: lines * SENTENCE.len() as u64 };
+        let input = Paced { began: Instant::now(), sent: 0, bytes: lines * SENTENCE.len() as u64 };
         let began = input.began;
         let blocks = source::few::<4, _>(WholeBlocks::lines(input).size(trial.block));
         let waited = move |waits: &mut Vec<u64>, number: SequenceNumber, _: Piece<'_>| {
@@ -101,7 +101,7 @@ fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Re
     Ok(Results::joined([speed, waits]))
 }
 
-/// Every line with a to z as A to Z.
+/// Replaces a to z by A to Z.
 fn capitals() -> impl Deployable<In = Val<Block>, Out = millstream::core::Text> {
     pipeline::<Block>()
         .lines_with_ends()
@@ -109,35 +109,35 @@ fn capitals() -> impl Deployable<In = Val<Block>, Out = millstream::core::Text> 
         .named("capitals")
 }
 
-/// When so many bytes have come.
+/// The time at which this many bytes have arrived.
 fn due(bytes: u64) -> Duration {
     Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)
 }
 
-/// Sentences that come at their own rate, read or not.
+/// Sentences that arrive at a fixed rate, read or not.
 struct Paced {
     began: Instant,
-    given: u64,
+    sent: u64,
     bytes: u64,
 }
 
 impl Read for Paced {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.bytes {
+        if self.sent == self.bytes {
             return Ok(0);
         }
         let mut come = 0;
-        while come <= self.given {
+        while come <= self.sent {
             come = ((self.began.elapsed().as_secs_f64() * BYTES_PER_SECOND) as u64).min(self.bytes);
-            if come <= self.given {
-                thread::sleep(due(self.given + SENTENCE.len() as u64).saturating_sub(self.began.elapsed()));
+            if come <= self.sent {
+                thread::sleep(due(self.sent + SENTENCE.len() as u64).saturating_sub(self.began.elapsed()));
             }
         }
-        let length = buffer.len().min((come - self.given) as usize);
-        let from = (self.given % SENTENCE.len() as u64) as usize;
+        let length = buffer.len().min((come - self.sent) as usize);
+        let from = (self.sent % SENTENCE.len() as u64) as usize;
         let text = SENTENCE.as_bytes().iter().cycle().skip(from);
         buffer[..length].iter_mut().zip(text).for_each(|(to, byte)| *to = *byte);
-        self.given += length as u64;
+        self.sent += length as u64;
         Ok(length)
     }
 }

@@ -1,12 +1,13 @@
-//! Three producers, entries of three `u64`, one consumer: the test by which the LMAX article measures a ring for each producer;
-//! and the same with one to sixteen producers.
+//! Three producers, entries of three `u64`, one consumer: the test by which the LMAX article measures a ring for each
+//! producer; and the same with one to sixteen producers.
 //!
-//! An item is an entry. The article counts longs: case `longs` has three times the figures of case `speed`, and `published-longs`
-//! those of `published`. That one is the test as it was published: entries are sent one by one, into rings of 65,536, and
-//! with `--full` there are 180 million of them. In the others producers send in batches. Everybody with a
-//! ring or a channel takes part with two sizes, those with batches with several of them, and the best of ours meets the best of
-//! theirs. There are more threads than cores, so everybody yields where he waits. And everybody takes three goes a turn, in turn with the
-//! others: what a line takes from one core of a virtual machine to the other changes from one second to the next.
+//! An item is an entry. The article counts longs: the figures of case `longs` are three times those of case `speed`,
+//! and the figures of `published-longs` are three times those of `published`. Case `published` is the article's test:
+//! entries are sent one by one, into rings of 65,536 slots, and with `--full` there are 180 million of them. In the
+//! other cases producers send in batches. Each ring or channel takes part with two sizes, and each rival with batches
+//! takes part with several of them; the best of ours is compared with the best of the rivals'. There are more threads
+//! than cores, so every contestant yields while it waits. Every contestant takes three goes a turn, in turn with the
+//! others, since the time of a cache line between the cores of a virtual machine changes from one second to the next.
 
 mod timeline;
 
@@ -21,19 +22,19 @@ use millstream::prelude::*;
 const OURS: [&str; 2] = ["ours-16384", "ours-65536"];
 const SHARED: [&str; 2] = ["shared-16384", "shared-65536"];
 const SIZES: [usize; 2] = [16_384, 65_536];
-/// In so many turns a full ring of ours is emptied.
+/// A full ring of ours is emptied in this number of turns.
 const TURNS: usize = 16;
 const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
 const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
 const TRAIN: [&str; 4] = ["train-64", "train-256", "train-1024", "train-4096"];
 const DISRUPTOR: [&str; 4] = ["disruptor-1", "disruptor-64", "disruptor-256", "disruptor-1024"];
 
-/// As many entries as in the article.
+/// The article's number of entries.
 const PUBLISHED: u64 = 180_000_000;
-/// The slots of its ring.
+/// The slots of the article's ring.
 const PUBLISHED_RING: usize = 65_536;
 
-/// A number of producers, the case of it, and what the rivals call the work.
+/// A number of producers, its case, and the rivals' name of the workload.
 const CURVE: [(u64, &str, &str); 6] = [
     (1, "producers-1", "producers-1"),
     (2, "producers-2", "producers-2"),
@@ -87,7 +88,7 @@ fn in_longs(case: &'static str, entries: &Results) -> Results {
     Results { figures: entries.figures.iter().map(longs).collect(), ..Results::default() }
 }
 
-/// Entry by entry.
+/// The published test: entries are sent one by one.
 fn published(setting: &Setting) -> Result<Results, Failure> {
     let usual = if setting.effort == Effort::Full { PUBLISHED } else { 12_000_000 };
     let n = setting.items(usual, 6_000_000).div_ceil(3) * 3;
@@ -135,7 +136,7 @@ fn turns(
     workload: &'static str,
     n: u64,
 ) -> Result<crate::turns::Speeds, Failure> {
-    // As many of each.
+    // The same number of entries for each producer.
     let n = n.div_ceil(producers) * producers;
     let expected = sum_of(0..n);
     let rivals = |names: &'static [&'static str], who, sizes: &'static [usize]| {
@@ -154,7 +155,7 @@ fn turns(
                 let fan_in = fan_in(producers as usize).turn(turn);
                 let fan_in = if shared { fan_in.shared() } else { fan_in };
                 polled(&rings, fan_in, producers, n, |sender, numbers| {
-                    // All of them, unless nobody consumes: then the sum is wrong.
+                    // An error means that the consumer has gone, and the sum will be wrong.
                     let _ = sender.send_all(numbers.map(entry));
                 })
             };
@@ -163,9 +164,9 @@ fn turns(
     }
     contestants.extend(rivals(&CROSSBEAM, "crossbeam", &SIZES));
     contestants.extend(rivals(&ARRAY_QUEUE, "array-queue", &SIZES));
-    // Its ring has 65,536 slots; what is tried are batches.
+    // Its ring has 65,536 slots; the sizes are those of batches.
     contestants.extend(rivals(&DISRUPTOR, "disruptor", &[1, 64, 256, 1024]));
-    // The article compares three producers with it.
+    // The article compares it with three producers.
     if case == "speed" {
         contestants.extend(rivals(&TRAIN, "train", &[64, 256, 1024, 4096]));
     }
@@ -181,7 +182,7 @@ fn add(sum: u64, [a, b, c]: [u64; 3]) -> u64 {
     sum.wrapping_add(a).wrapping_add(b).wrapping_add(c)
 }
 
-/// Producers on threads of their own, each of which sends its numbers, and the consumer here.
+/// Producers on threads of their own, each of which sends its numbers, and the consumer in this thread.
 fn polled(
     rings: &Rings,
     fan_in: FanIn<[u64; 3]>,
@@ -200,7 +201,7 @@ fn polled(
     })
 }
 
-/// The same into a pipeline's source: a value moves once more.
+/// The same work through a pipeline's source: a value moves once more.
 fn through_a_pipeline(setting: &Setting, n: u64) -> Result<Results, Failure> {
     let (producers, expected) = (3, sum_of(0..n / 3 * 3));
     let ours = |slots: usize| {

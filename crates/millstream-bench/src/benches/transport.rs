@@ -1,13 +1,14 @@
-//! One producer of random longs, and one, three or five consumers: a bounded queue behind a lock, as `ArrayBlockingQueue` is,
-//! and rings. Consumers share the work, or each of them sees all of it: on rings they read one ring, and of queues each has
-//! his own, into which the producer puts every batch.
+//! One producer of random longs, and one, three or five consumers: a bounded queue with a lock, as `ArrayBlockingQueue`
+//! is, and rings. Consumers share the work, or each of them sees all of it. On rings, consumers that see all read one
+//! ring. With queues, each of them has its own, and the producer puts every batch into all queues.
 //!
-//! An item is an event that was sent and consumed by all who are to consume it. Everybody holds as many events, is offered them
-//! in batches of the same size, and allocates nothing on the way. Case `single` is the experiment that this repeats, an event at
-//! a time; the others have batches of 8, 64 and 256, and `small` holds 1024 events where the others hold 65,536: what goes round in
-//! so little room is always in the other core's cache. The longs were drawn beforehand, since that takes longer than to hand them
-//! over. Consumers of rings are tasklets of as many workers as pay, as they are unless a program says otherwise; `one-worker` and
-//! `spread` have one and two. Case `traffic` has a load of its own.
+//! An item is an event that was sent, and consumed by all consumers that are to see it. Every contestant holds the same
+//! number of events, receives them in batches of the same size, and allocates nothing meanwhile. Case `single` is the
+//! experiment that this bench repeats, one event at a time. The others have batches of 8, 64 and 256. Case `small`
+//! holds 1024 events and the others 65,536: so small a ring is always in the other core's cache. The longs are drawn
+//! beforehand, since drawing takes longer than the hand-over. Consumers of rings are tasklets of as many workers as
+//! improve throughput, the library's default; `one-worker` and `spread` have one and two. Case `traffic` has a load of
+//! its own.
 
 mod queue;
 mod timeline;
@@ -24,16 +25,16 @@ use queue::{queued, queued_by_all};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// As many as the rings of `three-to-one` have. Case `small` has fewer.
+/// The capacity of the rings of `three-to-one`. Case `small` has fewer slots.
 const CAPACITY: usize = 65_536;
 const SMALL: usize = 1024;
-/// A stop may take so long.
+/// The limit of the time that a stop takes.
 const STOP: Duration = Duration::from_millis(200);
-/// And a poll waits so long.
+/// The time that a poll waits.
 const POLL: Duration = Duration::from_millis(100);
-/// Who shares the work, with one, three and five consumers.
+/// The contestants whose one, three and five consumers share the work.
 const SHARED: [(&str, [(usize, &str); 3]); 2] = [
-    ("rings, on as many workers as pay", [(1, "ours"), (3, "ours-share-3"), (5, "ours-share-5")]),
+    ("rings, on as many workers as improve throughput", [(1, "ours"), (3, "ours-share-3"), (5, "ours-share-5")]),
     ("the queue", [(1, "queue"), (3, "queue-share-3"), (5, "queue-share-5")]),
 ];
 /// Random longs.
@@ -113,7 +114,7 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
     Ok(Results { notes: advice(&results.figures), ..results })
 }
 
-/// Contestants that differ in nothing but how many consumers share the work: what the library says of what they moved.
+/// The library's advice on contestants that differ in nothing but the number of consumers that share the work.
 fn advice(figures: &[Figure]) -> Vec<String> {
     let of = |(what, contestants): &(&str, [(usize, &str); 3])| {
         let rate = |(consumers, who): &(usize, &str)| {
@@ -126,7 +127,7 @@ fn advice(figures: &[Figure]) -> Vec<String> {
     SHARED.iter().filter_map(of).collect()
 }
 
-/// One consumer, by rings and by the queue.
+/// One consumer, on rings and on the queue.
 fn of_one(
     setting: &Setting,
     case: &'static str,
@@ -150,7 +151,7 @@ fn of_one(
     Ok(speeds.results(ratios))
 }
 
-/// What the producer sends, and in batches of how many.
+/// The number of longs, and the size of the batches.
 #[derive(Clone, Copy)]
 struct Batches {
     n: u64,
@@ -181,7 +182,7 @@ fn sum_of(n: u64) -> u64 {
     Batches { n, batch: 4096 }.each().flatten().fold(0, |sum, x| sum.wrapping_add(*x))
 }
 
-/// What a consumer that sees everything makes of an event, so that it has to look at it.
+/// The value of an event for a consumer that sees all, which depends on every bit.
 #[inline]
 fn mixed(x: &u64) -> u64 {
     x.rotate_left(7) ^ 0x5555
@@ -201,7 +202,7 @@ fn shared_by_number(rings: &Rings, consumers: usize, what: Batches) -> Result<u6
     summed(pipeline::<u64>().shard(consumers, |p| p.map(|x| *x)), rings, what)
 }
 
-/// The sum of what comes out of this pipeline, fed by a thread.
+/// The sum of the outputs of this pipeline, fed by a thread.
 fn summed<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
     p: P,
     rings: &Rings,
@@ -214,7 +215,7 @@ fn summed<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
     Ok(run.wait()?.0)
 }
 
-/// How long it takes to stop a consumer that polls with a time-out, and a run: both parked on idle rings.
+/// The time to stop a consumer that polls with a time-out, and to stop a run. Both are parked on empty rings.
 fn stops(setting: &Setting) -> Result<Results, Failure> {
     let (mut polls, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..setting.turns() {

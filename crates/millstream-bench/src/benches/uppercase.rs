@@ -1,4 +1,4 @@
-//! `millstream uppercase` and `tr a-z A-Z`, from a file that is in memory to nowhere.
+//! `millstream uppercase` and `tr a-z A-Z`, from a file in memory to nowhere.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

@@ -1,5 +1,5 @@
-//! How long it takes until somebody who has parked looks at what was sent to him; how long there and back takes where both
-//! wait for each other; and what each way to wait costs, in time and in processor time.
+//! The time until a parked reader sees a value that was sent to it; the time of a round trip if both sides wait for
+//! each other; and the cost of each wait strategy, in time and in processor time.
 
 mod strategies;
 
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 const WAKES: [Quantile; 2] = [Quantile { case: "p50", of: 0.50 }, Quantile { case: "p99", of: 0.99 }];
 const TRIPS: [Quantile; 2] = [Quantile { case: "trip-p50", of: 0.50 }, Quantile { case: "trip-p99", of: 0.99 }];
 
-/// Long enough for a worker to have parked; the rivals' program pauses as long.
+/// Long enough for a worker to have parked. The rivals' program pauses as long.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = setting.rings(1);
     let n = setting.items(1000, 200);
-    let rival = |as_whom, who, items| setting.rivals.waiter(as_whom, Task { workload: "wake", who, items, size: 0 });
+    let rival = |shown_as, who, items| setting.rivals.waiter(shown_as, Task { workload: "wake", who, items, size: 0 });
     let mut waking = vec![Waiter::new("ours", || wakes(&rings, n, || PAUSE))];
     waking.extend(rival("crossbeam", "crossbeam", n));
     let woken = compare(setting, &WAKES, waking)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([woken, compare(setting, &TRIPS, trying)?, strategies::run(setting)?]))
 }
 
-/// From before a send to the sink, whose worker has waited for as long as `pause` says.
+/// The times from before a send to the sink, whose worker has waited for `pause`.
 fn wakes(rings: &Rings, n: u64, mut pause: impl FnMut() -> Duration) -> Result<Vec<u64>, Failure> {
     let note = |all: &mut Vec<u64>, _, sent: &Instant| all.push(sent.elapsed().as_nanos() as u64);
     let (sender, run) = pipeline::<Instant>().start_fed(rings, Vec::new(), note)?;
@@ -47,7 +47,7 @@ fn wakes(rings: &Rings, n: u64, mut pause: impl FnMut() -> Duration) -> Result<V
     Ok(run.wait()?.0)
 }
 
-/// From a send to the sink, which wakes the sender again.
+/// The times from a send to the sink, which then wakes the sender.
 fn round_trips(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
     let (arrived, caller) = (Arc::new(AtomicU64::new(0)), thread::current());
     let answered = arrived.clone();

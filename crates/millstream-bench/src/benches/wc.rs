@@ -1,4 +1,4 @@
-//! `millstream wc` on a file of 1 GB that is in memory, and GNU `wc`.
+//! `millstream wc` on a file of 1 GB in memory, and GNU `wc`.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -16,7 +16,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let (file, bytes) = (text.file()?, text.bytes());
     let (file, millstream) = (file.as_path(), millstream.as_path());
     let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
-    let ours = || said(Command::new(millstream).arg("wc").arg(file));
+    let ours = || printed(Command::new(millstream).arg("wc").arg(file));
     if !setting.rivals.wanted() {
         let contestants = vec![Contestant::new("ours", ours()?, ours)];
         return Ok(take_turns(setting, work, contestants)?.results([]));
@@ -37,13 +37,13 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(speeds.results(ratios))
 }
 
-/// What GNU wc says of the file.
+/// The output of GNU wc for the file.
 fn gnu(locale: &str, file: &Path) -> Result<String, Failure> {
-    said(Command::new("wc").arg(file).env("LC_ALL", locale))
+    printed(Command::new("wc").arg(file).env("LC_ALL", locale))
 }
 
-/// What a program writes to standard output.
-fn said(command: &mut Command) -> Result<String, Failure> {
+/// The standard output of a program.
+fn printed(command: &mut Command) -> Result<String, Failure> {
     let shown = format!("{command:?}");
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(Failure::io(shown.clone()))?;

@@ -1,4 +1,4 @@
-//! `millstream wc`, GNU `wc` in both locales, and a single pass over the same blocks that somebody wrote by hand.
+//! `millstream wc`, GNU `wc` in both locales, and a single hand-written pass over the same blocks.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -27,7 +27,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     expected.write_all(&gnu.output()?).map_err(Failure::io("a hash"))?;
     let expected = expected.finish();
     let in_utf8 = gnu.clone().in_locale("C.UTF-8");
-    // Letters beyond ASCII may be white space or none there, so that its own answer has to do.
+    // There, letters beyond ASCII may or may not be white space, so its own answer is the expected one.
     let counted_in_utf8 = in_utf8.hash()?;
     let mut contestants = vec![
         ours.contestant("ours", expected)?,

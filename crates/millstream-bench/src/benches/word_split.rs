@@ -1,7 +1,7 @@
-//! Guy Steele's word split, as the example has it: a text in pieces of 4 KiB, split by four tasklets that do not wait for each
-//! other, and put together in order; beside one loop over the whole text.
+//! Guy Steele's word split, as in the example: a text in pieces of 4 KiB, split by four tasklets that do not wait for
+//! each other, and joined in order; beside one loop over the whole text.
 //!
-//! `brute` looks at every word where it stands. `brute-owned` makes a `String` of each, as the pipeline does.
+//! `brute` borrows every word. `brute-owned` makes a `String` of each, as the pipeline does.
 
 #[path = "../../../millstream/examples/word_split.rs"]
 #[allow(dead_code, reason = "the example is a program, too")]
@@ -22,7 +22,7 @@ const TASKLETS: usize = 4;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let bytes = setting.items(50_000_000, 10_000_000) as usize;
-    // All letters are of ASCII, so that a piece may end anywhere.
+    // All letters are ASCII, so a piece may end anywhere.
     let text: Arc<str> = SENTENCE.repeat(bytes.div_ceil(SENTENCE.len())).into();
     let (expected, one) = (brute(&text), setting.rings(1));
     let contestants = vec![
@@ -54,7 +54,7 @@ fn owned(text: &str) -> u64 {
     text.split_whitespace().map(|word| black_box(word.to_owned())).fold(0, |all, word| joined(all, &word))
 }
 
-/// The words so far and one more; it depends on their order.
+/// Joins one more word to the words so far. The result depends on their order.
 fn joined(all: u64, word: &str) -> u64 {
     let ends = word.as_bytes().first().zip(word.as_bytes().last()).map_or(0, |(first, last)| first ^ last);
     work::joined(all, word.len() as u64 * 256 + u64::from(ends))

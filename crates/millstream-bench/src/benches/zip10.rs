@@ -1,5 +1,5 @@
-//! A ten-way fan-out, and a sink that reads all ten halves: of ten branches that pass the number on, or of ten maps that
-//! each write a number.
+//! A ten-way fan-out, and a sink that reads all ten halves: of ten branches that pass the number on, or of ten maps
+//! that each write a number.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -10,7 +10,7 @@ use crate::work;
 use millstream::prelude::*;
 use std::hint::black_box;
 
-/// A body of a fan-out into as many branches as there are numbers, each of which is told its own.
+/// A body of a fan-out with a branch for each of the numbers, which is passed to the branch.
 macro_rules! ways {
     (|$p:ident, $i:ident| $branch:expr; $only:literal) => {
         |$p| {
@@ -31,12 +31,12 @@ macro_rules! halves {
     }};
 }
 
-/// What one of the two benches compares.
+/// The two programs that one of the benches compares.
 struct Compared {
     workload: &'static str,
     bound: f64,
     ours: fn(&Rings, u64) -> Result<u64, Failure>,
-    /// The same in one loop.
+    /// The same work in one loop.
     fused: fn(u64) -> u64,
 }
 
@@ -85,7 +85,7 @@ fn at(setting: &Setting, compared: &Compared, case: &'static str, rings: &Rings,
     let Compared { workload, bound, ours, fused } = *compared;
     let expected = fused(n);
     let rival =
-        |as_whom, who, size| setting.rivals.contestant(as_whom, expected, Task { workload, who, items: n, size });
+        |shown_as, who, size| setting.rivals.contestant(shown_as, expected, Task { workload, who, items: n, size });
     let mut contestants = vec![Contestant::new("ours", expected, || ours(rings, n))];
     contestants.push(Contestant::new("fused", expected, || Ok(fused(black_box(n)))));
     contestants.extend(rival("crossbeam-vec1024", "crossbeam-vec", 64));

@@ -18,8 +18,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Results, Failure> {
     let expected = fused(n);
-    let rival = |as_whom, who, size| {
-        setting.rivals.contestant(as_whom, expected, Task { workload: "zip2", who, items: n, size })
+    let rival = |shown_as, who, size| {
+        setting.rivals.contestant(shown_as, expected, Task { workload: "zip2", who, items: n, size })
     };
     let mut contestants = vec![Contestant::new("ours", expected, || ours(rings, n))];
     contestants.push(Contestant::new("fused", expected, || Ok(fused(black_box(n)))));
@@ -39,7 +39,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
 }
 
-/// The same in one loop, which the compiler vectorises.
+/// The same work in one loop, which the compiler vectorises.
 #[inline(never)]
 fn fused(n: u64) -> u64 {
     (0..n).fold(0, |sum, x| sum.wrapping_add(work::if_even(x, work::is_even(x))))

@@ -1,4 +1,5 @@
-//! Times against workers, both in powers, a panel for each scenario; below each, the share of the time that workers wait.
+//! Times against workers on logarithmic axes, a panel for each scenario; below each, the share of the time that workers
+//! wait.
 
 use super::Drawn;
 use crate::figure::Scaling;
@@ -13,8 +14,8 @@ pub(super) fn draw(svg: &mut String, all: &[Scaling]) -> Drawn {
     let rows = scenarios.len().div_ceil(3).max(1);
     let area = SVGBackend::with_string(svg, (1080, 420 * rows as u32 + 30)).into_drawing_area();
     area.fill(&WHITE)?;
-    let area =
-        area.titled("seconds and idle share against workers: ideal, ours, a thread a worker", ("sans-serif", 15))?;
+    let area = area
+        .titled("seconds and idle share against workers: ideal, ours, a thread for each worker", ("sans-serif", 15))?;
     for (panel, scenario) in area.split_evenly((rows, 3)).iter().zip(&scenarios) {
         let points: Vec<_> = all.iter().filter(|point| point.scenario == *scenario).copied().collect();
         let (above, below) = panel.split_vertically(290);

@@ -1,4 +1,5 @@
-//! Events a second over time, a panel for each set of consumers: what was sent, what each has consumed, and all of it.
+//! Events a second over time, a panel for each set of consumers: events that were sent, that each has consumed, and
+//! their sum.
 
 use super::Drawn;
 use crate::benches::Bench;
@@ -6,9 +7,9 @@ use crate::timeline::Timeline;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// Panels side by side.
+/// The number of panels side by side.
 const ACROSS: usize = 3;
-/// Of those who are neither the sum of all nor who sends; told apart by those who see fewer colours as well (Okabe and Ito).
+/// The colours of single consumers, which colour-blind readers can distinguish too (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -41,7 +42,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, traff
         .margin(8)
         .x_label_area_size(32)
         .y_label_area_size(52)
-        // The legend has the room above the lines. Of those on top of each other all are seen: the first is the thickest.
+        // The legend has the room above the lines. Lines on top of each other are all visible: earlier ones are
+        // thicker.
         .build_cartesian_2d(0.0..last, 0.0..most * (1.25 + 0.07 * lines.len() as f64))?;
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(TRANSPARENT).bold_line_style(BLACK.mix(0.1));
@@ -69,7 +71,7 @@ mod tests {
     use crate::timeline::Line;
 
     #[test]
-    fn a_panel_has_units_and_names_everybody() {
+    fn a_panel_has_units_and_names_all_lines() {
         let line = |name: &str, rate| Line { name: name.to_owned(), points: vec![(0.1, rate), (0.2, rate * 1.1)] };
         let of = |title: &str| Timeline {
             title: title.to_owned(),

@@ -1,21 +1,21 @@
-//! A timer wheel: one timer a key, set and taken in constant time as long as not too many fall into one slot.
+//! A timer wheel: one timer for each key, set and taken in constant time unless too many share a slot.
 
 use std::time::Duration;
 
-/// A slot is 2^16 ns long, 66 us, and the wheel comes round in 268 ms; what is due later passes by until it is.
+/// A slot is 2^16 ns long, 66 us, and the wheel turns once in 268 ms. A later timer stays in its slot until its turn.
 const SLOT: u32 = 16;
 const SLOTS: usize = 4096;
 
-/// When each key is due.
+/// The times at which keys are due.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    /// By slot, the first key in it.
+    /// By slot, its first key.
     slots: Vec<Option<usize>>,
-    /// By key, when it is due, and the next one in its slot.
+    /// By key, when it is due, and the next key in its slot.
     timers: Vec<(Duration, Option<usize>)>,
-    /// A bit for each slot that has somebody.
+    /// A bit for each slot that has a key.
     occupied: [u64; SLOTS / 64],
-    /// Nobody is due before this slot, counted from the beginning of time.
+    /// No key is due before this slot, counted from time zero.
     from: u64,
     set: usize,
 }
@@ -29,13 +29,13 @@ fn index(slot: u64) -> usize {
 }
 
 impl Wheel {
-    /// For keys below this one.
+    /// A wheel for keys below this one.
     pub(super) fn new(keys: usize) -> Self {
         let timers = vec![(Duration::ZERO, None); keys];
         Wheel { slots: vec![None; SLOTS], timers, occupied: [0; SLOTS / 64], from: 0, set: 0 }
     }
 
-    /// This key, which is not set, is due then.
+    /// Sets the timer of a key, which must not be set.
     pub(super) fn set(&mut self, key: usize, at: Duration) {
         let slot = slot(at);
         self.from = if self.set == 0 { slot } else { self.from.min(slot) };
@@ -45,7 +45,7 @@ impl Wheel {
         self.set += 1;
     }
 
-    /// When the next key is due, and which.
+    /// The next key, and when it is due.
     pub(super) fn next(&mut self) -> Option<(Duration, usize)> {
         while self.set > 0 {
             let until = self.from + SLOTS as u64;
@@ -60,7 +60,7 @@ impl Wheel {
         None
     }
 
-    /// The next key that is due by now, taken out.
+    /// Takes the next key that is due by now.
     pub(super) fn take(&mut self, now: Duration) -> Option<(Duration, usize)> {
         let (at, key) = self.next().filter(|(at, _)| *at <= now)?;
         let place = index(slot(at));
@@ -81,7 +81,7 @@ impl Wheel {
         Some((at, key))
     }
 
-    /// From `from` on, the first slot before `until` that has somebody, or `until`.
+    /// The first slot from `from` and before `until` that has a key, or `until`.
     fn next_occupied(&self, until: u64) -> u64 {
         let mut at = self.from;
         while at < until {
@@ -94,7 +94,7 @@ impl Wheel {
         until
     }
 
-    /// Of this slot, not of the ones that share its place at later rounds of the wheel.
+    /// The earliest key of this slot. Keys of later turns of the wheel share its place, and are skipped.
     fn earliest(&self, of: u64) -> Option<(Duration, usize)> {
         let mut found: Option<(Duration, usize)> = None;
         let mut here = self.slots[index(of)];
@@ -113,7 +113,7 @@ impl Wheel {
 mod tests {
     use super::*;
 
-    /// Keys are due in any order and come out in that of their times, also those that lie rounds of the wheel ahead.
+    /// Keys are set in any order and are taken in the order of their times, also if they are several turns ahead.
     #[test]
     fn they_come_out_in_order() {
         for (keys, most) in [(1, 10), (450, 1_000), (450, 60_000_000), (300, 3_000_000_000)] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_has_nobody() {
+    fn an_empty_wheel_has_no_key() {
         let mut wheel = Wheel::new(1);
         wheel.set(0, Duration::from_secs(1));
         assert!(wheel.take(Duration::from_secs(1)).is_some());

@@ -3,7 +3,7 @@
 use core_affinity::set_for_current;
 use std::thread::{self, JoinHandle};
 
-/// Does it on a thread of its own that stays on the core of this index, where there is one.
+/// Runs it on a thread of its own, pinned to the core of this index, if there is one.
 pub(crate) fn start_on_core<R: Send + 'static>(core: usize, f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     thread::spawn(move || {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
@@ -14,7 +14,7 @@ pub(crate) fn start_on_core<R: Send + 'static>(core: usize, f: impl FnOnce() -> 
     })
 }
 
-/// Does it there, and waits for it.
+/// Runs it there, and waits for its result.
 pub(crate) fn on_core<R: Default + Send + 'static>(core: usize, f: impl FnOnce() -> R + Send + 'static) -> R {
     start_on_core(core, f).join().unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Channels of crossbeam: a thread a stage, and a bounded channel between two of them.
+//! Channels of crossbeam: a thread for each stage, and a bounded channel between two of them.
 
 pub(crate) mod items;
 pub(crate) mod vecs;
 pub(crate) mod zips;
 
-/// Items of one `Vec`.
+/// The items of one `Vec`.
 const CHUNK: u64 = 1024;
 
 /// The numbers below `items`, in chunks.

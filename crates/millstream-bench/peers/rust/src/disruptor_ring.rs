@@ -1,4 +1,4 @@
-//! disruptor-rs: one ring of events, a thread a handler, no copies.
+//! disruptor-rs: one ring of events, a thread for each handler, no copies.
 
 use crate::cores::on_core;
 use crate::work;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-/// What a careful user writes where threads outnumber cores: the crate's own strategies spin or sleep.
+/// The wait strategy that a careful user writes if threads outnumber cores: the crate's own strategies spin or sleep.
 #[derive(Clone, Copy)]
 struct Yielding;
 
@@ -20,7 +20,7 @@ impl WaitStrategy for Yielding {
     }
 }
 
-/// Two threads on a core each: here nobody is in the way of one who spins.
+/// Two threads on a core each, so spinning delays no other thread.
 pub(crate) fn hop(items: u64, size: usize) -> u64 {
     let answer = Arc::new(AtomicU64::new(0));
     let (out, mut sum) = (answer.clone(), 0_u64);
@@ -63,7 +63,7 @@ pub(crate) fn zip2(items: u64, size: usize) -> u64 {
     answer.load(Relaxed)
 }
 
-/// Adds ten handlers, each told which of the ten it is.
+/// Adds ten handlers, each with its own index.
 macro_rules! ten {
     ($builder:expr, $handle:expr) => {
         ten!($builder, $handle, 0 1 2 3 4 5 6 7 8 9)
@@ -119,7 +119,7 @@ pub(crate) fn zip10_write(items: u64, size: usize) -> u64 {
     answer.load(Relaxed)
 }
 
-/// Publishes the numbers below `items`, in batches. Where the ring is full, gives the core to the others, or spins.
+/// Publishes the numbers below `items`, in batches. If the ring is full, it yields the core or spins.
 fn publish<E>(producer: &mut impl Producer<E>, items: u64, batch: u64, yields: bool, set: impl Fn(&mut E, u64)) {
     let mut next = 0;
     while next < items {

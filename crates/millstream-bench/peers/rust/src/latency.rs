@@ -1,4 +1,4 @@
-//! How long a wake-up takes: every answer is a list of nanoseconds.
+//! The time of a wake-up. Every answer is a list of nanoseconds.
 
 use crossbeam_channel::bounded;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Long enough for a receiver to have parked.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// From before a send to behind the receive of a receiver that has parked.
+/// The times from before a send until after the receive of a parked receiver.
 pub(crate) fn wakes(items: u64) -> Vec<u64> {
     let (sender, receiver) = bounded::<Instant>(1024);
     let receive = move || receiver.into_iter().map(|sent| sent.elapsed().as_nanos() as u64).collect();
@@ -23,7 +23,7 @@ pub(crate) fn wakes(items: u64) -> Vec<u64> {
     receiver.join().unwrap_or_default()
 }
 
-/// Whose turn it is, and how somebody who waits for his is told.
+/// The number of the current turn, and the condition on which the other thread waits.
 struct Turn {
     at: Mutex<u64>,
     passed: Condvar,
@@ -43,7 +43,7 @@ impl Turn {
     }
 }
 
-/// There and back between two threads that wait for each other.
+/// Round trips between two threads that wait for each other.
 pub(crate) fn round_trips(items: u64) -> Vec<u64> {
     let turn = Arc::new(Turn { at: Mutex::new(0), passed: Condvar::new() });
     let other = turn.clone();

@@ -1,7 +1,7 @@
-//! What other libraries make of the work that Millstream's benches measure, each at the best setting that is known.
+//! The work of Millstream's benches in other libraries, each with the best settings that are known.
 //!
-//! A line `WORKLOAD WHO ITEMS SIZE` on standard input is one go; the answer is a line of numbers: for most workloads the
-//! nanoseconds it took, threads and queues and all, and the checksum.
+//! A line `WORKLOAD WHO ITEMS SIZE` on standard input is one go. The answer is a line of numbers. For most workloads
+//! these are the nanoseconds it took, with the start of threads and queues, and the checksum.
 
 mod cores;
 mod crossbeam;
@@ -22,14 +22,14 @@ struct Request<'a> {
     workload: &'a str,
     who: &'a str,
     items: u64,
-    /// Slots of a ring or a channel; a rival without one takes no notice.
+    /// The slots of a ring or a channel. A rival without one ignores it.
     size: usize,
 }
 
 fn main() -> ExitCode {
     for line in stdin().lock().lines().map_while(Result::ok) {
         let Some(answer) = parsed(&line).and_then(|request| answer(&request)) else {
-            eprintln!("millstream-peers: nobody here does `{line}`");
+            eprintln!("millstream-peers: no rival has the task `{line}`");
             return ExitCode::from(2);
         };
         let words: Vec<_> = answer.iter().map(u64::to_string).collect();

@@ -24,14 +24,14 @@ pub(crate) fn crossbeam(producers: u64, items: u64, size: usize) -> u64 {
     scope(|scope| {
         for part in parts(producers, items) {
             let sender = sender.clone();
-            scope.spawn(move || part.for_each(|x| sender.send(entry(x)).expect("somebody receives")));
+            scope.spawn(move || part.for_each(|x| sender.send(entry(x)).expect("the receiver lives")));
         }
         drop(sender);
         received(&receiver)
     })
 }
 
-/// Takes what is there before it waits.
+/// Takes the entries that are there before it waits.
 fn received(receiver: &Receiver<[u64; 3]>) -> u64 {
     let mut sum = 0;
     loop {

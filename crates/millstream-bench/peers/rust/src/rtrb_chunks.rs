@@ -1,10 +1,11 @@
-//! rtrb: a ring of one producer and one consumer, read and written by the chunk.
+//! rtrb: a ring of one producer and one consumer, read and written in chunks.
 
 use crate::cores::{on_core, start_on_core};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::hint::spin_loop;
 
-/// The most that is moved at once, of a ring of so many slots: the best of those that were tried (1024 to 65,536).
+/// The most numbers that are moved at once in a ring of `size` slots: the best of the sizes that were tried (1024 to
+/// 65,536).
 fn chunk_of(size: usize) -> usize {
     (size / 16).max(1024)
 }

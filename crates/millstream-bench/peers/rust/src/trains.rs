@@ -1,8 +1,8 @@
-//! The railway of "Journey to the fastest inter-thread data exchange": trains are arrays of a fixed size that go to and fro
-//! between two stations, the producer's and the consumer's. Only who has a train at his station touches what is in it, and one
-//! sequence a train says whose that is. A train costs a hand-over, however much is in it.
+//! The railway of "Journey to the fastest inter-thread data exchange": trains are arrays of a fixed size that go to and
+//! fro between two stations, the producer's and the consumer's. Only the side at whose station a train is touches its
+//! cargo. One sequence for each train states where it is. A train costs one hand-over, however full it is.
 //!
-//! Every producer has a railway of his own, and the consumer looks at all of them in turn.
+//! Every producer has a railway of its own, and the consumer looks at all of them in turn.
 
 use crate::many::{add, parts};
 use crate::work::entry;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{scope, yield_now};
 
-/// Trains of a railway, a power of two: while one is unloaded, others are filled or wait.
+/// The trains of a railway, a power of two: while one is unloaded, others are filled or wait.
 const TRAINS: usize = 16;
 
-/// On cache lines of its own.
+/// A train, on cache lines of its own.
 #[repr(align(128))]
 struct Train {
-    /// How often it has left a station: at an even number it is at the producer's, at an odd one at the consumer's.
+    /// The number of its departures: if it is even, the train is at the producer's station, else at the consumer's.
     departures: AtomicU64,
-    /// Never locked by two: the departures see to that. It is the way to say so without `unsafe`, once a train.
+    /// The departures ensure that no two threads lock it. A lock for each train avoids `unsafe`.
     cargo: Mutex<Cargo>,
 }
 
 struct Cargo {
     entries: Box<[[u64; 3]]>,
-    /// So many of them are loaded: only the last train is not full.
+    /// The number of loaded entries. Only the last train is not full.
     len: usize,
 }
 
@@ -35,7 +35,7 @@ impl Train {
         Train { departures: AtomicU64::new(0), cargo: Mutex::new(cargo) }
     }
 
-    /// What is in it, once it has left stations so often.
+    /// The cargo, if the train is here after this number of departures.
     fn there(&self, departures: u64) -> Option<MutexGuard<'_, Cargo>> {
         if self.departures.load(Acquire) != departures {
             return None;
@@ -49,16 +49,16 @@ impl Train {
     }
 }
 
-/// The trains in the order in which they go, and how many have come to one station.
+/// The trains in their order, and the number of them that have come to one station.
 struct Station<'a> {
     trains: &'a [Train],
     come: usize,
-    /// 0 for the producer's, 1 for the consumer's.
+    /// 0 for the producer's station, 1 for the consumer's.
     side: u64,
 }
 
 impl Station<'_> {
-    /// What `f` makes of the next train, if it is there; and off it goes.
+    /// Passes the next train's cargo to `f`, if the train is here, and sends the train away.
     #[inline]
     fn with_next<R>(&mut self, f: impl FnOnce(&mut Cargo) -> R) -> Option<R> {
         let (train, round) = (&self.trains[self.come % TRAINS], self.come / TRAINS);
@@ -71,7 +71,7 @@ impl Station<'_> {
     }
 }
 
-/// Trains of so many entries.
+/// Trains of `size` entries.
 pub(crate) fn railways(producers: u64, items: u64, size: usize) -> u64 {
     let railways: Vec<Vec<Train>> = (0..producers).map(|_| (0..TRAINS).map(|_| Train::new(size)).collect()).collect();
     scope(|scope| {

@@ -1,14 +1,14 @@
-//! The ends of a program, past the buffers that the standard library has around them.
+//! Standard input and output, without the standard library's buffers.
 
 use std::fs::File;
 use std::io::{self, stdin, stdout};
 use std::os::fd::AsFd;
 
-/// Of 8, 64 and 256 KiB, 1 and 2 MiB, what took tokio least processor time: each of its reads and writes is a job of another
-/// thread.
+/// Of 8, 64 and 256 KiB, 1 and 2 MiB, this size took tokio the least processor time: each of its reads and writes is a
+/// job of another thread.
 pub(crate) const OF_TOKIO: usize = 256 * 1024;
 
-/// For programs that read and write on their own thread 64 KiB took least, and more was no better.
+/// For programs that read and write on their own thread 64 KiB took the least, and more was no better.
 pub(crate) const OF_BLOCKING: usize = 64 * 1024;
 
 /// Standard input, without a buffer.

@@ -1,5 +1,5 @@
-//! Streams of the futures crate in one task: a stream of lines, a `map`, a sink. Its reads and writes block, which costs
-//! less than any runtime and keeps nobody waiting: there is no other task.
+//! Streams of the futures crate in one task: a stream of lines, a `map`, a sink. Its reads and writes block. That costs
+//! less than any runtime and delays no other task, since there is none.
 
 use crate::buffers::{self, OF_BLOCKING};
 use crate::header::header;

@@ -1,4 +1,4 @@
-/// What stands in front of lines with 0, 1, 2, ... spaces; the last one in front of all with more.
+/// The headers of lines with 0, 1, 2, ... spaces. The last one is for all lines with more.
 const HEADERS: [&[u8]; 8] = [
     b"[spaces: 0]",
     b"[spaces: 1]",

@@ -1,9 +1,10 @@
-//! The experiment "standard input, transform, standard output" as others write it, and the counts of `wc`: `WHO < IN > OUT`.
+//! The experiment "standard input, transform, standard output" as others write it, and the counts of `wc`: `WHO < IN >
+//! OUT`.
 //!
-//! In the experiment every line gets a header that says how many spaces it has, up to 6, and all its bytes as they are: a carriage return
-//! stays, a missing last line end is added. Each program keeps to the algorithm that it stands for, with the sizes
-//! of buffers, queues and batches that were found best for it; `std-baseline` and the queues of `tokio-pipeline` are as in the
-//! experiment, and `std-64k` and `tokio-threads` are the best of these two.
+//! In the experiment every line gets a header with its number of spaces, up to 6, and keeps all its bytes: a carriage
+//! return stays, a missing last line end is added. Each program implements one usual approach, with the best sizes of
+//! buffers, queues and batches that were found for it. `std-baseline` and the queues of `tokio-pipeline` are those of
+//! the experiment; `std-64k` and `tokio-threads` are the best versions of these two.
 
 mod buffers;
 mod futures_streams;
@@ -32,12 +33,12 @@ fn main() -> ExitCode {
     let who = std::env::args().nth(1).unwrap_or_default();
     let Some((_, run)) = PROGRAMS.iter().find(|(name, _)| *name == who) else {
         let names: Vec<_> = PROGRAMS.iter().map(|(name, _)| *name).collect();
-        eprintln!("millstream-text-peers: say which: {}", names.join(", "));
+        eprintln!("millstream-text-peers: choose one of {}", names.join(", "));
         return ExitCode::from(2);
     };
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        // Who has seen enough is no failure.
+        // A reader that has gone is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("millstream-text-peers: {who}: {error}");

@@ -1,16 +1,16 @@
-//! One loop: a `String` for every line, and three writes: header, line, line end. A line that is not UTF-8 is an error, as it
-//! is with `BufRead::lines`, which could not be used as it is: it takes a carriage return for a part of the line's end.
+//! One loop: a `String` for every line, and three writes for header, line and line end. A line that is not UTF-8 is an
+//! error, as it is with `BufRead::lines`. That method cannot be used: it removes a carriage return with the line's end.
 
 use crate::buffers::{self, OF_BLOCKING};
 use crate::header::header;
 use std::io::{self, BufRead, BufReader, BufWriter, Write, stdin, stdout};
 
-/// Both ends have the standard library's buffers, as in the experiment.
+/// With the standard library's buffers, as in the experiment.
 pub(crate) fn run() -> io::Result<()> {
     copy(stdin().lock(), BufWriter::new(stdout().lock()))
 }
 
-/// Both ends have larger ones.
+/// With larger buffers.
 pub(crate) fn run_with_large_buffers() -> io::Result<()> {
     let input = BufReader::with_capacity(OF_BLOCKING, buffers::input()?);
     copy(input, BufWriter::with_capacity(OF_BLOCKING, buffers::output()?))

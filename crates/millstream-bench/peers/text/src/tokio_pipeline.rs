@@ -1,13 +1,14 @@
-//! tokio, a part each that reads, transforms and writes, and bounded queues of batches of lines between them. One part a step
-//! and queues that keep their order: so the output has the order of the input, and is whole once the last part has ended and
-//! has flushed.
+//! tokio, with a task each that reads, transforms and writes, and bounded queues of batches of lines between them. Each
+//! step has one task and the queues keep their order, so the output has the order of the input. It is complete once the
+//! last task has ended and flushed.
 //!
-//! `run` is the experiment's: three tasks, tokio's own standard input and output, queues of 128 batches. `run_on_threads` is the
-//! best that was found: only the transform is a task, and the ends are threads that read and write without tokio, as its
-//! documentation recommends for a loop that blocks. By the processor time of 286 MB in long lines, in which 512 is what the
-//! first one takes: with queues of 128 batches the ends on threads take 360, with 16 250, with 8 250, with 4 260, with 2 300
-//! (fewer batches under way stay in the cache); batches of 64 KiB 264 and of 1 MiB 360; several threads for the runtime as much
-//! as one. With short lines, batches of 1,024 and of 16,384 are no better than of 4,096.
+//! `run` is the experiment's: three tasks, tokio's own standard input and output, queues of 128 batches.
+//! `run_on_threads` is the best version that was found: only the transform is a task, and the ends are threads that
+//! read and write without tokio, as its documentation recommends for a loop that blocks. For the processor time of 286
+//! MB in long lines, let 512 be the time of `run`. With the ends on threads, queues of 128 batches take 360, of 16 250,
+//! of 8 250, of 4 260, and of 2 300 (fewer batches under way stay in the cache). Batches of 64 KiB take 264 and of 1
+//! MiB 360; several threads for the runtime take as much as one. With short lines, batches of 1,024 and of 16,384 are
+//! no better than of 4,096.
 
 use crate::buffers::{self, OF_TOKIO};
 use crate::header::header;
@@ -17,16 +18,16 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::{spawn, spawn_blocking};
 
-/// Batches in a queue of the experiment.
+/// The batches in a queue of the experiment.
 const QUEUE: usize = 128;
 
-/// And where the ends are threads.
+/// The batches in a queue if the ends are threads.
 const SHORT_QUEUE: usize = 8;
 
-/// Lines in a batch.
+/// The lines in a batch.
 const BATCH: usize = 4096;
 
-/// A batch also ends behind so many bytes, so that long lines do not fill the memory.
+/// A batch also ends after this many bytes, so that long lines do not fill the memory.
 const BATCH_BYTES: usize = 256 * 1024;
 
 type Line = Vec<u8>;
@@ -39,7 +40,7 @@ pub(crate) fn run() -> io::Result<()> {
         let (to_writer, headed) = channel(QUEUE);
         let reader = spawn(read(to_transform));
         let transform = spawn(transform(lines, to_writer));
-        // Who fails ends the other two, whose queues then are closed.
+        // A task that fails closes its queues, which ends the other two.
         let written = spawn(write(headed)).await?;
         let read = reader.await?;
         transform.await?;
@@ -61,7 +62,7 @@ pub(crate) fn run_on_threads() -> io::Result<()> {
     })
 }
 
-/// Lines that go on together.
+/// Lines that are sent together.
 #[derive(Default)]
 struct Batch {
     lines: Vec<Line>,
@@ -69,7 +70,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// A line with its end.
+    /// Adds a line with its end.
     fn push(&mut self, mut line: Line) {
         line.pop_if(|end| *end == b'\n');
         self.bytes += line.len();

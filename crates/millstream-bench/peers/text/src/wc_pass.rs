@@ -1,6 +1,6 @@
-//! What `wc` counts, in one pass over blocks that one buffer holds in turn: no pipeline, and nothing between the loops and
-//! the reads. Its loops are those that a compiler makes the most of. A word is a run
-//! without white space: in a text without other odd runs that is what GNU `wc` counts.
+//! The counts of `wc`, in one pass over blocks in one buffer: no pipeline, and nothing between the loops and the reads.
+//! Compilers vectorise these loops well. A word is a run without white space: in a text without other odd runs, GNU
+//! `wc` counts the same words.
 
 use crate::buffers;
 use std::io::{self, Read, Write, stdout};
@@ -8,7 +8,7 @@ use std::io::{self, Read, Write, stdout};
 const BLOCK: usize = 64 * 1024;
 
 pub(crate) fn run() -> io::Result<()> {
-    // Not through the standard library's buffer, which would copy every byte once more.
+    // The standard library's buffer would copy every byte once more.
     let mut input = buffers::input()?;
     let mut block = vec![0; BLOCK];
     let (mut lines, mut words, mut bytes, mut inside) = (0, 0, 0, false);
@@ -21,7 +21,7 @@ pub(crate) fn run() -> io::Result<()> {
         bytes += read;
         inside = !is_space(*last);
     }
-    // As wide as GNU wc has it for a file.
+    // The same width as GNU wc's for a file.
     let width = bytes.to_string().len();
     writeln!(stdout(), "{lines:width$} {words:width$} {bytes}")
 }
@@ -30,9 +30,9 @@ fn is_space(byte: u8) -> bool {
     byte == b' ' || byte.wrapping_sub(b'\t') < 5
 }
 
-/// How many words begin in a block, behind a byte that is `inside` one or not.
+/// The number of words that begin in a block. `inside` is whether the byte before it is part of a word.
 fn beginnings(block: &[u8], inside: bool) -> u64 {
-    // As many as a byte can count, so that the loop adds bytes to bytes.
+    // The largest count of a byte, so that the loop adds bytes to bytes.
     const RUN: usize = 255;
     let first = u64::from(!inside && !is_space(block[0]));
     let pairs = block[..block.len() - 1].chunks(RUN).zip(block[1..].chunks(RUN));

@@ -1,4 +1,4 @@
-//! Rounds of a population on workers that wait, by either design.
+//! Rounds of a population on workers that wait, in either design.
 
 use crate::failure::Failure;
 use crate::load::processor_time;
@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Design {
-    /// Ours.
+    /// One master thread, as in this library.
     OneThread,
-    /// A thread a worker, and a lock around the master.
+    /// A thread for each worker, and a lock around the master.
     Locked,
 }
 
-/// What some rounds came to.
+/// The results of some rounds.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    /// The time of a scheduler that takes none, over ours.
+    /// The time with a scheduler that takes no time, divided by the measured time.
     pub(super) efficiency: f64,
     pub(super) seconds: f64,
     /// Batches handed out in a second.
     pub(super) batches: f64,
-    /// Seconds of processor time of the master's process for each of them.
+    /// Processor seconds of the master's process for each batch.
     pub(super) processor: f64,
-    /// The share of their time that workers wait.
+    /// The share of their time in which workers wait.
     pub(super) idle: f64,
     pub(super) latency: Histogram,
 }
 
-/// What both designs can do.
+/// The operations of both designs.
 trait Measured: EvolveMany<Waits> {
     fn batches(&self) -> u64;
     fn taken_latency(&mut self) -> Histogram;
-    /// Working and waiting time of all workers.
+    /// The working and waiting time of all workers.
     fn spent(&self) -> (Duration, Duration);
 }
 
@@ -77,7 +77,7 @@ impl Measured for Locked<Waits> {
     }
 }
 
-/// One round to get warm, then so many that count.
+/// Runs one unmeasured round, then the measured ones.
 pub(super) fn measure(
     design: Design,
     tuning: &Tuning,
@@ -145,15 +145,15 @@ fn of(
     })
 }
 
-/// Gives the tokens of the children, one for each state.
+/// Runs one round. Returns the tokens of the children, one for each state.
 fn round(population: &mut impl Measured, tokens: &[Token], costs: Costs) -> Result<Vec<Token>, EvolveError> {
-    let told = population.evolve_many(tokens.iter().map(|token| (*token, costs)).collect())?;
-    let mut children: Vec<_> = told.into_values().flatten().map(|(token, _)| token).collect();
+    let results = population.evolve_many(tokens.iter().map(|token| (*token, costs)).collect())?;
+    let mut children: Vec<_> = results.into_values().flatten().map(|(token, _)| token).collect();
     children.sort_unstable();
     Ok(children)
 }
 
-/// The next free worker takes the next state, and nothing else takes time.
+/// The time of a round if each free worker takes the next state, and nothing else takes time.
 fn free_scheduler(tokens: &[Token], workers: usize, costs: Costs) -> f64 {
     let mut free: BinaryHeap<_> = (0..workers).map(|_| Reverse(Duration::ZERO)).collect();
     let mut last = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! How many batches a second a design can hand out before its workers wait too much.
+//! The number of batches a second at which the workers of a design wait too much.
 
 use super::populations::{Design, Rounds, measure};
 use crate::failure::Failure;
@@ -7,10 +7,10 @@ use crate::setting::{Effort, Setting};
 use crate::waiting::Costs;
 use millstream_evolve::{Batch, Tuning};
 
-/// Below this efficiency a design is said to be overtaxed.
+/// Below this efficiency a design counts as overtaxed.
 const ENOUGH: f64 = 0.8;
 
-/// What a design comes to where its efficiency falls to that.
+/// A design's figures at that efficiency.
 struct Limit {
     batches: f64,
     processor: f64,
@@ -40,20 +40,21 @@ pub(super) fn run(setting: &Setting, workers: usize, states: u64) -> Result<Resu
         ],
         ratios: vec![
             Ratio::new("batches", "locked", ratio(&fast, &slow), Some(2.0)),
-            // How many times as much processor time the other takes for a batch.
+            // The ratio of the processor time for a batch.
             Ratio::new("processor", "locked", ratio(&dearer, &dear), Some(1.0)),
         ],
         ..Results::default()
     })
 }
 
-/// States become cheaper until there is no time for the messages; between the last two, as if on a line.
+/// Makes states cheaper until the efficiency is too low. Returns the point between the last two measurements, by linear
+/// interpolation.
 fn limit(design: Design, workers: usize, states: u64) -> Result<Limit, Failure> {
     let tuning = Tuning { batch: Batch::Fixed(5), ..Tuning::default() };
     let mut before: Option<Rounds> = None;
     let mut micros = 30_000;
     loop {
-        // Rounds that are long enough for a figure, with as many states for each worker as make batches.
+        // Rounds are long enough for a figure, and each worker has enough states for several batches.
         let states = (states * 8).min(states * 30_000 / micros);
         let now = measure(design, &tuning, workers, states, Costs { micros, uneven: 100 }, 3)?;
         if now.efficiency < ENOUGH || micros < 50 {

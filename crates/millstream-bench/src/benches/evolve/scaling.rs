@@ -1,4 +1,4 @@
-//! How long 2,000 states take with more and more workers, from cheap to dear, and from even to uneven.
+//! The time of 2,000 states on more and more workers, with cheap and dear, even and uneven states.
 
 use super::STATES;
 use super::populations::{Design, measure};
@@ -8,7 +8,7 @@ use crate::setting::{Effort, Setting};
 use crate::waiting::Costs;
 use millstream_evolve::{Batch, Tuning};
 
-/// A is cheap and even, D dear and even.
+/// The scenarios. A is cheap and even, D dear and even.
 const SCENARIOS: [(&str, Costs); 6] = [
     ("A: 3 ms, even", Costs { micros: 3_000, uneven: 0 }),
     ("B: 3 ms, somewhat uneven", Costs { micros: 3_000, uneven: 50 }),
@@ -18,7 +18,7 @@ const SCENARIOS: [(&str, Costs); 6] = [
     ("F: 30 ms, uneven", Costs { micros: 30_000, uneven: 100 }),
 ];
 
-/// Workers; with one of them a round of D takes a minute, so that is for those who have time.
+/// The numbers of workers. With one worker a round of D takes a minute, so that is for a full run.
 const USUAL: [usize; 5] = [30, 60, 120, 240, 450];
 const FULL: [usize; 10] = [1, 2, 5, 10, 20, 40, 80, 160, 300, 450];
 

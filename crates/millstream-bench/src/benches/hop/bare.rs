@@ -1,4 +1,4 @@
-//! Two bare threads on a core each: what these cores hand over where nothing else is to be done.
+//! Two bare threads on a core each: the speed at which these cores hand data over, without any other work.
 
 use crate::count::Count;
 use crate::failure::Failure;
@@ -6,10 +6,10 @@ use millstream::exec::pin_to_physical_core;
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
-/// Buffers between the two, as many as the others' batches in a ring.
+/// The number of buffers between the two, equal to the others' batches in a ring.
 const BUFFERS: usize = 16;
 
-/// The sum of `n` numbers that go from one thread to the other through buffers of so many in all.
+/// The sum of `n` numbers that one thread sends to the other through buffers of `size` numbers in all.
 pub(super) fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
     let each = size / BUFFERS;
     let buffers: [Mutex<Vec<u64>>; BUFFERS] = std::array::from_fn(|_| Mutex::new(vec![0; each]));
@@ -39,7 +39,7 @@ pub(super) fn handed_over(n: u64, size: usize) -> Result<u64, Failure> {
     on_two_cores(write, sum)
 }
 
-/// A line that goes there and back so often; how often it did.
+/// Sends a cache line to the other core and back, this many times. Returns the number of times.
 pub(super) fn passed(trips: u64) -> Result<u64, Failure> {
     let line = Count::default();
     let pass_on = |first: u64| {
@@ -54,11 +54,11 @@ pub(super) fn passed(trips: u64) -> Result<u64, Failure> {
     Ok(line.get() / 2)
 }
 
-/// What the second one comes to.
+/// Runs both on cores of their own. Returns the second result.
 fn on_two_cores<R: Send>(first: impl FnOnce() + Send, second: impl FnOnce() -> R + Send) -> Result<R, Failure> {
     std::thread::scope(|scope| {
         let first = move || {
-            // Where there are not two cores, they take turns on one.
+            // With fewer than two cores they take turns on one.
             let _ = pin_to_physical_core(0);
             first();
         };

@@ -1,4 +1,4 @@
-//! How long a browser takes until it has painted the page of a run of thousands of stages.
+//! The time until a browser has painted the page of a run of thousands of stages.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 const STAGES: usize = 3000;
 
-/// From the request to the picture, in seconds.
+/// The limit of the time from the request to the painted page, in seconds.
 const LIMIT: f64 = 2.0;
 
-/// What the page says of itself: milliseconds since it was asked for.
+/// The page's own measurement: milliseconds since the request.
 const SAYS: &str = "data-rendered=\"";
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -27,7 +27,7 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     (0..100).try_for_each(|x| sender.send(x)).map_err(|_| Failure::Threads("the run has ended by itself"))?;
     let mut took = Vec::new();
     for _ in 0..setting.turns() {
-        // A page anew: the first one who asks waits for the layout as well.
+        // Each page is new: its first request also waits for the layout.
         let page = Page::open("127.0.0.1:0").map_err(Failure::io("a page"))?;
         page.show(watch.clone());
         setting.progress.say("a browser paints 3,000 stages");
@@ -40,7 +40,8 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results { figures: vec![Figure::new("page3000", "ours", took, Unit::Seconds)], ratios, ..Results::default() })
 }
 
-/// Half of the stages behind the other half, and so on: what is nested as deep as it is long needs a deep stack.
+/// Half of the stages after the other half, and so on: types nested as deep as the chain is long would need a deep
+/// stack.
 fn chain(stages: usize) -> BoxPipeline<Val<u64>, Val<u64>> {
     match stages {
         1 => pipeline::<u64>().map(|x| x + 1).boxed(),
@@ -48,7 +49,7 @@ fn chain(stages: usize) -> BoxPipeline<Val<u64>, Val<u64>> {
     }
 }
 
-/// After how many milliseconds.
+/// The milliseconds until the page was painted.
 fn painted(url: &str) -> Result<f64, Failure> {
     let profile = tempfile::tempdir().map_err(Failure::io("a directory"))?;
     let mut chromium = Command::new("chromium");

@@ -1,4 +1,4 @@
-//! The same over time, for the chart: a ring each and one ring for all, two seconds each.
+//! The same work over time, for the chart: with a ring for each producer and with one ring for all, two seconds each.
 
 use super::add;
 use crate::count::Count;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const LASTS: Duration = Duration::from_secs(2);
 const PRODUCERS: usize = 3;
-/// So many entries a producer sends before it looks at the time.
+/// The number of entries that a producer sends between two looks at the clock.
 const ROUND: u64 = 4096;
 
 pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {

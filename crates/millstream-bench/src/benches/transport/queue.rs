@@ -1,4 +1,4 @@
-//! A bounded queue behind a lock and two conditions: what `ArrayBlockingQueue` is.
+//! A bounded queue with a lock and two conditions, as `ArrayBlockingQueue` is.
 
 use super::{Batches, mixed};
 use crate::failure::Failure;
@@ -13,12 +13,13 @@ pub(super) struct Queue<T> {
 }
 
 struct Within<T> {
-    /// Never more than its capacity, so that it never grows.
+    /// No longer than the capacity, so it never grows.
     events: VecDeque<T>,
     ended: bool,
 }
 
-/// The sum of the random longs that so many consumers take from a queue, in batches of the size in which they come.
+/// The sum of the random longs that these consumers take from one queue, in batches of the size in which they were
+/// sent.
 pub(super) fn queued(consumers: usize, what: Batches, capacity: usize) -> Result<u64, Failure> {
     let queue = Queue::new(capacity);
     let consume = || {
@@ -32,8 +33,8 @@ pub(super) fn queued(consumers: usize, what: Batches, capacity: usize) -> Result
     Ok(sums.into_iter().fold(0, u64::wrapping_add))
 }
 
-/// The sum of what so many consumers make of what they see, each of whom sees everything: a queue each, of this capacity, and the producer
-/// puts every batch into all of them.
+/// The sum over consumers that each see all longs: each has a queue of this capacity, and the producer puts every batch
+/// into all queues.
 pub(super) fn queued_by_all(consumers: usize, what: Batches, capacity: usize) -> Result<u64, Failure> {
     let queues: Vec<_> = (0..consumers).map(|_| Queue::new(capacity)).collect();
     let consume = |queue: &Queue<u64>| {
@@ -61,7 +62,7 @@ impl<T: Send> Queue<T> {
         Queue { within: Mutex::new(within), not_full: Condvar::new(), not_empty: Condvar::new(), capacity }
     }
 
-    /// So many consumers on threads of their own, and the producer here; what the consumers come to.
+    /// Runs the consumers on threads of their own, and the producer in this thread. Returns the consumers' results.
     pub(super) fn serve<R: Send>(
         &self,
         consumers: usize,
@@ -82,7 +83,7 @@ impl<T: Send> Queue<T> {
         self.within.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As soon as there is room for all of them.
+    /// Puts a batch as soon as there is room for all of it.
     pub(super) fn put(&self, batch: impl ExactSizeIterator<Item = T>) {
         let mut within = self.lock();
         while within.events.len() + batch.len() > self.capacity {
@@ -98,7 +99,7 @@ impl<T: Send> Queue<T> {
         self.not_empty.notify_all();
     }
 
-    /// At most so many, in the place of what was taken before; whether there were any.
+    /// Replaces `taken` by at most `most` events. Returns false once the queue has ended and is empty.
     pub(super) fn take(&self, taken: &mut Vec<T>, most: usize) -> bool {
         taken.clear();
         let mut within = self.lock();

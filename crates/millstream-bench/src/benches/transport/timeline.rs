@@ -1,5 +1,5 @@
-//! The same over time, for the chart: a panel for each transport and number of consumers, a second each; and generated traffic,
-//! with its bytes and its uneven keys, by which consumers of rings share it.
+//! The same work over time, for the chart: a panel for each transport and number of consumers, a second each; and
+//! generated traffic, with bytes and uneven keys, by which consumers of rings share it.
 
 use super::queue::Queue;
 use super::traffic::Event;
@@ -40,21 +40,21 @@ pub(super) fn run(setting: &Setting) -> Result<Vec<Timeline>, Failure> {
     ])
 }
 
-/// What a producer sends for as long as it lasts.
+/// The load of a producer.
 trait Load: Sync {
     type Event: Send + Sync + 'static;
 
-    /// What a consumer makes of one.
+    /// Consumes one event.
     fn consume(event: &Self::Event) -> u64;
 
-    /// Gives it to `send`, who takes all that he is given, until he says that nobody wants more.
+    /// Passes events to `send`, which takes all of them, until `send` returns false.
     fn produce(&self, send: impl FnMut(&mut Vec<Self::Event>) -> bool);
 
-    /// What it is, in words.
-    fn told(&self) -> String;
+    /// A description.
+    fn describe(&self) -> String;
 }
 
-/// Random longs: as generated, if somebody said at which rate, or as fast as they are taken.
+/// Random longs, at the rate of the command line, or as fast as they are taken.
 struct Longs<'a>(&'a Demand);
 
 impl Load for Longs<'_> {
@@ -86,7 +86,7 @@ impl Load for Longs<'_> {
         }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let Longs(Demand { rate, burst, .. }) = self;
         match rate {
             None => format!("longs of 8 bytes, {BATCH} at a time, as fast as they are taken"),
@@ -95,7 +95,7 @@ impl Load for Longs<'_> {
     }
 }
 
-/// Events as they are generated, one by one.
+/// Generated events, one by one.
 struct Generated<'a>(&'a Demand);
 
 impl Load for Generated<'_> {
@@ -115,7 +115,7 @@ impl Load for Generated<'_> {
         }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         self.0.to_string()
     }
 }
@@ -158,7 +158,7 @@ fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
         let serving = std::thread::Builder::new().spawn_scoped(scope, serve).map_err(Failure::io("a thread"))?;
         let plural = if consumers == 1 { "" } else { "s" };
         let title = format!("queue, {consumers} consumer{plural}");
-        let timeline = watched(title, load.told(), names(consumers), || {
+        let timeline = watched(title, load.describe(), names(consumers), || {
             let over = over.load(Ordering::Relaxed) || serving.is_finished();
             (!over).then(|| counts(sent.get(), consumed.iter().map(Count::get).collect()))
         });
@@ -167,7 +167,7 @@ fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
     })
 }
 
-/// Whoever is named `consumer` counts. Nothing is counted for it: rings and stages know.
+/// Each stage named `consumer` counts. The counts are those of the rings and stages, so they cost nothing.
 fn of_rings<L: Load, P>(p: &P, rings: &Rings, title: &str, load: &L) -> Result<Timeline, Failure>
 where
     P: Run<L::Event> + Arrow<In = Val<L::Event>>,
@@ -186,7 +186,7 @@ where
         let send =
             move |batch: &mut Vec<_>| sender.as_ref().is_some_and(|sender| sender.send_all(batch.drain(..)).is_ok());
         std::thread::Builder::new().spawn_scoped(scope, move || load.produce(send)).map_err(Failure::io("a thread"))?;
-        let timeline = watched(title.to_owned(), load.told(), names(which.len()), || {
+        let timeline = watched(title.to_owned(), load.describe(), names(which.len()), || {
             observer.read(&mut counted);
             let consumed = which.iter().map(|at| counted.tasklets[*at].moved).collect();
             counted.running.then(|| counts(counted.rings[0].produced, consumed))

@@ -1,7 +1,7 @@
-//! Generated traffic: events that come at a rate, in bursts, with bytes of their own and uneven keys, and how long each takes from
-//! when it was due until it is consumed. Whoever sends late has to answer for that as well.
+//! Generated traffic: events that arrive at a rate, in bursts, with bytes and uneven keys. The measured time of an
+//! event begins when it is due, even if it is sent late, and ends when it is consumed.
 //!
-//! Consumers of rings share by key, so an uneven load is uneven for them; those of the queue take whatever comes next.
+//! Consumers of rings share by key, so an uneven load is uneven for them. Consumers of the queue take the next event.
 
 use super::CAPACITY;
 use super::queue::Queue;
@@ -20,7 +20,7 @@ pub(super) struct Event {
     bytes: Vec<u8>,
 }
 
-/// What comes out: when it was due, and what it came to.
+/// The result of an event: when it was due, and its checksum.
 #[derive(Clone, Copy)]
 struct Done {
     due: Duration,
@@ -39,13 +39,13 @@ impl Event {
         Done { due: self.due, sum: of_bytes ^ u64::from(self.key) }
     }
 
-    /// What it comes to.
+    /// The checksum of its bytes and key.
     pub(super) fn sum(&self) -> u64 {
         self.done().sum
     }
 }
 
-/// The nanoseconds of every wait, and the sum of all events.
+/// The nanoseconds of every wait, and the sum of all checksums.
 #[derive(Default)]
 struct Waits(Vec<u64>, u64);
 
@@ -84,7 +84,7 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     )
 }
 
-/// A clock for whoever wants to see events and not to wait for them.
+/// A clock whose sleeps return at once.
 struct Unhurried;
 
 impl Clock for Unhurried {

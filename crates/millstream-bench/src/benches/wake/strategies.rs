@@ -1,4 +1,5 @@
-//! Each way to wait: how long until somebody looks who has waited for a while, and what he takes of a core meanwhile.
+//! Each wait strategy: the time until a worker that has waited for a while sees a value, and its use of a core
+//! meanwhile.
 
 use super::wakes;
 use crate::failure::Failure;
@@ -13,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const WAITS: [Quantile; 2] = [Quantile { case: "waiting-p50", of: 0.50 }, Quantile { case: "waiting-p99", of: 0.99 }];
-const WAYS: [(&str, Wait); 5] = [
+const STRATEGIES: [(&str, Wait); 5] = [
     ("phased", Wait::Phased),
     ("busy-spin", Wait::BusySpin),
     ("yielding", Wait::Yielding),
@@ -21,19 +22,19 @@ const WAYS: [(&str, Wait); 5] = [
     ("blocking", Wait::Blocking),
 ];
 
-/// Long enough for naps to have become as long as they will.
+/// Long enough for naps to have reached their full length.
 const SETTLED: Duration = Duration::from_millis(2);
-/// The values come so much later at most, at random: not in time with the naps.
+/// The longest random delay of a value, so that values are not in step with the naps.
 const LATER: Duration = Duration::from_millis(1);
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
-    // A value takes as long as a hundred items do elsewhere.
+    // A value takes as long as a hundred items of other benches.
     let n = setting.items(20_000, 10_000).div_ceil(100);
     let random = RefCell::new(SplitMix64::new(1));
     let moment = || SETTLED + Duration::from_nanos(random.borrow_mut().below(LATER.as_nanos() as u64));
-    let rings = WAYS.map(|(who, way)| (who, setting.rings(1).wait(way)));
+    let rings = STRATEGIES.map(|(who, way)| (who, setting.rings(1).wait(way)));
     let waiters = rings.iter().map(|(who, rings)| Waiter::new(who, || wakes(rings, n, moment))).collect();
-    // Each is for somebody: which one is how many times as fast says nothing.
+    // Each strategy has its own purpose, so their ratios mean nothing.
     let waits = Results { ratios: Vec::new(), ..compare(setting, &WAITS, waiters)? };
     let shares = rings.iter().map(|(who, rings)| {
         let share = |_| idle(rings, SETTLED * 5 * n as u32 / 2);
@@ -44,7 +45,7 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([waits, idle]))
 }
 
-/// What a run without values takes of a core, all its threads together.
+/// The use of a core by a run without values, over all its threads.
 fn idle(rings: &Rings, time: Duration) -> Result<f64, Failure> {
     let (sender, run) = pipeline::<u64>().start_fed(rings, (), |(), _, _| ())?;
     thread::sleep(SETTLED);

@@ -1,4 +1,4 @@
-//! One item a message.
+//! One item in a message.
 
 use crate::cores::{on_core, start_on_core};
 use crate::work;

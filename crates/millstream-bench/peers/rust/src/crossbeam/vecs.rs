@@ -1,4 +1,4 @@
-//! `Vec`s of many items, so that one hand-over serves them all. A map changes its `Vec` in place.
+//! `Vec`s of many items, so that one hand-over serves all of them. A map changes its `Vec` in place.
 
 use super::chunks;
 use crate::cores::{on_core, start_on_core};

@@ -1,11 +1,11 @@
-//! Fan-outs: the source clones each `Vec` for every branch, and the sink takes one of each branch.
+//! Fan-outs: the source clones each `Vec` for every branch, and the sink takes one `Vec` of each branch.
 
 use super::{chunks, vecs::mapped};
 use crate::work;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread;
 
-/// A branch that passes its numbers on, and one that tells which are even.
+/// A branch that passes its numbers on, and one that computes which are even.
 pub(crate) fn zip2(items: u64, capacity: usize) -> u64 {
     let (sender, numbers) = bounded(capacity);
     let (to_second, second) = bounded::<Vec<u64>>(capacity);
@@ -30,7 +30,7 @@ pub(crate) fn zip10(items: u64, capacity: usize) -> u64 {
     seen.checksum()
 }
 
-/// Ten maps; the sum of what the ten halves come to.
+/// Ten maps, and the sum of their mixed halves.
 pub(crate) fn zip10_write(items: u64, capacity: usize) -> u64 {
     let branches = branches(items, capacity).into_iter().enumerate();
     let branches: Vec<_> = branches.map(|(i, branch)| mapped(branch, capacity, move |x| work::branch(i, x))).collect();
@@ -62,7 +62,7 @@ fn rows(branches: &[Receiver<Vec<u64>>], mut f: impl FnMut([u64; 10])) {
         let chunks: Vec<_> = branches.iter().map_while(|branch| branch.recv().ok()).collect();
         let Ok(chunks) = <[Vec<u64>; 10]>::try_from(chunks) else { return };
         let len = chunks[0].len();
-        // As slices of one length, the loop needs no check at every half.
+        // Slices of one length, so that the loop needs no bounds check for each half.
         let halves: [&[u64]; 10] = std::array::from_fn(|i| &chunks[i][..len]);
         (0..len).for_each(|at| f(halves.map(|half| half[at])));
     }
