@@ -1,54 +1,55 @@
-//! What was seen of a run in a short time, as plain data.
+//! The state of a run in a short time, as plain data.
 
 use millstream_exec::{Bottleneck, State};
 use serde::{Deserialize, Serialize};
 
-/// What was seen of a run since the frame before, and what it has counted up to then.
+/// What happened in a run since the previous frame, and its counters up to then.
 ///
-/// Times are in seconds unless the name says otherwise, shares from 0 to 1. Numbers below END and END itself count alike, so
-/// a ring of a run that has ended has counted one more than its clock is long. Who the stages and rings are
-/// [`Graph`](crate::Graph) tells: they stand in the same order.
+/// Times are in seconds unless the name says otherwise, and shares are from 0 to 1. END counts as a number, so a ring
+/// of a run that has ended has counted one number more than its clock is long. The names and kinds of stages and rings
+/// are in the [`Graph`](crate::Graph), in the same order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Frame {
-    /// Its place among the run's frames, from 0.
+    /// The frame's index in the run, from 0.
     pub number: u64,
-    /// When it was made, since the start of the run.
+    /// The time of the frame, since the start of the run.
     pub at: f64,
-    /// How long it is: since the frame before.
+    /// The length of the frame: the time since the previous one.
     pub span: f64,
-    /// How often the run was looked at since.
+    /// The number of samples in that time.
     pub looks: u64,
-    /// Whether the run goes on. The last frame of a run says no.
+    /// Whether the run goes on. It is false in the last frame of a run.
     pub running: bool,
     /// The rings, as in the plan.
     pub rings: Vec<RingFrame>,
     /// The source, the stages as in the plan, the sink.
     pub stages: Vec<StageFrame>,
-    /// What stands aside, in pipeline order: dead-letter sinks, by the names of their stages with `.dead-letters` behind, and
-    /// the ends of `tee`s.
+    /// Side outputs, in pipeline order: the sinks of dead letters, named after their stages with the suffix
+    /// `.dead-letters`, and the ends of `tee`s.
     pub side_outputs: Vec<StageFrame>,
     /// The workers.
     pub workers: Vec<WorkerFrame>,
-    /// From the source to the sink, since the watch began.
+    /// The latency from the source to the sink, since the watch began.
     pub latency: Option<Latency>,
-    /// What holds the run back, by the last two seconds, or the time of the frame if that is longer.
+    /// The stage or end that limits the run, judged by the last two seconds, or by this frame if it is longer.
     pub bottleneck: Option<Bottleneck>,
-    /// The stages whose function has not come back for two seconds or more.
+    /// The stages whose function has not returned for two seconds or more.
     pub stuck: Vec<Stuck>,
 }
 
-/// A stage that is in the middle of a step for long: its function waits for something, or does not end.
+/// A stage that has been in one step for long: its function waits for something, or does not end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// Its name; of what stands aside as well.
+    /// Its name, or that of a side output.
     pub stage: String,
-    /// It has come as far as this number: it is at this one or, if it takes several at once, at one behind it.
+    /// The least number that it has not released. Its function is at this number, or at a later one if a step takes
+    /// several.
     pub number: u64,
-    /// For how many seconds it has moved nothing.
+    /// The seconds for which it has moved nothing.
     pub seconds: f64,
-    /// The same in words.
+    /// The same as a sentence.
     pub sentence: String,
 }
 
@@ -56,17 +57,17 @@ pub struct Stuck {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RingFrame {
-    /// How many numbers were published.
+    /// The count of published numbers.
     pub produced: u64,
-    /// How many each reader has released.
+    /// The count of numbers that each reader has released.
     pub consumed: Vec<u64>,
-    /// How many slots there are.
+    /// The number of slots.
     pub capacity: u64,
-    /// How many slots were in use when the frame was made.
+    /// The number of slots in use when the frame was made.
     pub occupied: u64,
-    /// The share of the slots that was in use, on average: near 1 where whoever reads it is slower than who writes it.
+    /// The mean share of slots in use. It is near 1 if the reader is slower than the writer.
     pub occupancy: f64,
-    /// The share of the looks at which it was full.
+    /// The share of samples in which the ring was full.
     pub full: f64,
     /// Numbers published in a second.
     pub rate: f64,
@@ -78,76 +79,77 @@ pub struct RingFrame {
 pub struct StageFrame {
     /// Its name in the plan; `source` and `sink` are the ends.
     pub name: String,
-    /// Numbers it has moved, by all of its tasklets: of a stage with keys, numbers passed by any of them.
+    /// The numbers moved by all of its tasklets. For a stage in a keyed body, numbers that any of them passed over
+    /// count too.
     pub moved: u64,
-    /// Numbers it moved in a second.
+    /// The numbers moved in a second.
     pub rate: f64,
-    /// The steps in which it moved them: batches.
+    /// The steps that moved them, which are batches.
     pub batches: u64,
-    /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers.
+    /// The number of steps that moved 1, 2 to 3, 4 to 7, ... numbers.
     pub batch_sizes: Vec<u64>,
-    /// What a number cost in the time of this frame, in nanoseconds, by the steps that were timed; where none was, by all
-    /// since the start.
+    /// The mean nanoseconds for a number, by the timed steps of this frame; if there are none, by all steps since the
+    /// start.
     pub service_ns: Option<f64>,
-    /// How busy it was: that times how many it moved in a second, over its tasklets.
+    /// The service time multiplied by the rate, divided by the number of tasklets.
     pub utilisation: Option<f64>,
-    /// The share of the looks at which it had input and room. It was at work then, or waited for its worker; a source
-    /// waited for what is outside, perhaps.
+    /// The share of samples in which it had input and room. It was at work then, or waited for its worker. A source may
+    /// have waited for its own input.
     pub working: f64,
-    /// The share at which it waited for input, or had ended. The three shares sum to 1.
+    /// The share of samples in which it waited for input, or had ended. The three shares sum to 1.
     pub starved: f64,
-    /// The share at which it waited for room.
+    /// The share of samples in which it waited for room.
     pub blocked: f64,
     /// Whether all of its tasklets have ended.
     pub done: bool,
-    /// Calls of its function, or futures it gave, that came to an error.
+    /// The calls of its function, and the futures it returned, that ended with an error.
     pub failures: u64,
-    /// How many of them were tried again.
+    /// The number of retries.
     pub retries: u64,
-    /// Values that were put aside because one of their key had failed.
+    /// The values that were parked because an earlier value of their key had failed.
     pub parked: u64,
-    /// The share of its slots that it left empty, with those that were empty when they came: by the batches that were looked
-    /// at in the time of this frame; where none was, by all since the start. Exactly 0 where its type leaves nothing empty;
-    /// none for a sink, and where nobody has looked.
+    /// The share of empty slots in its output, including those that were empty in its input. It is measured in sampled
+    /// batches of this frame; if there are none, in all sampled batches since the start. It is exactly 0 if the stage's
+    /// type leaves no slot empty, and `None` for a sink and before the first sample.
     pub empties: Option<f64>,
-    /// From when a number was there for it until it had published what it makes of it, since the watch began.
+    /// The time from when a number was ready for it until it had published its output, since the watch began.
     pub latency: Option<Latency>,
 }
 
-/// A worker, by shares of the looks, which sum to 1.
+/// A worker, as shares of the samples, which sum to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkerFrame {
-    /// Something moved.
+    /// The worker moved something.
     pub busy: f64,
-    /// Nothing did, and it looked again.
+    /// The worker moved nothing, and looked for work.
     pub idle: f64,
-    /// It slept.
+    /// The worker slept.
     pub parked: f64,
 }
 
-/// How long numbers took, by those that were noted: up to a thousand a second. Within 1%.
+/// The latency of the numbers with a latency marker, up to a thousand a second. Values are exact to 1%.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Latency {
-    /// How many.
+    /// The count of markers.
     pub count: u64,
-    /// On average.
+    /// The mean.
     pub mean: f64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50: f64,
-    /// Nine in ten.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99 in a hundred.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 999 in a thousand.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// None took longer.
+    /// The maximum.
     pub max: f64,
 }
 
 impl StageFrame {
-    /// What it did most: working before blocked, and blocked before starved, where the shares are the same.
+    /// Its most frequent state. For equal shares, working comes before blocked, and blocked before starved.
     #[must_use]
     pub fn mostly(&self) -> State {
         if self.working >= self.starved && self.working >= self.blocked {

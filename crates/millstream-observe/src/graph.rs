@@ -1,4 +1,4 @@
-//! What the frames of a run are about.
+//! The graph of a run, which its frames refer to.
 
 mod dot;
 mod layout;
@@ -37,30 +37,30 @@ pub struct Node {
     pub name: String,
     /// The combinator that made it.
     pub kind: String,
-    /// How many tasklets run it.
+    /// The number of its tasklets.
     pub tasklets: usize,
     /// Whether each of them has a thread of its own.
     pub own_thread: bool,
 }
 
-/// A ring: from who writes it to all who read it.
+/// A ring: from its writer to all of its readers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Wire {
-    /// Who writes it: a node.
+    /// The node that writes it.
     pub from: usize,
-    /// Who reads it: nodes, in the order of a frame's `consumed`.
+    /// The nodes that read it, in the order of a frame's `consumed`.
     pub to: Vec<usize>,
-    /// How many slots it has, once a deployment has chosen.
+    /// The number of slots, once a deployment has chosen it.
     pub capacity: Option<usize>,
-    /// Bytes of one slot, without what its value owns on the heap.
+    /// The bytes of one slot, without heap memory that its value owns.
     pub slot_bytes: usize,
-    /// Whose numbers it has.
+    /// The index of its clock.
     pub clock: usize,
 }
 
 impl Node {
-    /// What it is, in a few words.
+    /// A description in a few words.
     #[must_use]
     pub fn described(&self) -> String {
         let many = if self.tasklets > 1 { format!(" x{}", self.tasklets) } else { String::new() };
@@ -70,7 +70,7 @@ impl Node {
 }
 
 impl Node {
-    /// As much of its name as fits into so many characters: its end, which tells it from its neighbours.
+    /// The name, shortened to at most `most` characters. The end is kept, since neighbours often begin alike.
     #[must_use]
     pub fn shortened(&self, most: usize) -> String {
         match self.name.chars().count() {
@@ -81,7 +81,7 @@ impl Node {
 }
 
 impl Wire {
-    /// What it is, in a few words.
+    /// A description in a few words.
     #[must_use]
     pub fn described(&self) -> String {
         let slots = self.capacity.map_or_else(|| "slots".to_owned(), |slots| format!("{slots} slots"));
@@ -124,8 +124,8 @@ impl Graph {
         Graph { nodes, wires }
     }
 
-    /// The nodes that read what a node writes.
-    pub fn behind(&self, node: usize) -> impl Iterator<Item = usize> {
+    /// The nodes that read the output of a node.
+    pub fn readers(&self, node: usize) -> impl Iterator<Item = usize> {
         self.wires.iter().filter(move |wire| wire.from == node).flat_map(|wire| wire.to.iter().copied())
     }
 }

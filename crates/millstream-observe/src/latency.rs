@@ -1,4 +1,4 @@
-//! Latencies, by the numbers that were noted.
+//! Latencies, from the latency markers.
 
 use crate::frame::Latency;
 use crate::graph::Graph;
@@ -6,41 +6,41 @@ use hdrhistogram::Histogram;
 use millstream_exec::Observer;
 use std::time::Duration;
 
-/// How many notes a run keeps at most.
+/// The most markers that a run keeps.
 const KEPT: u64 = 256;
 
-/// How long numbers took, so far.
+/// The latencies until now.
 pub(crate) struct Latencies {
-    /// For each node, from when a number was there for it.
+    /// For each node, the time from when a number was ready for it.
     through: Vec<Histogram<u32>>,
-    /// From the source to the sink.
+    /// The time from the source to the sink.
     whole: Histogram<u32>,
-    /// For each node, the next note to look at.
+    /// For each node, the next marker to read.
     next: Vec<u64>,
-    /// For each node, who writes what it reads.
+    /// For each node, the nodes that write its input.
     before: Vec<Vec<usize>>,
-    /// When the next note is asked for.
+    /// When the next marker is requested.
     due: Duration,
 }
 
 fn histogram() -> Histogram<u32> {
-    Histogram::new(2).expect("two digits are kept")
+    Histogram::new(2).expect("two digits are allowed")
 }
 
 impl Latencies {
     pub(crate) fn of(graph: &Graph, observer: &Observer) -> Self {
         let mut before = vec![Vec::new(); graph.nodes.len()];
         for wire in &graph.wires {
-            // A loop's states come from behind.
+            // A loop's states come from a later node.
             wire.to.iter().filter(|to| wire.from < **to).for_each(|to| before[*to].push(wire.from));
         }
-        // What was noted for an earlier watch is not looked at again.
+        // Markers of an earlier watch are skipped.
         let next = (0..before.len()).map(|node| if node == 0 { 0 } else { observer.passed(node - 1) }).collect();
         let through = before.iter().map(|_| histogram()).collect();
         Latencies { through, whole: histogram(), next, before, due: Duration::ZERO }
     }
 
-    /// Looks at what was passed, and asks for a note if it is time to.
+    /// Reads the markers that have passed, and requests a new one if it is time.
     pub(crate) fn look(&mut self, observer: &Observer, now: Duration, spacing: Duration) {
         let noted = observer.noted();
         let mut slowest = noted;
@@ -53,7 +53,7 @@ impl Latencies {
                 self.next[node] += 1;
             }
         }
-        // The more are under way, the fewer are added: a note that is written over is one that took long.
+        // The more markers are under way, the fewer are added: an overwritten marker is one with a high latency.
         if now >= self.due {
             observer.note();
             self.due = now + spacing * (1 << ((noted - slowest) / (KEPT / 8)).min(10));
@@ -75,19 +75,19 @@ impl Latencies {
         }
     }
 
-    /// Through a node.
+    /// The latency of a node.
     pub(crate) fn through(&self, node: usize) -> Option<Latency> {
         summary(&self.through[node])
     }
 
-    /// From the source to the sink.
+    /// The latency from the source to the sink.
     pub(crate) fn whole(&self) -> Option<Latency> {
         summary(&self.whole)
     }
 }
 
 fn record(histogram: &mut Histogram<u32>, took: Duration) {
-    histogram.record(took.as_nanos() as u64).expect("a histogram that grows takes any time");
+    histogram.record(took.as_nanos() as u64).expect("a growing histogram takes any time");
 }
 
 fn summary(histogram: &Histogram<u32>) -> Option<Latency> {

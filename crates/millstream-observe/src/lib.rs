@@ -1,8 +1,9 @@
-//! What a running pipeline is doing, and which stage holds it back.
+//! The activity of a running pipeline, and the stage that limits it.
 //!
-//! A [`Watch`] looks at a run's counters every millisecond from a thread of its own ([`Observer`](millstream_exec::Observer)
-//! says what those are and what they cost the run: next to nothing), and several times a second sums up what it has seen in a
-//! [`Frame`]: plain data, for pages, metrics, terminals and recordings alike. A [`Graph`] says once what the frames are about.
+//! A [`Watch`] samples a run's counters every millisecond from a thread of its own.
+//! [`Observer`](millstream_exec::Observer) describes the counters and their cost, which is next to nothing. Several
+//! times a second the watch makes a [`Frame`] of its samples: plain data for pages, metrics, terminals and recordings.
+//! A [`Graph`] describes the stages and rings of the frames.
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};

@@ -1,4 +1,4 @@
-//! A run for OpenTelemetry: what a watch sees, sent to a collector.
+//! A run for OpenTelemetry: the data of a watch, sent to a collector.
 
 use crate::frame::{Frame, StageFrame};
 use crate::watch::Watch;
@@ -11,17 +11,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// At most so many stages, and so many rings, have series of their own; the others have none.
+/// The most stages, and the most rings, that have series of their own. Further ones have none.
 const MOST: usize = 200;
 
-/// Sends what is seen of a run to an OpenTelemetry collector, by OTLP over HTTP, from threads of its own.
+/// Sends the metrics of a run to an OpenTelemetry collector, by OTLP over HTTP, from threads of its own.
 ///
-/// The metrics are those of `/metrics` of the feature `page` by other names: `millstream.running`, `millstream.stage.numbers`,
-/// `millstream.stage.failures`, `millstream.stage.state`, `millstream.stage.service`, `millstream.ring.produced`,
-/// `millstream.ring.consumed`, `millstream.ring.occupancy` and `millstream.latency`. Spans and events of runs go by the feature
-/// `tracing` of `millstream-exec` and whoever takes those on, as the crate `tracing-opentelemetry` does.
+/// The metrics are those of `/metrics` of the feature `page` under other names: `millstream.running`,
+/// `millstream.stage.numbers`, `millstream.stage.failures`, `millstream.stage.state`, `millstream.stage.service`,
+/// `millstream.ring.produced`, `millstream.ring.consumed`, `millstream.ring.occupancy` and `millstream.latency`. For
+/// spans and events of runs, use the feature `tracing` of `millstream-exec` with a subscriber such as the crate
+/// `tracing-opentelemetry`.
 ///
-/// A collector that does not answer costs the run nothing; what could not be sent is left out.
+/// A collector that does not answer costs the run nothing. Metrics that could not be sent are dropped.
 ///
 /// ```no_run
 /// use millstream_core::{Arrow, pipeline};
@@ -41,12 +42,12 @@ pub struct Otlp {
 }
 
 impl Otlp {
-    /// Sends what the watch sees of the run of this service once in every such time, to the collector at this address:
-    /// `http://HOST:PORT`, to which `/v1/metrics` is added.
+    /// Sends the metrics of this watch under this service name, once in each interval of `every`. The collector's
+    /// address is `http://HOST:PORT`, to which `/v1/metrics` is added.
     ///
     /// # Errors
     ///
-    /// If the address is none.
+    /// If the address is invalid.
     pub fn start(watch: Arc<Watch>, service: &str, collector: &str, every: Duration) -> io::Result<Self> {
         let exporter = MetricExporter::builder()
             .with_http()
@@ -58,35 +59,35 @@ impl Otlp {
         let resource = Resource::builder().with_service_name(service.to_owned()).build();
         let provider = SdkMeterProvider::builder().with_reader(reader).with_resource(resource).build();
         let meter = provider.meter("millstream");
-        let told = Metrics { meter: &meter, watch: &watch };
-        told.run();
-        told.stages();
-        told.rings();
+        let metrics = Metrics { meter: &meter, watch: &watch };
+        metrics.run();
+        metrics.stages();
+        metrics.rings();
         Ok(Otlp { provider })
     }
 
-    /// Sends what there is to be sent, and ends.
+    /// Sends the remaining metrics, and ends.
     ///
     /// # Errors
     ///
-    /// If the collector did not take it.
+    /// If the collector did not accept them.
     pub fn finish(self) -> io::Result<()> {
         self.provider.shutdown().map_err(io::Error::other)
     }
 }
 
-/// What is told of a watch.
+/// The metrics of a watch.
 struct Metrics<'a> {
     meter: &'a Meter,
     watch: &'a Arc<Watch>,
 }
 
-/// Takes a value and its labels.
-type Tell<'a, T> = &'a dyn Fn(T, &[KeyValue]);
+/// Emits a value with its labels.
+type Emit<'a, T> = &'a dyn Fn(T, &[KeyValue]);
 
 impl Metrics<'_> {
-    /// A counter, by what `read` tells of the newest frame.
-    fn counter(&self, name: &'static str, help: &'static str, read: fn(&Watch, &Frame, Tell<'_, u64>)) {
+    /// A counter, whose values `read` emits from the newest frame.
+    fn counter(&self, name: &'static str, help: &'static str, read: fn(&Watch, &Frame, Emit<'_, u64>)) {
         let watch = self.watch.clone();
         let counter = self.meter.u64_observable_counter(name).with_description(help);
         let _ = counter
@@ -98,13 +99,13 @@ impl Metrics<'_> {
             .build();
     }
 
-    /// A level, in this unit.
+    /// A gauge in this unit.
     fn gauge(
         &self,
         name: &'static str,
         unit: &'static str,
         help: &'static str,
-        read: fn(&Watch, &Frame, Tell<'_, f64>),
+        read: fn(&Watch, &Frame, Emit<'_, f64>),
     ) {
         let watch = self.watch.clone();
         let gauge = self.meter.f64_observable_gauge(name).with_unit(unit).with_description(help);
@@ -118,61 +119,61 @@ impl Metrics<'_> {
     }
 
     fn run(&self) {
-        self.gauge("millstream.running", "1", "Whether the run goes on", |_, frame, tell| {
-            tell(f64::from(u8::from(frame.running)), &[]);
+        self.gauge("millstream.running", "1", "Whether the run goes on", |_, frame, emit| {
+            emit(f64::from(u8::from(frame.running)), &[]);
         });
-        self.gauge("millstream.latency", "s", "From the source to the sink, by quantile", |_, frame, tell| {
+        self.gauge("millstream.latency", "s", "Latency from source to sink, by quantile", |_, frame, emit| {
             let Some(latency) = &frame.latency else { return };
             let quantiles = [("0.5", latency.p50), ("0.9", latency.p90), ("0.99", latency.p99), ("1", latency.max)];
-            quantiles.iter().for_each(|(quantile, seconds)| tell(*seconds, &[KeyValue::new("quantile", *quantile)]));
+            quantiles.iter().for_each(|(quantile, seconds)| emit(*seconds, &[KeyValue::new("quantile", *quantile)]));
         });
     }
 
     fn stages(&self) {
-        self.counter("millstream.stage.numbers", "Numbers moved, empty slots and END among them", |_, frame, tell| {
+        self.counter("millstream.stage.numbers", "Numbers moved, empty slots and END among them", |_, frame, emit| {
             let stages = frame.stages.iter().take(MOST);
-            stages.for_each(|stage| tell(stage.moved, &[of_stage(stage)]));
+            stages.for_each(|stage| emit(stage.moved, &[of_stage(stage)]));
         });
-        self.counter("millstream.stage.failures", "Calls that came to an error", |_, frame, tell| {
+        self.counter("millstream.stage.failures", "Calls that ended with an error", |_, frame, emit| {
             let stages = frame.stages.iter().take(MOST);
-            stages.for_each(|stage| tell(stage.failures, &[of_stage(stage)]));
+            stages.for_each(|stage| emit(stage.failures, &[of_stage(stage)]));
         });
-        self.gauge("millstream.stage.state", "1", "Share of the time in each state", |_, frame, tell| {
+        self.gauge("millstream.stage.state", "1", "Share of the time in each state", |_, frame, emit| {
             for stage in frame.stages.iter().take(MOST) {
                 for (state, share) in
                     [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)]
                 {
-                    tell(share, &[of_stage(stage), KeyValue::new("state", state)]);
+                    emit(share, &[of_stage(stage), KeyValue::new("state", state)]);
                 }
             }
         });
-        self.gauge("millstream.stage.service", "s", "What a number cost lately", |_, frame, tell| {
+        self.gauge("millstream.stage.service", "s", "Recent mean time for a number", |_, frame, emit| {
             for stage in frame.stages.iter().take(MOST) {
                 if let Some(ns) = stage.service_ns {
-                    tell(ns / 1e9, &[of_stage(stage)]);
+                    emit(ns / 1e9, &[of_stage(stage)]);
                 }
             }
         });
     }
 
     fn rings(&self) {
-        self.counter("millstream.ring.produced", "Numbers published", |watch, frame, tell| {
+        self.counter("millstream.ring.produced", "Numbers published", |watch, frame, emit| {
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
-                tell(seen.produced, &of_ring(watch, ring));
+                emit(seen.produced, &of_ring(watch, ring));
             }
         });
-        self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, tell| {
+        self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, emit| {
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
                 let graph = watch.graph();
                 for (count, reader) in seen.consumed.iter().zip(&graph.wires[ring].to).take(MOST) {
                     let reader = KeyValue::new("reader", graph.nodes[*reader].name.clone());
-                    tell(*count, &[KeyValue::new("ring", ring as i64), reader]);
+                    emit(*count, &[KeyValue::new("ring", ring as i64), reader]);
                 }
             }
         });
-        self.gauge("millstream.ring.occupancy", "1", "Share of the slots in use, on average", |watch, frame, tell| {
+        self.gauge("millstream.ring.occupancy", "1", "Share of the slots in use, on average", |watch, frame, emit| {
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
-                tell(seen.occupancy, &of_ring(watch, ring));
+                emit(seen.occupancy, &of_ring(watch, ring));
             }
         });
     }
@@ -182,7 +183,7 @@ fn of_stage(stage: &StageFrame) -> KeyValue {
     KeyValue::new("stage", stage.name.clone())
 }
 
-/// A ring's number, and who writes it.
+/// A ring's number, and its writer's name.
 fn of_ring(watch: &Watch, ring: usize) -> [KeyValue; 2] {
     let graph = watch.graph();
     let writer = graph.nodes[graph.wires[ring].from].name.clone();

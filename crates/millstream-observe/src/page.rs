@@ -1,7 +1,7 @@
-//! A run in the browser, and for Prometheus: what a watch sees, by HTTP.
+//! A run in the browser, and for Prometheus: the data of a watch, over HTTP.
 //!
 //! A thread with a tokio runtime of its own serves frames: as JSON, as server-sent events for the one self-contained
-//! page, and as metrics, of which at most 200 stages, rings and workers have series of their own.
+//! page, and as metrics. At most 200 stages, rings and workers have series of their own.
 
 mod dashboard;
 mod metrics;
@@ -27,32 +27,33 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So long readers may take to get what was told last.
+/// The time in which readers can get the last state after the page was dropped.
 const LAST_WHILE: Duration = Duration::from_secs(1);
 
-/// Who asked since is still there.
+/// A reader that asked within this time counts as present.
 const LATELY: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether there is a new frame.
+/// How often the server looks for a new frame.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Serves what is seen of a run, one at a time, from a thread of its own, until it is dropped.
+/// Serves the state of a run, one run at a time, from a thread of its own, until it is dropped.
 ///
 /// | path | what |
 /// |---|---|
 /// | `/` | a page that shows the run as it goes on |
-/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, the newest `frame`, the `program`, and how it `ended` |
+/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, the newest `frame`, the `program`, and its outcome `ended` |
 /// | `/frames.json` | all frames that are kept, the oldest first |
-/// | `/events` | each new frame, with the number of its run, and how the program ended, as server-sent events |
-/// | `/metrics` | the newest frame and the process, for Prometheus: OpenMetrics for who accepts it, else its own text |
+/// | `/events` | each new frame, with the number of its run, and the outcome of the program, as server-sent events |
+/// | `/metrics` | the newest frame and the process, as OpenMetrics if the request accepts it, or else for Prometheus |
 /// | `/health` | `running`, and 200; 503 before there is a run |
 ///
-/// When it is dropped, readers of events get what is left to be told, and those that asked for `/plan.json` lately may
-/// ask once more, if that takes no longer than a second. So who watches sees how the program [ended](Page::end).
+/// When it is dropped, readers of events get the last events, and readers that asked for `/plan.json` within the last
+/// two seconds may ask once more. It waits for them for at most a second, so that they see how the program
+/// [ended](Page::end).
 ///
-/// All who can reach the address can read all of it: names of stages and numbers, and none of the values. At a loopback
-/// address only requests for `localhost` or for a number are answered, so that no page from elsewhere reads it under a
-/// name of its own.
+/// Anyone who can reach the address can read all of it: names of stages and numbers, and no values. At a loopback
+/// address only requests for `localhost` or for an IP address are answered. Otherwise a page from elsewhere could read
+/// it under a host name of its own.
 ///
 /// ```no_run
 /// use millstream_core::{Arrow, pipeline};
@@ -71,11 +72,11 @@ pub struct Page {
     stage: Arc<Stage>,
 }
 
-/// What is shown.
+/// The state that is served.
 #[derive(Debug, Default)]
 struct Stage {
     state: Mutex<Announced>,
-    /// Somebody has asked who knows now how it ended.
+    /// A reader has asked for the state after the program had ended.
     asked: Condvar,
 }
 
@@ -84,17 +85,17 @@ struct Announced {
     runs: u64,
     shown: Option<Arc<Shown>>,
     program: Option<String>,
-    /// How many bytes of input the program has read.
+    /// Returns the bytes of input that the program has read.
     bytes: Option<fn() -> u64>,
-    /// How the program ended, as JSON.
+    /// The outcome of the program, as JSON.
     ended: Option<Value>,
-    /// When somebody asked for the newest frame, and whether it was told then how the program ended.
+    /// When a reader last asked for the newest frame, and whether the answer had the program's outcome.
     asked: Option<(Instant, bool)>,
-    /// Nothing more will be told.
+    /// There will be no further state.
     over: bool,
 }
 
-/// A run that is shown.
+/// The run that is shown.
 #[derive(Debug)]
 struct Shown {
     run: u64,
@@ -103,41 +104,41 @@ struct Shown {
 }
 
 impl Page {
-    /// Listens there; port 0 is any that is free.
+    /// Listens at this address. Port 0 selects a free port.
     ///
     /// # Errors
     ///
-    /// If nobody can listen there, or the thread could not be started.
+    /// If the address cannot be used, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
         let stage = Arc::<Stage>::default();
         Ok(Page { served: Served::begin(address, router(stage.clone()), LAST_WHILE)?, stage })
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.served.address
     }
 
-    /// Shows this run from now on, also when it has ended.
+    /// Shows this run from now on, also after its end.
     pub fn show(&self, watch: Arc<Watch>) {
-        let mut told = self.stage.lock();
-        told.runs += 1;
-        told.shown = Some(Arc::new(Shown { run: told.runs, watch, layout: OnceLock::new() }));
+        let mut state = self.stage.lock();
+        state.runs += 1;
+        state.shown = Some(Arc::new(Shown { run: state.runs, watch, layout: OnceLock::new() }));
     }
 
-    /// Says from now on which program it is that runs.
+    /// Sets the program's name, which is shown from now on.
     pub fn name(&self, program: impl Into<String>) {
         self.stage.lock().program = Some(program.into());
     }
 
-    /// Tells from now on how many bytes of input the program has read, by this function.
+    /// Sets a function that returns the bytes of input that the program has read.
     pub fn bytes(&self, read: fn() -> u64) {
         self.stage.lock().bytes = Some(read);
     }
 
-    /// Tells how the program ended: its exit code, and a sentence. A page that never tells is one of a program that was
-    /// killed.
+    /// Sets the outcome of the program: its exit code, and a sentence. If it is never set, the page takes the program
+    /// for killed.
     pub fn end(&self, code: u8, sentence: &str) {
         self.stage.lock().ended = Some(json!({ "code": code, "sentence": sentence }));
     }
@@ -145,16 +146,16 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        let mut told = self.stage.lock();
+        let mut state = self.stage.lock();
         let until = Instant::now() + LAST_WHILE;
-        while told.ended.is_some() && told.asked.is_some_and(|(at, knows)| !knows && at.elapsed() < LATELY) {
+        while state.ended.is_some() && state.asked.is_some_and(|(at, knows)| !knows && at.elapsed() < LATELY) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            told = self.stage.asked.wait_timeout(told, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.stage.asked.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        told.over = true;
+        state.over = true;
     }
 }
 
@@ -168,7 +169,7 @@ impl Stage {
     }
 }
 
-/// The page brings as many frames with it as have so many stages in all.
+/// The page is sent with frames of at most this many stages in all.
 const BROUGHT: usize = 500;
 
 impl Shown {
@@ -189,15 +190,15 @@ fn router(stage: Arc<Stage>) -> Router {
         .route("/plan.json", get(plan))
         .route("/frames.json", get(frames))
         .route("/events", get(events))
-        .route("/metrics", get(told))
+        .route("/metrics", get(metrics))
         .route("/health", get(health))
         .with_state(stage)
 }
 
-/// The page, with what there is to be shown at first.
+/// The page, with the first state.
 async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
-    // Nothing in it may end the element that it stands in.
-    let mut first = told_of(&stage).await;
+    // A `<` could end the element that contains it.
+    let mut first = description(&stage).await;
     if let Some(shown) = stage.shown().filter(|shown| first["run"] == shown.run) {
         first["frames"] = shown.last_frames();
     }
@@ -206,19 +207,19 @@ async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
 }
 
 async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let seen = told_of(&stage).await;
-    let mut told = stage.lock();
-    told.asked = Some((Instant::now(), !seen["ended"].is_null()));
-    drop(told);
+    let seen = description(&stage).await;
+    let mut state = stage.lock();
+    state.asked = Some((Instant::now(), !seen["ended"].is_null()));
+    drop(state);
     stage.asked.notify_all();
     Json(seen)
 }
 
-/// What the run is, and the newest frame.
-async fn told_of(stage: &Stage) -> Value {
+/// The plan of the run, and the newest frame.
+async fn description(stage: &Stage) -> Value {
     let Some(shown) = stage.shown() else { return Value::Null };
     let graph = shown.watch.graph().clone();
-    // Thousands of nodes take a while, and others are served meanwhile.
+    // The layout of thousands of nodes takes a while, and other requests are served meanwhile.
     let laid_out = tokio::task::spawn_blocking({
         let shown = shown.clone();
         move || shown.layout.get_or_init(|| graph.layout()).clone()
@@ -226,10 +227,10 @@ async fn told_of(stage: &Stage) -> Value {
     let layout = laid_out.await.unwrap_or_default();
     let (graph, plan) = (&**shown.watch.graph(), shown.watch.plan());
     let (program, ended) = {
-        let told = stage.lock();
-        (told.program.clone(), told.ended.clone())
+        let state = stage.lock();
+        (state.program.clone(), state.ended.clone())
     };
-    // Looked at last: with the end comes the last frame.
+    // The frame is read last, so that the outcome comes with the last frame.
     let frame = shown.frame();
     json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": frame.as_deref(),
         "program": program, "ended": ended })
@@ -240,7 +241,7 @@ async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {
     Json(json!(frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
 }
 
-/// What a reader of events was told: a frame of a run, and the end.
+/// The last event of a reader: a frame of a run, and whether it had the outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Read {
     frame: Option<(u64, u64)>,
@@ -251,8 +252,8 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
     let stream = unfold((stage, Read { frame: None, end: false }), |(stage, read)| async move {
         loop {
             let (shown, ended, over) = {
-                let told = stage.lock();
-                (told.shown.clone(), told.ended.clone(), told.over)
+                let state = stage.lock();
+                (state.shown.clone(), state.ended.clone(), state.over)
             };
             let frame = shown.as_ref().and_then(|shown| Some((shown.run, shown.frame()?)));
             let now = Read { frame: frame.as_ref().map(|(run, frame)| (*run, frame.number)), end: ended.is_some() };
@@ -270,10 +271,10 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
     Sse::new(stream).keep_alive(KeepAlive::default())
 }
 
-async fn told(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Response {
+async fn metrics(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Response {
     let (shown, program, bytes) = {
-        let told = stage.lock();
-        (told.shown.clone(), told.program.clone(), told.bytes)
+        let state = stage.lock();
+        (state.shown.clone(), state.program.clone(), state.bytes)
     };
     let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
     let seen = seen.as_ref().map(|(graph, frame)| (*graph, &**frame));

@@ -1,4 +1,4 @@
-//! A run from its beginning to its end, as one picture to step through.
+//! A run from beginning to end, as one picture with steps.
 
 mod elements;
 mod picture;
@@ -14,10 +14,10 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Records how far every ring and stage of a run has come, from a thread of its own, once a millisecond.
+/// Records the progress of every ring and stage of a run, once a millisecond, from a thread of its own.
 ///
-/// What is kept is bounded, however long the run is: only what has changed, and of a long run fewer moments, so that the
-/// picture stays below some two megabytes. The run need not be observed, and pays nothing but for the thread that looks.
+/// The memory is bounded, however long the run is: only changes are kept, and fewer moments of a long run, so that the
+/// picture has at most about two megabytes. The run need not be observed, and its only cost is the recorder's thread.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -34,56 +34,57 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The idea, as a sequence of pictures of a word count to step through, is of the pipelines that Millstream began with.
+/// The idea is from the pipelines that Millstream began with, which had a sequence of pictures of a word count.
 #[derive(Debug)]
 pub struct Recorder {
     stop: Sender<()>,
     thread: JoinHandle<Recording>,
 }
 
-/// What was recorded.
+/// A recorded run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recording {
-    /// What the moments are about.
+    /// The graph of the run.
     pub graph: Graph,
-    /// The first is the beginning of the recording, the last one its end; of those between, each differs from the one before.
+    /// The first moment is the beginning of the recording, and the last one its end. Each other moment differs from the
+    /// one before.
     pub moments: Vec<Moment>,
-    /// The elements that were kept, with their numbers, by the names of the stages that gave them.
+    /// The elements that were kept, with their numbers, by the name of their stage.
     pub elements: BTreeMap<String, VecDeque<(u64, String)>>,
 }
 
-/// How far everything had come.
+/// The progress of all rings and stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Moment {
-    /// When that was, since the start of the run.
+    /// The time since the start of the run.
     pub at: Duration,
     /// The rings, as in the plan.
     pub rings: Vec<Level>,
-    /// What every node of the graph could do.
+    /// The state of each node of the graph.
     pub states: Vec<State>,
 }
 
-/// How far a ring had come.
+/// The progress of a ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Level {
-    /// How many numbers were published.
+    /// The count of published numbers.
     pub produced: u64,
-    /// How many each reader had released.
+    /// The count of numbers that each reader has released.
     pub consumed: Vec<u64>,
 }
 
-/// The time between two looks.
+/// The time between two samples.
 const SPACING: Duration = Duration::from_millis(1);
 
-/// As many moments are kept of a small graph, and of a large one so many that they have this many numbers in all.
+/// The most moments of a small graph, and the most numbers in all moments of a large one.
 const MOST_MOMENTS: usize = 2000;
 const MOST_NUMBERS: usize = 200_000;
 
 impl Recorder {
-    /// Records a run from now on.
+    /// Begins to record a run.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Recorder {
             let mut tape = Tape::new(observer);
             let mut next = Instant::now();
             while tape.look() {
-                // What is late is not made up for; and a look takes a fifth of the time at most.
+                // Late samples are not made up for, and a sample takes at most a fifth of the time.
                 next = (next + SPACING).max(Instant::now() + tape.took * 4);
                 let left = next.saturating_duration_since(Instant::now());
                 if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
@@ -107,32 +108,32 @@ impl Recorder {
         Ok(Recorder { stop, thread })
     }
 
-    /// Ends the recording: where the run has ended, or now.
+    /// Ends the recording at the end of the run, or now.
     ///
     /// # Panics
     ///
-    /// If whoever records has panicked, which would be a defect of ours.
+    /// If the recorder's thread has panicked, which would be a defect of this crate.
     #[must_use]
     pub fn finish(self) -> Recording {
-        // It may have ended by itself.
+        // An error means that it has ended already.
         let _ = self.stop.send(());
         self.thread.join().expect("a recorder does not panic")
     }
 }
 
-/// What is recorded while the run goes on.
+/// A recording in progress.
 struct Tape {
     observer: Observer,
     graph: Graph,
-    /// For every tasklet whose node it runs.
+    /// For each tasklet, its node.
     nodes: Vec<Option<usize>>,
     counters: Counters,
     now: Moment,
     moments: Vec<Moment>,
     most: usize,
-    /// Moments are so far apart at least.
+    /// The minimum time between two moments.
     apart: Duration,
-    /// How long the last look took.
+    /// The time of the last sample.
     took: Duration,
 }
 
@@ -158,7 +159,7 @@ impl Tape {
         }
     }
 
-    /// Looks, and keeps what is new; whether there can be more.
+    /// Takes a sample, and keeps it if it is new. Returns whether there can be more.
     fn look(&mut self) -> bool {
         let begun = Instant::now();
         self.read();
@@ -175,7 +176,7 @@ impl Tape {
         self.counters.running
     }
 
-    /// Forgets every second moment, but for the first.
+    /// Drops every second moment, but not the first.
     fn thin(&mut self) {
         let mut index = 0;
         self.moments.retain(|_| {
@@ -218,21 +219,21 @@ impl Tape {
 }
 
 impl Recording {
-    /// The same with elements that were kept meanwhile: the picture shows below a stage the last one that it had given.
+    /// Adds elements that were kept meanwhile. Below each stage the picture then shows its latest element.
     #[must_use]
     pub fn with(self, elements: &Elements) -> Self {
         Recording { elements: elements.kept(), ..self }
     }
 
-    /// All of it as one self-contained SVG, which a browser opens without a server: play, pause, steps and a slider through
-    /// the time, and at each moment the numbers on every ring and stage. Where nothing may run in a picture it shows the
-    /// last moment.
+    /// The recording as one self-contained SVG, which a browser opens without a server. It has play, pause, steps and a
+    /// slider for the time, and at each moment the numbers on every ring and stage. Without scripts it shows the last
+    /// moment.
     #[must_use]
     pub fn svg(&self) -> String {
         picture::of(self)
     }
 
-    /// How far a node had come: of the source how many numbers it had published, of others how many they had read.
+    /// The progress of a node: the count of numbers that the source had published, or that another node had read.
     #[must_use]
     pub fn reached(&self, moment: &Moment, node: usize) -> u64 {
         let rings = self.graph.wires.iter().zip(&moment.rings);
@@ -243,7 +244,7 @@ impl Recording {
         rings.filter_map(of_ring).max().unwrap_or(0)
     }
 
-    /// The last moment as a frame, of which a picture can be drawn.
+    /// The last moment as a frame, for a picture.
     fn last_frame(&self) -> Frame {
         let none = Moment::default();
         let last = self.moments.last().unwrap_or(&none);

@@ -1,4 +1,4 @@
-//! The thread that looks.
+//! The thread that takes the samples.
 
 use crate::frame::{Frame, StageFrame};
 use crate::graph::Graph;
@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A look may take such a share of the time between two.
+/// A sample takes at most this fraction of the time between two.
 const SHARE: u32 = 5;
 
-/// A time between two looks that no clock can tell is a year.
+/// A spacing beyond the range of the clock is replaced by a year.
 const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
-/// By how many seconds of the past the bottleneck is found while a run goes on.
+/// While a run goes on, the bottleneck is found from this recent time.
 const RECENT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Sampler {
@@ -26,19 +26,19 @@ pub(crate) struct Sampler {
     graph: Arc<Graph>,
     shown: Arc<Shown>,
     tasklets: TaskletsByNode,
-    /// Since the frame before, and up to that since the watch began.
+    /// The samples since the last frame; and those from the beginning of the watch up to the last frame.
     tally: Tally,
     whole: Tally,
     latencies: Latencies,
     stills: Stills,
     now: Counters,
-    /// As they were when the last frame was made.
+    /// The counters when the last frame was made.
     before: Counters,
-    /// As they were when the watch began.
+    /// The counters when the watch began.
     first: Counters,
-    /// As they were, and for how long the source's ring had room since the frame before, in the last seconds.
+    /// For the last seconds, the counters, and the time since the frame before in which the source's ring had room.
     recent: VecDeque<(Counters, Duration)>,
-    /// For how long the source's ring had room since the watch began.
+    /// The time since the watch began in which the source's ring had room.
     open: Duration,
     frames: u64,
 }
@@ -66,7 +66,7 @@ impl Sampler {
         }
     }
 
-    /// Looks until the run has ended, or nobody wants to know any more.
+    /// Takes samples until the run has ended, or the watch is dropped.
     pub(crate) fn work(mut self) {
         let mut next = Instant::now();
         loop {
@@ -80,7 +80,7 @@ impl Sampler {
             if last {
                 return;
             }
-            // What is late is not made up for.
+            // Late samples are not made up for.
             let took = begun.elapsed();
             let spaced = next.checked_add(self.options.spacing).unwrap_or_else(|| next + NEVER);
             next = spaced.max(begun + took * SHARE);
@@ -93,7 +93,7 @@ impl Sampler {
         self.latencies.look(&self.observer, self.now.at, self.options.spacing);
     }
 
-    /// Makes a frame of what was seen.
+    /// Makes a frame of the samples.
     fn show(&mut self, last: bool) {
         let open = self.now.at.saturating_sub(self.before.at).mul_f64(self.tally.open());
         self.open += open;
@@ -137,7 +137,7 @@ impl Sampler {
         }
     }
 
-    /// By the last seconds.
+    /// Finds the bottleneck of the last seconds.
     fn bottleneck(&self, before: &Counters, open: Duration) -> Option<Bottleneck> {
         let since = self.recent.front().map_or(before, |(since, _)| since);
         let open = self.recent.iter().map(|(_, open)| *open).sum::<Duration>() + open;

@@ -1,16 +1,16 @@
-//! What was seen at many looks, summed up.
+//! Sums over many samples.
 
 use crate::frame::{RingFrame, StageFrame, WorkerFrame};
 use crate::graph::Graph;
 use millstream_exec::{Activity, Counters, Observer, PipelineEnd, RingCounters, State, TaskletCounters};
 use std::ops::Range;
 
-/// Which tasklets run which node.
+/// The tasklets of each node.
 pub(crate) struct TaskletsByNode {
-    /// For each node; none where the tasklet is not one of the run's: a source with a thread of its own, or a program that
-    /// reads the output itself. And behind the nodes for each that stands aside.
+    /// For each node; empty if no tasklet of the run is the node: a source with a thread of its own, or a program that
+    /// reads the output itself. After the nodes, for each side output.
     of: Vec<Range<usize>>,
-    /// The names of those.
+    /// The names of the side outputs.
     side_outputs: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl TaskletsByNode {
         TaskletsByNode { of, side_outputs }
     }
 
-    /// What stands aside: as if they were nodes behind the last one, and their names.
+    /// The side outputs, numbered after the last node, and their names.
     pub(crate) fn side_outputs(&self) -> impl Iterator<Item = (usize, &str)> {
         let first = self.of.len() - self.side_outputs.len();
         self.side_outputs.iter().enumerate().map(move |(side_output, name)| (first + side_output, &**name))
@@ -52,13 +52,13 @@ impl TaskletsByNode {
     }
 }
 
-/// How often each thing was seen.
+/// The sums of the samples.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) looks: u64,
     /// For each node: working, starved, blocked.
     states: Vec<[u64; 3]>,
-    /// For each ring: the sum of what was in use, and how often it was full.
+    /// For each ring: the sum of slots in use, and the number of samples in which it was full.
     rings: Vec<[u64; 2]>,
     /// For each worker: busy, idle, parked.
     workers: Vec<[u64; 3]>,
@@ -72,7 +72,7 @@ impl Tally {
         self.workers.clear();
     }
 
-    /// Adds what another one has seen, and forgets it there.
+    /// Moves the sums of another tally into this one.
     pub(crate) fn take(&mut self, other: &mut Tally) {
         fn add<const N: usize>(sums: &mut Vec<[u64; N]>, more: &[[u64; N]]) {
             sums.resize(sums.len().max(more.len()), [0; N]);
@@ -101,7 +101,7 @@ impl Tally {
                 }] += 1
             };
             match (tasklets.at(node, counters), node) {
-                // Whoever fills the source's ring is judged by it, tasklet or not.
+                // The source is judged by its ring, whether it is a tasklet or not.
                 (_, 0) => count(counters.source),
                 ([], _) => count(outside(counters)),
                 (tasklets, _) => tasklets.iter().for_each(|tasklet| count(tasklet.state)),
@@ -120,7 +120,7 @@ impl Tally {
         }
     }
 
-    /// The share of the looks at which the source's ring had room, and the source had not ended.
+    /// The share of samples in which the source's ring had room and the source had not ended.
     pub(crate) fn open(&self) -> f64 {
         self.states.first().map_or(0.0, |seen| shares(*seen)[0])
     }
@@ -143,7 +143,7 @@ impl Tally {
         now.rings.iter().enumerate().map(ring).collect()
     }
 
-    /// A node's frame, without what it took.
+    /// A node's frame, without its latency.
     pub(crate) fn stage(
         &self,
         node: usize,
@@ -161,7 +161,7 @@ impl Tally {
             0 => now.rings.first().map(|ring| (ring.produced, before.rings.first().map_or(0, |ring| ring.produced))),
             _ => None,
         };
-        // Nobody counts the steps of a source with a thread of its own: every value is one.
+        // The steps of a source with a thread of its own are not counted: every value counts as one.
         let (moved, moved_since, batches) = match outside {
             Some((produced, before)) if tasklets.is_empty() => (produced, produced - before.min(produced), produced),
             _ => (sum(|t| t.moved, tasklets), since(|t| t.moved), sum(|t| t.steps, tasklets)),
@@ -170,7 +170,7 @@ impl Tally {
             (0, _) => (sum(|t| t.timed_numbers, tasklets), sum(|t| t.timed_ns, tasklets)),
             timed => timed,
         };
-        // What a stage has counted, each of its tasklets tells.
+        // Each tasklet reports the counters of its whole stage.
         let whole = |tasklets: &[TaskletCounters]| tasklets.first().map_or((0, 0), |t| (t.looked_at, t.empties));
         let (looked_at, empties) = match (whole(then), whole(tasklets)) {
             ((before, _), (now, empties)) if before >= now => (now, empties),
@@ -210,7 +210,7 @@ impl Tally {
     }
 }
 
-/// What a program could do that reads the output itself: there is something, or not.
+/// The state of a program that reads the output itself: whether there is something to read.
 fn outside(counters: &Counters) -> State {
     match counters.rings.last() {
         Some(ring) if ring.occupied() > 0 => State::Working,
@@ -218,7 +218,7 @@ fn outside(counters: &Counters) -> State {
     }
 }
 
-/// Shares of a whole; what was never seen counts as starved, so that they sum to 1.
+/// Shares of a sum. Without samples the state counts as starved, so that the shares sum to 1.
 fn shares(seen: [u64; 3]) -> [f64; 3] {
     match seen.iter().sum::<u64>() {
         0 => [0.0, 1.0, 0.0],

@@ -1,8 +1,7 @@
-//! A watch looks at a run from a thread of its own, every millisecond unless told otherwise, and sums up what it sees
-//! in frames.
+//! A watch samples a run from a thread of its own, every millisecond by default, and makes frames of its samples.
 //!
-//! A `Frame` is plain data, of which pages, metrics, terminals and recordings are made. The plan's `Graph` says once
-//! what the frames are about.
+//! A `Frame` is plain data, of which pages, metrics, terminals and recordings are made. The `Graph` of the plan
+//! describes the stages and rings of the frames.
 
 use crate::frame::Frame;
 use crate::graph::Graph;
@@ -14,15 +13,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a watch looks, and how much it keeps.
+/// The sampling interval, and the amount of data that a watch keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The time between two looks: a millisecond. It is longer where a look takes more than a fifth of that.
+    /// The time between two samples: a millisecond. It is longer if a sample takes more than a fifth of that.
     pub spacing: Duration,
-    /// How long a frame is: a quarter of a second.
+    /// The length of a frame: a quarter of a second.
     pub frame: Duration,
-    /// How long frames are kept: five minutes. Of large graphs fewer are, so that they take some megabytes.
+    /// The time for which frames are kept: five minutes. Fewer frames of large graphs are kept, so that they take some
+    /// megabytes.
     pub kept: Duration,
 }
 
@@ -34,30 +34,30 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with another time between two looks.
+    /// Sets the time between two samples.
     #[must_use]
     pub fn spacing(self, spacing: Duration) -> Self {
         Options { spacing, ..self }
     }
 
-    /// The same with frames of another length.
+    /// Sets the length of a frame.
     #[must_use]
     pub fn frame(self, frame: Duration) -> Self {
         Options { frame, ..self }
     }
 
-    /// The same with another time for which frames are kept.
+    /// Sets the time for which frames are kept.
     #[must_use]
     pub fn kept(self, kept: Duration) -> Self {
         Options { kept, ..self }
     }
 }
 
-/// Stages of all frames that are kept.
+/// The most stages in all frames that are kept.
 const MOST_STAGES: usize = 100_000;
 
-/// Watches a run from a thread of its own. Attach it at any time; dropping it ends the watch and not the run, which is
-/// not observed from then on.
+/// Watches a run from a thread of its own. It can be attached at any time. Dropping it ends the watch and not the run,
+/// which is not observed from then on.
 ///
 /// See the [crate](crate) for an example.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Watch {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The frames, and who waits for them.
+/// The frames, and the threads that wait for them.
 #[derive(Debug)]
 pub(crate) struct Shown {
     state: Mutex<Frames>,
@@ -79,13 +79,13 @@ pub(crate) struct Shown {
 #[derive(Debug, Default)]
 struct Frames {
     frames: VecDeque<Arc<Frame>>,
-    /// Nobody wants to know any more.
+    /// The watch was dropped.
     unwanted: bool,
-    /// There are no more to come.
+    /// There will be no further frame.
     over: bool,
-    /// Why there are none, if the thread that looks has failed.
+    /// Why there are none, if the sampling thread has failed.
     failure: Option<String>,
-    /// All the time in one.
+    /// One frame of the whole time.
     all: Option<Arc<Frame>>,
 }
 
@@ -94,7 +94,7 @@ impl Shown {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits so long; whether anybody still wants to know.
+    /// Waits until this time. Returns whether the watch still exists.
     pub(crate) fn wait_until(&self, next: Instant) -> bool {
         let mut state = self.lock();
         loop {
@@ -106,7 +106,7 @@ impl Shown {
         }
     }
 
-    /// Shows a frame; the last one with what was seen of all the time.
+    /// Adds a frame. The last one comes with the frame of the whole time.
     pub(crate) fn show(&self, frame: Frame, all: Option<Frame>) {
         let mut state = self.lock();
         if state.frames.len() >= self.most {
@@ -118,7 +118,7 @@ impl Shown {
         self.changed.notify_all();
     }
 
-    /// Does the work of the thread that looks. If it panics there are no more frames, and whoever waits for one is told.
+    /// Runs the sampling thread. If it panics there are no more frames, and waiting threads return.
     fn guarded(&self, work: impl FnOnce()) {
         if let Err(payload) = caught(work) {
             let failure = into_message(payload);
@@ -130,7 +130,7 @@ impl Shown {
 }
 
 impl Watch {
-    /// Watches a run from now on.
+    /// Begins to watch a run.
     ///
     /// # Errors
     ///
@@ -165,19 +165,19 @@ impl Watch {
         Ok(Watch { observer, graph, shown, thread })
     }
 
-    /// What the frames are about.
+    /// The graph of the run, which describes the frames.
     #[must_use]
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// The plan of the run, with the rings that it got.
+    /// The plan of the run, with the sizes of its rings.
     #[must_use]
     pub fn plan(&self) -> &millstream_core::Plan {
         self.observer.plan()
     }
 
-    /// The newest frame; none in the first moments.
+    /// The newest frame; `None` before the first one.
     #[must_use]
     pub fn frame(&self) -> Option<Arc<Frame>> {
         self.shown.lock().frames.back().cloned()
@@ -189,8 +189,8 @@ impl Watch {
         self.shown.lock().frames.iter().cloned().collect()
     }
 
-    /// Waits for a frame behind number `after`, or for any; none if there are no more to come: the run has ended, or the watch
-    /// has [failed](Watch::failure).
+    /// Waits for a frame after number `after`, or for any. Returns `None` if there are no more: the run has ended, or
+    /// the watch has [failed](Watch::failure).
     #[must_use]
     pub fn next(&self, after: Option<u64>) -> Option<Arc<Frame>> {
         let mut state = self.shown.lock();
@@ -203,15 +203,15 @@ impl Watch {
         }
     }
 
-    /// Why the watch has ended, if its own thread panicked: a mistake here, which the run does not notice. The frames up to
-    /// there are kept, and no other comes.
+    /// The panic of the watch's own thread, if it has panicked: a defect of this crate, which the run does not notice.
+    /// Earlier frames are kept, and no further one comes.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shown.lock().failure.clone()
     }
 
-    /// Ends the watch, and sums up all of it in one frame: up to the end of the run if that has ended, or else up to now. The
-    /// frame is empty if the watch has [failed](Watch::failure).
+    /// Ends the watch. Returns one frame of the whole time: up to the end of the run if it has ended, or else up to
+    /// now. The frame is empty if the watch has [failed](Watch::failure).
     pub fn finish(&self) -> Arc<Frame> {
         self.end();
         self.shown.lock().all.clone().unwrap_or_default()
@@ -221,7 +221,7 @@ impl Watch {
         self.shown.lock().unwanted = true;
         self.shown.changed.notify_all();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // What it panics with is caught there.
+            // A panic is caught there.
             let _ = thread.join();
         }
         self.observer.observe(false);

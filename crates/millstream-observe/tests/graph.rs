@@ -1,10 +1,10 @@
-//! Graphs of plans, and pictures of them.
+//! Graphs of plans, and their pictures.
 
 use millstream_core::{Arrow, FeedbackExt, KeysExt, PartsExt, pipeline};
 use millstream_exec::{Rings, Run, source};
 use millstream_observe::{Graph, Layout, Watch};
 
-/// A plan with all that a graph can have: fans, loops, shards, what stands aside.
+/// A plan with all features of a graph: fans, loops, shards and side outputs.
 fn graph() -> Graph {
     let p = pipeline::<u64>()
         .fanout(|p| p.map(|x| x + 1), |p| p.shard(3, |p| p.map(|x| x * 2)))
@@ -16,7 +16,7 @@ fn graph() -> Graph {
 }
 
 #[test]
-fn who_reads_stands_behind_who_writes() {
+fn readers_are_placed_after_their_writers() {
     let graph = graph();
     let Layout { spots, layers, .. } = graph.layout();
     assert_eq!(spots.len(), graph.nodes.len());
@@ -31,7 +31,7 @@ fn who_reads_stands_behind_who_writes() {
         }
     }
     assert_eq!(layers, spots.iter().map(|spot| spot.layer + 1).max().unwrap());
-    // Nobody stands on anybody.
+    // No two nodes overlap.
     for (i, a) in spots.iter().enumerate() {
         assert!(spots[..i].iter().all(|b| a.layer != b.layer || (a.row - b.row).abs() >= 0.9), "{spots:?}");
     }
@@ -46,7 +46,8 @@ fn numbers_on_a_picture_are_those_of_the_run() {
     run.wait().unwrap();
     let graph = watch.graph().clone();
     let svg = graph.svg(&graph.layout(), Some(&watch.finish()));
-    // The source's ring, the maps' and the mask's; each is read: the middle one by the filter and by the sink.
+    // The source's ring, the maps' rings and the filter's ring. Each is read; the middle one by the filter and by the
+    // sink.
     assert_eq!(svg.matches(">1235</text>").count(), 3 + 4, "{svg}");
     assert_eq!(svg.matches(">1235 numbers</text>").count(), 4);
     for part in ["<svg ", "id=\"n3\"", "id=\"r2\"", "more", "even"] {
@@ -56,7 +57,7 @@ fn numbers_on_a_picture_are_those_of_the_run() {
 }
 
 #[test]
-fn graphs_are_told_as_dot() {
+fn graphs_are_written_as_dot() {
     let dot = graph().dot();
     assert_eq!(dot.matches(" -> ").count(), graph().wires.iter().map(|wire| wire.to.len()).sum::<usize>());
     assert!(dot.contains("style=dashed"), "a loop goes back");

@@ -1,4 +1,4 @@
-//! What a collector of OpenTelemetry gets: it is decoded here as a collector would.
+//! The data that a collector of OpenTelemetry receives, decoded as a collector would.
 #![cfg(feature = "otlp")]
 
 use millstream_core::{Arrow, pipeline};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Answers whoever sends metrics, and hands on what was sent.
+/// A collector, and a receiver of the requests that were sent to it.
 fn collector() -> (String, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ fn collector() -> (String, Receiver<ExportMetricsServiceRequest>) {
     (address, sent)
 }
 
-/// The body of a request for metrics.
+/// The body of a request.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     let (mut line, mut length) = (String::new(), 0);
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -68,10 +68,10 @@ fn text(attributes: &[KeyValue]) -> String {
     all.join(" ")
 }
 
-/// Every point: its metric's name and labels, and its value.
+/// All points: the metric's name and labels, and the value.
 fn points(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
     let metrics = request.resource_metrics.iter().flat_map(|all| &all.scope_metrics).flat_map(|all| &all.metrics);
-    let mut told = BTreeMap::new();
+    let mut points = BTreeMap::new();
     for metric in metrics {
         let points = match metric.data.as_ref().unwrap() {
             Data::Sum(sum) => {
@@ -86,10 +86,10 @@ fn points(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
                 number_data_point::Value::AsInt(value) => value as f64,
                 number_data_point::Value::AsDouble(value) => value,
             };
-            told.insert(format!("{} {}", metric.name, text(&point.attributes)).trim().to_owned(), value);
+            points.insert(format!("{} {}", metric.name, text(&point.attributes)).trim().to_owned(), value);
         }
     }
-    told
+    points
 }
 
 #[test]
@@ -102,12 +102,12 @@ fn a_collector_gets_the_numbers_of_the_run() {
     let export = Otlp::start(watch.clone(), "orders", &address, Duration::from_secs(3600)).unwrap();
     run.wait().unwrap();
     let all = watch.finish();
-    // The end sends what there is.
+    // The end sends the remaining metrics.
     export.finish().unwrap();
     let request = sent.recv_timeout(Duration::from_secs(60)).expect("it is sent");
     let resource = request.resource_metrics[0].resource.as_ref().unwrap();
     assert!(text(&resource.attributes).contains("service.name=orders"));
-    let told = points(&request);
+    let points = points(&request);
     for (name, value) in [
         ("millstream.running", 0.0),
         ("millstream.stage.numbers stage=more", 1001.0),
@@ -116,11 +116,11 @@ fn a_collector_gets_the_numbers_of_the_run() {
         ("millstream.ring.produced ring=0 writer=source", 1001.0),
         ("millstream.ring.consumed reader=judge ring=1", 1001.0),
     ] {
-        assert_eq!(told.get(name), Some(&value), "{name} in {told:#?}");
+        assert_eq!(points.get(name), Some(&value), "{name} in {points:#?}");
     }
-    assert!(told.contains_key("millstream.ring.occupancy ring=1 writer=more"), "{told:#?}");
+    assert!(points.contains_key("millstream.ring.occupancy ring=1 writer=more"), "{points:#?}");
     let shares = ["working", "starved", "blocked"]
-        .map(|state| told[&format!("millstream.stage.state stage=more state={state}")]);
+        .map(|state| points[&format!("millstream.stage.state stage=more state={state}")]);
     assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
-    assert_eq!(told.contains_key("millstream.latency quantile=1"), all.latency.is_some());
+    assert_eq!(points.contains_key("millstream.latency quantile=1"), all.latency.is_some());
 }

@@ -1,4 +1,4 @@
-//! The page by HTTP: what it tells is what the watch has seen.
+//! The page over HTTP: it serves the data of the watch.
 #![cfg(feature = "page")]
 
 use millstream_core::{Arrow, pipeline};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Asks, and gives what is told from the headers on.
+/// Sends a request. Returns the answer from the headers on.
 fn asked(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
     asked_with(address, path, "Host: localhost\r\nAccept: application/openmetrics-text")
 }
@@ -30,20 +30,20 @@ fn got(page: &Page, path: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// A run that ends at once is seen to have ended by those who look at it.
+/// Readers see the last value even if the program ends at once.
 #[test]
-fn a_board_tells_its_last_word_before_it_is_gone() {
+fn a_dashboard_sends_its_last_value_before_it_is_gone() {
     use millstream_observe::Dashboard;
     for last in 1..10 {
         let board = Dashboard::open("127.0.0.1:0", "FIRST").unwrap();
-        board.tell("begun".into());
+        board.show("begun".into());
         let mut events = asked(board.address(), "/events");
         let mut line = String::new();
         while !line.contains("begun") {
             line.clear();
             assert!(events.read_line(&mut line).unwrap() > 0, "it ends before it has begun");
         }
-        board.tell(last.into());
+        board.show(last.into());
         drop(board);
         let mut rest = String::new();
         events.read_to_string(&mut rest).unwrap();
@@ -51,7 +51,7 @@ fn a_board_tells_its_last_word_before_it_is_gone() {
     }
 }
 
-/// Readers are told how the program ended, with all that it has done; so are those that ask now and then.
+/// Readers of events get the program's outcome with its last frame, and so do readers that ask now and then.
 #[test]
 fn the_last_event_says_how_it_ended() {
     let page = Page::open("127.0.0.1:0").unwrap();
@@ -78,7 +78,7 @@ fn the_last_event_says_how_it_ended() {
     let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!(last["ended"], serde_json::json!({ "code": 3, "sentence": "it failed" }));
     assert_eq!((&last["frame"]["running"], &last["frame"]["rings"][1]["produced"]), (&false.into(), &1001.into()));
-    // Who asked a moment ago may ask once more, for a second.
+    // A reader that asked a moment ago may ask once more, for a second.
     dropped.join().unwrap();
     assert!(TcpStream::connect(address).is_err(), "it listens no more");
 }
@@ -102,7 +102,7 @@ fn all_that_is_served_agrees() {
     let _ = watch.next(Some(first.number + 1));
     assert!(got(&page, "/health").1.contains("true"));
 
-    // Events come as frames are made, in order.
+    // Events come in the order of the frames.
     let events = asked(page.address(), "/events").lines().map_while(Result::ok).filter_map(|line| {
         line.split_once("data: ").map(|(_, data)| serde_json::from_str::<Value>(data).expect("JSON"))
     });
@@ -134,7 +134,7 @@ fn all_that_is_served_agrees() {
         concat!("millstream_build_info{program=\"a \\\"test\\\"\",version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         "# EOF",
     ] {
-        assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
+        assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
     }
     assert!(!metrics.contains("quantile="), "that label is for summaries: {metrics}");
     if std::path::Path::new("/proc/self/stat").exists() {
@@ -142,13 +142,13 @@ fn all_that_is_served_agrees() {
             assert!(metrics.lines().any(|line| line.starts_with(name)), "no {name} in\n{metrics}");
         }
     }
-    // In the same order each time.
+    // The order is the same each time.
     let names = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.rsplit_once(' ').map_or(line, |(name, _)| name).to_owned()).collect()
     };
     assert_eq!(names(&got(&page, "/metrics").1), names(&metrics));
 
-    // Who does not name OpenMetrics gets the text that every Prometheus reads.
+    // A reader that does not name OpenMetrics gets the text that every Prometheus reads.
     let mut all = String::new();
     asked_with(page.address(), "/metrics", "Host: localhost\r\nAccept: */*").read_to_string(&mut all).unwrap();
     let (head, plain) = all.split_once("\r\n\r\n").unwrap();
@@ -157,19 +157,19 @@ fn all_that_is_served_agrees() {
     assert!(!plain.contains("# EOF") && !plain.contains("# UNIT"), "{plain}");
 }
 
-/// A connection that asks for nothing is closed; it would keep a descriptor for as long as the program runs.
+/// A connection without a request is closed; else it would keep a descriptor until the program ends.
 #[test]
 fn idle_connections_are_closed() {
     let page = Page::open("127.0.0.1:0").unwrap();
     let mut idle = TcpStream::connect(page.address()).unwrap();
-    // Longer than any should be.
+    // Longer than any connection should be idle.
     idle.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     let mut rest = Vec::new();
     let _ = idle.read_to_end(&mut rest).expect("it is closed");
     assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
 }
 
-/// A page from elsewhere that has a name for this machine reads nothing.
+/// A page from elsewhere with a host name for this machine reads nothing.
 #[test]
 fn other_names_are_refused() {
     let page = Page::open("127.0.0.1:0").unwrap();
@@ -184,9 +184,9 @@ fn other_names_are_refused() {
 }
 
 #[test]
-fn the_share_of_empty_slots_is_told() {
+fn the_share_of_empty_slots_is_served() {
     let p = pipeline::<u64>().map(|x| x + 1).named("all").filter(|x| x % 3 == 0).named("third");
-    // One worker fills its batches as far as it may: each is as empty as all of them, but for a slot.
+    // One worker fills its batches as far as it may. The share of each batch is that of the run, up to one slot.
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
     let run = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
@@ -195,14 +195,14 @@ fn the_share_of_empty_slots_is_told() {
     run.wait().unwrap();
     let all = watch.finish();
     let shares: Vec<_> = all.stages.iter().map(|stage| stage.empties).collect();
-    let third = shares[2].expect("somebody has looked");
+    let third = shares[2].expect("there is a sample");
     assert!(shares == [Some(0.0), Some(0.0), Some(third), None] && (third - 2.0 / 3.0).abs() < 0.01, "{shares:?}");
-    let told = |stage: &str| {
+    let found = |stage: &str| {
         let name = format!("millstream_stage_empties_ratio{{stage=\"{stage}\"}} ");
         got(&page, "/metrics").1.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok())
     };
-    assert!(told("third").is_some_and(|share| (share - 2.0 / 3.0).abs() < 0.01), "{:?}", told("third"));
-    assert_eq!((told("all"), told("sink")), (Some(0.0), None));
+    assert!(found("third").is_some_and(|share| (share - 2.0 / 3.0).abs() < 0.01), "{:?}", found("third"));
+    assert_eq!((found("all"), found("sink")), (Some(0.0), None));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn the_page_needs_nothing_from_elsewhere() {
     let (head, html) = got(&page, "/");
     assert!(head.contains("text/html"), "{head}");
     assert!(html.contains("<html lang=") && html.contains("prefers-color-scheme: dark") && html.contains("viewport"));
-    // The one address is the name of SVG.
+    // The only address is the name space of SVG.
     let addresses: Vec<_> = html
         .match_indices("//")
         .filter(|(at, _)| html[..*at].ends_with("http:") || html[..*at].ends_with("https:"))
@@ -221,7 +221,7 @@ fn the_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
-fn a_page_that_is_dropped_waits_for_nobody() {
+fn a_dropped_page_does_not_wait_for_readers_of_events() {
     let page = Page::open("127.0.0.1:0").unwrap();
     let address = page.address();
     let _reads = asked(page.address(), "/events");
@@ -230,7 +230,7 @@ fn a_page_that_is_dropped_waits_for_nobody() {
 }
 
 #[test]
-fn what_leaves_by_the_side_is_told_as_well() {
+fn side_outputs_are_served_too() {
     let even = |x: &u64| if x.is_multiple_of(2) { Ok(*x) } else { Err("odd") };
     let p = pipeline::<u64>().try_map_or_dead_letter("halve", even, |_| ());
     let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ()).unwrap();
@@ -247,6 +247,6 @@ fn what_leaves_by_the_side_is_told_as_well() {
         "millstream_stage_failures_total{stage=\"halve\"} 50",
         "millstream_stage_numbers_total{stage=\"halve.dead-letters\"} 101",
     ] {
-        assert!(metrics.lines().any(|told| told == line), "no {line} in\n{metrics}");
+        assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
     }
 }

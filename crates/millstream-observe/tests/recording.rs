@@ -1,4 +1,4 @@
-//! Recordings of runs, and the pictures that are made of them.
+//! Recordings of runs, and their pictures.
 
 use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{Rings, Run, source};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A fan-out, of which one way sleeps now and then.
+/// A fan-out with a branch that sleeps now and then.
 fn recording(numbers: u64) -> Recording {
     let slowly = |x: &u64| {
         if x.is_multiple_of(1000) {
@@ -25,13 +25,13 @@ fn recording(numbers: u64) -> Recording {
     recorder.finish()
 }
 
-/// A moment's time in microseconds, its places and states.
+/// A moment's time in microseconds, its places and its states.
 type Read = (u64, Vec<i64>, Vec<u64>);
 
-/// The data of a picture, read as the script reads it.
+/// The data of a picture, read as its script reads it.
 fn read(svg: &str) -> (Value, Vec<Read>) {
     let data = svg.split_once("const D=").unwrap().1.split_once(";\n").unwrap().0;
-    // JSON has neither bare names nor commas at the end.
+    // JSON has neither unquoted names nor trailing commas.
     let mut json = data.replace(",]", "]").replace('\n', "");
     for name in ["rings", "nodes", "moments", "elements"] {
         json = json.replace(&format!("{name}:"), &format!("\"{name}\":"));
@@ -97,12 +97,12 @@ fn numbers_only_grow_and_end_where_the_run_does() {
 
 #[test]
 fn a_long_run_is_thinned() {
-    // Three seconds at least, of which every millisecond is another moment.
+    // At least three seconds, in which every millisecond is a new moment.
     let recording = recording(3_000_000);
     assert!((100..=2000).contains(&recording.moments.len()), "{} moments", recording.moments.len());
     let svg = recording.svg();
     assert!(svg.len() < 1_000_000, "{} bytes", svg.len());
-    // All of the time is still there, and no part of it has much more moments than another.
+    // The moments cover the whole time, and no part of it has many more moments than another.
     let end = recording.moments.last().unwrap().at;
     let quarter = |moment: &Duration| moment.as_nanos() * 4 / (end.as_nanos() + 1);
     let mut counts = [0; 4];
@@ -122,7 +122,7 @@ fn a_picture_needs_nothing_else() {
 }
 
 #[test]
-fn elements_are_kept_where_they_are_asked_for() {
+fn elements_are_kept_at_the_selected_places() {
     let elements = Elements::new(10);
     let p = pipeline::<u64>()
         .filter(|x| x % 2 == 1)
@@ -149,7 +149,7 @@ fn elements_are_kept_where_they_are_asked_for() {
 fn elements_are_kept_only_while_they_are_wanted() {
     let elements = Elements::new(100);
     let (switch, at) = (elements.clone(), |x: &u64| (10..20).contains(x));
-    // On the calling thread of each number, so that the switch is between two elements.
+    // All stages run on the worker for each number, so that the switch comes between two elements.
     let p = pipeline::<u64>().inspect(move |x| switch.keep(at(x))).tee(|p| p.enumerate().map(elements.of("source")));
     let rings = Rings::new().ring(1).batch(1).workers(1);
     let run = p.start(&rings, source::ready(0..30), (), |(), _, _| ()).unwrap();

@@ -1,4 +1,4 @@
-//! A stage whose function does not come back.
+//! A stage whose function does not return.
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run};
@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 #[test]
-fn who_does_not_come_back_is_named_with_its_number_and_those_beside_it_are_not() {
+fn a_stage_that_does_not_return_is_named_with_its_number_and_no_other_is() {
     let (open, opened) = channel::<()>();
     let opened = Mutex::new(opened);
     let p = pipeline::<u64>()
@@ -23,8 +23,9 @@ fn who_does_not_come_back_is_named_with_its_number_and_those_beside_it_are_not()
         })
         .named("waits")
         .map(|x| x + 1)
-        .named("behind");
-    // A batch of one: all stages share the worker, so those in front have input and room, and move nothing either.
+        .named("after");
+    // Batches are of one item and all stages share the worker. The earlier stages have input and room, and move nothing
+    // either.
     let rings = Rings::new().workers(1).batch(1).ring(16);
     let (sender, run) = p.start_fed(&rings, (), |(), _, _| ()).unwrap();
     let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
@@ -35,7 +36,7 @@ fn who_does_not_come_back_is_named_with_its_number_and_those_beside_it_are_not()
     }
     let [stuck] = &frame.stuck[..] else { panic!("one stage: {:?}", frame.stuck) };
     assert_eq!((&*stuck.stage, stuck.number), ("waits", 7));
-    assert!(stuck.sentence.starts_with("`waits` has come as far as number 7 and moved nothing for "), "{stuck:?}");
+    assert!(stuck.sentence.starts_with("`waits` has reached number 7 and moved nothing for "), "{stuck:?}");
     drop((open, sender));
     run.wait().unwrap();
     assert!(watch.finish().stuck.is_empty());

@@ -1,7 +1,7 @@
-//! What is seen of runs of which it is known what they do.
+//! The frames of runs whose behaviour is known.
 //!
-//! What is slow sleeps, at a pace that drowns what a busy machine adds, and keeps a clock of its own: what is seen is
-//! compared with that, and not with what it should be.
+//! Slow stages sleep, long enough to exceed the disturbances of a busy machine, and measure their own time. The frames
+//! are compared with that measurement, and not with the intended time.
 
 use millstream_core::{Arrow, Deploy, Val, pipeline};
 use millstream_exec::{Rings, Run, source};
@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long all calls of something took together.
+/// The sum of the times of all calls.
 type Clock = Arc<AtomicU64>;
 
-/// One after the other: what looks should not wait for others that do.
+/// Tests run one after the other, so that watches do not disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sleeps so long, or somewhat longer.
+/// Sleeps for this time, or somewhat longer.
 fn take(clock: &Clock, time: Duration) {
     let begun = Instant::now();
     sleep(time);
@@ -35,7 +35,7 @@ fn slow(clock: &Clock, time: Duration) -> impl Deploy<Rings, In = Val<u64>, Out 
         take(&clock, time);
         *x
     };
-    pipeline::<u64>().map(|x| x + 1).named("front").map_blocking(slowly).named("slow").map(|x| x + 1).named("behind")
+    pipeline::<u64>().map(|x| x + 1).named("front").map_blocking(slowly).named("slow").map(|x| x + 1).named("after")
 }
 
 fn assert_sums(frame: &Frame) {
@@ -48,7 +48,7 @@ fn assert_sums(frame: &Frame) {
     }
 }
 
-/// Whether two figures differ by less than such a share of the second.
+/// Whether two figures differ by less than this share of the second.
 fn near(is: f64, should: f64, share: f64) -> bool {
     (is / should - 1.0).abs() < share
 }
@@ -72,7 +72,7 @@ fn the_five_measures_of_a_stage_that_is_known() {
                 && frames.windows(2).all(|two| two[0].number + 1 == two[1].number && two[0].at < two[1].at)
         );
         frames.iter().for_each(|frame| assert_sums(frame));
-        // What is counted agrees with the report, END counted.
+        // The counts agree with the report; END counts.
         assert!(!last.running);
         let moved: Vec<_> = last.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect();
         assert_eq!(moved, report.stages.iter().map(|stage| (stage.name.clone(), stage.moved)).collect::<Vec<_>>());
@@ -83,25 +83,25 @@ fn the_five_measures_of_a_stage_that_is_known() {
         let mean =
             |of: &dyn Fn(&Frame) -> f64| running.iter().map(|frame| of(frame)).sum::<f64>() / running.len() as f64;
         let stage = |name: &'static str| move |frame: &Frame| frame.stage(name).unwrap().clone();
-        // Service time: what the stage itself has measured, END's step beside.
+        // Service time: the stage's own measurement, without the step of END.
         let service = report.stages.iter().find(|stage| stage.name == "slow").unwrap().ns_per_number.unwrap() / 1e9;
         assert!(near(service, took / NUMBERS as f64, 0.05), "{service} and {}", took / NUMBERS as f64);
         // Utilisation: always at work.
         assert!(mean(&|frame| stage("slow")(frame).working) > 0.8);
         let utilisation = mean(&|frame| stage("slow")(frame).utilisation.unwrap());
         assert!(near(utilisation, 1.0, 0.2), "{utilisation}");
-        // Saturation: the rings in front are full, those behind empty, and so it is blamed.
+        // Saturation: the rings before the stage are full and those after it empty, so the stage is the bottleneck.
         let occupancy = |ring: usize| mean(&move |frame| frame.rings[ring].occupancy);
         assert!(occupancy(0) > 0.8 && occupancy(1) > 0.8, "{} {}", occupancy(0), occupancy(1));
         assert!(occupancy(2) < 0.2 && occupancy(3) < 0.2);
-        let waits = [mean(&|frame| stage("front")(frame).blocked), mean(&|frame| stage("behind")(frame).starved)];
+        let waits = [mean(&|frame| stage("front")(frame).blocked), mean(&|frame| stage("after")(frame).starved)];
         assert!(waits.iter().all(|share| *share > 0.75), "{waits:?}, {:#?}", running[1]);
         assert!(running.iter().all(|frame| frame.bottleneck.as_ref().unwrap().stage == "slow"));
-        // Throughput: as many as it can do.
+        // Throughput: the most that it can do.
         let rate = mean(&|frame| stage("slow")(frame).rate);
         assert!(near(rate, NUMBERS as f64 / took, 0.2), "{rate}");
-        // Latency: by Little's law what is in the queue is the rate times how long each waits.
-        let latency = last.stage("slow").unwrap().latency.clone().expect("numbers were noted");
+        // Latency: by Little's law the queue's length is the rate times the wait.
+        let latency = last.stage("slow").unwrap().latency.clone().expect("there were latency markers");
         let queued = occupancy(1) * 8.0;
         assert!(near(rate * latency.mean, queued, 0.3), "{rate} times {latency:?} is not {queued}");
         assert!(
@@ -151,18 +151,21 @@ fn a_watch_is_attached_late_and_taken_away() {
         let after = watch.next(Some(first.number)).expect("the run goes on");
         assert!(after.number > first.number);
         let last = watch.finish();
-        assert!(last.running, "the run goes on when nobody watches");
+        assert!(last.running, "the run goes on without a watch");
         assert!(last.stages[0].moved >= seen + 50);
         let noted = run.observer().noted();
         sender.send(1).unwrap();
-        assert!(run.observer().noted() <= noted + 1, "nothing is noted when nobody watches, but what was asked for");
+        assert!(
+            run.observer().noted() <= noted + 1,
+            "only the marker that was requested before is added without a watch"
+        );
     }
     drop(sender);
     assert_eq!(run.wait().unwrap().0, 10 + 3 * 51);
 }
 
 #[test]
-fn whoever_waits_for_a_frame_hears_of_the_end() {
+fn waiting_for_a_frame_ends_with_the_run() {
     let _alone = alone();
     let p = pipeline::<u64>().map(|x| x + 1);
     let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();

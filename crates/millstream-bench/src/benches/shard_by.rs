@@ -3,7 +3,6 @@
 //! Case `speed` is the sum, on one worker, beside one loop with a map of the standard library. Case `queues` is the
 //! same, beside our own queues. Case `busy` is the rounds, with the keys on two tasklets and two workers, beside one
 //! and one.
-//! beside our own queues; case `busy` is the rounds, with the keys on two tasklets and two workers, beside one and one.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

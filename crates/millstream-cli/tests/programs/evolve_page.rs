@@ -91,7 +91,7 @@ fn a_population_can_be_scraped_and_says_that_it_is_no_run() {
         assert!(metrics.contains(series), "no {series:?} in {metrics}");
     }
     let seen = scene.millstream(&format!("top --once {}", shown.address), Input::Nothing);
-    assert!(seen.stderr.contains("no run of a pipeline is shown here, but something of its own"), "{seen:?}");
+    assert!(seen.stderr.contains("no run of a pipeline is shown here: open / in a browser"), "{seen:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Graph;
 use std::fmt::Write;
 
 impl Graph {
-    /// The graph for `dot`. A ring with several readers is drawn once to each of them.
+    /// The graph for `dot`. A ring with several readers is drawn as one edge to each of them.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};

@@ -7,7 +7,7 @@ use rust_sugiyama::configure::{CrossingMinimization, RankingType};
 use rust_sugiyama::from_edges;
 use serde::{Deserialize, Serialize};
 
-/// Where the nodes of a graph stand.
+/// The positions of the nodes of a graph.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -21,21 +21,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Layout {
-    /// For each node.
+    /// The position of each node.
     pub spots: Vec<Spot>,
-    /// How many layers there are.
+    /// The number of layers.
     pub layers: usize,
-    /// How high the highest layer is, in rows.
+    /// The height of the highest layer, in rows.
     pub rows: f64,
 }
 
-/// Where a node stands.
+/// The position of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Spot {
-    /// Its layer, from the left: behind every node that it reads from.
+    /// Its layer, from the left: after every node that it reads from.
     pub layer: usize,
-    /// From the top, in rows; nodes of one layer are a row apart at least.
+    /// Its distance from the top, in rows. Nodes of one layer are at least one row apart.
     pub row: f64,
 }
 
@@ -43,7 +43,7 @@ pub struct Spot {
 const MANY: usize = 500;
 
 impl Graph {
-    /// Where the nodes stand. A graph of thousands of nodes takes some hundred milliseconds.
+    /// The positions of the nodes. A graph of thousands of nodes takes some hundred milliseconds.
     #[must_use]
     pub fn layout(&self) -> Layout {
         let edges = self.edges();
@@ -72,7 +72,7 @@ impl Graph {
         Layout { spots, layers, rows }
     }
 
-    /// From who writes to who reads, once each; what a loop brings back is left out.
+    /// The edges from writers to readers, once each. Edges that lead back in a loop are left out.
     fn edges(&self) -> Vec<(u32, u32)> {
         let wires = self.wires.iter().flat_map(|wire| wire.to.iter().map(|to| (wire.from as u32, *to as u32)));
         let mut edges: Vec<_> = wires.filter(|(from, to)| from < to).collect();

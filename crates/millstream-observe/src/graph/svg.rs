@@ -1,18 +1,18 @@
-//! A graph as a picture.
+//! The graph as a picture.
 
 use super::{Graph, Layout, Spot, Wire};
 use crate::frame::{Frame, StageFrame};
 use millstream_exec::State;
 use std::fmt::{self, Write};
 
-/// A layer's width and a row's height, and a node's; in pixels.
+/// The width of a layer and the height of a row, and the size of a node; in pixels.
 const STEP: (f64, f64) = (250.0, 96.0);
 const NODE: (f64, f64) = (150.0, 56.0);
 const MARGIN: f64 = 24.0;
-/// A ring, which is filled like a vessel.
+/// The size of a ring, which fills like a vessel.
 const RING: (f64, f64) = (56.0, 14.0);
 
-/// A picture's width and height.
+/// The width and height of a picture.
 pub(crate) type Size = (f64, f64);
 
 const STYLE: &str = "\
@@ -27,7 +27,7 @@ svg { background: #14181d; color: #e6edf3 } .kind, .count { fill: #9aa4af } .rin
 .blocked rect { fill: #5f2722 } }\n";
 
 impl Graph {
-    /// The graph as one self-contained SVG: with a frame, its numbers on every ring and stage.
+    /// The graph as one self-contained SVG. With a frame, it has numbers on every ring and stage.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
@@ -41,7 +41,8 @@ impl Graph {
         self.picture(layout, frame, 0.0, |_, _| Ok(()))
     }
 
-    /// As [`svg`](Graph::svg), so wide at least, and with `more` in front of the end; below the graph there are 40 pixels.
+    /// As [`svg`](Graph::svg), with this minimum width, and with `more` before its end. Below the graph there are 40
+    /// pixels.
     pub(crate) fn picture(
         &self,
         layout: &Layout,
@@ -54,7 +55,7 @@ impl Graph {
         let size = (width.max(least), height);
         let mut svg = String::new();
         let written = self.write_svg(&mut svg, layout, frame, size).and_then(|()| more(&mut svg, size));
-        written.expect("a string takes everything");
+        written.expect("writing to a string does not fail");
         svg.push_str("</svg>\n");
         svg
     }
@@ -63,7 +64,8 @@ impl Graph {
         let (width, height) = size;
         writeln!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 \
+             {width:.0} \
              {height:.0}\" role=\"img\" aria-label=\"A pipeline of {} stages\">",
             self.nodes.len() - 2
         )?;
@@ -109,7 +111,8 @@ impl Graph {
             let (a, b) = (from_x + bend, to_x - bend);
             writeln!(
                 svg,
-                "<g{back}><path d=\"M{from_x:.0} {from_y:.0} C{a:.0} {from_y:.0} {b:.0} {to_y:.0} {to_x:.0} {to_y:.0}\"/></g>"
+                "<g{back}><path d=\"M{from_x:.0} {from_y:.0} C{a:.0} {from_y:.0} {b:.0} {to_y:.0} {to_x:.0} \
+                 {to_y:.0}\"/></g>"
             )?;
             if let Some(consumed) = seen.and_then(|seen| seen.consumed.get(reader)) {
                 writeln!(
@@ -133,7 +136,8 @@ impl Graph {
                 let level = RING.0 * seen.occupied as f64 / seen.capacity.max(1) as f64;
                 writeln!(
                     svg,
-                    "<rect class=\"level\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{level:.1}\" height=\"{}\" rx=\"3\"/>",
+                    "<rect class=\"level\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{level:.1}\" height=\"{}\" \
+                     rx=\"3\"/>",
                     RING.1
                 )?;
                 writeln!(svg, "<text class=\"count\" x=\"{ring_x:.0}\" y=\"{above:.0}\">{}</text></g>", seen.produced)
@@ -142,7 +146,7 @@ impl Graph {
     }
 }
 
-/// What a stage did most.
+/// A stage's most frequent state.
 fn state(seen: Option<&StageFrame>) -> &'static str {
     match seen.map(StageFrame::mostly) {
         None => "",
@@ -157,7 +161,7 @@ fn corner(spot: Spot) -> (f64, f64) {
     (MARGIN + spot.layer as f64 * STEP.0, MARGIN + 16.0 + spot.row * STEP.1)
 }
 
-/// Characters of a name that a node has room for.
+/// The characters of a name that fit into a node.
 const MOST: usize = 20;
 
 /// Text between tags.
@@ -170,7 +174,7 @@ impl fmt::Display for Escaped<'_> {
             '>' => f.write_str("&gt;"),
             '&' => f.write_str("&amp;"),
             '"' => f.write_str("&quot;"),
-            // No picture may have these.
+            // XML allows none of these characters.
             c if c.is_control() => f.write_str("\u{fffd}"),
             c => f.write_char(c),
         })

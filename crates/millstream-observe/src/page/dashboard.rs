@@ -1,4 +1,4 @@
-//! A page about what is no run of a pipeline.
+//! A page with other data than a run of a pipeline.
 
 use super::served::Served;
 use super::{GLANCE, LAST_WHILE};
@@ -15,24 +15,24 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Serves a page of somebody's own, and what it is told, from a thread of its own, until it is dropped.
+/// Serves a page and its current value, from a thread of its own, until it is dropped.
 ///
-/// Whoever reads events then is sent what was told last, if it takes that within a second.
+/// When it is dropped, readers of events get the last value, if they take it within a second.
 ///
 /// | path | what |
 /// |---|---|
-/// | `/` | the page, in which the word `FIRST` stands for what was told last |
-/// | `/now.json` | what was told last; `null` before |
-/// | `/events` | whatever is told, as server-sent events; who is slow misses some |
-/// | `/health` | `telling`: whether anything was told |
-/// | `/metrics` | what was told last as [`measured`](Dashboard::measured) says it |
-/// | any other | 404, and a line that says what there is: `/plan.json` is a run's, and this is none |
+/// | `/` | the page, in which the word `FIRST` is replaced by the current value |
+/// | `/now.json` | the current value; `null` before the first one |
+/// | `/events` | each new value, as server-sent events; a slow reader misses some |
+/// | `/health` | `telling`: whether there is a value |
+/// | `/metrics` | the current value as text, by the function of [`measured`](Dashboard::measured) |
+/// | any other | 404, and a line that names the paths; there is no `/plan.json`, since there is no run |
 ///
 /// ```
 /// use millstream_observe::Dashboard;
-/// let board = Dashboard::open("127.0.0.1:0", "<script>let told = FIRST</script>")?;
-/// board.tell(serde_json::json!({ "round": 1 }));
-/// assert_eq!(board.told()["round"], 1);
+/// let dashboard = Dashboard::open("127.0.0.1:0", "<script>let value = FIRST</script>")?;
+/// dashboard.show(serde_json::json!({ "round": 1 }));
+/// assert_eq!(dashboard.latest()["round"], 1);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -44,27 +44,26 @@ pub struct Dashboard {
 #[derive(Debug)]
 struct Shown {
     page: &'static str,
-    /// How often something was told, and what it was the last time.
-    told: Mutex<(u64, Value)>,
-    /// Nothing will be told any more.
+    /// The number of values until now, and the last one.
+    value: Mutex<(u64, Value)>,
+    /// There will be no further value.
     over: AtomicBool,
     measure: OnceLock<fn(&Value) -> String>,
 }
 
-/// What there is at a path that is not.
-const NOT_THERE: &str =
-    "no run of a pipeline is shown here, but something of its own: / in a browser, /now.json for programs";
+/// The answer at any other path.
+const NOT_FOUND: &str = "no run of a pipeline is shown here: open / in a browser, or read /now.json";
 
 impl Dashboard {
-    /// Listens there; port 0 is any that is free.
+    /// Listens at this address. Port 0 selects a free port.
     ///
     /// # Errors
     ///
-    /// If nobody can listen there, or the thread could not be started.
+    /// If the address cannot be used, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs, page: &'static str) -> io::Result<Self> {
         let shown = Arc::new(Shown {
             page,
-            told: Mutex::new((0, Value::Null)),
+            value: Mutex::new((0, Value::Null)),
             over: AtomicBool::new(false),
             measure: OnceLock::new(),
         });
@@ -74,33 +73,33 @@ impl Dashboard {
             .route("/events", get(events))
             .route("/health", get(health))
             .route("/metrics", get(metrics))
-            .fallback(async || (StatusCode::NOT_FOUND, NOT_THERE))
+            .fallback(async || (StatusCode::NOT_FOUND, NOT_FOUND))
             .with_state(shown.clone());
         Ok(Dashboard { served: Served::begin(address, app, LAST_WHILE)?, shown })
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.served.address
     }
 
-    /// Shows this from now on.
-    pub fn tell(&self, what: Value) {
-        let mut told = self.shown.told();
-        *told = (told.0 + 1, what);
+    /// Shows this value from now on.
+    pub fn show(&self, what: Value) {
+        let mut value = self.shown.value();
+        *value = (value.0 + 1, what);
     }
 
-    /// Answers `/metrics` from now on by what this makes of what was told last: text as Prometheus reads it. The first one
-    /// counts.
+    /// Answers `/metrics` from now on with the text that `measure` makes of the current value, in Prometheus's format.
+    /// Only the first call has an effect.
     pub fn measured(&self, measure: fn(&Value) -> String) {
         let _ = self.shown.measure.set(measure);
     }
 
-    /// What was told last.
+    /// The current value; `null` before the first one.
     #[must_use]
-    pub fn told(&self) -> Value {
-        self.shown.told().1.clone()
+    pub fn latest(&self) -> Value {
+        self.shown.value().1.clone()
     }
 }
 
@@ -111,32 +110,32 @@ impl Drop for Dashboard {
 }
 
 impl Shown {
-    fn told(&self) -> MutexGuard<'_, (u64, Value)> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn value(&self) -> MutexGuard<'_, (u64, Value)> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 async fn index(State(shown): State<Arc<Shown>>) -> Html<String> {
-    // Nothing in it may end the element that it stands in.
-    let first = shown.told().1.to_string().replace('<', "\\u003c");
+    // A `<` could end the element that contains it.
+    let first = shown.value().1.to_string().replace('<', "\\u003c");
     Html(shown.page.replacen("FIRST", &first, 1))
 }
 
 async fn now(State(shown): State<Arc<Shown>>) -> Json<Value> {
-    Json(shown.told().1.clone())
+    Json(shown.value().1.clone())
 }
 
 async fn events(State(shown): State<Arc<Shown>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let stream = unfold((shown, 0), |(shown, last)| async move {
         loop {
-            // Looked at first: what was told last was told before.
+            // This is read first: the last value was set before.
             let over = shown.over.load(Ordering::Acquire);
-            let (number, told) = {
-                let told = shown.told();
-                (told.0, (told.0 > last).then(|| told.1.to_string()))
+            let (number, value) = {
+                let value = shown.value();
+                (value.0, (value.0 > last).then(|| value.1.to_string()))
             };
-            if let Some(told) = told {
-                return Some((Ok(Event::default().data(told)), (shown, number)));
+            if let Some(value) = value {
+                return Some((Ok(Event::default().data(value)), (shown, number)));
             }
             if over {
                 return None;
@@ -150,13 +149,13 @@ async fn events(State(shown): State<Arc<Shown>>) -> Sse<impl Stream<Item = Resul
 async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
     match shown.measure.get() {
         Some(measure) => {
-            let text = measure(&shown.told().1);
+            let text = measure(&shown.value().1);
             ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
         }
-        None => (StatusCode::NOT_FOUND, NOT_THERE).into_response(),
+        None => (StatusCode::NOT_FOUND, NOT_FOUND).into_response(),
     }
 }
 
 async fn health(State(shown): State<Arc<Shown>>) -> Json<Value> {
-    Json(json!({ "telling": shown.told().0 > 0 }))
+    Json(json!({ "telling": shown.value().0 > 0 }))
 }

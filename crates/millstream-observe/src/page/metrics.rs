@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::atomic::AtomicU64;
 
-/// At most so many stages, rings and workers have series of their own; the others have none.
+/// The most stages, rings and workers that have series of their own. Further ones have none.
 const MOST: usize = 200;
 
 type Labels = Vec<(&'static str, String)>;
@@ -37,7 +37,7 @@ pub(super) fn text(program: &str, bytes: Option<u64>, seen: Option<(&Graph, &Fra
         register(ours, graph, frame);
     }
     let mut text = String::new();
-    encode(&mut text, &registry).expect("a string takes everything");
+    encode(&mut text, &registry).expect("writing to a string does not fail");
     format::sorted(&text)
 }
 
@@ -53,21 +53,21 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
             set(&workers, vec![("worker", index.to_string()), ("state", state.to_owned())], share);
         }
     }
-    let latency = levels(registry, "latency", "From the source to the sink, by percentile", Some(Unit::Seconds));
+    let latency = levels(registry, "latency", "Latency from source to sink, by percentile", Some(Unit::Seconds));
     percentiles(&latency, &[], frame.latency.as_ref());
 }
 
 fn stages(registry: &mut Registry, frame: &Frame) {
     let numbers = counts(registry, "stage_numbers", "Numbers moved, empty slots and END among them");
     let batches = counts(registry, "stage_batches", "Steps in which they were moved");
-    let failures = counts(registry, "stage_failures", "Calls of the stage's function that came to an error");
+    let failures = counts(registry, "stage_failures", "Calls of the stage's function that ended with an error");
     let retries = counts(registry, "stage_retries", "Failed calls that were tried again");
-    let parked = counts(registry, "stage_parked", "Values put aside because one of their key had failed");
-    let help = "Share of the stage's slots without a value lately, by those of some batches";
+    let parked = counts(registry, "stage_parked", "Values parked because an earlier value of their key had failed");
+    let help = "Recent share of empty slots in the stage's output, by sampled batches";
     let empties = levels(registry, "stage_empties", help, Some(ratio()));
     let states = levels(registry, "stage_state", "Share of the time in each state", Some(ratio()));
-    let service = levels(registry, "stage_service", "What a number cost lately", Some(Unit::Seconds));
-    let help = "From when a number was there until the stage had published it, by percentile";
+    let service = levels(registry, "stage_service", "Recent mean time for a number", Some(Unit::Seconds));
+    let help = "Time from when a number was ready until the stage had published it, by percentile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
     for stage in frame.stages.iter().chain(&frame.side_outputs).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
@@ -92,7 +92,7 @@ fn stages(registry: &mut Registry, frame: &Frame) {
 fn rings(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     let produced = counts(registry, "ring_produced", "Numbers published");
     let consumed = counts(registry, "ring_consumed", "Numbers released, by each reader");
-    let slots = levels(registry, "ring_slots", "How many slots there are", None);
+    let slots = levels(registry, "ring_slots", "Number of slots", None);
     let occupancy = levels(registry, "ring_occupancy", "Share of the slots in use, on average", Some(ratio()));
     for (index, (ring, wire)) in frame.rings.iter().zip(&graph.wires).enumerate().take(MOST) {
         let labels = || vec![("ring", index.to_string()), ("writer", graph.nodes[wire.from].name.clone())];

@@ -15,17 +15,17 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// Something that is served by a thread of its own until this is dropped.
+/// A server with a thread of its own, which runs until this is dropped.
 #[derive(Debug)]
 pub(super) struct Served {
     pub(super) address: SocketAddr,
-    /// Both are dropped at the end: nobody is let in any more, and those who are in get a last while.
+    /// Both are dropped at the end: the first ends the accepting, the second begins the time for the last answers.
     stop: Option<[oneshot::Sender<()>; 2]>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
-    /// In the end, requests that are being answered have so much time until they are cut off.
+    /// Starts a server. When it is dropped, running requests have `last_while` until their connections are closed.
     pub(super) fn begin(address: impl ToSocketAddrs, app: Router, last_while: Duration) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -49,7 +49,7 @@ impl Served {
         };
         let work = move || {
             runtime.block_on(serve);
-            // Whoever still reads events is not waited for.
+            // Readers of events are not waited for.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("millstream-page".to_owned()).spawn(work)?;
@@ -66,10 +66,10 @@ impl Drop for Served {
     }
 }
 
-/// How long a connection may send nothing that is asked for.
+/// A connection without a request for this time is closed.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Serves everybody who comes until `closed`; then gives those who are still here.
+/// Accepts connections until `closed`. Returns those that are still open.
 async fn accept(listener: &TcpListener, app: Router, closed: oneshot::Receiver<()>) -> GracefulShutdown {
     let (open, mut http) = (GracefulShutdown::new(), http1::Builder::new());
     http.timer(TokioTimer::new()).header_read_timeout(IDLE);
@@ -82,26 +82,26 @@ async fn accept(listener: &TcpListener, app: Router, closed: oneshot::Receiver<(
         match accepted {
             Ok((stream, _)) => {
                 let service = TowerToHyperService::new(app.clone());
-                // What goes wrong with one of them is of no interest to the others.
+                // An error of one connection does not concern the others.
                 tokio::spawn(open.watch(http.serve_connection(TokioIo::new(stream), service)).map(drop));
             }
-            // There are no descriptors left, say: some of those who are here leave sooner or later.
+            // For example there are no descriptors left. Open connections will free some.
             Err(_) => tokio::time::sleep(super::GLANCE).await,
         }
     }
 }
 
-/// A page from elsewhere can have a name of its own for this machine, and would read what is served here. Browsers say
-/// which name they have asked for.
+/// A page from elsewhere can have a host name that resolves to this machine, and could read what is served here.
+/// Browsers send the host name of the request.
 async fn only_from_here(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     if host.is_none_or(is_here) {
         return next.run(request).await;
     }
-    (StatusCode::MISDIRECTED_REQUEST, "only `localhost` and numbers name this machine here\n").into_response()
+    (StatusCode::MISDIRECTED_REQUEST, "this server answers only to `localhost` and IP addresses\n").into_response()
 }
 
-/// Whether a host, with or without a port, is this machine by its own name, or a number.
+/// Whether a host, with or without a port, is `localhost` or an IP address.
 fn is_here(host: &str) -> bool {
     let number = host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);

@@ -1,4 +1,4 @@
-//! The elements themselves, for a recording.
+//! The elements of a recording.
 
 use millstream_core::SequenceNumber;
 use std::collections::{BTreeMap, VecDeque};
@@ -6,14 +6,13 @@ use std::fmt::{Debug, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keeps elements as text while a run goes on, at the places that are asked for: a [`Recording`](super::Recording) shows them
-/// with their numbers. For debugging.
+/// Keeps elements as text while a run goes on, at selected places. A [`Recording`](super::Recording) shows them with
+/// their numbers. For debugging.
 ///
-/// **What it costs**: every element that flows by such a place is formatted, under a lock, on a worker: some hundred nanoseconds
-/// to a microsecond each, which is a hundred times what a cheap stage takes, and it holds the run back. While
-/// [`keep`](Elements::keep) has switched it off, an element costs a look at a flag; a pipeline without such a place costs
-/// nothing. Memory: the newest elements of every place, at most so many, each of
-/// at most 40 characters.
+/// **Cost**: every element that passes such a place is formatted, under a lock, on a worker. That takes some hundred
+/// nanoseconds to a microsecond, a hundred times the time of a cheap stage, and slows the run down. If
+/// [`keep`](Elements::keep) has disabled it, an element costs the read of a flag. A pipeline without such a place costs
+/// nothing. Memory: the newest elements of every place, at most `most` of them, each of at most 40 characters.
 ///
 /// ```
 /// use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
@@ -36,25 +35,26 @@ pub struct Elements {
     most: usize,
 }
 
-/// For each place, by the name of the stage that it is behind, its newest elements with their numbers.
+/// For each place, by the name of its stage, its newest elements with their numbers.
 pub(super) type Kept = BTreeMap<String, VecDeque<(u64, String)>>;
 
-/// Characters of an element.
+/// The most characters of an element.
 const LONG: usize = 40;
 
 impl Elements {
-    /// At most so many at each place.
+    /// Keeps at most this many elements at each place.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Elements { kept: Arc::default(), wanted: Arc::new(AtomicBool::new(true)), most: most.max(1) }
     }
 
-    /// Whether elements are kept from now on, at every place; at first they are. What was kept before stays.
+    /// Enables or disables the keeping of elements, at every place. It is enabled at first. Elements that were kept
+    /// before stay.
     pub fn keep(&self, wanted: bool) {
         self.wanted.store(wanted, Ordering::Relaxed);
     }
 
-    /// What stands behind a stage, in a `tee` and behind `enumerate`, and keeps what the stage gives.
+    /// A function that keeps the output of this stage. Its place is a `tee` after the stage, after `enumerate`.
     pub fn of<T: Debug>(&self, stage: &str) -> impl for<'a> Fn((&'a SequenceNumber, &'a T)) + Send + Sync + use<T> {
         let (kept, wanted, most, stage) = (self.kept.clone(), self.wanted.clone(), self.most, stage.to_owned());
         move |(number, element)| {
@@ -62,7 +62,7 @@ impl Elements {
                 return;
             }
             let mut text = Shortened(String::new());
-            // It ends where there is no room for more.
+            // An error ends the formatting, once there is no room for more.
             let _ = write!(text, "{element:?}");
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let place = kept.entry(stage.clone()).or_default();

@@ -1,22 +1,24 @@
-//! A recording as a picture that runs by itself.
+//! A recording as a picture with a script of its own.
 
 use super::{Level, Moment, Recording};
 use crate::graph::Size;
 use millstream_exec::State;
 use std::fmt::{self, Write};
 
-/// What the browser runs. It is given `D`: of every ring its slots and its readers' nodes, and of every moment what differs
-/// from the one before.
+/// The script of the picture. Its data is `D`: for each ring its slots and its readers' nodes, and for each moment the
+/// differences from the one before.
 const SCRIPT: &str = include_str!("player.js");
 
-/// The least width that has room for the controls.
+/// The least width with room for the controls.
 const LEAST: f64 = 560.0;
 
 const STYLE: &str = "\
-.player text { font-size: 13px } .player .button { cursor: pointer } .player .button rect { fill: #eef1f4; stroke: #57606a }\n\
+.player text { font-size: 13px } .player .button { cursor: pointer } .player .button rect { fill: #eef1f4; stroke: \
+#57606a }\n\
 .player .track { fill: #d0d7de; cursor: pointer } .player .done { fill: #2f6fdb; pointer-events: none }\n\
 .player .knob { fill: #2f6fdb; cursor: grab } .player :focus { outline: 2px solid #2f6fdb }\n\
-@media (prefers-color-scheme: dark) { .player .button rect { fill: #242b33; stroke: #768390 } .player .track { fill: #3a424b } }\n";
+@media (prefers-color-scheme: dark) { .player .button rect { fill: #242b33; stroke: #768390 } .player .track { fill: \
+#3a424b } }\n";
 
 pub(super) fn of(recording: &Recording) -> String {
     let graph = &recording.graph;
@@ -40,7 +42,8 @@ fn write_controls(svg: &mut String, (width, height): Size) -> fmt::Result {
     ] {
         writeln!(
             svg,
-            "<g class=\"button\" id=\"{id}\" role=\"button\" tabindex=\"0\" aria-label=\"{label}\" transform=\"translate({x} 0)\">\
+            "<g class=\"button\" id=\"{id}\" role=\"button\" tabindex=\"0\" aria-label=\"{label}\" \
+             transform=\"translate({x} 0)\">\
              <title>{label}</title><rect width=\"34\" height=\"24\" rx=\"4\"/><text x=\"17\" y=\"17\" \
              text-anchor=\"middle\">{sign}</text></g>"
         )?;
@@ -48,16 +51,19 @@ fn write_controls(svg: &mut String, (width, height): Size) -> fmt::Result {
     let track = width - 48.0 - 340.0;
     writeln!(
         svg,
-        "<g id=\"slider\" role=\"slider\" tabindex=\"0\" aria-label=\"Moment\" aria-valuemin=\"1\" transform=\"translate(130 0)\" \
-         data-width=\"{track:.0}\"><rect class=\"track\" y=\"8\" width=\"{track:.0}\" height=\"8\" rx=\"4\"/><rect class=\"done\" \
-         y=\"8\" height=\"8\" rx=\"4\" width=\"{track:.0}\"/><circle class=\"knob\" cx=\"{track:.0}\" cy=\"12\" r=\"8\"/></g>"
+        "<g id=\"slider\" role=\"slider\" tabindex=\"0\" aria-label=\"Moment\" aria-valuemin=\"1\" \
+         transform=\"translate(130 0)\" \
+         data-width=\"{track:.0}\"><rect class=\"track\" y=\"8\" width=\"{track:.0}\" height=\"8\" rx=\"4\"/><rect \
+         class=\"done\" \
+         y=\"8\" height=\"8\" rx=\"4\" width=\"{track:.0}\"/><circle class=\"knob\" cx=\"{track:.0}\" cy=\"12\" \
+         r=\"8\"/></g>"
     )?;
     writeln!(svg, "<text id=\"time\" aria-live=\"off\" x=\"{:.0}\" y=\"17\"></text></g>", track + 146.0)
 }
 
-/// `{rings:[[slots,[reader nodes],writer]],nodes:N,moments:[[microseconds on,[place,more,...],[node,state,...]],...],elements:
-/// {node:[number,text,...]}}`; a place
-/// is of a ring's published numbers, or of one reader's, in order.
+/// `{rings:[[slots,[reader nodes],writer]],nodes:N,moments:[[microseconds
+/// on,[place,more,...],[node,state,...]],...],elements: {node:[number,text,...]}}`. A place is a ring's published
+/// numbers, or one reader's, in order.
 fn write_data(svg: &mut String, recording: &Recording) -> fmt::Result {
     let graph = &recording.graph;
     svg.push_str("{rings:[");
@@ -103,7 +109,7 @@ fn write_data(svg: &mut String, recording: &Recording) -> fmt::Result {
     Ok(())
 }
 
-/// A string of a script that stands in a picture.
+/// A string of a script within a picture.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -111,7 +117,7 @@ impl fmt::Display for Quoted<'_> {
         f.write_char('"')?;
         for c in self.0.chars() {
             match c {
-                // What would end the string, or the script.
+                // Characters that would end the string or the script.
                 '"' | '\\' | '<' | '>' | '&' => write!(f, "\\u{:04x}", c as u32)?,
                 c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') => {
                     write!(f, "\\u{:04x}", c as u32)?

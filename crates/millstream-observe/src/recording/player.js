@@ -3,7 +3,7 @@
   const KINDS = ['working', 'starved', 'blocked'];
   const byId = id => document.getElementById(id);
 
-  // Every moment whole, so that any of them can be shown at once.
+  // Every moment as a whole, so that each can be shown at once.
   const moments = [];
   let places = [], states = Array(D.nodes).fill(1), at = 0;
   for (const [, readers] of D.rings) places.push(...Array(1 + readers.length).fill(0));
@@ -40,7 +40,7 @@
     return { group, number, element, kept };
   });
 
-  // The last element below a number; nothing if nobody knows any more.
+  // The last element below a number; empty if it is not kept any more.
   function last(kept, below) {
     let [low, high] = [0, kept.length / 2];
     while (low < high) {
@@ -80,11 +80,11 @@
     const x = moments.length > 1 ? track * now / (moments.length - 1) : track;
     done.setAttribute('width', x);
     knob.setAttribute('cx', x);
-    const told = `${now + 1} of ${moments.length}, ${(at / 1e6).toFixed(6)} s`;
-    byId('time').textContent = told;
+    const text = `${now + 1} of ${moments.length}, ${(at / 1e6).toFixed(6)} s`;
+    byId('time').textContent = text;
     slider.setAttribute('aria-valuemax', moments.length);
     slider.setAttribute('aria-valuenow', now + 1);
-    slider.setAttribute('aria-valuetext', told);
+    slider.setAttribute('aria-valuetext', text);
   }
 
   function play(on) {
@@ -92,7 +92,7 @@
     playing = 0;
     if (on) {
       if (now === moments.length - 1) show(0);
-      // All of it in twenty seconds, or slower where there are few moments.
+      // The whole run takes twenty seconds, or more if there are few moments.
       playing = setInterval(() => {
         show(now + 1);
         if (now === moments.length - 1) play(false);

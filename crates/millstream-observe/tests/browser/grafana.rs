@@ -1,4 +1,4 @@
-//! The dashboard for Grafana: a real Prometheus answers its queries, and what is to start all of it fits together.
+//! The dashboard for Grafana: a real Prometheus answers its queries, and the files that start all of it fit together.
 
 use super::prometheus::{asked, prometheus};
 use millstream_core::{Arrow, pipeline};
@@ -65,7 +65,7 @@ fn every_query_of_the_dashboard_returns_data() {
     let mut left = queries;
     for x in 0.. {
         sender.send(x).unwrap();
-        // A number, and not one that is none.
+        // A number that is not NaN.
         let answered = |(_, query): &(String, String)| {
             let samples = asked(address, query).and_then(|answer| answer.as_array().cloned()).unwrap_or_default();
             samples.iter().any(|sample| {
@@ -79,13 +79,13 @@ fn every_query_of_the_dashboard_returns_data() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no data for {left:?}");
         sleep(Duration::from_millis(20));
     }
-    // What is sent is what is processed, in total and by each consumer.
+    // The rates of sent and of processed numbers agree, in total and for each consumer.
     drop(sender);
     run.wait().unwrap();
 }
 
 #[test]
-fn what_is_composed_fits_together() {
+fn the_composed_services_fit_together() {
     let compose = yaml("compose.yaml");
     let services = &compose["services"];
     for (name, service) in services.as_object().expect("services") {
@@ -98,7 +98,7 @@ fn what_is_composed_fits_together() {
             assert!(services[other.as_str().unwrap()].is_object(), "{name} depends on {other}");
         }
     }
-    // Prometheus reads the page where the program is told to open it.
+    // Prometheus reads the page at the address that the program is started with.
     let target = yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"][0].clone();
     let (service, port) = target.as_str().unwrap().split_once(':').unwrap();
     let command = services[service]["command"].as_array().expect("a command");
@@ -109,7 +109,7 @@ fn what_is_composed_fits_together() {
     assert!(source.contains(&format!("{:?} => {{", command[1].as_str().unwrap())), "no such scene: {command:?}");
     let recipe = services[service]["build"]["dockerfile_inline"].as_str().unwrap();
     assert!(recipe.contains(&format!("--example {example}")), "{recipe}");
-    // Grafana reads Prometheus, and finds the dashboard where it looks for it.
+    // Grafana reads Prometheus, and finds the dashboard at its path.
     let datasource = yaml("provisioning/datasources/prometheus.yml")["datasources"][0].clone();
     assert!(services["prometheus"].is_object() && datasource["url"] == "http://prometheus:9090", "{datasource}");
     let provider = yaml("provisioning/dashboards/millstream.yml")["providers"][0].clone();

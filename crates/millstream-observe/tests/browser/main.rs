@@ -37,7 +37,7 @@ fn got(address: SocketAddr, path: &str) -> String {
     all.split_once("\r\n\r\n").expect("headers").1.to_owned()
 }
 
-/// A run that waits for values, and the page of it.
+/// A run that waits for values, and its page.
 fn shown() -> (Sender<u64>, Handle<()>, Page) {
     let p = pipeline::<u64>().map(|x| x + 1).named("more").filter(|x| x % 2 == 0).named("even");
     let (sender, run) = p.start_fed(&Rings::new().ring(64), (), |(), _, _| ()).unwrap();
@@ -47,7 +47,7 @@ fn shown() -> (Sender<u64>, Handle<()>, Page) {
     (sender, run, page)
 }
 
-/// Sends values, and waits until the page has seen all of them.
+/// Sends values, and waits until the page shows all of them.
 fn send(sender: &Sender<u64>, page: &Page, values: u64, all: u64) {
     (0..values).for_each(|x| sender.send(x).unwrap());
     let begun = Instant::now();
@@ -56,7 +56,7 @@ fn send(sender: &Sender<u64>, page: &Page, values: u64, all: u64) {
             .clone()
     };
     while last() != all {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{all} are never seen");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the page never shows {all}");
         sleep(Duration::from_millis(10));
     }
 }

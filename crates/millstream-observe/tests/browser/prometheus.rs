@@ -20,12 +20,13 @@ impl Drop for Started {
     }
 }
 
-/// A real Prometheus that reads the metrics of this page, and where it listens.
+/// A real Prometheus that reads the metrics of this page, and its address.
 pub(super) fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = dir.join("prometheus.yml");
     let text = format!(
-        "global:\n  scrape_interval: 200ms\nscrape_configs:\n- job_name: millstream\n  static_configs:\n  - targets: ['{}']\n",
+        "global:\n  scrape_interval: 200ms\nscrape_configs:\n- job_name: millstream\n  static_configs:\n  \
+         - targets: ['{}']\n",
         page.address()
     );
     std::fs::write(&config, text).unwrap();
@@ -40,7 +41,7 @@ pub(super) fn prometheus(page: &Page, dir: &Path) -> (Started, SocketAddr) {
     (Started(child), port)
 }
 
-/// What Prometheus answers to a query, if it is there already.
+/// The answer of Prometheus to a query, if there is one already.
 pub(super) fn asked(address: SocketAddr, query: &str) -> Option<Value> {
     TcpStream::connect(address).ok()?;
     let escaped: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();

@@ -46,7 +46,7 @@ impl Shown {
         if now.last.is_none_or(|last| last.elapsed() >= TOLD) {
             now.last = Some(Instant::now());
             now.what["population"] = population(glance);
-            board.tell(now.what.clone());
+            board.show(now.what.clone());
         }
     }
 

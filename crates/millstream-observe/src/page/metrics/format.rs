@@ -1,18 +1,17 @@
 //! The text of metrics: in a stable order, and in Prometheus's own format for readers that do not accept OpenMetrics.
 
-/// What the content of OpenMetrics is called.
+/// The content type of OpenMetrics.
 pub(in crate::page) const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What that of Prometheus's own format is called.
+/// The content type of Prometheus's own format.
 pub(in crate::page) const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether a reader that accepts this is to get OpenMetrics: one that names it does.
+/// Whether a reader gets OpenMetrics: if it accepts it by name.
 pub(in crate::page) fn is_open(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| accept.contains("application/openmetrics-text"))
 }
 
-/// The same with the samples of every metric in the order of their labels; an encoder has them in another one each
-/// time.
+/// Sorts the samples of each metric by their labels. The encoder's order differs from one call to the next.
 pub(super) fn sorted(text: &str) -> String {
     let (mut out, mut samples) = (String::with_capacity(text.len()), Vec::new());
     for line in text.lines() {
@@ -32,7 +31,8 @@ fn push(out: &mut String, samples: &mut Vec<&str>) {
     samples.drain(..).for_each(|sample| out.extend([sample, "\n"]));
 }
 
-/// The same in Prometheus's own format: counters are called what their samples are, there are neither units nor an end.
+/// Converts OpenMetrics to Prometheus's own format: counters have the names of their samples, and there are neither
+/// units nor an end.
 pub(in crate::page) fn plain(open: &str) -> String {
     let counters: Vec<&str> =
         open.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_open_metrics_gets_it() {
+    fn a_reader_that_names_open_metrics_gets_it() {
         assert!(is_open(Some("application/openmetrics-text;version=1.0.0,text/plain;q=0.5")));
         assert!(!is_open(Some("text/plain")) && !is_open(Some("*/*")) && !is_open(None));
     }

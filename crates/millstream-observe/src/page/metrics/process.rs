@@ -1,5 +1,5 @@
-//! What Prometheus's client libraries tell of every process, under the same names; where the system does not tell it
-//! (Linux does), nothing.
+//! The metrics of every process in Prometheus's client libraries, under the same names. Those that the system does not
+//! report are missing; Linux reports all.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -7,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fs;
 use std::sync::atomic::AtomicU64;
 
-/// Ticks of `/proc` in a second: the kernel's own may be others, these are not.
+/// The ticks of `/proc` in a second. The kernel's own tick may differ; this constant does not.
 const TICKS: f64 = 100.0;
 
 pub(super) fn register(registry: &mut Registry) {
@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program may have anything in it but a `)` behind its own.
+    // The program's name may contain any character. The last `)` ends it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
     Some((ticks(11)? + ticks(12)?) / TICKS)
