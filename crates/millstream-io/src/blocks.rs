@@ -2,15 +2,15 @@ use crate::{Block, Failure};
 use millstream_core::text::BlockPool;
 use std::io::{ErrorKind, Read};
 
-/// The bytes of a reader, as owned blocks, whose memory is used again once nobody has them any more. As a source, at
-/// most 16 of them wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
+/// The bytes of a reader, as owned blocks. The memory of a block is used again once the block is dropped. As a source,
+/// at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
-/// One read makes one block: what a read brings is passed on at once, however little, so that a line typed at a
-/// terminal is not held back until a block is full. An interrupted read is repeated. An error ends the iterator and is
-/// kept in its [`Failure`]; the bytes before it have been passed on.
+/// Each read makes one block: its bytes are passed on at once, however few, so that a line typed at a terminal does not
+/// wait for a full block. An interrupted read is repeated. An error ends the iterator and is kept in its [`Failure`],
+/// after the bytes before it.
 #[derive(Debug)]
 pub struct Blocks<R> {
-    /// None once the stream has ended: a terminal could be read beyond its end.
+    /// `None` once the stream has ended, so that a terminal is not read beyond its end.
     reader: Option<R>,
     size: usize,
     pool: BlockPool,
@@ -18,9 +18,9 @@ pub struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    /// The most bytes in one block, unless chosen otherwise: small enough that a few blocks fit into a core's cache and
-    /// that an allocator does not go to the kernel for each result of the same size, large enough that the cost of a
-    /// read and of a slot vanishes.
+    /// The default of the most bytes in one block. It is small enough for several blocks in a core's cache, and for an
+    /// allocator that does not call the kernel for each block. It is large enough to make the cost of a read and of a
+    /// slot negligible.
     pub const DEFAULT_SIZE: usize = 64 * 1024;
 
     /// Blocks of at most [`DEFAULT_SIZE`](Blocks::DEFAULT_SIZE) bytes.
@@ -38,7 +38,7 @@ impl<R: Read> Blocks<R> {
         Blocks { reader: Some(reader), size, pool: BlockPool::new(size), failure: Failure::default() }
     }
 
-    /// Where an error of the reader is kept.
+    /// The place where an error of the reader is kept.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }

@@ -15,11 +15,11 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use sync::Syncing;
 
-/// A file as the end of a run: the bytes of every value, one behind the other, and the number of the last.
+/// A file as the end of a run: the bytes of every value, one after the other, and the number of the last value.
 ///
-/// [`replace`](FileSink::replace) makes a new file and gives it the name when it is [finished](FileSink::finish);
-/// [`append`](FileSink::append) goes on behind what is there. A sink is the state of a run, and the closure of
-/// `run_with` writes to it:
+/// [`replace`](FileSink::replace) writes a new file, which gets the name when it is [finished](FileSink::finish).
+/// [`append`](FileSink::append) continues after the contents of a file. A sink is the state of a run, and the closure
+/// of `run_with` writes to it:
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -39,69 +39,67 @@ use sync::Syncing;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The panic is how a sink's closure fails a run: the run's error has the words, and the number. The sink comes back from
-/// a run that failed as well, by `Handle::join`, and [`last`](FileSink::last) says how far it has come.
+/// A sink's closure fails a run by a panic: the run's error has the text and the number. `Handle::join` returns the
+/// sink of a failed run too, and [`last`](FileSink::last) has its last number.
 ///
-/// # Going on
+/// # Resuming
 ///
-/// Numbers grow, and a value at a number that the sink has taken already is passed over. So a pipeline that is run
-/// again, from number 0 on the same input, writes on where it stopped, with nothing twice and nothing left out: a
-/// pipeline is determinate. For a run in another process, keep the [`position`](FileSink::position) and
-/// [resume](FileSinkOptions::resume) there.
+/// Numbers grow, and a value at a number that the sink already has is skipped. Pipelines are determinate, so a pipeline
+/// that runs again, from number 0 on the same input, continues where it stopped, without duplicates and without gaps.
+/// For a run in another process, keep the [`position`](FileSink::position) and [resume](FileSinkOptions::resume) there.
 ///
 /// # Errors
 ///
-/// Every error names the file and what could not be done: to open, write, sync, rotate or replace it. Behind one,
-/// the sink is where [`last`](FileSink::last) says: what was taken behind that number is forgotten and can be written
-/// again. The file is cut to whole values; where it cannot be (it is no regular file), a part of a value may stand at its
-/// end.
+/// Every error names the file and the failed operation: open, write, sync, rotate or replace. After an error, the sink
+/// is at the number of [`last`](FileSink::last). Later values are dropped and can be written again. The file is cut to
+/// whole values. If it cannot be cut (it is no regular file), a part of a value may remain at its end.
 ///
 /// # Dropped before it is finished
 ///
-/// A new file is removed, and the old one stays as it was; a killed process leaves the new one beside it, as
-/// `.NAME.PID.N.tmp`. An appended file gets what is in the buffer, and nobody hears whether it could be written.
+/// A new file is removed, and the old one stays as it was. A killed process leaves the new one in the same directory,
+/// as `.NAME.PID.N.tmp`. The buffer of an appended file is written, and an error of that write is lost.
 #[derive(Debug)]
 pub struct FileSink<C: Clock = SystemClock> {
-    /// The name that the user gave.
+    /// The name as the user wrote it.
     path: PathBuf,
     place: Place,
     file: File,
-    /// Of the whole values in the file.
+    /// The length of the whole values in the file.
     length: u64,
     /// Whole values that are not in the file yet.
     buffer: Vec<u8>,
     capacity: usize,
     last: Option<SequenceNumber>,
-    /// As `last`, with the values in the buffer.
+    /// The same as `last`, but with the values in the buffer.
     taken: Option<SequenceNumber>,
     syncing: Syncing<C>,
 }
 
-/// How far a file has been written. See [`FileSink::position`].
+/// The end of a file's contents. See [`FileSink::position`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The number of the last value.
     pub last: Option<SequenceNumber>,
-    /// The length of the file behind that value, in bytes.
+    /// The length of the file after that value, in bytes.
     pub length: u64,
 }
 
 impl FileSink {
-    /// A new file that takes the place of the one of this name, if there is one, at once and as a whole, when it is
-    /// finished: whoever opens the name gets the old file or the new one. It has the permissions of the old one. Where the
-    /// name is a link, what it leads to is replaced.
+    /// A new file that replaces the file of this name, if there is one, as a whole when it is finished: opening the
+    /// name yields the old file or the new one. It has the permissions of the old file. If the name is a link, the file
+    /// it leads to is replaced.
     pub fn replace(path: impl Into<PathBuf>) -> FileSinkOptions {
         FileSinkOptions::new(path.into(), false)
     }
 
-    /// Goes on behind what is in the file; makes it if there is none. Nobody else may write to it meanwhile.
+    /// Continues after the contents of the file, or makes the file. No other program may write to it meanwhile.
     pub fn append(path: impl Into<PathBuf>) -> FileSinkOptions {
         FileSinkOptions::new(path.into(), true)
     }
 }
 
 impl<C: Clock> FileSink<C> {
-    /// Writes the value of this number, behind all before; passes over a number that it has taken already.
+    /// Writes the value of this number after all earlier ones. Skips a number that it already has.
     ///
     /// # Errors
     ///
@@ -127,7 +125,7 @@ impl<C: Clock> FileSink<C> {
         Ok(())
     }
 
-    /// Writes what is in the buffer; syncs nothing.
+    /// Writes the buffer to the file. It syncs nothing.
     ///
     /// # Errors
     ///
@@ -141,14 +139,14 @@ impl<C: Clock> FileSink<C> {
         Ok(())
     }
 
-    /// The number of the last value that is whole in the file; none if there is none. Values in the
-    /// [buffer](FileSinkOptions::buffered) do not count. What is in the file outlasts the process; whether it outlasts
-    /// the machine is up to [`SyncPolicy`].
+    /// The number of the last whole value in the file; `None` if there is none. Values in the
+    /// [buffer](FileSinkOptions::buffered) do not count. The file's contents survive the end of the process.
+    /// [`SyncPolicy`] decides whether they survive a crash of the machine.
     pub fn last(&self) -> Option<SequenceNumber> {
         self.last
     }
 
-    /// Flushes, and says how far the file has been written: where another process can
+    /// Flushes, and returns the end of the file's contents, at which another process can
     /// [resume](FileSinkOptions::resume).
     ///
     /// # Errors
@@ -159,7 +157,8 @@ impl<C: Clock> FileSink<C> {
         Ok(Position { last: self.last, length: self.length })
     }
 
-    /// Flushes, syncs unless told never to, and gives a new file its name. The number of the last value.
+    /// Flushes, syncs unless the policy is `Never`, and gives a new file its name. Returns the number of the last
+    /// value.
     ///
     /// # Errors
     ///
@@ -176,10 +175,10 @@ impl<C: Clock> FileSink<C> {
         Ok(self.last)
     }
 
-    /// Writes `bytes`, the last of which are the value of `number`, or none of them.
+    /// Writes `bytes`, which end with the value of `number`, or writes nothing.
     fn put(&mut self, bytes: &[u8], number: SequenceNumber) -> Result<()> {
         if let Err(error) = self.file.write_all(bytes) {
-            let _ = self.file.set_len(self.length); // the error that is told is the first
+            let _ = self.file.set_len(self.length); // the first error is reported
             return Err(self.forget("write", error));
         }
         self.length += bytes.len() as u64;
@@ -192,7 +191,7 @@ impl<C: Clock> FileSink<C> {
         self.syncing.sync(&self.file).map_err(|error| named(&self.path, "sync", error))
     }
 
-    /// Begins a new file if the current one has no room for so many bytes more.
+    /// Begins a new file if the current one has no room for this many more bytes.
     fn rotate_before(&mut self, bytes: usize) -> Result<()> {
         let full = (self.length + self.buffer.len() as u64).saturating_add(bytes as u64);
         if self.length + self.buffer.len() as u64 == 0 || !self.place.rotates_above(full) {
@@ -212,14 +211,14 @@ impl<C: Clock> FileSink<C> {
         Ok(())
     }
 
-    /// Forgets what is not in the file.
+    /// Drops the values that are not in the file.
     fn forget(&mut self, doing: &'static str, error: std::io::Error) -> std::io::Error {
         self.buffer.clear();
         self.taken = self.last;
         named(&self.path, doing, error)
     }
 
-    /// The name that the user gave.
+    /// The name as the user wrote it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -228,7 +227,7 @@ impl<C: Clock> FileSink<C> {
 impl<C: Clock> Drop for FileSink<C> {
     fn drop(&mut self) {
         if self.place.keeps_unfinished() {
-            let _ = self.flush(); // `finish` is there for those who want to hear of it
+            let _ = self.flush(); // `finish` reports an error
         }
     }
 }

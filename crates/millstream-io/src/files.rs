@@ -11,11 +11,11 @@ use std::io::{ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
 use std::vec;
 
-/// Several files, one behind the other, as one reader. [`Blocks`](crate::Blocks) of it are a source.
+/// Several files, one after the other, as one reader. [`Blocks`](crate::Blocks) of it are a source.
 ///
-/// The bytes come as `cat` gives them: nothing is put between two files, also where the first one's last line has no
-/// end. One file is open at a time, from its first read to its end, so many files need one descriptor. No block has
-/// bytes of two files.
+/// The bytes are those of `cat`: nothing is inserted between two files, even if the first one's last line has no end.
+/// One file is open at a time, from its first read to its end, so many files need one descriptor. No block has bytes of
+/// two files.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -36,8 +36,8 @@ use std::vec;
 ///
 /// # Errors
 ///
-/// A file that cannot be opened, read or decompressed: the error says which file, and which of the three. What is
-/// behind it is not read.
+/// If a file cannot be opened, read or decompressed. The error names the file and the operation. Later files are not
+/// read.
 #[derive(Debug)]
 pub struct Files {
     paths: vec::IntoIter<PathBuf>,
@@ -46,19 +46,18 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of these names, in this order, as they are.
+    /// The files of these names, in this order, without decompression.
     pub fn new(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
         Files { paths: paths.into_iter(), open: None, decompress: false }
     }
 
     /// Decompresses files that begin as gzip (feature `gzip`) or zstd (feature `zstd`) does, whatever their names, as
-    /// [`Decompressed`] does; all others are given as they are. A file whose name ends in `.gz` or `.zst` and that is
-    /// neither is damaged.
+    /// [`Decompressed`] does. All other files are read as they are. If a file's name ends in `.gz` or `.zst` and its
+    /// content is neither format, it is damaged.
     ///
-    /// A file may have several members, or frames, one behind the other: they give their bytes in turn. One that ends
-    /// in the middle of a member gives what can be had and then an error; so does one with anything else behind a
-    /// member.
+    /// A file may have several members, or frames, whose bytes follow each other. A file that ends within a member
+    /// yields the bytes before that and then an error, and so does a file with other data after a member.
     ///
     /// ```
     /// # #[cfg(feature = "gzip")] {
@@ -103,7 +102,7 @@ impl Read for Files {
     }
 }
 
-/// An open file, and how its bytes are made of what is in it.
+/// An open file, and the decoder of its bytes.
 #[derive(Debug)]
 enum Reader {
     Plain(File),
@@ -116,7 +115,7 @@ impl Reader {
         Ok(if decompress { Reader::Decompressed(Decompressed::named(file, path)) } else { Reader::Plain(file) })
     }
 
-    /// What cannot be done when a read fails.
+    /// The operation that a read performs, for an error.
     fn doing(&self) -> &'static str {
         match self {
             Reader::Plain(_) => "read",

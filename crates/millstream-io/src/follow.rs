@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A file that others go on writing, as a reader that waits for more at its end, like `tail -F`.
+/// A file that other programs write to, as a reader that waits for more at its end, like `tail -F`.
 /// [`Blocks`](crate::Blocks) of it are a source.
 ///
-/// The name counts, not the file. If another file gets the name, the old one is read to its end and then the new one
-/// from its beginning (rotation by renaming). If the file gets shorter than what was read of it, it is read from its
-/// beginning again (rotation by truncation). While there is no file of the name it is waited for, before the first as
-/// well. At the end of the file all of that is looked at once an [`interval`](Follow::interval).
+/// It follows the name, not the file. If another file gets the name, the old one is read to its end and then the new
+/// one from its beginning (rotation by renaming). If the file becomes shorter than its read part, it is read from its
+/// beginning again (rotation by truncation). If there is no file of the name, also at first, it waits for one. At the
+/// end of the file it checks all of this once an [`interval`](Follow::interval).
 ///
-/// What happens between two looks can be missed, as with `tail`: a file that had the name only in between is not read; nor
-/// is what was written behind the last look and then truncated away; and a file that was truncated and is as long
-/// again by the next look is taken for one that has grown.
+/// Events between two checks can be missed, as with `tail`. A file that had the name only in between is not read. Bytes
+/// that were written after a check and truncated before the next one are not read. A truncated file that is as long
+/// again at the next check is taken for one that has grown.
 ///
-/// It ends when it is [told to](Follow::stopper): the run is over when all that was read has gone through it.
+/// It ends by its [stopper](Follow::stopper). The run ends once all bytes that were read have passed through it.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -51,9 +51,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Follow<C = SystemClock> {
     path: PathBuf,
-    /// None while there is no file of the name.
+    /// `None` while there is no file of the name.
     current: Option<Current>,
-    /// Whether the first file is read from where it ends.
+    /// Whether the first file is read from its end on.
     from_end: bool,
     interval: Duration,
     stop: FollowStopper,
@@ -61,13 +61,14 @@ pub struct Follow<C = SystemClock> {
     clock: C,
 }
 
-/// Ends a [`Follow`] from anywhere. Clones end the same one.
+/// Ends a [`Follow`] from any thread. Clones end the same one.
 #[derive(Clone, Debug, Default)]
 pub struct FollowStopper(Arc<AtomicBool>);
 
 impl FollowStopper {
-    /// Tells it to end. What the file of the name has by the time it notices is given still, and what is left of a file
-    /// that had the name before; what is written later is not. It notices an interval later at most.
+    /// Ends the reader. Bytes that the file of the name has when the reader notices this are still read, and so is the
+    /// rest of a file that had the name before. Later bytes are not read. The reader notices this at most one interval
+    /// later.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -82,26 +83,26 @@ struct Current {
     file: File,
     /// Device and inode, which no other file has while this one is open.
     identity: (u64, u64),
-    /// How far it has been read.
+    /// The bytes that were read.
     position: u64,
-    /// How far it is to be read.
+    /// The end of the bytes to be read.
     limit: u64,
     /// Whether it has lost its name, and is read for the last time.
     read_to_end: bool,
 }
 
-/// How far the end is.
+/// The phase of the reader's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Following,
-    /// Told to end: reads what is left of the current file, then of the one that has its name by now.
+    /// The stopper was used: reads the rest of the current file, then the file that has its name by now.
     Stopping,
-    /// Reads what is left of the last file.
+    /// Reads the rest of the last file.
     Last,
 }
 
 impl Follow {
-    /// How long it waits at the end of the file, unless chosen otherwise.
+    /// The default of the time that it waits at the end of the file.
     pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(100);
 
     /// Follows the file of this name from its beginning.
@@ -111,7 +112,7 @@ impl Follow {
 }
 
 impl<C: Clock> Follow<C> {
-    /// As [`new`](Follow::new), waiting by a clock of one's own.
+    /// As [`new`](Follow::new), with a clock for the waits.
     pub fn by(clock: C, path: impl Into<PathBuf>) -> Self {
         Follow {
             path: path.into(),
@@ -124,25 +125,25 @@ impl<C: Clock> Follow<C> {
         }
     }
 
-    /// How long it waits at the end of the file before it looks again.
+    /// Sets the time that it waits at the end of the file before it checks again.
     #[must_use]
     pub fn interval(self, interval: Duration) -> Self {
         Follow { interval, ..self }
     }
 
-    /// Leaves out what is in the file when it is opened. One that was not there at the first look is read from its
+    /// Skips the contents that the file has at the first check. A file that did not exist then is read from its
     /// beginning, and so is every later one.
     #[must_use]
     pub fn from_end(self) -> Self {
         Follow { from_end: true, ..self }
     }
 
-    /// What ends it.
+    /// A stopper of this reader.
     pub fn stopper(&self) -> FollowStopper {
         self.stop.clone()
     }
 
-    /// Bytes of the current file, as far as it may be read; 0 if there are none.
+    /// Reads bytes of the current file, up to its limit; 0 if there are none.
     fn read_current(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let Some(current) = &mut self.current else { return Ok(0) };
         let left = usize::try_from(current.limit - current.position).unwrap_or(usize::MAX);
@@ -155,7 +156,7 @@ impl<C: Clock> Follow<C> {
         Ok(read)
     }
 
-    /// Looks who has the name now. Whether there may be something to read since.
+    /// Checks which file has the name. Returns whether there may be something to read.
     fn look(&mut self) -> Result<bool> {
         let from_end = mem::take(&mut self.from_end);
         let metadata = match fs::metadata(&self.path) {
@@ -174,14 +175,14 @@ impl<C: Clock> Follow<C> {
             current.file.rewind().map_err(|error| named(&self.path, "read", error))?;
             current.position = 0;
         } else {
-            // It may have grown between the last read and the moment in which it lost its name.
+            // It may have grown between the last read and the loss of its name.
             current.read_to_end = true;
         }
         self.limit(same)?;
         Ok(true)
     }
 
-    /// Opens the file that has the name. Whether it is still there.
+    /// Opens the file that has the name. Returns whether it still exists.
     fn open(&mut self, metadata: &Metadata, from_end: bool) -> Result<bool> {
         let opened = Current::open(&self.path, metadata, from_end);
         match opened {
@@ -192,7 +193,7 @@ impl<C: Clock> Follow<C> {
         Ok(true)
     }
 
-    /// When it was told to end: limits the current file to what it has by now. `last` is whether none comes behind it.
+    /// Once stopped, limits the current file to its contents by now. `last` is whether no file follows it.
     fn limit(&mut self, last: bool) -> Result<()> {
         if self.phase == Phase::Following {
             return Ok(());

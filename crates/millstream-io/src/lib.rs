@@ -1,15 +1,14 @@
-//! Where streams begin and end: bytes in blocks from files and standard input, ticks, counts over bytes, and files to
-//! write to.
+//! The ends of streams: blocks of bytes from files and standard input, ticks, counts over bytes, and files to write to.
 //!
-//! Nothing here knows of rings or threads. A source is an iterator, which any deployment takes: [`Blocks`],
+//! This crate knows neither rings nor threads. A source is an iterator, which any deployment takes: [`Blocks`],
 //! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow)
-//! or [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] to try a pipeline under. They may wait,
-//! so none of them is to be called `ready`. An iterator can only end, so the error that ended either is kept in its
+//! or [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] for load tests. They may wait, so none of
+//! them may be declared `ready`. An iterator cannot return an error, so the error that ended one is kept in its
 //! [`Failure`], whatever the reader.
 //!
-//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, whose state comes
-//! back at the end: a [`FileSink`], a `File`, a vector, or whatever a closure can change. `collect` gathers what comes
-//! out in a vector.
+//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, which returns its
+//! state at the end: a [`FileSink`], a `File`, a vector, or anything that a closure can change. `collect` gathers the
+//! output in a vector.
 //!
 //! ```
 //! use millstream_io::{Blocks, text::Words};

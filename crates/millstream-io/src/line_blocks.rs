@@ -3,17 +3,16 @@ use std::io::{Error, ErrorKind, Read};
 
 /// The bytes of a reader, as owned blocks of whole lines.
 ///
-/// A block ends behind the last line end among its first `size` bytes; a longer line is a block of its own. So blocks
-/// of one byte are lines. Only the last block may end without a line end. Where blocks are cut depends on the bytes
-/// alone and not on how they come, so a block waits until it is full or the input ends; one of a byte waits for its
-/// line.
+/// A block ends after the last line end among its first `size` bytes; a longer line is a block of its own. Thus blocks
+/// of one byte are lines. Only the last block may have no line end. The cuts depend on the bytes alone and not on the
+/// reads, so a block waits until it is full or the input ends, and a block of one byte waits for its line.
 ///
 /// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader, or a line longer than
-/// [`longest`](LineBlocks::longest), told with its number, from 1, and the number of bytes in front of it. All whole
-/// lines before it have been passed on. An interrupted read is repeated.
+/// [`longest`](LineBlocks::longest), with its number, from 1, and the number of bytes before it. All whole lines before
+/// it are passed on. An interrupted read is repeated.
 ///
-/// **Memory**: a block, or the longest line, and what one read brings more; blocks have memory of their own. As a
-/// source, at most 16 of them wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
+/// **Memory**: a block, or the longest line, and the bytes of one more read; blocks have memory of their own. As a
+/// source, at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
 /// use millstream_io::LineBlocks;
@@ -22,32 +21,32 @@ use std::io::{Error, ErrorKind, Read};
 /// ```
 #[derive(Debug)]
 pub struct LineBlocks<R> {
-    /// None once the stream has ended: a terminal could be read beyond its end.
+    /// `None` once the stream has ended, so that a terminal is not read beyond its end.
     reader: Option<R>,
     size: usize,
     longest: usize,
     /// The byte that ends a line.
     end: u8,
-    /// What was read: up to `start` passed on, up to `filled` not yet, and room behind.
+    /// The bytes that were read: passed on up to `start`, and waiting up to `filled`. Then there is free room.
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
-    /// How far behind `start` there is no line end; only where that is a block or more.
+    /// The bytes from `start` on that are known to have no line end; only used for a block or more.
     searched: usize,
     failure: Failure,
-    /// Lines and bytes that were passed on.
+    /// The lines and bytes that were passed on.
     lines: u64,
     bytes: u64,
 }
 
-/// Room for one read.
+/// The room for one read.
 const READ: usize = 64 * 1024;
 
 impl<R: Read> LineBlocks<R> {
-    /// The longest line, unless chosen otherwise.
+    /// The default of the longest line.
     pub const LONGEST: usize = 16 * 1024 * 1024;
 
-    /// Blocks of at most `size` bytes, but for longer lines.
+    /// Blocks of at most `size` bytes, except for longer lines.
     ///
     /// # Panics
     ///
@@ -69,14 +68,14 @@ impl<R: Read> LineBlocks<R> {
         }
     }
 
-    /// With lines of at most so many bytes, the line end counted, or of a block's size if that is more.
+    /// Sets the longest line in bytes, including its end. A block's size is the minimum.
     #[must_use]
     pub fn longest(mut self, bytes: usize) -> Self {
         self.longest = bytes.max(self.size);
         self
     }
 
-    /// With lines that end in this byte, and not in a line feed.
+    /// Sets the byte that ends a line, instead of a line feed.
     ///
     /// ```
     /// use millstream_io::LineBlocks;
@@ -89,12 +88,12 @@ impl<R: Read> LineBlocks<R> {
         self
     }
 
-    /// Where an error is kept.
+    /// The place where an error is kept.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
 
-    /// The length of the next block, if what was read decides it.
+    /// The length of the next block, if the bytes that were read determine it.
     fn cut(&mut self) -> Option<usize> {
         let held = &self.buffer[self.start..self.filled];
         if held.len() < self.size {
@@ -121,7 +120,7 @@ impl<R: Read> LineBlocks<R> {
         bytes.into()
     }
 
-    /// Reads once. At the end, or if that fails, there is no reader any more.
+    /// Reads once. Removes the reader at the end, or after an error.
     fn read(&mut self) {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.filled, 0);
@@ -137,7 +136,7 @@ impl<R: Read> LineBlocks<R> {
             Ok(read) => self.filled += read,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                // The line that it has cut short is none.
+                // The incomplete last line is dropped.
                 let whole = memchr::memrchr(self.end, &self.buffer[..self.filled]);
                 self.filled = whole.map_or(0, |at| at + 1);
                 self.fail(error);
@@ -150,7 +149,7 @@ impl<R: Read> LineBlocks<R> {
         self.reader = None;
     }
 
-    /// Ends the stream in front of a line that is too long.
+    /// Ends the stream before a line that is too long.
     fn refuse(&mut self) {
         let (line, at, longest) = (self.lines + 1, self.bytes, self.longest);
         let text = format!("line {line}, which begins at byte {at}, is longer than {longest} bytes");
@@ -167,7 +166,7 @@ impl<R: Read> Iterator for LineBlocks<R> {
         loop {
             let cut = self.cut();
             let held = self.filled - self.start;
-            // Without a line end in its first block, what is held begins with one line of this length or more.
+            // Without a line end in the first block, the waiting bytes begin with one line of at least this length.
             if cut.unwrap_or(self.searched) > self.longest {
                 self.refuse();
                 return None;

@@ -3,7 +3,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What went wrong with which file, and in doing what.
+/// An error, with the file's name and the operation.
 #[derive(Debug)]
 struct Named {
     path: PathBuf,
@@ -23,7 +23,7 @@ impl Error for Named {
     }
 }
 
-/// `error`, with the file's name and what could not be done in front: "NAME: cannot DOING: CAUSE". Its kind stays.
+/// Adds the file's name and the operation to `error`: "NAME: cannot DOING: CAUSE". The kind stays the same.
 pub(crate) fn named(path: &Path, doing: &'static str, cause: io::Error) -> io::Error {
     io::Error::new(cause.kind(), Named { path: path.to_owned(), doing, cause })
 }

@@ -1,6 +1,6 @@
-//! The standard streams as plain files: no buffer of the standard library in between, and no lock.
+//! The standard streams as plain files, without the standard library's buffers and locks.
 //!
-//! A block is written with one system call as soon as it is there, so nothing ever waits to be flushed.
+//! A block is written with one system call at once, so nothing waits for a flush.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ pub fn input() -> io::Result<File> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Standard output. Whoever mixes this with `println!` flushes that first.
+/// Standard output. If `println!` is used too, flush it before a write to this.
 ///
 /// # Errors
 ///

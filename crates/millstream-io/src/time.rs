@@ -1,8 +1,8 @@
 //! Time as a source: ticks at an interval, and the clock that they go by.
 //!
-//! A [`Clock`] here tells the time; it has nothing to do with the numbering of an edge, which is called its clock as
-//! well. What waits or looks at the time in this crate takes a clock, so that a test can put a [`VirtualClock`] in the
-//! place of the [`SystemClock`], and never waits.
+//! A [`Clock`] here returns the time; it is unrelated to the numbering of an edge, which is called its clock too. Code
+//! of this crate that waits or reads the time takes a clock, so that a test can use a [`VirtualClock`] instead of the
+//! [`SystemClock`], and never waits.
 
 mod clock;
 mod ticks;

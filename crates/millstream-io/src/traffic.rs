@@ -1,4 +1,4 @@
-//! Traffic to try a pipeline under: how much comes and when, how large it is, and how uneven.
+//! Generated load for a pipeline: its rate, sizes and distribution of keys.
 
 mod arrivals;
 mod keys;
@@ -8,12 +8,13 @@ pub use arrivals::{Arrival, Arrivals};
 use crate::time::{Clock, SystemClock};
 use keys::Keys;
 
-/// What traffic is like: made of a seed, and the same in every run.
+/// The options of generated traffic. It depends on a seed, and is the same in every run.
 ///
-/// Unless it is said otherwise: as fast as it is taken, one event at a time, of 8 bytes and one key.
+/// By default, events come as fast as they are taken, one at a time, of 8 bytes and one key.
 ///
-/// [`arrivals`](Traffic::arrivals) is a source without an end that waits until each event is due, so not one to be called
-/// `ready`; `take` ends it. Everything about event n but the waiting depends on the seed, n and these options alone.
+/// [`arrivals`](Traffic::arrivals) is a source without an end that waits until each event is due, so it may not be
+/// declared `ready`; `take` ends it. Everything about event n but the waits depends on the seed, n and these options
+/// alone.
 ///
 /// ```
 /// use millstream_io::Traffic;
@@ -25,9 +26,9 @@ use keys::Keys;
 /// assert_eq!(traffic.arrivals().next().unwrap().bytes().len(), 64);
 /// ```
 ///
-/// Anchor: load that does not wait for who is loaded, an open system, as in Schroeder, Wierman and Harchol-Balter, "Open versus
-/// closed: a cautionary tale" (NSDI 2006); what comes late is late from when it was due, or the load would be kinder just
-/// when it hurts ("coordinated omission", Gil Tene).
+/// Anchor: the load does not wait for the loaded system, as an open system in Schroeder, Wierman and Harchol-Balter,
+/// "Open versus closed: a cautionary tale" (NSDI 2006). A late event is late from when it was due. Otherwise the load
+/// would decrease exactly when the system is slow ("coordinated omission", Gil Tene).
 #[derive(Clone, Debug)]
 pub struct Traffic {
     seed: u64,
@@ -39,25 +40,26 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Traffic that other seeds do not make.
+    /// Traffic of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Traffic { seed, rate: None, burst: 1, size: 8, keys: 1, skew: 0.0 }
     }
 
-    /// So many events a second, over time: whoever takes them late gets those that are due at once, and none is left out.
+    /// Sets the mean number of events a second. A late reader gets all events that are due at once, and none is left
+    /// out.
     ///
     /// # Panics
     ///
     /// If it is zero.
     #[must_use]
     pub fn rate(mut self, events_per_second: u64) -> Self {
-        assert!(events_per_second > 0, "traffic of no events a second never comes: take none of it instead");
+        assert!(events_per_second > 0, "traffic of no events a second never arrives: take none of it instead");
         self.rate = Some(events_per_second);
         self
     }
 
-    /// So many events are due at the same moment, and then none for as long as the rate needs.
+    /// Sets the number of events that are due at the same moment. No further one is due until the rate requires it.
     ///
     /// # Panics
     ///
@@ -69,14 +71,14 @@ impl Traffic {
         self
     }
 
-    /// So many bytes an event.
+    /// Sets the bytes of an event.
     #[must_use]
     pub fn size(mut self, bytes: usize) -> Self {
         self.size = bytes;
         self
     }
 
-    /// Events have keys from 0 to below this number: customers, or producers that are to send them. With a
+    /// Sets the number of keys, which are numbered from 0: customers, or producers that send the events. With a
     /// [skew](Traffic::skew), 8 bytes are kept for each.
     ///
     /// # Panics
@@ -89,17 +91,17 @@ impl Traffic {
         self
     }
 
-    /// How uneven keys are, by Zipf's law: key k is drawn (k + 1) to the power of this number less often than key 0. With 0, all are
-    /// drawn alike; with 1, of a hundred keys the first one gets a fifth of everything.
+    /// Sets how uneven keys are, by Zipf's law: key k is drawn less often than key 0, by (k + 1) to the power of this
+    /// number. With 0, all are drawn equally often. With 1 and a hundred keys, the first one has a fifth of all events.
     ///
     /// The shares are computed in floating point: on another platform an event in 10^15 may have another key.
     ///
     /// # Panics
     ///
-    /// If it is negative or no number.
+    /// If it is negative or not a number.
     #[must_use]
     pub fn skew(mut self, exponent: f64) -> Self {
-        assert!(exponent >= 0.0 && exponent.is_finite(), "a skew of {exponent}: it is 0 or more");
+        assert!(exponent >= 0.0 && exponent.is_finite(), "a skew of {exponent}: it must be 0 or more");
         self.skew = exponent;
         self
     }
@@ -110,8 +112,8 @@ impl Traffic {
         self.arrivals_by(SystemClock::default())
     }
 
-    /// As [`arrivals`](Traffic::arrivals), by a clock of one's own; in tests, of virtual time. The traffic begins when the clock
-    /// shows zero.
+    /// As [`arrivals`](Traffic::arrivals), with this clock; for example a virtual one in tests. The traffic begins when
+    /// the clock shows zero.
     ///
     /// ```
     /// use millstream_io::{Traffic, time::{Clock, VirtualClock}};

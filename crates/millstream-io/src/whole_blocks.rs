@@ -2,16 +2,16 @@ use crate::{Block, Failure};
 use millstream_core::text::{BlockPool, Draft, Lines, LinesWithEnds, Prefixed, Records};
 use std::io::{Error, ErrorKind, Read};
 
-/// Where records end in a stream of bytes, so that it can be cut between them.
+/// The ends of records in a stream of bytes, between which it can be cut.
 pub trait Framing: Send + 'static {
-    /// What a record is called in a message.
+    /// The name of a record in a message.
     const RECORD: &'static str;
-    /// Whether what is left at the end of the stream, behind the last whole record, is one as well.
+    /// Whether the bytes after the last whole record are a record too, at the end of the stream.
     const REST_IS_ONE: bool;
-    /// Where the last whole record ends in `bytes`, which begin with a record; none if there is none. Up to `searched`
-    /// none ended when it was asked before.
+    /// The end of the last whole record in `bytes`, which begin with a record; `None` if there is none. An earlier call
+    /// found none up to `searched`.
     fn end(&self, bytes: &[u8], searched: usize) -> Option<usize>;
-    /// How many records there are in these bytes, which are whole ones.
+    /// The number of records in these bytes, which are whole ones.
     fn count(&self, bytes: &[u8]) -> u64;
 }
 
@@ -76,23 +76,22 @@ impl Framing for Prefixed {
     }
 }
 
-/// The bytes of a reader, as blocks of whole lines or records: what `lines`, `records` and `prefixed` cut without a
+/// The bytes of a reader, as blocks of whole lines or records, which `lines`, `records` and `prefixed` split without a
 /// copy.
 ///
-/// What a read brings is passed on as far as it holds whole records, however little that is: a line typed at a terminal
-/// is not held back. What is left of it is copied to the front of the next block. Where blocks are cut so depends on
-/// how the bytes come; what they are cut into does not. The last line may end without a line end.
+/// The whole records of a read are passed on at once, however few: a line typed at a terminal does not wait. The rest
+/// of the read is copied to the front of the next block. Thus the cuts between blocks depend on the reads, but the
+/// records do not. The last line may have no line end.
 ///
-/// **Long records**: a block grows until the record it begins with is in it. One longer than
+/// **Long records**: a block grows until its first record is whole. A record longer than
 /// [`longest`](WholeBlocks::longest) ends the stream with an error, or is [split](WholeBlocks::splitting).
 ///
 /// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader; a record that is too long; a stream
-/// that ends in the middle of a record. The latter two tell the record's number, from 1, and the number of bytes in
-/// front of it. All whole records before it have been passed on. An interrupted read is repeated.
+/// that ends within a record. The latter two contain the record's number, from 1, and the number of bytes before it.
+/// All whole records before it are passed on. An interrupted read is repeated.
 ///
-/// **Memory**: blocks are used again once nobody has them any more. As a source, at most 16 of them wait in its ring or
-/// queue;
-/// `source::few::<4, _>(blocks)` makes it fewer.
+/// **Memory**: the memory of a block is used again once the block is dropped. As a source, at most 16 blocks wait in
+/// its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
 /// use millstream_core::{ModelExt, TextExt, pipeline};
@@ -102,17 +101,17 @@ impl Framing for Prefixed {
 /// ```
 #[derive(Debug)]
 pub struct WholeBlocks<R, K = Lines> {
-    /// None once the stream has ended: a terminal could be read beyond its end.
+    /// `None` once the stream has ended, so that a terminal is not read beyond its end.
     reader: Option<R>,
     framing: K,
     size: usize,
     longest: usize,
     split: bool,
     pool: BlockPool,
-    /// What was read behind the last whole record.
+    /// The bytes that were read after the last whole record.
     rest: Vec<u8>,
     failure: Failure,
-    /// Records and bytes that were passed on.
+    /// The records and bytes that were passed on.
     records: u64,
     bytes: u64,
 }
@@ -125,9 +124,9 @@ impl<R: Read> WholeBlocks<R, Lines> {
 }
 
 impl<R: Read, K: Framing> WholeBlocks<R, K> {
-    /// How much is read at once, unless chosen otherwise.
+    /// The default of the most bytes in one read.
     pub const DEFAULT_SIZE: usize = 64 * 1024;
-    /// The longest record, unless chosen otherwise.
+    /// The default of the longest record.
     pub const LONGEST: usize = 16 * 1024 * 1024;
 
     /// Blocks of whole records of some kind: [`Lines`], [`Records`], [`Prefixed`].
@@ -146,7 +145,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         }
     }
 
-    /// Reads at most so many bytes at once, behind what is left of the last block.
+    /// Sets the most bytes in one read, which come after the rest of the last block.
     ///
     /// # Panics
     ///
@@ -159,7 +158,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         self
     }
 
-    /// With records of at most so many bytes, line ends and prefixes counted.
+    /// Sets the longest record in bytes, including line ends and prefixes.
     ///
     /// # Panics
     ///
@@ -171,12 +170,12 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         self
     }
 
-    /// Where an error is kept.
+    /// The place where an error is kept.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
 
-    /// The block of a draft's first bytes, which are whole records; what is behind them, up to `filled`, is kept.
+    /// The block of a draft's first bytes, which are whole records. The later bytes, up to `filled`, are kept.
     fn pass_on(&mut self, draft: Draft, whole: usize, filled: usize) -> Block {
         self.rest.extend_from_slice(&draft.bytes[whole..filled]);
         self.bytes += whole as u64;
@@ -189,14 +188,13 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         self.reader = None;
     }
 
-    /// A record that cannot be passed on.
+    /// Ends the stream before a record that cannot be passed on.
     fn refuse(&mut self, why: &str) {
         let (record, number, at) = (K::RECORD, self.records + 1, self.bytes);
         self.fail(Error::new(ErrorKind::InvalidData, format!("{record} {number}, which begins at byte {at}, {why}")));
     }
 
-    /// The first part of a record that is too long by its last byte, at least; with its end, where that is all that is
-    /// left.
+    /// The first part of a record that is too long by at least its last byte; with its end, if only that is left.
     fn too_long(&mut self, draft: Draft, filled: usize, end: Option<usize>) -> Option<Block> {
         if self.split {
             let part = end.unwrap_or(self.longest);
@@ -206,7 +204,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         None
     }
 
-    /// What there is when nothing more comes.
+    /// The last block, once the reader has ended.
     fn last(&mut self, draft: Draft, filled: usize) -> Option<Block> {
         self.reader = None;
         if filled == 0 {
@@ -221,7 +219,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
 }
 
 impl<R: Read> WholeBlocks<R, Lines> {
-    /// Lines that are too long are passed on in parts of the longest length, the last one with its line end.
+    /// Passes lines that are too long on in parts of the longest length. The last part has the line end.
     #[must_use]
     pub fn splitting(mut self) -> Self {
         self.split = true;
@@ -239,11 +237,10 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
         draft.bytes.resize(draft.bytes.len().max(filled + self.size), 0);
         draft.bytes[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
-        // What is left of the last block has no end of a record.
+        // The rest of the last block contains no end of a record.
         let mut searched = filled;
         loop {
-            // The more there is of a long record, the more is read at once; but never more than it may have, and one
-            // byte.
+            // The longer a record is, the more is read at once; but never more than the longest record, and one byte.
             let most = if filled < self.longest { self.size.max(filled).min(self.longest - filled) } else { 1 };
             draft.bytes.resize(draft.bytes.len().max(filled + most), 0);
             let reader = self.reader.as_mut()?;
@@ -252,7 +249,7 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    // The record that it has cut short is none.
+                    // The incomplete last record is dropped.
                     self.fail(error);
                     return None;
                 }

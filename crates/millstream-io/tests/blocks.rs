@@ -1,4 +1,4 @@
-//! Blocks from readers that bring little, are interrupted, or fail.
+//! Blocks of readers that return few bytes, are interrupted, or fail.
 
 use millstream_io::Blocks;
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ fn no_block_is_larger_than_asked() {
 }
 
 #[test]
-fn a_dropped_block_lends_its_memory_to_a_later_one() {
+fn the_memory_of_a_dropped_block_is_used_again() {
     let text = [7; 100];
     let mut blocks = Blocks::with_size(&text[..], 10);
     let (first, second) = (blocks.next().unwrap(), blocks.next().unwrap());

@@ -1,4 +1,4 @@
-//! Compressed files: whole, in several members, cut off, and not compressed at all.
+//! Compressed files: whole, in several members, truncated, and not compressed at all.
 
 #![cfg(all(feature = "gzip", feature = "zstd"))]
 
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{Error, ErrorKind, Write};
 use tempfile::tempdir;
 
-/// A format: how a name ends, and how bytes become a member.
+/// A format: the end of a file's name, and the encoder of a member.
 type Format = (&'static str, fn(&[u8]) -> Vec<u8>);
 
 const FORMATS: [Format; 2] = [("gz", gzip), ("zst", zstd)];
@@ -27,7 +27,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What can be had of a file of this content, and why no more.
+/// The bytes that can be read from a file of this content, and the error after them.
 fn read(extension: &str, content: &[u8]) -> (Vec<u8>, Option<Error>) {
     let directory = tempdir().unwrap();
     let path = directory.path().join(format!("log.{extension}"));
@@ -49,7 +49,7 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn members_give_their_bytes_in_turn() {
+fn the_bytes_of_members_follow_each_other() {
     for (extension, member) in FORMATS {
         let long = noise(300_000);
         let parts: [&[u8]; 5] = [b"hello\nwo", b"", b"rld\n", &long, b"end"];
@@ -60,7 +60,7 @@ fn members_give_their_bytes_in_turn() {
 }
 
 #[test]
-fn a_truncated_file_gives_what_it_can_and_says_so() {
+fn a_truncated_file_yields_its_bytes_and_then_an_error() {
     for (extension, member) in FORMATS {
         let text = noise(200);
         let (first, second) = (member(b"first\n"), member(&text));
@@ -89,17 +89,17 @@ fn damage_is_found() {
 }
 
 #[test]
-fn what_is_no_member_is_an_error() {
+fn other_data_is_an_error() {
     for (extension, member) in FORMATS {
         let (bytes, error) = read(extension, b"just some text\n");
         assert!(bytes.is_empty() && error.is_some(), "{extension}: a text");
         let (bytes, error) = read(extension, &[member(b"text"), b"and something else".to_vec()].concat());
-        assert!(bytes == b"text" && error.is_some(), "{extension}: a text behind a member");
+        assert!(bytes == b"text" && error.is_some(), "{extension}: a text after a member");
     }
 }
 
 #[test]
-fn plain_files_may_stand_among_compressed_ones() {
+fn plain_files_may_come_between_compressed_ones() {
     let directory = tempdir().unwrap();
     let files = [("a.gz", gzip(b"a")), ("b", b"b".to_vec()), ("c.zst", zstd(b"c")), ("d.gzip", b"d".to_vec())];
     let paths = files.map(|(name, content)| {

@@ -1,4 +1,4 @@
-//! Files that are written to: replaced, appended to, synced, rotated, resumed, and disks that are full.
+//! Files that are replaced, appended to, synced, rotated and resumed, and full disks.
 
 use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{Rings, Run, RunError};
@@ -22,7 +22,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// The names beside the file, in order.
+/// The names of the files in its directory, in order.
 fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path.parent().unwrap()).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -80,7 +80,7 @@ fn a_new_file_has_the_permissions_of_the_old_one_and_a_link_stays_one() {
 }
 
 #[test]
-fn appending_goes_on_behind_what_is_there() {
+fn appending_continues_after_the_contents() {
     let (_directory, out) = place();
     for round in ["a", "b", "c"] {
         let mut sink = FileSink::append(&out).open().unwrap();
@@ -93,7 +93,7 @@ fn appending_goes_on_behind_what_is_there() {
 }
 
 #[test]
-fn a_number_that_was_taken_is_passed_over() {
+fn a_number_that_was_written_is_skipped() {
     let (_directory, out) = place();
     for buffer in [0, 3, 100] {
         let mut sink = FileSink::replace(&out).buffered(buffer).open().unwrap();
@@ -210,28 +210,25 @@ fn a_run_goes_on_in_another_process() {
     let run = |sink: FileSink, to| p.run_with(&Rings::new(), 0..to, sink, write).unwrap().0;
     let mut sink = run(FileSink::append(&out).buffered(64).open().unwrap(), 500);
     let position = sink.position().unwrap();
-    drop(run(sink, 700)); // written, and lost to whoever kept the position
+    drop(run(sink, 700)); // written after the position
     let sink = run(FileSink::append(&out).resume(position).open().unwrap(), 1000);
     assert_eq!(sink.last(), at(998));
     assert_eq!(text(&out), p.model(0..1000).concat());
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn an_error_of_open_says_why() {
     let (_directory, out) = place();
     let error = |opened: std::io::Result<FileSink>| opened.map(drop).unwrap_err().to_string();
     let starts = |error: String, words: &str| assert!(error.contains(words), "{error:?} without {words:?}");
     let open = |what: &str| format!("{}: cannot open: {what}", out.display());
     let position = FileSink::append(&out).open().unwrap().position().unwrap();
     let further = millstream_io::Position { length: 5, ..position };
-    starts(
-        error(FileSink::append(&out).resume(further).open()),
-        &open("it has 0 bytes, and is to be resumed behind 5"),
-    );
-    starts(error(FileSink::replace(&out).resume(position).open()), &open("a file that is replaced begins anew"));
-    starts(error(FileSink::replace(&out).rotate(1, 1).open()), &open("a file that is replaced cannot be rotated"));
+    starts(error(FileSink::append(&out).resume(further).open()), &open("it has 0 bytes, and cannot be resumed at 5"));
+    starts(error(FileSink::replace(&out).resume(position).open()), &open("a replaced file cannot be resumed"));
+    starts(error(FileSink::replace(&out).rotate(1, 1).open()), &open("a replaced file cannot be rotated"));
     let both = FileSink::append(&out).rotate(1, 1).resume(position);
-    starts(error(both.open()), &open("a file that is rotated cannot be resumed"));
+    starts(error(both.open()), &open("a rotated file cannot be resumed"));
     starts(error(FileSink::append(out.join("x")).open()), &format!("{}/x: cannot open: ", out.display()));
     starts(error(FileSink::replace("/dev/null").open()), "/dev/null: cannot open: only a regular file can be replaced");
     starts(error(FileSink::append("/dev/null").rotate(1, 1).open()), "only a regular file can be rotated");
@@ -240,7 +237,7 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
-fn a_device_has_nothing_to_be_synced() {
+fn a_device_is_not_synced() {
     let mut sink = FileSink::append("/dev/null").sync(SyncPolicy::EveryBytes(1)).open().unwrap();
     sink.write(0.into(), b"gone").unwrap();
     assert_eq!(sink.finish().unwrap(), at(0));
@@ -254,7 +251,7 @@ fn a_full_disk_is_named() {
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("/dev/full: cannot write: No space left on device"), "{error}");
         assert_eq!(sink.last(), None);
-        assert_eq!(sink.finish().unwrap(), None, "what could not be written is forgotten");
+        assert_eq!(sink.finish().unwrap(), None, "values that could not be written are dropped");
     }
 }
 
@@ -273,9 +270,9 @@ fn a_full_disk_fails_the_run_at_its_number() {
     assert_eq!(ended.state.expect("a sink that failed comes back").last(), None);
 }
 
-/// Runs itself in a process whose files cannot grow beyond a few thousand bytes: a write is then cut in the middle.
+/// Runs itself in a process whose files cannot grow beyond a few thousand bytes: a write is then cut within a value.
 #[test]
-fn a_disk_that_is_full_in_the_middle_of_a_value_leaves_whole_ones() {
+fn a_disk_that_is_full_within_a_value_leaves_whole_ones() {
     const LIMITED: &str = "MILLSTREAM_TEST_LIMITED";
     if std::env::var_os(LIMITED).is_none() {
         let name = "a_disk_that_is_full_in_the_middle_of_a_value_leaves_whole_ones";
@@ -297,6 +294,6 @@ fn a_disk_that_is_full_in_the_middle_of_a_value_leaves_whole_ones() {
         assert_eq!(fs::metadata(&out).unwrap().len(), 1500 * last, "whole values, {buffer}");
         assert!(buffer > 0 || last > 0);
         let _ = sink.write(last.into(), b"short").and_then(|()| sink.flush());
-        assert_eq!(fs::metadata(&out).unwrap().len(), 1500 * last + 5, "and it goes on behind them");
+        assert_eq!(fs::metadata(&out).unwrap().len(), 1500 * last + 5, "and it continues after them");
     }
 }

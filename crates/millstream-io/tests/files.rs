@@ -19,7 +19,7 @@ fn written<const N: usize>(files: [(&str, &[u8]); N]) -> (TempDir, [PathBuf; N])
 }
 
 #[test]
-fn files_come_one_behind_the_other() {
+fn files_follow_each_other() {
     let (_directory, paths) = written([("a", b"one\ntw"), ("empty", b""), ("b", b"o\n\0\xff")]);
     let mut blocks = Blocks::new(Files::new(paths));
     let got: Vec<Vec<u8>> = blocks.by_ref().map(|block| block.to_vec()).collect();
@@ -77,7 +77,7 @@ fn names_alone_change_nothing() {
 
 #[cfg(not(feature = "gzip"))]
 #[test]
-fn what_cannot_be_decompressed_is_refused() {
+fn a_format_without_its_feature_is_refused() {
     let (_directory, paths) = written([("a.gz", b"")]);
     let error = std::io::read_to_string(Files::new(paths).decompressed()).unwrap_err().to_string();
     assert!(error.ends_with("a.gz: cannot open: this program was built without the feature `gzip` of millstream"));
@@ -89,7 +89,7 @@ mod patterns {
     use millstream_io::matching;
 
     #[test]
-    fn what_matches_comes_in_alphabetical_order() {
+    fn matches_are_in_alphabetical_order() {
         let (directory, [b1, a, b2, _]) = written([("b1.log", b""), ("a.log", b""), ("b2.log", b""), ("a.txt", b"")]);
         fs::create_dir(directory.path().join("directory.log")).unwrap();
         let found = |pattern: &str| matching(directory.path().join(pattern).to_str().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Following a file that grows, moves and shrinks. Each wait of the follower is the next line of a script, so every test
-//! runs in a fixed order and waits for nobody.
+//! Following a file that grows, moves and shrinks. At each wait of the reader the next step of a script runs, so every
+//! test runs in a fixed order without real waits.
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run};
@@ -16,7 +16,7 @@ use tempfile::{TempDir, tempdir};
 
 type Step = Box<dyn FnOnce(&Path)>;
 
-/// A clock whose sleeper sleeps while the next step of a script is done.
+/// A clock whose sleep runs the next step of a script.
 struct Script {
     log: PathBuf,
     steps: RefCell<VecDeque<Step>>,
@@ -30,7 +30,7 @@ impl Clock for Script {
 
     fn sleep(&self, time: Duration) {
         self.slept.borrow_mut().push(time);
-        let step = self.steps.borrow_mut().pop_front().expect("it waits although it was told to end");
+        let step = self.steps.borrow_mut().pop_front().expect("it waits although it was stopped");
         step(&self.log);
     }
 }
@@ -47,10 +47,10 @@ impl Stage {
         Stage { log: directory.path().join("log"), _directory: directory, slept: Rc::default() }
     }
 
-    /// A follower; at its nth wait the nth step is done, and at the last it is told to end.
+    /// A follower. At its nth wait the nth step runs; the last step stops it too.
     fn follow(&self, steps: Vec<Step>) -> Follow<Script> {
-        let told = Rc::new(RefCell::new(None::<millstream_io::FollowStopper>));
-        let stop = told.clone();
+        let stopper = Rc::new(RefCell::new(None::<millstream_io::FollowStopper>));
+        let stop = stopper.clone();
         let mut steps: VecDeque<Step> = steps.into();
         let last = steps.pop_back().expect("a last step");
         steps.push_back(Box::new(move |log: &Path| {
@@ -59,13 +59,13 @@ impl Stage {
         }));
         let script = Script { log: self.log.clone(), steps: RefCell::new(steps), slept: self.slept.clone() };
         let follow = Follow::by(script, &self.log);
-        *told.borrow_mut() = Some(follow.stopper());
+        *stopper.borrow_mut() = Some(follow.stopper());
         follow
     }
 }
 
-/// All that is given, each read's bytes between bars.
-fn given<C: Clock>(follow: Follow<C>) -> String {
+/// All bytes, with a bar after each read.
+fn all<C: Clock>(follow: Follow<C>) -> String {
     let mut blocks = Blocks::new(follow);
     let all: Vec<String> = blocks.by_ref().map(|block| String::from_utf8(block.to_vec()).unwrap()).collect();
     if let Some(error) = blocks.failure().take() {
@@ -99,11 +99,11 @@ fn nothing() -> Step {
 }
 
 #[test]
-fn what_is_appended_is_given() {
+fn appended_bytes_are_read() {
     let stage = Stage::set();
     fs::write(&stage.log, "one\n").unwrap();
     let follow = stage.follow(vec![append("two\n"), nothing(), append("three\n")]);
-    assert_eq!(given(follow.interval(Duration::from_secs(7))), "one\n|two\n|three\n");
+    assert_eq!(all(follow.interval(Duration::from_secs(7))), "one\n|two\n|three\n");
     assert_eq!(*stage.slept.borrow(), [Duration::from_secs(7); 3]);
 }
 
@@ -111,7 +111,7 @@ fn what_is_appended_is_given() {
 fn a_file_that_is_not_there_yet_is_waited_for() {
     let stage = Stage::set();
     let follow = stage.follow(vec![nothing(), append("one\n"), append("two\n")]);
-    assert_eq!(given(follow.from_end()), "one\n|two\n");
+    assert_eq!(all(follow.from_end()), "one\n|two\n");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn from_the_end_leaves_out_what_is_there() {
         add(log, "three\n");
     });
     let follow = stage.follow(vec![append("two\n"), replace, nothing()]);
-    assert_eq!(given(follow.from_end()), "two\n|three\n", "and nothing of a later file");
+    assert_eq!(all(follow.from_end()), "two\n|three\n", "and nothing of a later file");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_renamed_file_is_read_to_its_end_and_then_its_successor() {
         add(&log.with_extension("1"), "late\n");
         add(log, "three\n");
     });
-    assert_eq!(given(stage.follow(vec![replace, append("four\n")])), "one\n|two\nlate\n|three\n|four\n");
+    assert_eq!(all(stage.follow(vec![replace, append("four\n")])), "one\n|two\nlate\n|three\n|four\n");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn between_two_names_the_old_file_is_followed() {
     fs::write(&stage.log, "one\n").unwrap();
     let late = step(|log| add(&log.with_extension("1"), "late\n"));
     let follow = stage.follow(vec![step(rotate), late, append("two\n"), nothing()]);
-    assert_eq!(given(follow), "one\n|late\n|two\n");
+    assert_eq!(all(follow), "one\n|late\n|two\n");
 }
 
 #[test]
@@ -157,13 +157,13 @@ fn a_truncated_file_is_read_from_its_beginning() {
         add(log, "two\n");
     });
     assert_eq!(
-        given(stage.follow(vec![again, append("three\n"), step(truncate), append("4\n")])),
+        all(stage.follow(vec![again, append("three\n"), step(truncate), append("4\n")])),
         "a long first line\n|two\n|three\n|4\n"
     );
 }
 
 #[test]
-fn what_is_there_when_it_is_told_to_end_is_given() {
+fn bytes_that_are_there_at_the_stop_are_read() {
     let stage = Stage::set();
     fs::write(&stage.log, "one\n").unwrap();
     let all_at_once = step(|log| {
@@ -171,13 +171,13 @@ fn what_is_there_when_it_is_told_to_end_is_given() {
         rotate(log);
         add(log, "three\n");
     });
-    assert_eq!(given(stage.follow(vec![all_at_once])), "one\n|two\n|three\n");
+    assert_eq!(all(stage.follow(vec![all_at_once])), "one\n|two\n|three\n");
 
     let truncated = step(|log| {
         truncate(log);
         add(log, "x");
     });
-    assert_eq!(given(stage.follow(vec![truncated])), "three\n|x");
+    assert_eq!(all(stage.follow(vec![truncated])), "three\n|x");
 }
 
 #[test]
@@ -228,9 +228,9 @@ fn a_followed_file_is_a_source() {
     assert_eq!(String::from_utf8(all).unwrap(), expected);
 }
 
-/// Behind its last read it grows, and loses its name: nobody has seen that growth when the name is looked at.
+/// The file grows after its last read, and loses its name. The growth is unknown when the name is checked.
 #[test]
-fn what_a_file_got_between_its_last_read_and_its_rotation_is_given() {
+fn bytes_between_the_last_read_and_a_rotation_are_read() {
     let stage = Stage::set();
     fs::write(&stage.log, "one\n").unwrap();
     let mut follow = Follow::new(&stage.log);
@@ -243,7 +243,7 @@ fn what_a_file_got_between_its_last_read_and_its_rotation_is_given() {
     assert_eq!(read(), "one\n");
     add(&stage.log, "two\n");
     stopper.stop();
-    // It is read as far as it went when it was told to end; what comes now nobody has looked for.
+    // It is read up to its length at the stop. Later bytes are not read.
     assert_eq!(read(), "two\n");
     add(&stage.log, "three\n");
     rotate(&stage.log);

@@ -1,10 +1,10 @@
-//! Blocks of whole lines, held to a cut of the whole text.
+//! Blocks of whole lines, compared with the lines of the whole text.
 
 use millstream_io::LineBlocks;
 use proptest::prelude::*;
 use std::io::{Error, ErrorKind, Read, Result};
 
-/// A reader that brings at most so many bytes at once, each time after an interruption, and then ends or fails.
+/// A reader that returns at most this many bytes at once, each time after an interruption, and then ends or fails.
 struct Dripping<'a> {
     text: &'a [u8],
     drop: usize,
@@ -39,7 +39,7 @@ fn all<R: Read>(blocks: LineBlocks<R>) -> (Vec<Vec<u8>>, Option<String>) {
     (all, failure.take().map(|error| error.to_string()))
 }
 
-/// As many whole lines as fit, at least one.
+/// The expected blocks: the most whole lines that fit, and at least one.
 fn cut(text: &[u8], size: usize) -> Vec<Vec<u8>> {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -53,15 +53,15 @@ fn cut(text: &[u8], size: usize) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn blocks_are_whole_lines_however_the_bytes_come(
+    fn blocks_are_whole_lines_for_any_reads(
         text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(0), any::<u8>()], 0..300),
         size in 1_usize..40,
         drop in 1_usize..50,
     ) {
         let (blocks, failure) = all(LineBlocks::with_size(dripping(&text, drop), size));
         prop_assert_eq!(failure, None);
-        // Where the last line lacks its end, it makes no difference to where the blocks in front are cut, but it need
-        // not stand in a block of its own.
+        // A missing end of the last line does not change the cuts of earlier blocks, but then the last line need not be
+        // in a block of its own.
         prop_assert_eq!(blocks.concat(), text.clone());
         if text.is_empty() || text.ends_with(b"\n") {
             prop_assert_eq!(blocks, cut(&text, size));
@@ -84,7 +84,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_told_with_its_place() {
+fn a_line_that_is_too_long_is_reported_with_its_place() {
     let text = b"one\ntwo\nseventeen\nfour\n";
     for size in [1, 4, 8] {
         for drop in [1, 3, 100] {

@@ -1,4 +1,4 @@
-//! Ticks by clocks that nobody waits for.
+//! Ticks by virtual clocks, without real waits.
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A clock that wakes a sleeper too early, once in a while, and writes down what was slept.
+/// A clock that sometimes wakes a sleeper too early, and records the sleeps.
 #[derive(Default)]
 struct Restless {
     time: VirtualClock,
@@ -35,7 +35,7 @@ fn ticks_come_when_they_are_due() {
     clock.advance(100 * SECOND);
     for n in 1..=5 {
         assert_eq!(ticks.next(), Some(n * SECOND));
-        assert_eq!(clock.now(), (200 + n) * SECOND, "counted from the first time of asking");
+        assert_eq!(clock.now(), (200 + n) * SECOND, "counted from the first request");
     }
 }
 
@@ -63,7 +63,7 @@ fn a_sleep_that_was_too_short_goes_on() {
 }
 
 #[test]
-fn the_last_tick_is_the_last_that_can_be_told() {
+fn the_last_tick_is_the_last_duration() {
     let half = Duration::MAX / 2;
     assert!(Ticks::by(VirtualClock::default(), half).eq([half, half * 2]));
 }

@@ -1,4 +1,4 @@
-//! Traffic that is what was asked for, by clocks that nobody waits for.
+//! Traffic follows its options, by virtual clocks, without real waits.
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run, fan_in};
@@ -9,7 +9,7 @@ use std::time::Duration;
 const N: usize = 100_000;
 
 #[test]
-fn traffic_is_as_it_was_asked_for() {
+fn traffic_follows_its_options() {
     let clock = VirtualClock::default();
     let traffic = Traffic::new(11).rate(10_000).burst(20).size(33).keys(10).skew(1.0);
     let events: Vec<_> = traffic.arrivals_by(clock.clone()).take(N).collect();
@@ -25,7 +25,7 @@ fn traffic_is_as_it_was_asked_for() {
 }
 
 #[test]
-fn rate_and_burst_say_when() {
+fn rate_and_burst_determine_the_times() {
     let clock = VirtualClock::default();
     let mut arrivals = Traffic::new(1).rate(2000).burst(50).arrivals_by(clock.clone());
     for number in 0..5000 {
@@ -37,7 +37,7 @@ fn rate_and_burst_say_when() {
 }
 
 #[test]
-fn who_is_late_gets_all_of_it_and_its_times_stay() {
+fn a_late_reader_gets_all_events_with_their_times() {
     let clock = VirtualClock::default();
     let traffic = Traffic::new(1).rate(1000);
     let mut arrivals = traffic.arrivals_by(clock.clone());
@@ -45,8 +45,8 @@ fn who_is_late_gets_all_of_it_and_its_times_stay() {
     clock.advance(Duration::from_millis(10));
     let late: Vec<_> = arrivals.by_ref().take(10).map(|event| event.due.as_millis()).collect();
     assert_eq!(late, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    assert_eq!(clock.now(), Duration::from_millis(10), "nobody waited");
-    // What an event is does not depend on when it was taken.
+    assert_eq!(clock.now(), Duration::from_millis(10), "there was no wait");
+    // An event does not depend on when it was taken.
     let prompt = traffic.arrivals_by(VirtualClock::default()).skip(11).take(100);
     assert!(arrivals.take(100).eq(prompt));
 }
@@ -59,14 +59,14 @@ fn a_rate_that_divides_nothing_does_not_drift() {
 }
 
 #[test]
-fn without_a_rate_nobody_waits() {
+fn without_a_rate_there_is_no_wait() {
     let clock = VirtualClock::default();
     assert!(Traffic::new(1).arrivals_by(clock.clone()).take(1000).all(|event| event.due.is_zero()));
     assert!(clock.now().is_zero());
 }
 
 #[test]
-fn a_seed_makes_the_same_traffic_and_another_one_another() {
+fn the_traffic_depends_on_the_seed_alone() {
     let traffic = |seed| Traffic::new(seed).size(13).keys(9).skew(0.5).arrivals().take(1000);
     assert!(traffic(1).eq(traffic(1)));
     assert!(traffic(1).zip(traffic(2)).all(|(a, b)| a.random != b.random));
@@ -79,7 +79,7 @@ fn events_have_their_size() {
     for size in [0, 1, 7, 8, 9, 1000] {
         let event = Traffic::new(3).size(size).arrivals().next().unwrap();
         assert_eq!((event.size, event.bytes().len()), (size, size));
-        // The same beginning, however long.
+        // The beginning is the same, whatever the length.
         let mut some = [0; 4];
         event.fill(&mut some);
         assert_eq!(some[..size.min(4)], event.bytes()[..size.min(4)]);
@@ -90,7 +90,7 @@ fn events_have_their_size() {
 }
 
 #[test]
-fn keys_are_as_uneven_as_they_are_to_be() {
+fn keys_follow_zipfs_law() {
     let shares = |skew: f64| {
         let mut counts = [0_u32; 4];
         let events = Traffic::new(5).keys(4).skew(skew).arrivals().take(N);
@@ -125,7 +125,7 @@ fn a_rate_of_nothing_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "it is 0 or more")]
+#[should_panic(expected = "must be 0 or more")]
 fn a_skew_the_wrong_way_is_refused() {
     let _ = Traffic::new(1).skew(-1.0);
 }

@@ -1,4 +1,4 @@
-//! Blocks of whole records, from readers that give their bytes in any way.
+//! Blocks of whole records, from readers that return their bytes in any parts.
 
 use millstream_core::text::{Prefixed, Records};
 use millstream_core::{ModelExt, TextExt, pipeline};
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use std::io::{self, Error, Read};
 
-/// Gives its bytes in parts of these lengths, round and round.
+/// Returns its bytes in parts of these lengths, cyclically.
 struct InParts<'a> {
     bytes: &'a [u8],
     parts: Vec<usize>,
@@ -38,8 +38,10 @@ fn lines(blocks: impl IntoIterator<Item = Block>) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn lines_are_whole_however_they_come(
-        text in vec(proptest::sample::select(&b"ab\n\r\0\xff"[..]), 0..200), parts in vec(any::<u8>(), 1..9), size in 1_usize..40,
+    fn lines_are_whole_for_any_reads(
+        text in vec(proptest::sample::select(&b"ab\n\r\0\xff"[..]), 0..200),
+        parts in vec(any::<u8>(), 1..9),
+        size in 1_usize..40,
     ) {
         let blocks: Vec<Block> = WholeBlocks::lines(InParts::new(&text, &parts)).size(size).collect();
         assert_eq!(blocks.iter().flat_map(|block| block.to_vec()).collect::<Vec<_>>(), text);
@@ -65,7 +67,8 @@ proptest! {
         let split = WholeBlocks::lines(InParts::new(&text, &parts)).size(size).longest(longest).splitting();
         let parts_of = |line: &&[u8]| {
             let end = line.ends_with(b"\n");
-            let mut parts: Vec<Vec<u8>> = line[..line.len() - usize::from(end)].chunks(longest).map(<[u8]>::to_vec).collect();
+            let body = &line[..line.len() - usize::from(end)];
+            let mut parts: Vec<Vec<u8>> = body.chunks(longest).map(<[u8]>::to_vec).collect();
             match parts.last_mut() {
                 Some(last) if end => last.push(b'\n'),
                 None => parts.push(line.to_vec()),
@@ -77,20 +80,24 @@ proptest! {
     }
 
     #[test]
-    fn records_are_whole_however_they_come(
+    fn records_are_whole_for_any_reads(
         text in vec(any::<u8>(), 0..100), parts in vec(any::<u8>(), 1..9), size in 1_usize..40, bytes in 1_usize..9,
     ) {
         let blocks = WholeBlocks::of(InParts::new(&text, &parts), Records::of(bytes)).size(size);
         let failure = blocks.failure();
-        let records: Vec<Vec<u8>> = pipeline::<Block>().records(bytes).model(blocks).iter().map(|r| r.to_vec()).collect();
+        let records = pipeline::<Block>().records(bytes).model(blocks);
+        let records: Vec<Vec<u8>> = records.iter().map(|r| r.to_vec()).collect();
         let whole = text.len() / bytes * bytes;
         assert_eq!(records, text[..whole].chunks(bytes).map(<[u8]>::to_vec).collect::<Vec<_>>());
         assert_eq!(failure.take().is_some(), whole < text.len());
     }
 
     #[test]
-    fn prefixed_records_are_whole_however_they_come(
-        records in vec(vec(any::<u8>(), 0..20), 0..12), cut in 0_usize..30, parts in vec(any::<u8>(), 1..9), size in 1_usize..40,
+    fn prefixed_records_are_whole_for_any_reads(
+        records in vec(vec(any::<u8>(), 0..20), 0..12),
+        cut in 0_usize..30,
+        parts in vec(any::<u8>(), 1..9),
+        size in 1_usize..40,
     ) {
         let mut text: Vec<u8> = Vec::new();
         for record in &records {
@@ -101,7 +108,8 @@ proptest! {
         let text = &text[..text.len() - short];
         let blocks = WholeBlocks::of(InParts::new(text, &parts), Prefixed::BigEndian).size(size);
         let failure = blocks.failure();
-        let read: Vec<Vec<u8>> = pipeline::<Block>().prefixed(Prefixed::BigEndian).model(blocks).iter().map(|r| r.to_vec()).collect();
+        let read = pipeline::<Block>().prefixed(Prefixed::BigEndian).model(blocks);
+        let read: Vec<Vec<u8>> = read.iter().map(|r| r.to_vec()).collect();
         assert_eq!(read, records[..read.len()]);
         let passed = Prefixed::BigEndian.end(text, 0).map_or(0, |_| read.iter().map(|r| r.len() + 4).sum::<usize>());
         assert_eq!(failure.take().is_some(), passed < text.len());
@@ -119,7 +127,7 @@ fn errors_say_which_record_and_where() {
     let failing = io::Read::chain(&b"to be\nor n"[..], Failing);
     let blocks = WholeBlocks::lines(failing);
     let failure = blocks.failure();
-    assert_eq!(lines(blocks), [b"to be\n"], "half a line is none");
+    assert_eq!(lines(blocks), [b"to be\n"], "half a line is not passed on");
     assert_eq!(failure.take().unwrap().to_string(), "no more");
 }
 
@@ -131,7 +139,7 @@ impl Read for Failing {
     }
 }
 
-/// What has come is passed on as far as it is whole, without waiting for a block to be full.
+/// Whole records are passed on at once, without waiting for a full block.
 #[test]
 fn a_line_does_not_wait_for_the_next() {
     let mut blocks = WholeBlocks::lines(InParts::new(b"to be\nor not\nto", &[6, 3, 100]));

@@ -1,15 +1,15 @@
-//! The fast counters against the definition, byte by byte, however the text is cut.
+//! The fast counters agree with the definition, byte by byte, for any cuts of the text.
 
 use millstream_io::text::{Words, is_graphic, is_space, line_ends};
 use proptest::prelude::*;
 
-/// The definition: a run without white space is a word if it holds a graphic byte.
+/// The definition: a run without white space is a word if it contains a graphic byte.
 fn words_of(text: &[u8]) -> u64 {
     let runs = text.split(|&byte| is_space(byte));
     runs.filter(|run| run.iter().any(|&byte| is_graphic(byte))).count() as u64
 }
 
-/// Bytes of all kinds, or words with a rare other byte: the counters read these in another way.
+/// Bytes of all kinds, or words with a rare other byte: the counters use different algorithms for these.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![odd_text(), plain_text()]
 }
@@ -23,7 +23,7 @@ fn plain_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(byte, 0..1000)
 }
 
-/// Those bytes that matter more often than in random ones.
+/// Bytes that matter are more frequent than in random ones.
 fn odd_text() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         3 => prop::sample::select(b" \t\n\x0b\x0c\r".as_slice()),
@@ -34,7 +34,7 @@ fn odd_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(byte, 0..600)
 }
 
-/// The text in pieces: some of its bytes in one read each, in the order of the text.
+/// Pieces of the text, each for one read, in order.
 fn pieces(text: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
     at.sort_unstable();

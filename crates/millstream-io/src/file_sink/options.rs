@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// How a [`FileSink`] is to write.
+/// The options of a [`FileSink`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct FileSinkOptions<C = SystemClock> {
@@ -28,20 +28,20 @@ impl FileSinkOptions {
 }
 
 impl<C: Clock> FileSinkOptions<C> {
-    /// When the file is synced; [`SyncPolicy::AtEnd`] unless chosen otherwise.
+    /// Sets when the file is synced; the default is [`SyncPolicy::AtEnd`].
     pub fn sync(self, sync: SyncPolicy) -> Self {
         FileSinkOptions { sync, ..self }
     }
 
-    /// Collects values of together up to `bytes` bytes before they are written, all with one system call. Without it every
-    /// value is written when it comes.
+    /// Buffers values of up to `bytes` bytes in all, and writes them with one system call. Without a buffer every value
+    /// is written at once.
     pub fn buffered(self, bytes: usize) -> Self {
         FileSinkOptions { capacity: bytes, ..self }
     }
 
-    /// Keeps an appended file to at most `size` bytes: a value for which there is no room goes to a new file, and the old
-    /// one is named NAME.1, an older one NAME.2 and so on to NAME.`keep`; the oldest goes. A value is never cut: one
-    /// that is larger than `size` has a file to itself.
+    /// Limits an appended file to `size` bytes. A value without room goes to a new file: the old file is named NAME.1,
+    /// an older one NAME.2 and so on to NAME.`keep`, and the oldest is removed. A value is never cut: a value larger
+    /// than `size` has a file to itself.
     ///
     /// # Panics
     ///
@@ -51,9 +51,9 @@ impl<C: Clock> FileSinkOptions<C> {
         FileSinkOptions { rotation: Some(Rotation { size, keep }), ..self }
     }
 
-    /// Goes on with an appended file behind this position, which a sink of the same file has [told](FileSink::position):
-    /// what stands behind it is cut off, and numbers up to its last are passed over. The pipeline may so run again from
-    /// number 0, or be fed from behind the last number.
+    /// Continues an appended file at this [position](FileSink::position) of a sink of the same file. Later contents are
+    /// cut off, and numbers up to the position's last are skipped. Thus the pipeline can run again from number 0, or
+    /// from the number after the last.
     ///
     /// ```
     /// use millstream_io::FileSink;
@@ -78,7 +78,7 @@ impl<C: Clock> FileSinkOptions<C> {
         FileSinkOptions { resume: Some(position), ..self }
     }
 
-    /// Tells the time for [`SyncPolicy::Every`]; in tests, a virtual one.
+    /// Sets the clock of [`SyncPolicy::Every`], for example a virtual one in tests.
     pub fn clock<D: Clock>(self, clock: D) -> FileSinkOptions<D> {
         let FileSinkOptions { path, append, rotation, resume, sync, capacity, .. } = self;
         FileSinkOptions { path, append, rotation, resume, sync, capacity, clock }
@@ -88,8 +88,8 @@ impl<C: Clock> FileSinkOptions<C> {
     ///
     /// # Errors
     ///
-    /// If it cannot be opened; if it is to be rotated or replaced and is no regular file; if the options do not fit
-    /// together: what is replaced is neither rotated nor resumed, and what is rotated cannot be resumed; and if the file
+    /// If it cannot be opened; if it is to be rotated or replaced and is no regular file; if the options contradict
+    /// each other: a replaced file is neither rotated nor resumed, and a rotated file cannot be resumed; or if the file
     /// is shorter than the position to resume at.
     pub fn open(self) -> Result<FileSink<C>> {
         let opened = self.check().and_then(|()| self.place());
@@ -111,11 +111,9 @@ impl<C: Clock> FileSinkOptions<C> {
     fn check(&self) -> Result<()> {
         let invalid = |words| Err(Error::new(ErrorKind::InvalidInput, words));
         match (self.append, self.rotation, self.resume) {
-            (false, Some(_), _) => invalid("a file that is replaced cannot be rotated: append to it"),
-            (false, _, Some(_)) => invalid("a file that is replaced begins anew: append to it to resume"),
-            (true, Some(_), Some(_)) => {
-                invalid("a file that is rotated cannot be resumed: its position may have moved")
-            }
+            (false, Some(_), _) => invalid("a replaced file cannot be rotated: append to it"),
+            (false, _, Some(_)) => invalid("a replaced file cannot be resumed: append to it"),
+            (true, Some(_), Some(_)) => invalid("a rotated file cannot be resumed: its position may have moved"),
             _ => Ok(()),
         }
     }
@@ -127,7 +125,7 @@ impl<C: Clock> FileSinkOptions<C> {
         let (place, file, length) = Place::here(self.path.clone(), self.rotation)?;
         let Some(position) = self.resume else { return Ok((place, file, length)) };
         if length < position.length {
-            let words = format!("it has {length} bytes, and is to be resumed behind {}", position.length);
+            let words = format!("it has {length} bytes, and cannot be resumed at {}", position.length);
             return Err(Error::new(ErrorKind::InvalidData, words));
         }
         file.set_len(position.length)?;

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a file is rotated, and how many old ones are kept.
+/// The size of a file, and the number of old files to keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) size: u64,
     pub(super) keep: u32,
 }
 
-/// Where a file stands, and where it goes.
+/// The path of the written file, and of the finished one.
 #[derive(Debug)]
 pub(super) enum Place {
     Here {
         path: PathBuf,
         rotation: Option<Rotation>,
     },
-    /// Under a name of its own, until it takes that of `target`.
+    /// A temporary file, until it gets the name `target`.
     Beside {
         temporary: PathBuf,
         target: PathBuf,
@@ -39,7 +39,7 @@ impl Place {
         Ok((Place::Here { path, rotation }, file, length))
     }
 
-    /// A new file beside the one of this name.
+    /// A new file in the directory of this name's file.
     pub(super) fn beside(path: &Path) -> Result<(Self, File, u64)> {
         let (target, old) = match fs::canonicalize(path) {
             Ok(target) => {
@@ -54,22 +54,22 @@ impl Place {
         };
         let temporary = temporary(&target)?;
         let file = OpenOptions::new().append(true).create_new(true).open(&temporary)?;
-        let place = Place::Beside { temporary, target, arrived: false }; // removes the file if what follows fails
+        let place = Place::Beside { temporary, target, arrived: false }; // dropped, it removes the file
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;
         }
         Ok((place, file, 0))
     }
 
-    /// Whether a file that would have so many bytes is to be rotated away first.
+    /// Whether a file of this length must be rotated away first.
     pub(super) fn rotates_above(&self, length: u64) -> bool {
         matches!(self, Place::Here { rotation: Some(rotation), .. } if length > rotation.size)
     }
 
-    /// Names the file NAME.1, the one of that name NAME.2 and so on, and makes a new one.
+    /// Renames the file to NAME.1, NAME.1 to NAME.2 and so on, and makes a new one.
     pub(super) fn rotate(&self) -> Result<File> {
         let Place::Here { path, rotation: Some(rotation) } = self else { unreachable!("asked before") };
-        // It has moved already if the new one could not be made the last time.
+        // The file was renamed before if the new one could not be made the last time.
         if path.try_exists()? {
             for n in (1..rotation.keep).rev() {
                 match fs::rename(numbered(path, n), numbered(path, n + 1)) {
@@ -91,11 +91,11 @@ impl Place {
         Ok(())
     }
 
-    /// Makes the file's name outlast the machine as well.
+    /// Makes the file's name survive a crash of the machine too.
     pub(super) fn sync_directory(&self) -> Result<()> {
         let (Place::Here { path, .. } | Place::Beside { target: path, .. }) = self;
         match File::open(directory(path))?.sync_all() {
-            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()), // not every file system can
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()), // not every file system supports this
             synced => synced,
         }
     }
@@ -130,7 +130,7 @@ fn numbered(path: &Path, n: u32) -> PathBuf {
     name.into()
 }
 
-/// A name beside `target` that nobody else in this process or another one has.
+/// A name in the directory of `target` that no other file has, of this process or of another one.
 fn temporary(target: &Path) -> Result<PathBuf> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "not the name of a file"))?;

@@ -3,28 +3,29 @@ use std::fs::File;
 use std::io::{ErrorKind, Result};
 use std::time::Duration;
 
-/// When what was written is made to outlast the machine, by `fdatasync`. A sync takes milliseconds on many disks.
+/// When the written bytes are made to survive a crash of the machine, by `fdatasync`. A sync takes milliseconds on many
+/// disks.
 ///
-/// All but `Never` also sync when a file is finished or rotated away, and then the directory as well. The others look at a
-/// write: with no write there is no sync.
+/// All policies but `Never` also sync when a file is finished or rotated away, and then the directory too. The time and
+/// the bytes are checked at a write: without a write there is no sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncPolicy {
-    /// Never: that is up to the operating system.
+    /// Never. The operating system decides.
     Never,
     /// When the file is finished, or rotated away.
     #[default]
     AtEnd,
-    /// Also when so many bytes have been written since the last time.
+    /// Also once this many bytes were written since the last sync.
     EveryBytes(u64),
-    /// Also when so much time has gone by since the last time.
+    /// Also at the first write that comes this time after the last sync.
     Every(Duration),
 }
 
-/// A policy, and how long ago the last sync was.
+/// A policy, and the time and bytes since the last sync.
 #[derive(Debug)]
 pub(super) struct Syncing<C> {
     policy: SyncPolicy,
-    /// Written since.
+    /// The bytes that were written since.
     bytes: u64,
     at: Duration,
     clock: C,
@@ -39,7 +40,7 @@ impl<C: Clock> Syncing<C> {
         self.bytes += bytes as u64;
     }
 
-    /// Whether it is time, with so many bytes not yet written.
+    /// Whether a sync is due, with this many bytes in the buffer.
     pub(super) fn due(&self, buffered: usize) -> bool {
         match self.policy {
             SyncPolicy::Never | SyncPolicy::AtEnd => false,
@@ -54,7 +55,7 @@ impl<C: Clock> Syncing<C> {
 
     pub(super) fn sync(&mut self, file: &File) -> Result<()> {
         match file.sync_data() {
-            // A pipe or a device has nothing to be synced, and says so with EINVAL.
+            // A pipe or a device cannot be synced, and returns EINVAL.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {}
             synced => synced?,
         }

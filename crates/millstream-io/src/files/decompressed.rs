@@ -4,11 +4,11 @@ use std::io::BufReader;
 use std::io::{Chain, Cursor, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// What a reader brings, decompressed if it begins as gzip (feature `gzip`) or zstd (feature `zstd`) does, and as it is
-/// otherwise. Nothing but the content decides, so it is for pipes as well.
+/// The bytes of a reader, decompressed if they begin as gzip (feature `gzip`) or zstd (feature `zstd`) does, and
+/// unchanged otherwise. Only the content decides, so it works for pipes too.
 ///
-/// Members, or frames, one behind the other give their bytes in turn. Nothing is held back of what is not compressed,
-/// but its first bytes for as long as they could begin a compressed file.
+/// The bytes of several members, or frames, follow each other. Uncompressed bytes are passed on at once, except for the
+/// first ones while they could still begin a compressed file.
 ///
 /// ```
 /// use millstream_io::Decompressed;
@@ -27,19 +27,19 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Those of the reader; content that is damaged, or ends inside a member, after what can be had of it; content that
-/// begins as bzip2 or xz does, or as a format whose feature is missing.
+/// The reader's errors. If the content is damaged or ends within a member, an error after the bytes before that. If the
+/// content begins as bzip2 or xz does, or as a format whose feature is missing, an error at once.
 pub struct Decompressed<R> {
     state: State<R>,
-    /// What its name says that it is.
+    /// The format that the file's name implies.
     named: Option<Format>,
 }
 
-/// A reader whose first bytes have been looked at.
+/// A reader, preceded by the bytes that were read from it.
 type Seen<R> = Chain<Cursor<Vec<u8>>, R>;
 
 enum State<R> {
-    /// Not looked at, and what was read for that. There is no reader once it is known that it cannot be decompressed.
+    /// The format is unknown; with the bytes that were read so far. There is no reader once an error has ended it.
     New(Option<R>, Vec<u8>),
     Plain(Seen<R>),
     #[cfg(feature = "gzip")]
@@ -48,7 +48,7 @@ enum State<R> {
     Zstd(Box<zstd::Decoder<'static, BufReader<Seen<R>>>>),
 }
 
-/// A format, by what it begins with.
+/// A format that files begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Gzip,
@@ -57,13 +57,13 @@ enum Format {
     Xz,
 }
 
-/// The beginnings of files: patterns of ranges of bytes.
+/// The first bytes of files, as patterns of byte ranges.
 const BEGINNINGS: [(Format, &[(u8, u8)]); 6] = [
     (Format::Gzip, &[(0x1f, 0x1f), (0x8b, 0x8b)]),
     (Format::Zstd, &[(0x28, 0x28), (0xb5, 0xb5), (0x2f, 0x2f), (0xfd, 0xfd)]),
-    // A frame to be skipped.
+    // A skippable frame.
     (Format::Zstd, &[(0x50, 0x5f), (0x2a, 0x2a), (0x4d, 0x4d), (0x18, 0x18)]),
-    // Followed by a block, or by the end of an empty file. No text begins so.
+    // A block follows, or the end of an empty file. No text begins like this.
     (
         Format::Bzip2,
         &[(b'B', b'B'), (b'Z', b'Z'), (b'h', b'h'), (b'1', b'9'), (0x31, 0x31), (0x41, 0x41), (0x59, 0x59)],
@@ -75,7 +75,7 @@ const BEGINNINGS: [(Format, &[(u8, u8)]); 6] = [
     (Format::Xz, &[(0xfd, 0xfd), (b'7', b'7'), (b'z', b'z'), (b'X', b'X'), (b'Z', b'Z'), (0, 0)]),
 ];
 
-/// The format of what begins so; none if it is none that is known; and whether more bytes have to tell.
+/// The format of these first bytes, if it is known; and whether more bytes are needed.
 fn format(begin: &[u8]) -> (Option<Format>, bool) {
     let fits = |pattern: &[(u8, u8)]| pattern.iter().zip(begin).all(|((low, high), byte)| (low..=high).contains(&byte));
     let mut open = false;
@@ -89,13 +89,13 @@ fn format(begin: &[u8]) -> (Option<Format>, bool) {
 }
 
 impl<R: Read> Decompressed<R> {
-    /// What this reader brings. Nothing is read before the first read of this.
+    /// The bytes of this reader. It is first read by the first read of this.
     pub fn new(reader: R) -> Self {
         Decompressed { state: State::New(Some(reader), Vec::new()), named: None }
     }
 
-    /// What a file with this name brings. If the name ends in `.gz` or `.zst`, and the content begins neither as gzip
-    /// nor as zstd does, it is damaged.
+    /// The bytes of a file of this name. If the name ends in `.gz` or `.zst`, and the content is neither gzip nor zstd,
+    /// it is damaged.
     pub fn named(reader: R, name: impl AsRef<Path>) -> Self {
         let named = match name.as_ref().extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Some(Format::Gzip),
@@ -105,7 +105,7 @@ impl<R: Read> Decompressed<R> {
         Decompressed { named, ..Decompressed::new(reader) }
     }
 
-    /// What cannot be done when a read fails.
+    /// The operation that a read performs, for an error.
     pub(super) fn doing(&self) -> &'static str {
         match self.state {
             State::Plain(_) => "read",
@@ -113,7 +113,7 @@ impl<R: Read> Decompressed<R> {
         }
     }
 
-    /// Reads until it is known how to go on, at most `most` bytes at once.
+    /// Reads until the format is known, at most `most` bytes at once.
     fn look(reader: &mut R, begin: &mut Vec<u8>, most: usize) -> Result<Option<Format>> {
         loop {
             let (format, open) = format(begin);
@@ -131,7 +131,7 @@ impl<R: Read> Decompressed<R> {
     }
 }
 
-/// What reads a format.
+/// The decoder of a format.
 fn decoder<R: Read>(seen: Seen<R>, format: Format) -> Result<State<R>> {
     match format {
         Format::Gzip => gzip(seen),
@@ -199,7 +199,7 @@ fn zstd<R>(_: Seen<R>) -> Result<State<R>> {
     Err(Error::other("this program was built without the feature `zstd` of millstream"))
 }
 
-/// The libraries each have their own words for a file that ends too early.
+/// The libraries have different texts for a file that ends too early.
 #[cfg(any(feature = "gzip", feature = "zstd"))]
 fn truncated(error: Error) -> Error {
     match error.kind() {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_what_they_begin_with() {
+    fn formats_are_known_by_their_first_bytes() {
         assert_eq!(format(b"\x1f\x8b\x08"), (Some(Format::Gzip), false));
         assert_eq!(format(b"\x28\xb5\x2f\xfd"), (Some(Format::Zstd), false));
         assert_eq!(format(b"\x53\x2a\x4d\x18"), (Some(Format::Zstd), false));

@@ -2,8 +2,9 @@ use glob::glob;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// The files whose names match a pattern, as a shell matches it: `*` and `?` are any letters and any letter, `[a-z]`
-/// one of a range, `**` any directories. In alphabetical order, each once, directories left out. With the feature `glob`.
+/// The files whose names match a pattern, as in a shell: `*` is any characters, `?` is one character, `[a-z]` is one of
+/// a range, and `**` is any directories. They are in alphabetical order, each once, without directories. With the
+/// feature `glob`.
 ///
 /// ```
 /// use millstream_io::{Files, matching};
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 ///
-/// If it is no pattern, if nothing matches, or if a directory cannot be read.
+/// If the pattern is invalid, if no file matches, or if a directory cannot be read.
 pub fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let invalid = |error| Error::new(ErrorKind::InvalidInput, format!("{pattern}: not a pattern: {error}"));
     let mut found = Vec::new();

@@ -1,22 +1,22 @@
 use super::{is_graphic, is_space};
 
-/// Counts words across blocks. A word is a run without [white space](is_space) that holds at least one
-/// [graphic](is_graphic) byte; where blocks are cut makes no difference.
+/// Counts words across blocks. A word is a run without [white space](is_space) that contains at least one
+/// [graphic](is_graphic) byte. The count does not depend on the cuts between blocks.
 ///
-/// # How
+/// # Algorithm
 ///
-/// Where each run without white space begins with a graphic byte, all of them are words, and it is enough to count the
-/// bytes where one ends: as many at a time as a vector holds.
+/// If each run without white space begins with a graphic byte, all of them are words. Then it suffices to count the
+/// bytes after which one ends, as many at a time as a vector holds.
 ///
-/// Elsewhere eight bytes at a time, without a branch, by one addition. Each byte of the text becomes a byte of two numbers: in N
-/// it is 0xff where the text has no white space and 0 where it has, in P it is 1 where the text is graphic. In N + P, a
-/// graphic byte carries out of its own byte, the carry runs to the end of its run of 0xff, and there it makes the 0 of
-/// the white space a 1: exactly one for each run that holds a graphic byte, which is one for each word. The carry out
-/// of the eight bytes is the only state: we are in a word.
+/// Otherwise it reads eight bytes at a time, without a branch, by one addition. Each byte of the text becomes a byte of
+/// two numbers: in N it is 0xff if the byte is no white space and 0 if it is, and in P it is 1 if the byte is graphic.
+/// In N + P, a graphic byte carries out of its own byte, the carry runs to the end of its run of 0xff, and there it
+/// turns the 0 of the white space into a 1. That is exactly one for each run that contains a graphic byte, which is one
+/// for each word. The carry out of the eight bytes is the only state: the text is within a word.
 ///
-/// # In parts
+/// # In parallel
 ///
-/// Parts of a text can also be read apart, in any order and by anybody, and then [appended](Words::append).
+/// Parts of a text can be read apart, in any order and on any thread, and then be [appended](Words::append).
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     ended: u64,
@@ -24,7 +24,7 @@ pub struct Words {
     first: FirstRun,
 }
 
-/// What the first run without white space holds: a word that a text before this one left open may end with it.
+/// The contents of the first run without white space, which may end a word of the text before.
 #[derive(Clone, Debug, Default)]
 struct FirstRun {
     graphic: bool,
@@ -47,10 +47,10 @@ impl Words {
         self.read_apart(rest);
     }
 
-    /// Goes on with a text that `next` has read from its own beginning.
+    /// Continues with a text that `next` has read from its beginning.
     pub fn append(&mut self, next: &Words) {
         if self.inside && next.first.ended && !next.first.graphic {
-            self.ended += 1; // a word of ours that `next` could not know of
+            self.ended += 1; // a word that began before `next`
         }
         self.ended += next.ended;
         self.inside = next.inside || (self.inside && !next.first.ended);
@@ -60,7 +60,7 @@ impl Words {
         }
     }
 
-    /// How many words there are if the text ends here.
+    /// The number of words if the text ends here.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ended + u64::from(self.inside)
@@ -75,14 +75,14 @@ impl Words {
         }
     }
 
-    /// Reads `here`; `before` is each byte's predecessor.
+    /// Reads `here`; `before` has the predecessor of each byte.
     #[inline(always)]
     fn read_stretch(&mut self, before: &[u8; STRETCH], here: &[u8; STRETCH]) {
         let (mut ends, mut odd) = (0u8, 0);
         for (&before, &byte) in before.iter().zip(here) {
-            let (behind_space, space) = (mask(is_space(before)), mask(is_space(byte)));
-            ends = ends.wrapping_sub(!behind_space & space);
-            odd |= behind_space & !space & !mask(is_graphic(byte));
+            let (after_space, space) = (mask(is_space(before)), mask(is_space(byte)));
+            ends = ends.wrapping_sub(!after_space & space);
+            odd |= after_space & !space & !mask(is_graphic(byte));
         }
         if odd == 0 && (self.inside || is_space(before[0])) {
             self.ended += u64::from(ends);
@@ -110,14 +110,14 @@ impl Words {
         let graphic = chunk.map(|byte| u8::from(is_graphic(byte)));
         let mut ends = 0;
         for (n, p) in wordlike.as_chunks().0.iter().zip(graphic.as_chunks().0) {
-            // The first byte of the text is the lowest of the number, so that the carry runs with the text.
+            // The first byte of the text is the lowest of the number, so the carry runs in the order of the text.
             let (n, p) = (u64::from_le_bytes(*n), u64::from_le_bytes(*p));
             let (sum, carry) = n.overflowing_add(p);
             let (sum, carry_again) = sum.overflowing_add(u64::from(self.inside));
             self.inside = carry | carry_again;
             ends += sum & !n & LOW_BITS;
         }
-        // At most CHUNK / 8 in each byte, and at most CHUNK in all: their sum fits into the highest byte.
+        // Each byte is at most CHUNK / 8 and their sum at most CHUNK, so it fits into the highest byte.
         self.ended += ends.wrapping_mul(LOW_BITS) >> 56;
     }
 }
@@ -130,7 +130,7 @@ impl FirstRun {
     }
 }
 
-/// All bits, which is one less than none.
+/// All bits of a byte, or none. All bits are the number -1.
 fn mask(yes: bool) -> u8 {
     if yes { 0xff } else { 0 }
 }
@@ -143,5 +143,5 @@ const CHUNK: usize = 64;
 /// The lowest bit of each of eight bytes.
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 
-/// Neither white space nor graphic: changes nothing, in a word or outside.
+/// A byte that is neither white space nor graphic. It changes no count.
 const NEITHER: u8 = 0;

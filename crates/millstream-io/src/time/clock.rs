@@ -2,16 +2,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What tells the time and lets a thread wait for it.
+/// A source of time that a thread can sleep by.
 pub trait Clock {
-    /// How long ago the clock's own beginning was. Never less than it was before.
+    /// The time since the clock's beginning. It never decreases.
     fn now(&self) -> Duration;
 
-    /// Comes back when `time` has gone by on this clock, or later.
+    /// Returns once `time` has gone by on this clock, or later.
     fn sleep(&self, time: Duration);
 }
 
-/// Comes back when the clock shows `time`, or later; says what it shows.
+/// Returns once the clock shows `time`, or later. Returns what it shows then.
 pub(crate) fn wait_until(clock: &impl Clock, time: Duration) -> Duration {
     loop {
         let now = clock.now();
@@ -22,7 +22,7 @@ pub(crate) fn wait_until(clock: &impl Clock, time: Duration) -> Duration {
     }
 }
 
-/// The machine's own time, from when the clock was made. It only goes forward.
+/// The machine's monotonic time since this clock was made.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock(Instant);
 
@@ -42,8 +42,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock for tests: it stands still until somebody sleeps by it or [advances](VirtualClock::advance) it, and a
-/// sleep is over at once, with the clock so much further. Clones show the same time.
+/// A clock for tests. It advances only by a sleep or by [`advance`](VirtualClock::advance). A sleep returns at once,
+/// and advances the clock by its time. Clones share their time.
 ///
 /// ```
 /// use millstream_io::time::{Clock, VirtualClock};
@@ -57,7 +57,7 @@ impl Clock for SystemClock {
 pub struct VirtualClock(Arc<Mutex<Duration>>);
 
 impl VirtualClock {
-    /// Lets `time` go by.
+    /// Advances the clock by `time`.
     pub fn advance(&self, time: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += time;
     }

@@ -1,25 +1,25 @@
 use super::{Clock, SystemClock, wait_until};
 use std::time::Duration;
 
-/// A tick every so often, without an end. See [`ticks`].
+/// Ticks at a fixed interval, without an end. See [`ticks`].
 #[derive(Clone, Debug)]
 pub struct Ticks<C = SystemClock> {
     every: Duration,
-    /// When the next tick is due, from `begun` on; none behind the last that a `Duration` can tell.
+    /// When the next tick is due, since `begun`; `None` after the last one that a `Duration` can hold.
     due: Option<Duration>,
-    /// What the clock showed when the first tick was asked for.
+    /// The time of the first request.
     begun: Option<Duration>,
     clock: C,
 }
 
-/// A tick every `every`, without an end: a source that waits, so not one to be called `ready`.
+/// A tick every `every`, without an end. It waits, so it may not be declared `ready`.
 ///
-/// A tick is a `Duration`: when it was due, counted from when the first one was asked for. Tick n is due at
-/// (n + 1) `every`, whatever the ticks before it took: nothing drifts. Whoever asks late gets the ticks that are due at
-/// once, one after the other, and none is left out; so the values are the same in every run, and only the waiting
-/// differs. Nothing is kept of ticks that nobody has asked for.
+/// A tick is a `Duration`: the time at which it was due, since the request of the first one. Tick n is due at (n + 1)
+/// `every`, whatever the time of earlier ticks, so nothing drifts. A late reader gets all ticks that are due at once,
+/// one after the other. Thus the values are the same in every run, and only the waits differ. Ticks that were not
+/// requested take no memory.
 ///
-/// The run is ended by its handle, or by `take`, here or in the pipeline.
+/// The run ends by its handle, or by `take`, of the iterator or in the pipeline.
 ///
 /// ```
 /// use millstream_io::time::ticks;
@@ -37,7 +37,7 @@ pub fn ticks(every: Duration) -> Ticks {
 }
 
 impl<C: Clock> Ticks<C> {
-    /// As [`ticks`], by a clock of one's own; in tests, of virtual time.
+    /// As [`ticks`], with this clock; for example a virtual one in tests.
     ///
     /// ```
     /// use millstream_io::time::{Ticks, VirtualClock};

@@ -8,20 +8,20 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arrival {
-    /// Which one it is: 0, 1, ...
+    /// The index of the event: 0, 1, ...
     pub number: u64,
-    /// When it is due, from the beginning of the traffic on: a latency is counted from here, however late it was taken.
+    /// When it is due, since the beginning of the traffic. A latency begins here, however late the event was taken.
     pub due: Duration,
-    /// Whose it is.
+    /// Its key.
     pub key: u32,
-    /// A number that looks random.
+    /// A pseudo-random number.
     pub random: u64,
-    /// How many [`bytes`](Arrival::bytes) it has.
+    /// The number of its [`bytes`](Arrival::bytes).
     pub size: usize,
 }
 
 impl Arrival {
-    /// What it carries: bytes that look random, of its size.
+    /// Its contents: pseudo-random bytes, of its size.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.size];
@@ -29,7 +29,7 @@ impl Arrival {
         bytes
     }
 
-    /// As [`bytes`](Arrival::bytes), into bytes that are there already, as many as they are.
+    /// As [`bytes`](Arrival::bytes), but fills existing bytes, whatever their number.
     pub fn fill(&self, bytes: &mut [u8]) {
         let mut word = self.random;
         for part in bytes.chunks_mut(8) {
@@ -48,10 +48,10 @@ pub struct Arrivals<C = SystemClock> {
     size: usize,
     keys: Keys,
     next: u64,
-    /// How many of the burst are left, and when it is due.
+    /// The remaining events of the burst, and when it is due.
     left: u64,
     due: Duration,
-    /// What the clock showed last.
+    /// The last time that the clock showed.
     seen: Duration,
     clock: C,
 }
@@ -63,7 +63,7 @@ impl<C: Clock> Arrivals<C> {
         Arrivals { seed, rate, burst, size, keys, next: 0, left: 0, due: zero, seen: zero, clock }
     }
 
-    /// What it goes by: whoever takes the events tells by it how late they are.
+    /// The clock of the events, by which a reader can compute how late it takes them.
     ///
     /// ```
     /// use millstream_io::{Traffic, time::Clock};
@@ -83,7 +83,7 @@ impl<C: Clock> Arrivals<C> {
         let Some(rate) = self.rate else { return };
         let nanos = u128::from(self.next % rate) * 1_000_000_000 / u128::from(rate);
         self.due = Duration::new(self.next / rate, nanos as u32);
-        // Whoever is late is not asked for the time.
+        // The clock is not read if the burst is late.
         if self.due > self.seen {
             self.seen = wait_until(&self.clock, self.due);
         }

@@ -2,7 +2,7 @@
 #[derive(Clone, Debug)]
 pub(super) enum Keys {
     Even(u32),
-    /// For each key the least number that is not its own or one's before it.
+    /// For each key the least number beyond its range; ranges follow each other.
     Skewed(Box<[u64]>),
 }
 
@@ -16,16 +16,16 @@ impl Keys {
         let mut below = 0.0;
         let part = |key| {
             below += weight(key);
-            // Two to the power of 64; a float that is larger than any number becomes the largest.
+            // Two to the power of 64. A larger float is converted to the largest number.
             (below / all * 18_446_744_073_709_551_616.0) as u64
         };
         let mut ends: Box<[u64]> = (0..keys).map(part).collect();
-        // Whatever was lost in rounding is the last one's.
+        // The last key has what rounding left over.
         ends[keys as usize - 1] = u64::MAX;
         Keys::Skewed(ends)
     }
 
-    /// The key that a random number stands for.
+    /// The key whose range has this random number.
     pub(super) fn draw(&self, random: u64) -> u32 {
         match self {
             Keys::Even(keys) => ((u128::from(random) * u128::from(*keys)) >> 64) as u32,
