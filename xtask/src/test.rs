@@ -72,7 +72,7 @@ const LONG: [&str; 10] = [
     "every_program_is_the_same_everywhere",
     "every_call_of_every_stage_may_panic",
     "idling_takes_no_processor_time",
-    "the_rivals_put_headers_in_front_of_lines",
+    "the_rivals_put_headers_before_lines",
     "standard_output_has_result_lines_only_and_json_says_the_same",
 ];
 

@@ -228,7 +228,7 @@ impl Simulation {
             workers[worker].as_ref().is_some_and(|one| one.life == life)
         };
         match event {
-            Event::ToWorker(worker, life, bytes) if lives(&self.workers, worker, life) => self.hears(worker, &bytes),
+            Event::ToWorker(worker, life, bytes) if lives(&self.workers, worker, life) => self.receives(worker, &bytes),
             Event::Finished(worker, life) if lives(&self.workers, worker, life) => {
                 let one = self.workers[worker].as_mut().expect("it lives");
                 let mut out = Vec::new();
