@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds millstream-bench and hands everything to it.
+//! `cargo xtask bench`: builds millstream-bench, and passes all arguments to it.
 
 use crate::cmd::{Cmd, Result};
 use crate::tools;
@@ -12,14 +12,14 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-/// Benches of programs in a shell, and what they are compared with.
+/// Benches of shell programs, and the programs that they are compared with.
 const PROGRAMS: [&str; 6] = ["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];
 const RIVALS: [&str; 2] = ["pv", "parallel"];
 
 pub(crate) fn run(args: &Args) -> Result {
     if args.args.iter().any(|arg| PROGRAMS.contains(&arg.as_str())) {
         for rival in RIVALS {
-            // Without it, the bench says whom it leaves out.
+            // Without it, the bench prints which contestants it leaves out.
             if let Err(reason) = tools::package(rival) {
                 eprintln!("{reason}");
             }

@@ -1,4 +1,4 @@
-//! docs/book: every page is in the summary, every link of the documents leads somewhere, and mdbook builds it.
+//! docs/book: every page is in the summary, every link of the documents has a target, and mdbook builds it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::tools;
 const PAGES: &str = "docs/book/src";
 const SUMMARY: &str = "SUMMARY.md";
 
-/// What leads nowhere, and which pages nothing leads to.
+/// Checks for links without a target, and for pages without a link.
 pub(crate) fn check() -> Result {
     let wrong = wrong_in(&root().join(PAGES))?;
     if wrong.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn check() -> Result {
     Err(failure(wrong.join("\n")))
 }
 
-/// Builds the book, if mdbook is there or is to be installed.
+/// Builds the book, if mdbook is installed or `install` is set.
 pub(crate) fn build(install: bool) -> Result<Step> {
     if let Err(reason) = tools::mdbook(install) {
         return Ok(Step::Skipped(reason));
@@ -36,7 +36,7 @@ fn wrong_in(pages: &Path) -> Result<Vec<String>> {
     for entry in entries.flatten() {
         names.insert(entry.file_name().to_string_lossy().into_owned());
     }
-    // The others are pictures.
+    // The other files are pictures.
     let (names, pictures): (BTreeSet<_>, BTreeSet<_>) = names.into_iter().partition(|name| name.ends_with(".md"));
     let summary = read(&pages.join(SUMMARY))?;
     let listed: BTreeSet<&str> = links(&summary).collect();
@@ -66,7 +66,7 @@ fn wrong_in(pages: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Where the links of a page lead, but for those in its code.
+/// The targets of a page's links, without those in its code.
 fn links(page: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     let prose = page.lines().filter(move |line| {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_told() {
+    fn a_link_without_a_target_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
         write(SUMMARY, "- [One](one.md)\n- [Gone](gone.md)\n");
@@ -97,17 +97,17 @@ mod tests {
         std::fs::write(dir.path().join("none.png"), [0xff]).unwrap();
         let wrong = wrong_in(dir.path()).unwrap();
         assert_eq!(wrong.len(), 4, "{wrong:?}");
-        let told = |what: &str| wrong.iter().any(|line| line.contains(what));
+        let found = |what: &str| wrong.iter().any(|line| line.contains(what));
         assert!(
-            told("two.md is not in SUMMARY.md")
-                && told("none.png is on no page")
-                && told("gone.md")
-                && told("two.md#none: no such heading")
+            found("two.md is not in SUMMARY.md")
+                && found("none.png is on no page")
+                && found("gone.md")
+                && found("two.md#none: no such heading")
         );
     }
 
     #[test]
-    fn the_book_leads_somewhere() {
+    fn every_link_of_the_book_has_a_target() {
         assert_eq!(wrong_in(&root().join(PAGES)).unwrap(), Vec::<String>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: processes are killed while they work, and the result stays what it is.
+//! `cargo xtask chaos`: kills processes while they work, and checks that the result stays the same.
 
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use std::path::Path;
@@ -6,21 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What is to suffer, and how much.
+/// The program to disturb, and how much.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `evolve`: workers of a population, and now and then its master
+    /// `evolve`: kill workers of a population, and now and then its master
     #[arg(value_parser = ["evolve"])]
     what: String,
-    /// Decides who is killed when, as far as that can be decided, and is the population's seed
+    /// The seed of the population, and of the choice and times of kills as far as these are determined
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How many processes are killed
+    /// The number of processes to kill
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
 }
 
-/// One in so many is the master, which is then started again with its last checkpoint.
+/// One kill in this many is of the master, which then continues from its last checkpoint.
 const MASTER_ONE_IN: u64 = 10;
 
 pub(crate) fn run(args: &Args) -> Result {
@@ -31,8 +31,8 @@ pub(crate) fn run(args: &Args) -> Result {
         args.seed
     );
     let expected = ended(start(&program, &format!("{options} --transport threads"))?)?
-        .ok_or_else(|| failure(format!("`{options}` fails without being disturbed")))?;
-    println!("undisturbed: {expected}");
+        .ok_or_else(|| failure(format!("`{options}` fails without a kill")))?;
+    println!("without a kill: {expected}");
     let mut random = Random(args.seed);
     let (mut killed, mut masters, mut rounds) = (0, 0, 0);
     while killed < args.kills {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result {
         let _ = std::fs::remove_dir_all(&kept);
         println!("{transport}, {killed} killed by now, {masters} of them masters: {hash}");
         if hash != expected {
-            return Err(failure(format!("undisturbed it was `{expected}`")));
+            return Err(failure(format!("without a kill it was `{expected}`")));
         }
     }
     Ok(())
@@ -75,24 +75,24 @@ fn start(program: &Path, options: &str) -> Result<Child> {
     command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
 }
 
-/// The line of the hash, unless the program failed.
+/// The line with the hash; `None` if the program failed.
 fn ended(child: Child) -> Result<Option<String>> {
     let output = child.wait_with_output().map_err(|error| failure(error.to_string()))?;
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let hash = told.lines().rfind(|line| line.starts_with("hash ")).map(str::to_owned);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let hash = printed.lines().rfind(|line| line.starts_with("hash ")).map(str::to_owned);
     if !output.status.success() {
-        eprint!("{told}");
+        eprint!("{printed}");
         return Ok(None);
     }
     Ok(hash)
 }
 
 fn kill(process: u32) {
-    // Who has ended meanwhile is dead enough.
+    // A process that has ended meanwhile needs no kill.
     let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
 }
 
-/// The living processes that this one has started.
+/// The running child processes of a process.
 fn children(parent: u32) -> Vec<u32> {
     let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
     let of = |process: &u32| {
@@ -109,7 +109,7 @@ fn children(parent: u32) -> Vec<u32> {
     found
 }
 
-/// Xorshift: any sequence will do, as long as it is the seed's.
+/// Xorshift, from the seed.
 struct Random(u64);
 
 impl Random {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_found_by_who_started_them() {
+    fn processes_are_found_by_their_parent() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         assert!(children(std::process::id()).contains(&child.id()));
         kill(child.id());

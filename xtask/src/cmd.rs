@@ -1,11 +1,11 @@
-//! Starting other programs, and saying in full what went wrong with them.
+//! Starts other programs, and reports their failures in full.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Why a chore failed, and the exit code that says so.
+/// Why a chore failed, and the exit code of that.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) message: String,
@@ -25,12 +25,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Variables that cargo sets for the program it runs. They are about xtask
-/// and must not reach the builds that xtask starts.
+/// Variables that cargo sets for the program it runs. They are about xtask and must not reach the builds that xtask
+/// starts.
 const ABOUT_XTASK: [&str; 5] =
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
 
-/// A command together with the line to show for it.
+/// A command, together with the line that is printed for it.
 #[derive(Debug)]
 pub(crate) struct Cmd {
     command: Command,
@@ -62,7 +62,7 @@ impl Cmd {
         Self::new("cargo", args.split_whitespace())
     }
 
-    /// Sets a variable, and shows it.
+    /// Sets a variable, and shows it in the line.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let value = value.as_ref();
         self.shown = format!("{name}={:?} {}", value.to_string_lossy(), self.shown);
@@ -78,8 +78,7 @@ impl Cmd {
         self.env(name, value)
     }
 
-    /// Builds into a subdirectory of the target directory, so that other
-    /// flags do not throw away what the ordinary builds have made.
+    /// Builds into a subdirectory of the target directory, so that other flags do not invalidate the ordinary builds.
     pub(crate) fn own_target(mut self, name: &str) -> Self {
         self.command.env("CARGO_TARGET_DIR", target_dir().join(name));
         self
@@ -90,13 +89,14 @@ impl Cmd {
         self
     }
 
-    /// Shows the command and runs it; anything but success is a failure.
+    /// Prints the line and runs the command. Any exit code but 0 is a failure.
     pub(crate) fn run(self) -> Result {
         let shown = self.shown.clone();
         succeeded(&shown, self.status()?)
     }
 
-    /// As [`run`](Cmd::run), with all that it prints shown at once when it has ended: for what runs beside something else.
+    /// As [`run`](Cmd::run), but prints all output at once at the end: for a command that runs in parallel to another
+    /// one.
     pub(crate) fn run_then_show(mut self) -> Result {
         let output = self.command.stdin(Stdio::null()).output();
         let output = output.map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))?;
@@ -105,7 +105,7 @@ impl Cmd {
         succeeded(&self.shown, output.status)
     }
 
-    /// Shows the command, runs it and hands its exit code on.
+    /// Prints the line, runs the command and returns its exit code.
     pub(crate) fn run_passing_code(self) -> Result {
         let shown = self.shown.clone();
         let status = self.status()?;
@@ -116,7 +116,7 @@ impl Cmd {
         }
     }
 
-    /// Runs the command unseen: did it start and succeed?
+    /// Runs the command without output. Returns whether it started and succeeded.
     pub(crate) fn succeeds(mut self) -> bool {
         self.command
             .stdin(Stdio::null())
@@ -126,7 +126,7 @@ impl Cmd {
             .is_ok_and(|status| status.success())
     }
 
-    /// The command itself and the line to show for it.
+    /// The command itself and its line.
     pub(crate) fn into_parts(self) -> (Command, String) {
         (self.command, self.shown)
     }
@@ -137,7 +137,7 @@ impl Cmd {
     }
 }
 
-/// Anything but success of the command that is shown like this is a failure.
+/// Any exit code but 0 is a failure of the command with this line.
 fn succeeded(shown: &str, status: ExitStatus) -> Result {
     if status.success() { Ok(()) } else { Err(failure(format!("`{shown}` failed: {}", how(status)))) }
 }
@@ -154,7 +154,7 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or(own.clone(), Path::to_path_buf)
 }
 
-/// Where cargo puts what it builds.
+/// The directory of cargo's builds.
 pub(crate) fn target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => root().join(dir),
@@ -162,7 +162,7 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-/// Reads a text file, naming it when that fails.
+/// Reads a text file. An error names it.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| failure(format!("cannot read {}: {error}", path.display())))
 }

@@ -4,10 +4,10 @@ use crate::book;
 use crate::cmd::{Cmd, Result};
 use crate::report::Report;
 
-/// How much to build.
+/// The extent of the build.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Install mdbook if it is missing (minutes), and build the book; its links are checked and its examples tested anyway
+    /// Install mdbook if it is missing (minutes), and build the book; its links and examples are checked in any case
     #[arg(long)]
     book: bool,
 }

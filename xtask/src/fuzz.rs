@@ -1,13 +1,13 @@
-//! `cargo xtask fuzz`: bytes that anybody may send, by libFuzzer, which looks where they lead.
+//! `cargo xtask fuzz`: feeds untrusted bytes to the parsers, by libFuzzer, which searches for new code paths.
 
 use crate::cmd::{Cmd, Result, failure, root, target_dir};
 use crate::report::Step;
 use crate::tools;
 
-/// How long.
+/// The duration.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// For each target
+    /// Seconds for each target
     #[arg(value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
 }
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &Args) -> Result {
     }
 }
 
-/// For so many seconds a target. What leads somewhere new is kept below the target directory; the corpus of the repository
-/// stays what it is, and is what `cargo test` throws as well.
+/// Fuzzes each target for this many seconds. New inputs are kept below the target directory; the corpus of the
+/// repository stays as it is, and is what `cargo test` uses too.
 pub(crate) fn smoke(seconds: u64, install: bool) -> Result<Step> {
     if let Err(reason) = tools::fuzz(install) {
         return Ok(Step::Skipped(reason));

@@ -1,10 +1,10 @@
-//! `cargo xtask lint`: what can be said about the code without running it.
+//! `cargo xtask lint`: all checks that need no run of the code.
 
 use crate::cmd::{Cmd, Result, failure};
 use crate::report::{Report, Step};
 use crate::{tidy, tools};
 
-/// How much to check.
+/// The extent of the checks.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Install cargo-deny if it is missing (minutes)
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Args) -> Result {
     report.must("fmt", || {
         tools::component("fmt", "rustfmt").map_err(failure)?;
         Cmd::cargo("fmt --all --check").run()?;
-        // Workspaces of their own, which the line above does not know.
+        // These are workspaces of their own, which the command above does not check.
         let peers = ["rust", "text"].into_iter();
         let manifest = |peer| format!("crates/millstream-bench/peers/{peer}/Cargo.toml");
         peers

@@ -1,7 +1,7 @@
 //! The chores of the Millstream workspace: `cargo xtask --help`.
 //!
-//! One subcommand, one file. Results go to standard output, the rest to
-//! standard error; a failure says which command failed and how.
+//! One subcommand is one file. Results go to standard output, the rest to standard error. A failure names the command
+//! and its exit status.
 #![expect(clippy::print_stdout, reason = "a program: its results go to standard output")]
 
 mod bench;
@@ -38,27 +38,27 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Everything that must hold: tidy, tests, loom, miri, the release build
+    /// Run everything that must hold: tidy, tests, loom, miri, the release build
     Test(test::Args),
-    /// Formatting, clippy, tidy rules, licences and sources of dependencies
+    /// Check format, clippy, tidy rules, licences and sources of dependencies
     Lint(lint::Args),
-    /// The API documentation, with warnings as errors, and the book
+    /// Build the API documentation, with warnings as errors, and the book
     Docs(docs::Args),
     /// Run benches; every argument goes to millstream-bench
     Bench(bench::Args),
-    /// Kill processes while they work: the result stays what it is
+    /// Kill processes while they work, and check that the result stays the same
     Chaos(chaos::Args),
-    /// Throw bytes at whatever listens
+    /// Fuzz every parser that reads untrusted bytes
     Fuzz(fuzz::Args),
     /// Record a bench with perf, and draw its flame graph
     Profile(profile::Args),
     /// Make the pictures of docs/book from real runs, with chromium
     Screenshots(screenshots::Args),
-    /// Where each requirement of docs/requirements.md is shown to hold
+    /// Show where each requirement of docs/requirements.md is shown to hold
     Rows(rows::Args),
-    /// Apply each patch of mutants/ to a copy and see that a test notices
+    /// Apply each patch of mutants/ to a copy, and check that a test fails
     Mutants(mutants::Args),
-    /// The rules about files that no other tool checks
+    /// Check the rules about files that no other tool checks
     Tidy,
 }
 

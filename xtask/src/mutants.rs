@@ -1,8 +1,7 @@
-//! `cargo xtask mutants`: does a test notice when the code is broken?
+//! `cargo xtask mutants`: does a test fail when the code is broken?
 //!
-//! Every patch of mutants/ is applied to a copy of the working tree; the test
-//! it names must then fail, or hang. A mutant that does not apply or compile
-//! shows nothing and is an error.
+//! Every patch of mutants/ is applied to a copy of the working tree. The test that it names must then fail, or hang. A
+//! mutant that does not apply or compile shows nothing, and is an error.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,12 +15,12 @@ use crate::cmd::{Cmd, Result, failure, how, read, root, target_dir};
 use crate::patch::Mutant;
 use crate::tree::Tree;
 
-/// Which mutants.
+/// The mutants to judge.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Names of mutants; all of them if none is given
     names: Vec<String>,
-    /// Begins no further mutant after this many minutes, and says which were not judged
+    /// Begin no further mutant after this many minutes, and name those that were not judged
     #[arg(long)]
     minutes: Option<u64>,
 }
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result {
     for (judged, mutant) in mutants.iter().enumerate() {
         if limit.is_some_and(|limit| start.elapsed() >= limit) {
             let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
-            println!("NOT JUDGED for want of time: {}", names.join(" "));
+            println!("NOT JUDGED, out of time: {}", names.join(" "));
             break;
         }
         match bench.judge(mutant, &mut sound) {
@@ -106,7 +105,7 @@ enum Ran {
     Hung,
 }
 
-/// Where mutants are built and judged.
+/// The place where mutants are built and judged.
 #[derive(Debug)]
 struct Bench {
     tree: Tree,
@@ -115,7 +114,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `sound` remembers the tests that pass on the code as it is.
+    /// Judges one mutant. `sound` remembers the tests that pass on the unbroken code.
     fn judge(&self, mutant: &Mutant, sound: &mut BTreeSet<String>) -> Result<Verdict> {
         eprintln!("-- {}: cargo test {}", mutant.name, mutant.kills.join(" "));
         let key = mutant.judge();
@@ -171,7 +170,7 @@ impl Bench {
         let cannot = |error| failure(format!("`{shown}`: {error}"));
         let out = File::create(log).map_err(cannot)?;
         command.stdout(out.try_clone().map_err(cannot)?).stderr(out);
-        // A group of its own, so that a hung test ends with its cargo.
+        // A process group of its own, so that a hung test ends with its cargo.
         command.process_group(0);
         let mut child = command.spawn().map_err(cannot)?;
         match wait(&mut child, timeout).map_err(cannot)? {
@@ -189,7 +188,7 @@ impl Bench {
     }
 }
 
-/// Waits for the end; kills the whole group and says `None` when time is up.
+/// Waits for the end. After the timeout it kills the whole group and returns `None`.
 fn wait(child: &mut Child, timeout: Option<Duration>) -> std::io::Result<Option<ExitStatus>> {
     let Some(timeout) = timeout else {
         return child.wait().map(Some);

@@ -1,4 +1,4 @@
-//! A mutant: a patch that breaks the code, and the test that must notice.
+//! A mutant: a patch that breaks the code, and the test that must fail.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The default for `# timeout:`.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What the head of a patch says, and which files it changes.
+/// The head of a patch, and the files that it changes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mutant {
     pub(crate) file: PathBuf,
@@ -63,7 +63,7 @@ impl Mutant {
                 Ok(())
             }
             "timeout" => {
-                let seconds = value.parse().map_err(|_| "`# timeout:` wants seconds")?;
+                let seconds = value.parse().map_err(|_| "`# timeout:` needs a number of seconds")?;
                 self.timeout = Duration::from_secs(seconds);
                 Ok(())
             }
@@ -71,7 +71,7 @@ impl Mutant {
         }
     }
 
-    /// Mutants with the same key are judged by the same run of the same build.
+    /// Mutants with the same key are judged by the same run on the unbroken code.
     pub(crate) fn judge(&self) -> String {
         format!("{:?} {:?} {:?}", self.rustflags, self.env, self.kills)
     }
@@ -88,7 +88,7 @@ fn set<T: Default + PartialEq>(place: &mut T, value: T, key: &str) -> Result<(),
 fn one_word(value: &str) -> Result<String, String> {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if value.is_empty() || !value.chars().all(plain) {
-        return Err(format!("`# name:` wants one word of letters, digits, - and _, not `{value}`"));
+        return Err(format!("`# name:` needs one word of letters, digits, - and _, not `{value}`"));
     }
     Ok(value.to_owned())
 }
@@ -96,7 +96,7 @@ fn one_word(value: &str) -> Result<String, String> {
 fn test_args(value: &str) -> Result<Vec<String>, String> {
     let args: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
     if args.iter().any(|arg| arg == "--doc") {
-        return Err("a doctest that fails cannot be told from one that does not compile".to_owned());
+        return Err("a doctest that fails cannot be distinguished from one that does not compile".to_owned());
     }
     Ok(args)
 }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_two_minutes_and_nothing_else() {
+    fn the_default_timeout_is_two_minutes() {
         let mutant = parse("# name: a\n# kills: -p x").unwrap();
         assert_eq!((mutant.timeout, mutant.rustflags), (TIMEOUT, None));
         assert!(mutant.env.is_empty());

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::tools;
 
-/// What to record.
+/// The bench to record.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The bench
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     more: Vec<String>,
 }
 
-/// Prints how to look at the recording, and where its flame graph is.
+/// Prints how to view the recording, and the path of its flame graph.
 pub(crate) fn run(args: &Args) -> Result {
     tools::perf().map_err(failure)?;
     tools::flame_graph(true).map_err(failure)?;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args) -> Result {
     let data = target.join(format!("{}.perf", args.name));
     let graph = target.join(format!("{}.svg", args.name));
     let program = target.join("release/millstream-bench");
-    let runs = target.join("runs"); // what is measured under a profiler is no result
+    let runs = target.join("runs"); // measurements under a profiler are no results
     let [recorded, program, runs] = [&data, &program, &runs].map(|path| path.to_string_lossy());
     let record = ["record", "--call-graph", "fp", "--output", &recorded, "--", &program, &args.name, "--runs", &runs];
     let more = args.more.iter().map(String::as_str);
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result {
     Ok(())
 }
 
-/// The flame graph of a recording: how long each function was on a processor, by who called it.
+/// The flame graph of a recording: the time of each function on a processor, by its callers.
 fn draw(data: &Path, graph: &Path) -> Result {
     let line = r#"perf script --input "$1" | inferno-collapse-perf | inferno-flamegraph > "$2""#;
     let paths = [data, graph].map(|path| path.to_string_lossy().into_owned());

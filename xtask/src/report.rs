@@ -1,16 +1,16 @@
-//! A chore of several steps: a heading and the time for each, every step run
-//! even if an earlier one failed, and a summary at the end.
+//! A chore of several steps, with a heading and the time for each. Every step runs even if an earlier one failed, and a
+//! summary comes at the end.
 
 use std::time::{Duration, Instant};
 
 use crate::cmd::{Result, failure};
 use crate::tools::require_all;
 
-/// How a step ended, if it did not fail.
+/// The outcome of a step, if it did not fail.
 #[derive(Debug)]
 pub(crate) enum Step {
     Done,
-    /// Something that the step needs is missing: what, and why.
+    /// Something that the step needs is missing; with the reason.
     Skipped(String),
 }
 
@@ -21,7 +21,7 @@ enum Outcome {
     Skipped(String),
 }
 
-/// What has been run so far.
+/// The steps that have run so far.
 #[derive(Debug)]
 pub(crate) struct Report {
     steps: Vec<(String, Outcome, Duration)>,
@@ -41,21 +41,21 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
 }
 
 impl Report {
-    /// Runs one step and remembers how it ended.
+    /// Runs one step, and records its outcome.
     pub(crate) fn step(&mut self, name: &str, run: impl FnOnce() -> Result<Step>) {
         eprintln!("\n== {name}");
         let (result, took) = timed(run);
         self.note(name, result, took);
     }
 
-    /// Runs a step on a thread of its own while `others` go on; it should print nothing before it ends.
+    /// Runs a step on a thread of its own while `others` run. It should print nothing before its end.
     pub(crate) fn beside(
         &mut self,
         name: &str,
         run: impl FnOnce() -> Result<Step> + Send,
         others: impl FnOnce(&mut Report),
     ) {
-        eprintln!("\n== {name}, beside what follows");
+        eprintln!("\n== {name}, parallel to the next steps");
         let (result, took) = std::thread::scope(|scope| {
             let beside = scope.spawn(|| timed(run));
             others(self);
@@ -84,12 +84,12 @@ impl Report {
         self.steps.push((name.to_owned(), outcome, took));
     }
 
-    /// A step that is one thing to do and cannot be skipped.
+    /// A step that consists of one action, and cannot be skipped.
     pub(crate) fn must(&mut self, name: &str, run: impl FnOnce() -> Result) {
         self.step(name, || run().map(|()| Step::Done));
     }
 
-    /// Prints the summary; fails if any step failed.
+    /// Prints the summary. Fails if any step failed.
     pub(crate) fn finish(self) -> Result {
         eprintln!();
         let total = self.start.elapsed();

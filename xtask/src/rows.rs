@@ -1,6 +1,6 @@
-//! `cargo xtask rows`: where each requirement is shown to hold.
+//! `cargo xtask rows`: the proof of each requirement.
 //!
-//! The requirements are the rows of docs/requirements.md; docs/rows.txt maps them, and says how.
+//! The requirements are the rows of docs/requirements.md. docs/rows.txt maps each to its proof.
 
 mod anchors;
 mod commands;
@@ -20,10 +20,10 @@ const REQUIREMENTS: &str = "docs/requirements.md";
 /// What to do with the rows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also run every command that a row names, each once; fails if one ends otherwise than its row says
+    /// Also run every command that a row names, each once; fail if one ends otherwise than its row says
     #[arg(long)]
     run: bool,
-    /// Leave out the commands that are chores (`cargo xtask ...`): they take minutes, and benches want a quiet machine
+    /// Leave out the commands that are chores (`cargo xtask ...`): they take minutes, and benches need an idle machine
     #[arg(long, requires = "run")]
     quick: bool,
     /// Run the commands of these rows only
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     ids: Vec<String>,
 }
 
-/// Prints one line for each row; fails if the mapping names what is not there, or what shows nothing.
+/// Prints one line for each row. Fails if the mapping names something that does not exist, or that cannot fail.
 pub(crate) fn run(args: &Args) -> Result {
     let root = root();
     let rows = row_ids(&read(&root.join(REQUIREMENTS))?);
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result {
     Ok(())
 }
 
-/// One line a row.
+/// One line for each row.
 fn table(rows: &[String], mapping: &BTreeMap<String, Mapped>) -> String {
     let line = |id: &String| match mapping.get(id) {
         Some(mapped) => format!("{id} {}\n", mapped.proof),
@@ -64,7 +64,7 @@ fn table(rows: &[String], mapping: &BTreeMap<String, Mapped>) -> String {
     rows.iter().map(line).collect()
 }
 
-/// What the mapping names that is not there, or that cannot show anything.
+/// The entries of the mapping that do not exist, or that cannot fail.
 fn faults(root: &Path, rows: &[String], mapping: &BTreeMap<String, Mapped>) -> Vec<String> {
     let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
     let mut found = Vec::new();
@@ -79,7 +79,7 @@ fn faults(root: &Path, rows: &[String], mapping: &BTreeMap<String, Mapped>) -> V
     found
 }
 
-/// How many rows are shown in which way.
+/// The number of rows for each kind of proof.
 fn counts(rows: &[String], mapping: &BTreeMap<String, Mapped>) -> String {
     let (mut tests, mut commands, mut not_applicable) = (0, 0, 0);
     for mapped in rows.iter().filter_map(|id| mapping.get(id)) {
@@ -94,7 +94,7 @@ fn counts(rows: &[String], mapping: &BTreeMap<String, Mapped>) -> String {
     format!("{} rows: {tests} test, {commands} command, {not_applicable} not-applicable, {open} open", rows.len())
 }
 
-/// To standard output, whose reader may have seen enough.
+/// Prints to standard output. A closed reader is no error.
 fn print(text: &str) -> Result {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failure(format!("cannot write: {error}"))),

@@ -1,4 +1,4 @@
-//! `cargo xtask screenshots`: the pictures of the book, from real runs in a real browser.
+//! `cargo xtask screenshots`: makes the pictures of the book, from real runs in a real browser.
 
 mod palette;
 
@@ -11,14 +11,14 @@ use std::time::Duration;
 use crate::cmd::{Cmd, Result, failure, root, target_dir};
 use crate::tools;
 
-/// Which pictures to make.
+/// The pictures to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only these scenes of the example `watched`
     scenes: Vec<String>,
 }
 
-/// A scene, the stage that is chosen on its page, and how high the picture is.
+/// A scene, the stage that is selected on its page, and the height of the picture.
 const SCENES: [(&str, &str, u32); 5] = [
     ("slow", "tax-service", 590),
     ("stuck", "lookup", 560),
@@ -29,12 +29,12 @@ const SCENES: [(&str, &str, u32); 5] = [
 
 const WIDTH: u32 = 1450;
 
-/// So long a scene goes on before it is looked at.
+/// The time that a scene runs before the screenshot.
 const GOES_ON: Duration = Duration::from_secs(8);
 
 pub(crate) fn run(args: &Args) -> Result {
     tools::package("chromium").map_err(failure)?;
-    // Optimised as a release is, but for what takes minutes.
+    // Optimised as a release, without the options that take minutes.
     Cmd::cargo("build --release -p millstream --features page --example watched")
         .own_target("screenshots")
         .env("CARGO_PROFILE_RELEASE_LTO", "false")
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result {
     SCENES.iter().filter(|(name, ..)| wanted(name)).try_for_each(|(name, stage, height)| picture(name, stage, *height))
 }
 
-/// Runs a scene, looks at its page, and keeps what is seen.
+/// Runs a scene, takes a screenshot of its page, and saves it.
 fn picture(scene: &str, stage: &str, height: u32) -> Result {
     let (_running, page) = started(scene)?;
     sleep(GOES_ON);
@@ -74,7 +74,7 @@ fn picture(scene: &str, stage: &str, height: u32) -> Result {
     Ok(())
 }
 
-/// A scene that is running until this is dropped.
+/// A scene that runs until this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -84,7 +84,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a scene; where its page is.
+/// Starts a scene. Returns the address of its page.
 fn started(scene: &str) -> Result<(Running, String)> {
     let program = target_dir().join("screenshots/release/examples/watched");
     let (mut command, shown) = Cmd::new(&path(&program), [scene, "127.0.0.1:0"]).into_parts();
@@ -94,7 +94,7 @@ fn started(scene: &str) -> Result<(Running, String)> {
     let said = running.0.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut line));
     match said {
         Some(Ok(_)) if line.starts_with("http://") => Ok((running, line.trim().to_owned())),
-        _ => Err(failure(format!("`{shown}` does not say where its page is"))),
+        _ => Err(failure(format!("`{shown}` does not print the address of its page"))),
     }
 }
 

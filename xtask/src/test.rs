@@ -1,19 +1,19 @@
-//! `cargo xtask test`: everything that must hold, step by step.
+//! `cargo xtask test`: runs everything that must hold, step by step.
 
 use crate::cmd::{Cmd, Result};
 use crate::report::{Report, Step};
 use crate::{fuzz, mutants, tidy, tools};
 
-/// How much to test.
+/// The extent of the tests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Unit and integration tests but the longest, with few random cases (minutes)
+    /// Unit and integration tests without the longest, and with few random cases (minutes)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Many random cases, miri under both aliasing models, half a minute of fuzzing, the mutants
     #[arg(long)]
     full: bool,
-    /// Also see that every mutant of mutants/ is noticed
+    /// Also check that every mutant of mutants/ is killed
     #[arg(long)]
     mutants: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result {
     let mut report = Report::default();
     report.must("tidy", tidy::run);
     if tools::require_all() {
-        // What tests of the page look with.
+        // Tests of the page use these programs.
         for program in ["chromium", "prometheus"] {
             if let Err(reason) = tools::package(program) {
                 eprintln!("{reason}");
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result {
     report.finish()
 }
 
-/// What a quick run leaves out: each of them takes ten seconds or more.
+/// The tests that a quick run leaves out: each takes ten seconds or more.
 const LONG: [&str; 10] = [
     "misuse_does_not_compile",
     "wrong_pipelines_do_not_compile",
@@ -76,7 +76,7 @@ const LONG: [&str; 10] = [
     "standard_output_has_result_lines_only_and_json_says_the_same",
 ];
 
-/// Random cases a property, unless `PROPTEST_CASES` says otherwise.
+/// The random cases of each property, unless `PROPTEST_CASES` is set.
 fn cases(depth: Depth) -> &'static str {
     match depth {
         Depth::Quick => "64",
@@ -93,7 +93,7 @@ fn tests(report: &mut Report, depth: Depth) {
         let tests =
             Cmd::cargo(&format!("test --workspace --all-features --no-fail-fast --tests{examples} --{skipped}"))
                 .env_default("PROPTEST_CASES", cases(depth));
-        // What takes minutes runs where this is set.
+        // Tests that take minutes run if this variable is set.
         if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1").run() } else { tests.run() }
     });
     if depth != Depth::Quick {
@@ -101,8 +101,8 @@ fn tests(report: &mut Report, depth: Depth) {
     }
 }
 
-/// Every interleaving of the loom tests, up to two preemptions. Both crates in one build, since most of the time goes into
-/// what they depend on.
+/// Every interleaving of the loom tests, up to two preemptions. Both crates are in one build, since most of the time
+/// goes into their dependencies.
 fn loom(report: &mut Report) {
     report.must("loom", || {
         Cmd::cargo("test --profile loom -p millstream-ring -p millstream-exec --test loom")

@@ -6,10 +6,10 @@ use crate::cmd::{Result, failure, read, root};
 
 const MAX_LINES: usize = 400;
 
-/// The one crate that may say `unsafe`.
+/// The only crate that may contain `unsafe`.
 const UNSAFE_CRATE: &str = "crates/millstream-ring/";
 
-/// Names every offence and fails if there is one.
+/// Prints every offence, and fails if there is one.
 pub(crate) fn run() -> Result {
     let offences = offences(&root())?;
     for offence in &offences {
@@ -59,7 +59,7 @@ fn in_source(name: &str, source: &str) -> Vec<String> {
     found
 }
 
-/// Does the word stand in the code, not as a part of a longer name?
+/// Whether the word occurs in the code, and not as a part of a longer name.
 fn has_word(code: &str, word: &str) -> bool {
     let in_name = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word).any(|(at, _)| {
@@ -70,7 +70,7 @@ fn has_word(code: &str, word: &str) -> bool {
     })
 }
 
-/// The source with comments and literals blanked, its lines kept.
+/// The source with comments and literals blanked. Its lines are kept.
 fn code_only(source: &str) -> String {
     let text: Vec<char> = source.chars().collect();
     let mut out = String::with_capacity(source.len());
@@ -139,7 +139,7 @@ fn raw_string_end(text: &[char], from: usize) -> Option<usize> {
     Some(close.map_or(text.len(), |at| at + 1 + marks))
 }
 
-/// The end of a character literal; a lifetime is none.
+/// The end of a character literal. A lifetime is none.
 fn char_end(text: &[char], from: usize) -> Option<usize> {
     match (text.get(from + 1)?, text.get(from + 2)?) {
         ('\\', _) => {
@@ -151,7 +151,7 @@ fn char_end(text: &[char], from: usize) -> Option<usize> {
     }
 }
 
-/// Does the manifest have `workspace = true` in its `[lints]`?
+/// Whether the manifest has `workspace = true` in its `[lints]`.
 fn inherits_lints(manifest: &str) -> bool {
     let mut section = "";
     manifest.lines().map(str::trim).any(|line| {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_told_from_comments_and_literals() {
+    fn code_is_distinguished_from_comments_and_literals() {
         let source = "// unsafe\n/* unsafe /* todo!() */ unsafe */ let a = \"unsafe \\\" todo!()\";\n\
                       let b = r#\"unsafe \" todo!()\"#; let c = '\"'; let d: &'static str = \"\\\\\";\n";
         assert_eq!(in_source("crates/x/src/a.rs", source), Vec::<String>::new());

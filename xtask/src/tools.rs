@@ -1,13 +1,13 @@
-//! The tools that a fresh machine may lack, and how to get them.
+//! The tools that a fresh machine may lack, and their installation.
 
 use crate::cmd::Cmd;
 
-/// Is a missing tool a failure? (`MILLSTREAM_REQUIRE=all`, as in `.ci/run`.)
+/// Whether a missing tool is a failure (`MILLSTREAM_REQUIRE=all`, as in `.ci/run`).
 pub(crate) fn require_all() -> bool {
     std::env::var_os("MILLSTREAM_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// Miri on the nightly toolchain, installed if need be; or why it is not there.
+/// Installs miri for the nightly toolchain if it is missing. An error says why it is not there.
 pub(crate) fn miri() -> Result<(), String> {
     if Cmd::cargo("+nightly miri --version").succeeds() {
         return Ok(());
@@ -20,7 +20,7 @@ pub(crate) fn miri() -> Result<(), String> {
     rustup(get)
 }
 
-/// A component of the toolchain in use; or why it is not there.
+/// Installs a component of the current toolchain if it is missing. An error says why it is not there.
 pub(crate) fn component(cargo_command: &str, component: &str) -> Result<(), String> {
     if Cmd::cargo(&format!("{cargo_command} --version")).succeeds() {
         return Ok(());
@@ -28,18 +28,18 @@ pub(crate) fn component(cargo_command: &str, component: &str) -> Result<(), Stri
     rustup(&format!("component add {component}"))
 }
 
-/// What cargo builds where it is missing. That takes minutes, so it is done only on request.
+/// A tool that cargo builds if it is missing. That takes minutes, so it is done only on request.
 struct Built {
     package: &'static str,
     version: &'static str,
     flags: &'static str,
-    /// The chore that asks for it.
+    /// The chore that installs it.
     chore: &'static str,
 }
 
 const DENY: Built = Built { package: "cargo-deny", version: "0.20.2", flags: "", chore: "cargo xtask lint --deny" };
 const FUZZ: Built = Built { package: "cargo-fuzz", version: "0.13.2", flags: "", chore: "cargo xtask fuzz" };
-// Without its server, which takes most of the time.
+// Without its server, which takes most of the build time.
 const MDBOOK: Built =
     Built { package: "mdbook", version: "0.5.4", flags: "--no-default-features", chore: "cargo xtask docs --book" };
 const INFERNO: Built = Built {
@@ -50,7 +50,7 @@ const INFERNO: Built = Built {
 };
 
 impl Built {
-    /// Installed unless `here` succeeds; or why it is not there.
+    /// Installs it unless `here` succeeds. An error says why it is not there.
     fn get(&self, here: Cmd, install: bool) -> Result<(), String> {
         let Built { package, version, flags, chore } = self;
         if here.succeeds() {
@@ -85,7 +85,7 @@ pub(crate) fn mdbook(install: bool) -> Result<(), String> {
     MDBOOK.get(Cmd::new("mdbook", ["--version"]), install)
 }
 
-/// What draws flame graphs of what perf has recorded.
+/// The program that draws flame graphs from recordings of perf.
 pub(crate) fn flame_graph(install: bool) -> Result<(), String> {
     // It has no `--version`.
     INFERNO.get(Cmd::new("inferno-flamegraph", ["--help"]), install)
@@ -99,11 +99,11 @@ pub(crate) fn perf() -> Result<(), String> {
     Err("perf is not installed (Debian and Ubuntu: linux-perf or linux-tools-generic)".to_owned())
 }
 
-/// A program that is the one of a Debian package of its name, installed if need be and if this may be done.
+/// Installs a program from the Debian package of the same name, if it is missing and may be installed.
 pub(crate) fn package(name: &str) -> Result<(), String> {
     let here = || Cmd::new(name, ["--version"]).succeeds();
     let install = || Cmd::new("apt-get", ["install", "--yes", "--no-install-recommends", name]).succeeds();
-    // A fresh machine may have no list of packages yet.
+    // A fresh machine may have no package lists yet.
     if here() || (install() && here()) || (Cmd::new("apt-get", ["update"]).succeeds() && install() && here()) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! A copy of the working tree that can be broken and mended.
+//! A copy of the working tree, to which patches are applied.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::cmd::{Cmd, Result, failure, how, root};
 
-/// The copy. It survives from run to run, so that builds in it are short.
+/// The copy. It is kept between runs, so that builds in it are short.
 #[derive(Debug)]
 pub(crate) struct Tree {
     dir: PathBuf,
 }
 
 impl Tree {
-    /// Makes `dir` the same as the working tree: what git tracks or would.
-    /// Files that are the same already keep their times.
+    /// Makes `dir` equal to the working tree: to the files that git tracks or would track. Files without a change keep
+    /// their times.
     pub(crate) fn copy_to(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).map_err(cannot("create", dir))?;
         let tree = Self { dir: dir.canonicalize().map_err(cannot("find", dir))? };
@@ -31,7 +31,7 @@ impl Tree {
         &self.dir
     }
 
-    /// Applies a patch, runs `judge` in the broken copy and mends it.
+    /// Applies a patch, runs `judge` in the broken copy, and reverts the patch.
     pub(crate) fn with_patch<T>(
         &self,
         patch: &Path,
@@ -47,7 +47,7 @@ impl Tree {
         judged
     }
 
-    /// `git apply`, told that the copy is no part of the repository around it.
+    /// Runs `git apply`, without the repository around the copy.
     fn apply(&self, patch: &Path) -> Result {
         let patch = root().join(patch);
         let apply = Cmd::new("git", ["apply".as_ref(), "--whitespace=nowarn".as_ref(), patch.as_os_str()]);
@@ -63,7 +63,7 @@ impl Tree {
         Err(failure(format!("does not apply: {}", why.trim())))
     }
 
-    /// Makes one file of the copy the same as in the working tree.
+    /// Makes one file of the copy equal to that in the working tree.
     fn update(&self, file: &Path) -> Result {
         let (from, to) = (root().join(file), self.dir.join(file));
         let wanted = match fs::read(&from) {
@@ -83,7 +83,7 @@ impl Tree {
         fs::set_permissions(&to, mode).map_err(cannot("write", &to))
     }
 
-    /// Removes what is no longer in the working tree.
+    /// Removes files that are no longer in the working tree.
     fn sweep(&self, dir: &Path, files: &BTreeSet<PathBuf>) -> Result {
         for entry in fs::read_dir(dir).map_err(cannot("list", dir))? {
             let path = entry.map_err(cannot("list", dir))?.path();
@@ -97,7 +97,7 @@ impl Tree {
     }
 }
 
-/// Gives a file these bytes, or removes it; keeps its time if nothing changes.
+/// Writes these bytes to a file, or removes it. The file keeps its time if nothing changes.
 fn set(file: &Path, wanted: Option<Vec<u8>>) -> Result {
     let found = fs::read(file).ok();
     if wanted == found {
@@ -111,7 +111,7 @@ fn set(file: &Path, wanted: Option<Vec<u8>>) -> Result {
     fs::write(file, bytes).map_err(cannot("write", file))
 }
 
-/// The files of the working tree that git tracks, and new ones it would.
+/// The files of the working tree that git tracks, and new ones that it would track.
 fn listed() -> Result<BTreeSet<PathBuf>> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let (mut command, shown) = Cmd::new("git", args).into_parts();

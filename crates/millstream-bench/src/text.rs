@@ -142,7 +142,7 @@ mod tests {
     use crate::byte_loop::headed;
 
     #[test]
-    fn prose_is_as_it_says() {
+    fn prose_has_its_proportions() {
         let block = prose();
         assert_eq!(block, prose());
         assert_eq!(block.lines().count(), LINES);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_its_block_again_and_again() {
+    fn a_text_repeats_its_block() {
         assert_eq!(Text::sentences(1_000_000).bytes(), 286_000_000);
         assert_eq!(Text::letters(100).bytes(), 104);
         let mut written = Vec::new();

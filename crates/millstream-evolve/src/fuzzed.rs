@@ -1,4 +1,4 @@
-//! What a fuzzer throws bytes at: malformed input from any peer crashes no process, and no worker's bad message reaches
+//! The target of the fuzzer: malformed input from any peer crashes no process, and no worker's bad message reaches
 //! another worker.
 
 use crate::hello::{self, Secret};

@@ -1,8 +1,8 @@
-//! The first design, which ours is measured against: a thread for each worker, around a master under a lock.
+//! The first design, as a yardstick for the present one: a thread for each worker, around a master under a lock.
 //!
-//! It has our master, codec and batches, and is written as well as it can be. A thread reads and writes outside the
-//! lock, handles all messages of one read under one locking, and sends what it has caused for other workers too. A
-//! thread that finds another one writing to a worker leaves its bytes to that thread.
+//! It has the same master, codec and batches, and is written as well as possible. A thread reads and writes outside the
+//! lock, handles all messages of one read under one lock acquisition, and also sends the messages that it has caused
+//! for other workers. If another thread is writing to a worker, the bytes are left to that thread.
 
 use crate::evolve::Children;
 use crate::hello::{self, Secret};

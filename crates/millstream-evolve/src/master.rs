@@ -8,7 +8,7 @@
 //! - **Lists.** Each worker has a list of its states, of which two batches are handed out ahead, so that it does not
 //!   wait.
 //! - **Stealing** (`stealing.rs`). A worker that runs dry gets half of what the fullest list can spare.
-//! - **Recovery** (`recovery.rs`). What is lost with a worker is computed again.
+//! - **Recovery** (`recovery.rs`). States that are lost with a worker are recomputed.
 //! - **Memory.** The master keeps the states of the last round whose states were kept, a few that are on their way to
 //!   another worker, and every input since. The bytes of a round are in a few arenas, which are used again. Queues
 //!   share their memory (`lines.rs`), reserved at the beginning of a round, so the loop allocates nothing once warm.

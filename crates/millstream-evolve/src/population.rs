@@ -133,14 +133,14 @@ impl<E: Evolve> Population<E> {
             let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));
             let (pin, index) = (self.options.pin, self.threads.len());
             // A worker has two threads, and has begun when both run.
-            let (tell, begun) = sync_channel(1);
+            let (report, begun) = sync_channel(1);
             let run = move || {
                 if pin {
                     // A worker that cannot be pinned works too.
                     let _ = millstream_exec::pin_to_physical_core(index);
                 }
                 let here = Address::Tcp("this process".to_owned());
-                let begins = |begun| drop(tell.send(begun));
+                let begins = |begun| drop(report.send(begun));
                 // It ends with the population, which is no error. The master reports any other reason.
                 let _ = serve(socket, Received::new(LONGEST_REQUEST), &here, &*evolve, begins);
             };

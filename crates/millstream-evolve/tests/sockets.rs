@@ -212,7 +212,7 @@ fn without_workers_a_round_ends_with_an_error() {
 }
 
 #[test]
-fn a_checkpoint_goes_on_elsewhere() {
+fn a_checkpoint_continues_in_another_population() {
     let dir = tempfile::tempdir().unwrap();
     let begun = || {
         let mut population = Population::new(7, options()).unwrap();

@@ -1,4 +1,4 @@
-//! A tree to calls of the methods.
+//! Converts a tree to method calls.
 
 use crate::Error;
 use crate::operator::{Kind, Operator};
@@ -9,7 +9,7 @@ use quote::{quote, quote_spanned};
 /// The expression whose value is the pipeline.
 pub(crate) fn pipeline(root: &TokenStream, term: &Term) -> Result<TokenStream, Error> {
     let value = Expand { root }.value(term)?;
-    // A closure is not redundant where the function's name alone would be taken for a pipeline.
+    // A closure is not redundant if the function's name alone would be taken for a pipeline.
     Ok(quote!({
         #[allow(clippy::redundant_closure)]
         let pipeline = #value;
@@ -23,7 +23,7 @@ struct Expand<'a> {
 }
 
 impl Expand<'_> {
-    /// A term with nothing in front of it.
+    /// A term without an edge before it.
     fn value(&self, term: &Term) -> Result<TokenStream, Error> {
         match term {
             Term::Value(tokens) => Ok(tokens.clone()),
@@ -46,24 +46,24 @@ impl Expand<'_> {
         }
     }
 
-    /// A term behind an edge. What the compiler has to say of the call, and not of its operands, it says at `at`.
+    /// A term after an edge. Errors of the call, and not of its operands, are reported at `at`.
     fn on(&self, edge: TokenStream, at: Span, term: &Term) -> Result<TokenStream, Error> {
         let call = |at, method, bodies: TokenStream| {
             let method = self.path(at, method);
             quote!(#method(#edge, #bodies))
         };
-        let behind = || quote_spanned!(at=> notation::behind);
+        let after = || quote_spanned!(at=> notation::behind);
         Ok(match term {
             Term::Value(tokens) => call(at, quote_spanned!(at=> Arrow::then), tokens.clone()),
             Term::Steps(tokens) => quote!((#edge) #tokens),
-            Term::Body(tokens) => call(at, behind(), tokens.clone()),
+            Term::Body(tokens) => call(at, after(), tokens.clone()),
             Term::Group(inner, steps) if steps.is_empty() => self.on(edge, at, inner)?,
             Term::Group(inner, steps) => {
                 let inside = body(|edge| {
                     let inner = self.on(edge, at, inner)?;
                     Ok(quote!((#inner) #steps))
                 })?;
-                call(at, behind(), inside)
+                call(at, after(), inside)
             }
             Term::Joined(left, operator, right) if operator.kind == Kind::Then => {
                 self.on(self.on(edge, at, left)?, operator.span(), right)?
@@ -76,7 +76,7 @@ impl Expand<'_> {
         })
     }
 
-    /// What is at this path in the core crate, and is spoken of at `at`.
+    /// A path in the core crate, with the span `at`.
     fn path(&self, at: Span, path: TokenStream) -> TokenStream {
         let root = self.root.clone().into_iter().map(|mut token: TokenTree| {
             token.set_span(token.span().located_at(at));
@@ -99,15 +99,15 @@ fn method(operator: &Operator) -> TokenStream {
     }
 }
 
-/// A function of an edge.
+/// A closure that takes an edge.
 fn body(inside: impl FnOnce(TokenStream) -> Result<TokenStream, Error>) -> Result<TokenStream, Error> {
-    // Not a name of the user's: `mixed_site` keeps them apart.
+    // `mixed_site` keeps this name apart from the user's names.
     let edge = Ident::new("edge", Span::mixed_site());
     let inside = inside(quote!(#edge))?;
     Ok(quote!(|#edge| #inside))
 }
 
-/// What a term begins with.
+/// The first operand of a term.
 fn first(term: &Term) -> &Term {
     match term {
         Term::Joined(left, _, _) | Term::Group(left, _) => first(left),

@@ -1,4 +1,4 @@
-//! What is behind `pipeline!` of `millstream-core`, which says what it means. Use it from there.
+//! The implementation of `pipeline!` of `millstream-core`, where it is documented. Use it from there.
 
 mod expand;
 mod operator;
@@ -6,7 +6,7 @@ mod parse;
 
 use proc_macro2::TokenStream;
 
-/// Takes the path of `millstream-core` in brackets, and behind it the notation.
+/// Takes the path of `millstream-core` in brackets, and then the notation.
 #[doc(hidden)]
 #[proc_macro]
 pub fn notation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -14,7 +14,7 @@ pub fn notation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     parse::pipeline(tokens).and_then(|term| expand::pipeline(&root, &term)).unwrap_or_else(Error::into_tokens).into()
 }
 
-/// What is wrong, and at which of the user's tokens.
+/// An error, and the user's tokens that cause it.
 #[derive(Debug)]
 struct Error {
     message: String,
@@ -26,7 +26,8 @@ impl Error {
         Error { message: message.into(), tokens }
     }
 
-    /// An expression that does not compile, and says so at the tokens: from the first to the last of them.
+    /// An expression that does not compile. The compiler reports the error at the tokens, from the first to the last of
+    /// them.
     fn into_tokens(self) -> TokenStream {
         let spans = |first: Option<proc_macro2::TokenTree>| first.map(|token| token.span());
         let call = proc_macro2::Span::call_site;

@@ -1,7 +1,7 @@
 use proc_macro2::{Punct, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// What an operator does.
+/// The kind of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Then,
@@ -12,7 +12,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Haskell's `infixr`: what binds tighter has the greater one.
+    /// The precedence, as Haskell's `infixr`: a greater one binds tighter.
     pub(crate) const fn precedence(self) -> u8 {
         match self {
             Kind::Then => 1,
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// An operator as it stands in the notation: one character, three times.
+/// An operator in the notation: one character, three times.
 #[derive(Clone, Debug)]
 pub(crate) struct Operator {
     pub(crate) kind: Kind,
@@ -41,8 +41,8 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// The operator that these tokens begin with, if there is one. Whether anything stands between the characters is not
-    /// asked: tokens that come out of a `macro_rules!` do not say.
+    /// The operator that these tokens begin with, if there is one. Space between the characters is not checked, since
+    /// tokens from a `macro_rules!` do not report it.
     pub(crate) fn at(tokens: &[TokenTree]) -> Option<Self> {
         let [TokenTree::Punct(a), TokenTree::Punct(b), TokenTree::Punct(c), ..] = tokens else { return None };
         let same = a.as_char() == b.as_char() && b.as_char() == c.as_char();

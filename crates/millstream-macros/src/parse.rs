@@ -1,26 +1,26 @@
-//! Tokens to a tree.
+//! Parses tokens to a tree.
 
 use crate::Error;
 use crate::operator::Operator;
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// A pipeline, or what one does with an edge.
+/// A pipeline, or an operation on an edge.
 #[derive(Debug)]
 pub(crate) enum Term {
     /// An expression whose value is a pipeline.
     Value(TokenStream),
-    /// `.map(f).filter(g)`: methods of the edge that comes in.
+    /// `.map(f).filter(g)`: methods of the incoming edge.
     Steps(TokenStream),
-    /// A closure: a function of the edge that comes in.
+    /// A closure: a function of the incoming edge.
     Body(TokenStream),
-    /// A term in parentheses, and methods behind them.
+    /// A term in parentheses, followed by methods.
     Group(Box<Term>, TokenStream),
     /// Two terms.
     Joined(Box<Term>, Operator, Box<Term>),
 }
 
-/// The path in brackets at the beginning, and what is behind it.
+/// Returns the path in brackets at the beginning, and the tokens after it.
 pub(crate) fn root(input: TokenStream) -> (TokenStream, TokenStream) {
     let mut tokens = input.into_iter();
     match tokens.next() {
@@ -39,20 +39,20 @@ pub(crate) fn pipeline(tokens: TokenStream) -> Result<Term, Error> {
 }
 
 struct Parser<'a> {
-    /// What is left.
+    /// The tokens that are left.
     tokens: &'a [TokenTree],
-    /// The operator before it.
+    /// The operator before them.
     before: Option<Operator>,
 }
 
 impl Parser<'_> {
-    /// A term whose operators are of this precedence at least.
+    /// A term whose operators have at least this precedence.
     fn term(&mut self, least: u8) -> Result<Term, Error> {
         let mut left = self.operand()?;
         while let Some(operator) = Operator::at(self.tokens).filter(|found| found.kind.precedence() >= least) {
             self.tokens = &self.tokens[3..];
             self.before = Some(operator.clone());
-            // All of them are right associative: what is on the right may begin with the same precedence.
+            // All operators are right associative: the right side may begin with the same precedence.
             let right = self.term(operator.kind.precedence())?;
             left = Term::Joined(Box::new(left), operator, Box::new(right));
         }
@@ -77,7 +77,7 @@ impl Parser<'_> {
                     let message = format!("a pipeline is missing on the left of `{}`", next.text());
                     Error::new(message, next.to_token_stream())
                 }
-                (None, None) => unreachable!("somebody looked whether there is anything"),
+                (None, None) => unreachable!("the caller has checked that there are tokens"),
             });
         }
         if let Some(token) = operand.iter().find(|token| is_any(token, &[',', ';'])) {
@@ -99,12 +99,12 @@ fn classified(operand: &[TokenTree]) -> Result<Term, Error> {
             let inner = pipeline(group.stream())?;
             Term::Group(Box::new(inner), operand[1..].iter().cloned().collect())
         }
-        // What another macro has parsed is one token here.
+        // The output of another macro is one token here.
         TokenTree::Group(group) if group.delimiter() == Delimiter::None && operand.len() == 1 => {
             let inner: Vec<TokenTree> = group.stream().into_iter().collect();
             if begins_closure(&inner) { Term::Body(stream()) } else { Term::Value(stream()) }
         }
-        // Blocks are there to hold operators; the compiler is not to call their braces unnecessary.
+        // Users write blocks to hold operators. Parentheses keep the compiler from calling the braces unnecessary.
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace && operand.len() == 1 => {
             Term::Value(TokenTree::Group(Group::new(Delimiter::Parenthesis, stream())).into())
         }
@@ -114,7 +114,7 @@ fn classified(operand: &[TokenTree]) -> Result<Term, Error> {
     })
 }
 
-/// How many tokens stand before the next operator. In a closure's parameters and between angle brackets there is none.
+/// The number of tokens before the next operator. A closure's parameters and angle brackets contain none.
 fn operand_length(tokens: &[TokenTree]) -> usize {
     let mut at = parameters_length(tokens);
     let mut angles = 0_usize;
@@ -132,7 +132,7 @@ fn operand_length(tokens: &[TokenTree]) -> usize {
     at
 }
 
-/// How many tokens `move |a, b|` takes; 0 if no closure begins here.
+/// The number of tokens of `move |a, b|`; 0 if no closure begins here.
 fn parameters_length(tokens: &[TokenTree]) -> usize {
     if !begins_closure(tokens) {
         return 0;
@@ -151,7 +151,7 @@ fn is_any(token: &TokenTree, characters: &[char]) -> bool {
     matches!(token, TokenTree::Punct(punct) if characters.contains(&punct.as_char()))
 }
 
-/// Whether a `>` behind it belongs to `->` or `=>`.
+/// Whether a `>` after this token belongs to `->` or `=>`.
 fn ends_arrow(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if "-=".contains(punct.as_char()) && punct.spacing() == Spacing::Joint)
 }

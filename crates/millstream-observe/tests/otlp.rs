@@ -71,7 +71,7 @@ fn text(attributes: &[KeyValue]) -> String {
 /// All points: the metric's name and labels, and the value.
 fn points(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
     let metrics = request.resource_metrics.iter().flat_map(|all| &all.scope_metrics).flat_map(|all| &all.metrics);
-    let mut points = BTreeMap::new();
+    let mut found = BTreeMap::new();
     for metric in metrics {
         let points = match metric.data.as_ref().unwrap() {
             Data::Sum(sum) => {
@@ -86,10 +86,10 @@ fn points(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
                 number_data_point::Value::AsInt(value) => value as f64,
                 number_data_point::Value::AsDouble(value) => value,
             };
-            points.insert(format!("{} {}", metric.name, text(&point.attributes)).trim().to_owned(), value);
+            found.insert(format!("{} {}", metric.name, text(&point.attributes)).trim().to_owned(), value);
         }
     }
-    points
+    found
 }
 
 #[test]

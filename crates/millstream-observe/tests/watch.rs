@@ -181,7 +181,7 @@ fn waiting_for_a_frame_ends_with_the_run() {
 }
 
 #[test]
-fn a_source_that_is_slow_is_blamed_and_one_that_has_ended_is_starved() {
+fn a_slow_source_is_the_bottleneck_and_an_ended_one_is_starved() {
     let _alone = alone();
     at_some_pace(|pace| {
         let (sender, run) = pipeline::<u64>().map(|x| x + 1).start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();

@@ -1,9 +1,9 @@
-//! Headings of pages, and the anchors that they become.
+//! The headings of pages, and their anchors.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// `FILE.md#SLUG`: the file has a heading that becomes this anchor.
+/// Checks `FILE.md#SLUG`: the file has a heading with this anchor.
 pub(super) fn anchor_exists(root: &Path, anchor: &str) -> std::result::Result<(), String> {
     let (file, slug) = anchor.split_once('#').ok_or(format!("`{anchor}` is not FILE.md#HEADING"))?;
     let text = std::fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -13,7 +13,7 @@ pub(super) fn anchor_exists(root: &Path, anchor: &str) -> std::result::Result<()
     Err(format!("{file} has no heading `#{slug}`"))
 }
 
-/// The anchors of a page's headings, made as GitHub makes them.
+/// The anchors of a page's headings, made as on GitHub.
 pub(crate) fn anchors(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut fenced = false;

@@ -1,4 +1,4 @@
-//! The commands that rows name: lines for bash that end with the exit code that their row expects.
+//! The commands of rows: lines for bash that end with the exit code that their row expects.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -9,13 +9,13 @@ use super::mapping::{Mapped, Proof};
 use super::print;
 use crate::cmd::{Cmd, Result, failure, how};
 
-/// What a command is judged by: a check of its own, a comparison, or tests.
+/// Words of commands that can fail: a check, a comparison, or tests.
 const JUDGES: [&str; 9] = ["--check", "verify", "diff", "cmp", "grep", "test", "chaos", "mutants", "lint"];
 
-/// At the end of a command that must not end with 0.
+/// The suffix of a command that must not end with 0.
 const EXITS: &str = " # exits ";
 
-/// A command shows something only if it can fail: something in it judges, or it must end with an exit code of its own.
+/// A command shows something only if it can fail: it contains one of these words, or has an expected exit code.
 pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
     let (line, expected) = split(command)?;
     let mut words = line.split(|c: char| c.is_whitespace() || ";|&()".contains(c));
@@ -23,12 +23,12 @@ pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
         return Err(format!("`{line}` cannot fail: it has none of {}, nor `# exits N`", JUDGES.join(", ")));
     }
     if line.contains("||") {
-        return Err(format!("`{line}` hides a failure behind `||`"));
+        return Err(format!("`{line}` hides a failure with `||`"));
     }
     Ok(())
 }
 
-/// The line for bash, and the exit code that it must end with.
+/// The line for bash, and its expected exit code.
 fn split(command: &str) -> std::result::Result<(&str, i32), String> {
     match command.rsplit_once(EXITS) {
         None => Ok((command, 0)),
@@ -39,7 +39,7 @@ fn split(command: &str) -> std::result::Result<(&str, i32), String> {
     }
 }
 
-/// Is it one of the chores, which take minutes?
+/// Whether it is one of the chores, which take minutes.
 fn is_chore(line: &str) -> bool {
     line.contains("cargo xtask")
 }
@@ -69,8 +69,8 @@ fn grouped<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool
     groups
 }
 
-/// Runs each command once. Standard output gets a line for each row, `passed` or `FAILED`; standard error what the
-/// commands print, and at the end once more the last lines of those that failed.
+/// Runs each command once. Standard output gets a line for each row, `passed` or `FAILED`. Standard error gets the
+/// output of the commands, and at the end the last lines of failed ones again.
 pub(super) fn run<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool) -> Result {
     let groups = grouped(rows, quick);
     let mut failed = Vec::new();
@@ -102,22 +102,22 @@ pub(super) fn run<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quic
     Err(failure(format!("{} of {} commands failed, shown above", failed.len(), groups.len())))
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 struct Ended {
-    /// Why that is not what its row says.
+    /// Why the end is not the expected one.
     wrong: Option<String>,
-    /// The last lines that it printed.
+    /// The last lines of its output.
     tail: VecDeque<String>,
 }
 
-/// Lines of a failed command that are shown once more.
+/// The lines of a failed command that are printed again.
 const TAIL: usize = 40;
 
-/// Runs it in the root of the workspace, and shows what it prints as it comes.
+/// Runs a command in the root of the workspace, and prints its output as it comes.
 fn execute(command: &str) -> Result<Ended> {
     let (line, expected) = split(command).map_err(failure)?;
-    // A failure in the middle of the line is one of the line, and both outputs are one.
+    // A failure within a line is one of the line. Both outputs are joined.
     let script = format!("exec 2>&1\n{line}");
     let (mut bash, _) = Cmd::new("bash", ["-euo", "pipefail", "-c", &script]).into_parts();
     eprintln!("   $ {line}");

@@ -1,4 +1,4 @@
-//! docs/rows.txt: what shows that a row holds.
+//! docs/rows.txt: the proofs of the rows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,20 @@ use super::tests_named::test_runs;
 
 pub(super) const MAPPING: &str = "docs/rows.txt";
 
-/// How a row is shown to hold, and which line says so.
+/// The proof of a row, and the line that names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) line: usize,
     pub(super) proof: Proof,
 }
 
-/// How a row is shown to hold.
+/// The proof of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Test(String),
     Command(String),
     NotApplicable(String),
-    /// Not shown; the mapping says what is missing.
+    /// Not shown; the mapping says why.
     Open,
 }
 
@@ -52,7 +52,7 @@ impl Proof {
         }
     }
 
-    /// Is what it names there, and can it fail?
+    /// Checks that the proof exists, and can fail.
     pub(super) fn holds(&self, root: &Path) -> Result<(), String> {
         match self {
             Self::Test(path) => test_runs(root, path),
@@ -63,7 +63,7 @@ impl Proof {
     }
 }
 
-/// The rows by id, and what is wrong with the other lines.
+/// The rows by id, and the errors of the other lines.
 pub(super) fn parse(mapping: &str) -> (BTreeMap<String, Mapped>, Vec<String>) {
     let mut found: BTreeMap<String, Mapped> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
     fn a_mapping_is_read_line_by_line() {
         let (found, wrong) = parse(
             "# comment\n\nA01 test a.rs::b\nA02  command  cargo xtask bench wc\nA03 not-applicable A.md#b\n\
-             A01 test c.rs::d\nA04 maybe x\nA05 test\nA06\nA07 open\nA08 open nobody has measured it\n",
+             A01 test c.rs::d\nA04 maybe x\nA05 test\nA06\nA07 open\nA08 open it is not measured yet\n",
         );
         assert_eq!(found["A02"], Mapped { line: 4, proof: Proof::Command("cargo xtask bench wc".to_owned()) });
         assert_eq!(found["A03"].proof.to_string(), "not-applicable A.md#b");

@@ -1,9 +1,9 @@
-//! The tests that rows name: each is a function that the test harness runs, or an example that rustdoc runs.
+//! The tests that rows name: functions that the test harness runs, and examples that rustdoc runs.
 
 use std::path::Path;
 
-/// `FILE::NAME`: FILE has a `#[test]` of that name that is not ignored (modules may stand between);
-/// `FILE::doctest`: FILE has an example that runs, or that must not compile; a page of Markdown is documentation of what
+/// `FILE::NAME`: FILE has a `#[test]` of that name that is not ignored (modules may come between). `FILE::doctest`:
+/// FILE has an example that runs, or that must not compile. A page of Markdown is part of the documentation that
 /// includes it.
 pub(super) fn test_runs(root: &Path, path: &str) -> Result<(), String> {
     let (file, name) = path.split_once("::").ok_or(format!("`{path}` is not FILE::NAME"))?;
@@ -17,10 +17,10 @@ pub(super) fn test_runs(root: &Path, path: &str) -> Result<(), String> {
     judged.map_err(|why| format!("{file}: {why}"))
 }
 
-/// Where pages become documentation: the book's examples, and the README's.
+/// The files that include pages in their documentation: the book's, and the README.
 const INCLUDING: [&str; 2] = ["crates/millstream/src/book.rs", "crates/millstream/src/lib.rs"];
 
-/// Is this page part of some documentation?
+/// Whether this page is part of some documentation.
 fn included(root: &Path, page: &str) -> Result<(), String> {
     let name = page.rsplit('/').next().unwrap_or(page);
     let includes = |file: &&str| std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(name));
@@ -33,11 +33,11 @@ fn included(root: &Path, page: &str) -> Result<(), String> {
 /// Attributes that make a function a test.
 const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 
-/// Does the harness run a function of this name? If several have it, one that runs is enough.
+/// Whether the harness runs a function of this name. If several have it, one that runs is enough.
 fn function_runs(text: &str, name: &str) -> Result<(), String> {
     let mut why = format!("there is no `fn {name}`");
     let mut attributes: Vec<String> = Vec::new();
-    let mut depth = 0; // of brackets within an attribute that goes over several lines
+    let mut depth = 0; // of brackets within an attribute of several lines
     for line in text.lines().map(str::trim) {
         if depth > 0 || line.starts_with("#[") {
             match attributes.last_mut().filter(|_| depth > 0) {
@@ -61,7 +61,7 @@ fn function_runs(text: &str, name: &str) -> Result<(), String> {
     Err(why)
 }
 
-/// Is this line the head of `fn NAME`?
+/// Whether this line is the head of `fn NAME`.
 fn declares(line: &str, name: &str) -> bool {
     let after = line.split_once("fn ").map(|(_, after)| after.trim_start());
     let rest = after.and_then(|after| after.strip_prefix(name));
@@ -71,7 +71,7 @@ fn declares(line: &str, name: &str) -> bool {
 fn judge(attributes: &[String], name: &str) -> Result<(), String> {
     let has = |start: &str| attributes.iter().any(|attribute| attribute.starts_with(start));
     if !TESTS.into_iter().any(has) {
-        return Err(format!("`fn {name}` is no test: `#[test]` does not stand before it"));
+        return Err(format!("`fn {name}` is no test: `#[test]` is not before it"));
     }
     if has("#[ignore") {
         return Err(format!("the test `{name}` is ignored"));
@@ -89,7 +89,7 @@ fn page_line(line: &str) -> Option<&str> {
     Some(line)
 }
 
-/// Does rustdoc run an example of this file? `doc` is what a line says in its documentation.
+/// Whether rustdoc runs an example of this file. `doc` extracts the documentation of a line.
 fn example_runs(text: &str, doc: fn(&str) -> Option<&str>) -> Result<(), String> {
     let mut fenced = false;
     let mut runs = false;
@@ -103,7 +103,7 @@ fn example_runs(text: &str, doc: fn(&str) -> Option<&str>) -> Result<(), String>
     if runs { Ok(()) } else { Err("no example in its documentation runs".to_owned()) }
 }
 
-/// Is a block with these words after its fence Rust that is run, or that is seen not to compile?
+/// Whether a block with these words after its fence is Rust that rustdoc runs, or checks not to compile.
 fn is_run(info: &str) -> bool {
     let mut words = info.split([',', ' ']).filter(|word| !word.is_empty());
     words.all(|word| matches!(word, "rust" | "should_panic" | "compile_fail") || word.starts_with("edition"))
@@ -155,7 +155,7 @@ mod tests {
     "#;
 
     #[test]
-    fn what_the_harness_runs_counts() {
+    fn functions_that_the_harness_runs_count() {
         for name in ["plain", "panics", "with_tokio", "long", "not_under_miri", "property", "of_a_name"] {
             assert_eq!(function_runs(FILE, name), Ok(()), "{name}");
         }

@@ -1,4 +1,4 @@
-//! Pictures of few colours, in a fifth of the bytes.
+//! Writes pictures with few colours, in a fifth of the bytes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 type Error = Box<dyn std::error::Error>;
 type Colour = [u8; 3];
 
-/// Writes a picture again with a byte a pixel; how many bytes that takes.
+/// Writes a picture again, with one byte for each pixel. Returns its number of bytes.
 pub(super) fn shrink(from: &Path, to: &Path) -> Result<u64, Error> {
     let mut decoder = png::Decoder::new(BufReader::new(File::open(from)?));
     decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);
@@ -28,8 +28,8 @@ pub(super) fn shrink(from: &Path, to: &Path) -> Result<u64, Error> {
     Ok(std::fs::metadata(to)?.len())
 }
 
-/// At most 256 colours, and for each pixel which of them. The commonest are kept as they are; of the others, which are at
-/// the edges of letters, the nearest is taken.
+/// At most 256 colours, and the colour index of each pixel. The commonest colours are kept. Each other one, at the
+/// edges of letters, is replaced by the nearest.
 fn indexed(pixels: &[Colour]) -> (Vec<Colour>, Vec<u8>) {
     let mut counts: HashMap<Colour, usize> = HashMap::new();
     for pixel in pixels {

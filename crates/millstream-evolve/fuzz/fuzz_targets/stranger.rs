@@ -1,4 +1,4 @@
-//! Bytes of anybody, at a master and at a worker: `cargo xtask fuzz`.
+//! Untrusted bytes, for a master and for a worker: `cargo xtask fuzz`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| millstream_evolve::fuzzed::throw(bytes));

@@ -1,4 +1,4 @@
-//! What was lost with a worker is computed again, from the last states that were kept.
+//! States that are lost with a worker are recomputed, from the last states that were kept.
 //!
 //! A state is a function of an ancestor's state and of the inputs since, all of which the master has. So a lost state
 //! that is to evolve makes its parent evolve again, and so on up to the nearest ancestor that survives. A lost state

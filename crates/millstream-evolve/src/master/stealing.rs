@@ -5,10 +5,10 @@
 //! and stays. States that a worker does not return have begun. A worker that is asked for states and has no other gets
 //! none before it answers, since it may have begun those.
 //!
-//! Where workers are at their last states, the master takes a few from others before any worker has none, and holds
-//! them (`reserve.rs`). A worker that runs dry is then sent one at once, and waits for no other worker's answer. The
-//! reserve begins with four and grows as workers do run dry, since where all end at once a state is sooner done where
-//! it is.
+//! If workers are at their last states, the master takes a few from others before any worker has none, and holds them
+//! (`reserve.rs`). A worker that runs dry is then sent one at once, and waits for no other worker's answer. The reserve
+//! begins with four states and grows as workers do run dry: if all workers end at the same time, a state is done sooner
+//! where it is.
 
 use super::cells::Stage;
 use super::roster::Removal;

@@ -105,7 +105,7 @@ fn uneven_numbers_of_children_leave_no_worker_idle() {
 
 /// The sum reaches up to the last answer of each worker, shortly before the end of the last round.
 #[test]
-fn what_workers_worked_and_waited_sums_to_the_time() {
+fn working_and_waiting_times_sum_to_the_time() {
     let mut simulation = Simulation::new(Tuning::default(), 20, 1, DELAY, Trouble::default());
     super::rounds(&mut simulation, 400, 3_000, 10);
     let now = simulation.now();

@@ -69,7 +69,7 @@ proptest! {
 
 /// The number of rounds of a usual filter, on one worker and on a hundred.
 #[test]
-fn tens_of_rounds_are_the_same_for_1_2_and_100_workers() {
+fn many_rounds_are_the_same_for_1_2_and_100_workers() {
     let expected = modelled(300, 300, 80);
     for workers in [1, 2, 100] {
         let quiet = Trouble::default();
@@ -80,7 +80,7 @@ fn tens_of_rounds_are_the_same_for_1_2_and_100_workers() {
 }
 
 #[test]
-fn what_was_lost_is_computed_again_from_the_last_rounds_parents() {
+fn lost_states_are_recomputed_from_the_last_rounds_parents() {
     let trouble = Trouble { deaths: Some(100), ..Trouble::default() };
     let every_round = Tuning { backup_every: 1, ..Tuning::default() };
     let mut simulation = Simulation::new(every_round, 10, 3, Duration::from_micros(50), trouble);
