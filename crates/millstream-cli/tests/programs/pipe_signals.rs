@@ -62,6 +62,23 @@ fn a_signal_begins_nothing_that_waits() {
     }
 }
 
+/// Nor is a block tried again that has failed.
+#[test]
+fn a_signal_ends_what_is_tried_again() {
+    for args in ["pipe -j 1", "pipe -j 1 --deploy inline", "pipe -j 1 --deploy queues"] {
+        let scene = Scene::new();
+        let script = "read x; test $x != 1 || { echo 1; exit; }; : > began; exit 1";
+        let args = format!("{args} --block 2 --grace 1000 --retries 1000000000");
+        let mut child = start(&scene, &args, script);
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"1\n2\n3\n4\n").unwrap();
+        wait_for(&scene, "began");
+        terminate(&child);
+        assert_eq!(result(child), ("1\n".to_owned(), DRAINING.to_owned(), Some(143)), "{args}");
+        drop(stdin);
+    }
+}
+
 /// A command that does not end is ended.
 #[test]
 fn the_time_to_drain_is_bounded() {

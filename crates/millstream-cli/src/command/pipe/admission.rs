@@ -83,6 +83,11 @@ impl Admission {
         state.unanswered > 0
     }
 
+    /// Whether a signal has come.
+    pub(super) fn is_draining(&self) -> bool {
+        self.lock().draining
+    }
+
     /// This number has been read; if a signal came meanwhile, that may have cut it short.
     pub(super) fn has_read(&self, number: u64) {
         let mut state = self.lock();

@@ -25,6 +25,11 @@ impl Filter {
             if left == 0 || !matches!(answer.ending, Ending::Failed(_)) || self.admission().is_over(number) {
                 break answer;
             }
+            // Which would begin another process: what is left is as if it had not been asked.
+            if self.admission().is_draining() {
+                self.admission().end_at(number);
+                break answer;
+            }
             left -= 1;
         };
         self.answered(answer)
