@@ -2,7 +2,7 @@
 
 use crate::cmd::{Cmd, Result, failure};
 use crate::report::{Report, Step};
-use crate::{tidy, tools};
+use crate::{package, tidy, tools};
 
 /// The extent of the checks.
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args) -> Result {
         tools::component("clippy", "clippy").map_err(failure)?;
         Cmd::cargo("clippy --workspace --all-targets --all-features -- -D warnings").run()
     });
+    report.must("package", || package::run(&package::Args::default()));
     report.step("deny", || {
         if let Err(reason) = tools::deny(args.deny || tools::require_all()) {
             return Ok(Step::Skipped(reason));

@@ -12,6 +12,7 @@ mod docs;
 mod fuzz;
 mod lint;
 mod mutants;
+mod package;
 mod patch;
 mod profile;
 mod report;
@@ -58,6 +59,8 @@ enum Chore {
     Rows(rows::Args),
     /// Apply each patch of mutants/ to a copy, and check that a test fails
     Mutants(mutants::Args),
+    /// Make the archives of all crates, as publishing them would
+    Package(package::Args),
     /// Check the rules about files that no other tool checks
     Tidy,
 }
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Chore::Screenshots(args) => screenshots::run(&args),
         Chore::Rows(args) => rows::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
+        Chore::Package(args) => package::run(&args),
         Chore::Tidy => tidy::run(),
     };
     match done {

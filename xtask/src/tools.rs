@@ -49,6 +49,13 @@ const INFERNO: Built = Built {
     chore: "cargo xtask profile",
 };
 
+const SEMVER: Built = Built {
+    package: "cargo-semver-checks",
+    version: "0.51.0",
+    flags: "",
+    chore: "cargo xtask package --since REVISION",
+};
+
 impl Built {
     /// Installs it unless `here` succeeds. An error says why it is not there.
     fn get(&self, here: Cmd, install: bool) -> Result<(), String> {
@@ -89,6 +96,11 @@ pub(crate) fn mdbook(install: bool) -> Result<(), String> {
 pub(crate) fn flame_graph(install: bool) -> Result<(), String> {
     // It has no `--version`.
     INFERNO.get(Cmd::new("inferno-flamegraph", ["--help"]), install)
+}
+
+/// What compares the public APIs of two revisions.
+pub(crate) fn semver_checks(install: bool) -> Result<(), String> {
+    SEMVER.get(Cmd::cargo("semver-checks --version"), install)
 }
 
 /// perf, which no package manager of Rust can install.
