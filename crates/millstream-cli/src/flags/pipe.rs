@@ -42,8 +42,8 @@ pub(crate) struct Pipe {
     /// failed, and the exit status is 1 if any did
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// How long a block may take, as 10, 500ms, 1.5s, 2m or 1h. A command that takes longer is ended with all that it has
-    /// started, by SIGTERM and half a second later by SIGKILL, and its block has failed
+    /// How long a block may take, as 10, 500ms, 1.5s, 2m or 1h. A command that takes longer is ended with its process
+    /// group, by SIGTERM and half a second later by SIGKILL, and its block has failed
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// How often a block that has failed is tried again. What it wrote before is thrown away

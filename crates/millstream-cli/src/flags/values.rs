@@ -110,7 +110,7 @@ pub(crate) enum Jobs {
 }
 
 impl Jobs {
-    /// How many they are on a machine with so many usable cores: 1 at least.
+    /// How many they are on a machine with `cores` usable cores: 1 at least.
     pub(crate) fn on(self, cores: usize) -> usize {
         let jobs = match self {
             Jobs::Exactly(jobs) => jobs,

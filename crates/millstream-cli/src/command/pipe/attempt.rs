@@ -77,7 +77,7 @@ impl Filter {
                 feed(&mut input, self.header()).and_then(|()| feed(&mut input, bytes))
             };
             let feeder = feeder.spawn_scoped(scope, give).map_err(Wrong::Reading)?;
-            // Where this fails, the output is closed, so that the process does not wait for somebody who reads it.
+            // Where this fails, the output is closed, so that the process does not wait for a reader.
             let written = if self.tags() {
                 Written::read(Tagged::new(output, number, self.line_end()), bytes.len(), self.most())
             } else {

@@ -82,7 +82,7 @@ impl Filter {
         Filter { keeps_going, ..self }
     }
 
-    /// With processes that may take so long for a block, each of which is tried again so often if it fails.
+    /// With a time that a block may take, and how often one that has failed is tried again.
     #[must_use]
     pub(crate) fn trying(self, timeout: Option<Duration>, retries: u64) -> Self {
         Filter { timeout, retries, ..self }

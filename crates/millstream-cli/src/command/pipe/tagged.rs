@@ -48,7 +48,7 @@ impl<R: Read> Read for Tagged<R> {
 mod tests {
     use super::*;
 
-    /// Reads at most so many bytes at once.
+    /// A reader of at most n bytes at once.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {

@@ -26,8 +26,8 @@ pub(super) struct Inputs {
     list: Option<OsString>,
 }
 
-/// Lists of at most so many bytes are read before the first input, if they are regular files: so GNU does, too, and
-/// then knows how wide its columns are.
+/// A list that is a regular file of at most this many bytes tells how wide the columns are, as GNU's program reads it before
+/// the first input.
 const MOST_KNOWN: u64 = 10 << 20;
 
 impl Names {
