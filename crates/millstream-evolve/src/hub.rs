@@ -42,8 +42,8 @@ pub(crate) struct Hub {
     listeners: Vec<Listener>,
     /// By `mio` key.
     connections: Vec<Option<Connection>>,
-    /// Each worker's connection.
-    records: Vec<Option<usize>>,
+    /// By worker, the key of its connection.
+    keys: Vec<Option<usize>>,
     outs: Outs,
     /// Connections and listeners that may have more than was read or accepted.
     unread: Vec<usize>,
@@ -87,7 +87,7 @@ impl Hub {
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             connections: Vec::new(),
-            records: Vec::new(),
+            keys: Vec::new(),
             outs: Outs::default(),
             unread: Vec::new(),
             strangers: STRANGERS,
@@ -137,10 +137,10 @@ impl Hub {
     fn admit(&mut self, key: usize) {
         let worker = self.master.add_worker(self.clock.now());
         self.outs.forget(worker);
-        if worker >= self.records.len() {
-            self.records.resize(worker + 1, None);
+        if worker >= self.keys.len() {
+            self.keys.resize(worker + 1, None);
         }
-        self.records[worker] = Some(key);
+        self.keys[worker] = Some(key);
         if let Some(connection) = &mut self.connections[key] {
             connection.peer = Peer::Worker(worker);
             connection.received.allow(LONGEST_ANSWER);
@@ -284,7 +284,7 @@ impl Hub {
     }
 
     fn write(&mut self, worker: usize) {
-        let Some(key) = self.records.get(worker).copied().flatten() else { return self.outs.forget(worker) };
+        let Some(key) = self.keys.get(worker).copied().flatten() else { return self.outs.forget(worker) };
         let Some(connection) = &mut self.connections[key] else { return };
         let now = self.clock.now();
         match self.outs.write(worker, &mut connection.stream) {
@@ -312,7 +312,7 @@ impl Hub {
         let Some(mut connection) = self.connections[key].take() else { return };
         connection.stream.deregister(self.poll.registry());
         if let Peer::Worker(worker) = connection.peer {
-            self.records[worker] = None;
+            self.keys[worker] = None;
             self.outs.forget(worker);
             self.last_lost = Some(why.to_owned());
             self.master.lost(worker, self.clock.now(), &mut self.outs);
@@ -322,7 +322,7 @@ impl Hub {
     /// Accepts waiting connections, gives up workers and peers that were silent for too long, and sends keep-alives.
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
-            let Some(key) = self.records[worker] else { return };
+            let Some(key) = self.keys[worker] else { return };
             self.give_up(key, "it said nothing for too long");
         }
         for key in 0..self.connections.len() {

@@ -158,7 +158,7 @@ impl Simulation {
     }
 
     fn join(&mut self) {
-        let record = self.master.add_worker(self.now);
+        let worker = self.master.add_worker(self.now);
         self.number += 1;
         let one = Simulated {
             life: self.number,
@@ -171,13 +171,13 @@ impl Simulation {
             silence: Duration::ZERO,
             last: [self.now; 2],
         };
-        if record == self.workers.len() {
+        if worker == self.workers.len() {
             self.workers.push(Some(one))
         } else {
-            self.workers[record] = Some(one)
+            self.workers[worker] = Some(one)
         }
-        self.post.to(record).clear();
-        self.master.join(record, &mut self.post);
+        self.post.to(worker).clear();
+        self.master.join(worker, &mut self.post);
         self.send();
     }
 

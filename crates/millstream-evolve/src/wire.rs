@@ -66,7 +66,7 @@ pub(crate) fn put_as_bytes<T: Serialize>(
     Ok(())
 }
 
-/// Reads a body.
+/// A body that is read value by value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body<'a>(&'a [u8]);
 

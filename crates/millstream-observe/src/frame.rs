@@ -79,8 +79,8 @@ pub struct RingFrame {
 pub struct StageFrame {
     /// Its name in the plan; `source` and `sink` are the ends.
     pub name: String,
-    /// The numbers moved by all of its tasklets. For a stage in a keyed body, numbers that any of them passed over
-    /// count too.
+    /// The numbers moved, summed over its tasklets. In the body of a `shard_by` each tasklet passes every number, and
+    /// counts it.
     pub moved: u64,
     /// The numbers moved in a second.
     pub rate: f64,

@@ -27,7 +27,6 @@ fn bound(rival: &str) -> Option<f64> {
     }
 }
 
-/// The programs.
 struct Programs {
     millstream: PathBuf,
     rivals: Option<PathBuf>,

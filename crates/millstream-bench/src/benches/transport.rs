@@ -37,7 +37,6 @@ const SHARED: [(&str, [(usize, &str); 3]); 2] = [
     ("rings, on as many workers as improve throughput", [(1, "ours"), (3, "ours-share-3"), (5, "ours-share-5")]),
     ("the queue", [(1, "queue"), (3, "queue-share-3"), (5, "queue-share-5")]),
 ];
-/// Random longs.
 static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut random = SplitMix64::new(0);
     (0..4096).map(|_| random.draw()).collect()

@@ -17,7 +17,6 @@ use std::io::{BufRead, Write, stdin, stdout};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// One go.
 struct Request<'a> {
     workload: &'a str,
     who: &'a str,
