@@ -31,7 +31,7 @@ pub struct TooMany {
 
 impl TooMany {
     /// Compares the rates of the same work, one for each number of workers, or of consumers that share the work. None
-    /// unless a larger number moved at least 5% less than the best one.
+    /// unless a larger number moved more than 5% less than the best one.
     #[must_use]
     pub fn of(rates: &[Rate]) -> Option<Self> {
         let by_rate = |a: &&Rate, b: &&Rate| a.numbers_per_second.total_cmp(&b.numbers_per_second);

@@ -49,7 +49,7 @@ pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     reader
 }
 
-/// What to cancel: the source, and all tasklets before this one.
+/// The source and all tasklets before this one, which are cancelled.
 struct Cancel {
     before: usize,
     shared: Arc<Shared>,

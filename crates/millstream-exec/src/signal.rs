@@ -45,7 +45,7 @@ struct Events {
 #[must_use = "an announced waiter parks or withdraws"]
 pub struct Ticket(u64);
 
-/// A future's place among the waiters of a [`Signal`]. The future [leaves](Signal::leave) when it is dropped.
+/// A future's place among the waiters of a [`Signal`]. A future that is dropped must [leave](Signal::leave).
 #[derive(Debug, Default)]
 pub struct WakerSlot(Option<u64>);
 

@@ -11,8 +11,8 @@ use millstream_core::{Density, Item, Val};
 use millstream_ring::{Batch, Claim, Last, Producer, Reader, RingLayout, ring};
 use std::marker::PhantomData;
 
-/// Adds a stage to the wiring. `f` is called once for every slot, and for END with `true`, in order. END has a slot if
-/// `end` is written; that is the density of the stage's output for every stage but a filter.
+/// Adds a stage to the wiring. `f` is called once for every slot, and for END with `true`, in order. `end` says
+/// whether END has a slot; except for a filter's mask, that follows from the density of the output.
 pub(crate) fn stage<A: RingLayout, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,

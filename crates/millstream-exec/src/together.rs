@@ -1,6 +1,6 @@
 //! The thread of a source also runs the stages, if other processes use the cores.
 //!
-//! A ring of few slots hands few values over at a time. Where other processes use the cores, a thread gets a core for a
+//! A ring of few slots hands few values over at a time. If other processes use the cores, a thread gets a core for a
 //! time slice and then for some time none. So little goes through per slice, and source and stages take turns with
 //! their neighbours instead of with each other. One thread that does both has no hand-over: it runs the stages after
 //! every value, and the workers wait for `surplus`.

@@ -5,8 +5,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Dense, Val};
-use millstream_exec::{Gate, Place, Shown, Signal, Wakes};
-use millstream_ring::{Member, group, ring, spsc};
+use millstream_exec::{Gate, Shown, Signal, WakerSlot, Wakes};
+use millstream_ring::{RunWriter, ring, run_writers, spsc};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// The awaited change, published apart from the signal, as in the rings, by release and acquire alone.
@@ -117,7 +117,7 @@ impl Wake for Executor {
 impl Work {
     /// Waits as a future does, with an executor that sleeps until it is woken.
     fn poll_for(&self, n: usize) {
-        let mut place = Place::default();
+        let mut place = WakerSlot::default();
         loop {
             // A new one for every poll: notifications of an earlier one come too early to help.
             let woken = Work::new();
@@ -170,7 +170,7 @@ fn a_future_that_leaves_does_not_take_the_wake_up_of_another() {
             let work = work.clone();
             thread::spawn(move || work.poll_for(1))
         };
-        let mut place = Place::default();
+        let mut place = WakerSlot::default();
         let never = work.signal.poll(&mut place, &mut Context::from_waker(Waker::noop()), || None::<()>);
         assert!(never.is_pending());
         work.publish(1);
@@ -224,14 +224,14 @@ fn a_stage_notices_every_wake_up_of_its_futures() {
 fn the_loser_of_a_claim_wakes_the_readers_it_misled() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
-        let (mut members, mut output) = group::<_, u64, Dense>(input, 2, 1).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 1).unwrap();
         let Ok(Some(mut claim)) = producer.try_claim(1) else { panic!("there is room") };
         claim.fill(1, |_| 7);
         claim.publish();
         let signal = Arc::new(Signal::new());
-        let (mut b, mut a) = (members.pop().unwrap(), members.pop().unwrap());
-        let work = |member: &mut Member<Val<u64>, u64>, signal: &Signal| {
-            if member.fill_or_tell(1, || signal.notify(), |value| *value.unwrap()) > 0 {
+        let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
+        let work = |writer: &mut RunWriter<Val<u64>, u64>, signal: &Signal| {
+            if writer.fill_or_tell(1, || signal.notify(), |value| *value.unwrap()) > 0 {
                 signal.notify();
             }
         };

@@ -4,11 +4,11 @@
 //! or takes one away, and keeps that if nearly as many move. So cheap stages stay on one worker, where a value goes
 //! from stage to stage in cache. Exceptions:
 //!
-//! - A number of workers that was asked for stays. Where it is more than the usable cores, a worker per core is tried
+//! - A number of workers that was asked for stays. If it exceeds the usable cores, a worker per core is tried
 //!   as well, and kept if as much moves: workers without a core only take turns.
 //! - A trial of one more begins when that worker is awake (`worker_standby.rs`), since a thread takes up to half a
 //!   millisecond to begin. A trial ends early when there is little hope.
-//! - Where other processes use the cores, a second worker has none. While the workers wait for theirs, by the kernel's
+//! - If other processes use the cores, a second worker has none. While the workers wait for theirs, by the kernel's
 //!   account of each thread (`machine/account.rs`), no worker is added; one fewer is tried soon, over longer windows. A
 //!   trial that loses meanwhile ends at the next look, and one whose worker would begin by waiting is called off.
 
