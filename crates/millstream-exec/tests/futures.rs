@@ -222,7 +222,7 @@ fn futures_in_flight_are_dropped_when_a_run_is_stopped() {
 }
 
 #[test]
-fn draining_finishes_what_is_in_flight() {
+fn draining_finishes_futures_in_flight() {
     let doors = Doors::default();
     let passing = doors.clone();
     let p = pipeline::<u64>().map_async(100, move |x| passing.pass(*x));

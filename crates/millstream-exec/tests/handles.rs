@@ -45,7 +45,7 @@ fn every_idle_strategy_has_the_same_output() {
 }
 
 #[test]
-fn draining_finishes_what_was_accepted_also_while_the_source_waits() {
+fn draining_finishes_accepted_values_also_while_the_source_waits() {
     let (values, source) = channel::<u64>();
     let (seen, sees) = channel();
     let p = pipeline::<u64>().map(|x| x * 2).fold(0, |sum, x| *sum += x, |sum| sum);

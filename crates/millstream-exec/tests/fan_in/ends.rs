@@ -116,7 +116,7 @@ fn an_iterator_that_panics_has_sent_its_earlier_values() {
 }
 
 #[test]
-fn a_drain_finishes_what_was_sent_and_takes_no_more() {
+fn a_drain_finishes_sent_values_and_takes_no_more() {
     for several in [false, true] {
         let of = fan_in(3).ring(64);
         let of = if several { of.shared() } else { of };

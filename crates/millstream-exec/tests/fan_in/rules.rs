@@ -254,7 +254,7 @@ fn a_record_replays_to_the_same_output() {
 }
 
 #[test]
-fn a_replay_says_what_is_missing() {
+fn a_replay_reports_missing_values() {
     let replay = |runs: &[(u32, u64)]| fan_in(1).replay(runs.iter().copied().collect()).open(&Rings::new()).unwrap();
     for (runs, cause) in [
         (&[(0, 3)][..], "the record has 1 more values of producer 0, which ended after 2"),
