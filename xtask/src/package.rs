@@ -1,22 +1,22 @@
-//! `cargo xtask package`: the archives that would be published, and whether they fit together.
+//! `cargo xtask package`: makes the archives that would be published, and checks that they fit together.
 
 use crate::cmd::{Cmd, Result, failure};
 use crate::tools;
 
-/// What is checked beyond the archives' making.
+/// The checks after the archives are made.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Build each crate from its archive, with the archives of those that it depends on (minutes)
     #[arg(long)]
     verify: bool,
-    /// Check that the public API is compatible with this revision's, by cargo-semver-checks, which is installed if it is
+    /// Check that the public API is compatible with this revision's, by cargo-semver-checks; it is installed if it is
     /// missing (minutes)
     #[arg(long, value_name = "REVISION")]
     since: Option<String>,
 }
 
-/// Cargo packages the crates of the workspace in the order in which they depend on each other, and takes those that are not
-/// in a registry yet from their archives.
+/// Packages the crates of the workspace in the order of their dependencies. Cargo takes crates that are in no registry
+/// yet from their archives.
 pub(crate) fn run(args: &Args) -> Result {
     let verify = if args.verify { "" } else { " --no-verify" };
     Cmd::cargo(&format!(
@@ -25,7 +25,11 @@ pub(crate) fn run(args: &Args) -> Result {
     .run()?;
     if let Some(revision) = &args.since {
         tools::semver_checks(true).map_err(failure)?;
-        Cmd::cargo(&format!("semver-checks --workspace --exclude millstream-bench --exclude xtask --all-features --baseline-rev {revision}")).run()?;
+        Cmd::cargo(&format!(
+            "semver-checks --workspace --exclude millstream-bench --exclude xtask --all-features \
+             --baseline-rev {revision}"
+        ))
+        .run()?;
     }
     Ok(())
 }

@@ -194,10 +194,8 @@ fn a_panic_ends_the_round_and_names_the_state() {
     population.add_threads(&Arc::new(Walk), 2).unwrap();
     let tokens = population.reset_states(vec![1, 2, support::PANICS]).unwrap();
     let ended = population.evolve_many(tokens.iter().map(|token| (*token, 0)).collect());
-    assert!(
-        matches!(&ended, Err(EvolveError::Panicked { token, message }) if *token == tokens[2] && message.contains("no")),
-        "{ended:?}"
-    );
+    let Err(EvolveError::Panicked { token, message }) = &ended else { panic!("{ended:?}") };
+    assert!(*token == tokens[2] && message.contains("no"), "{ended:?}");
     assert!(matches!(population.reset_states(vec![1]), Err(EvolveError::Broken)));
 }
 
