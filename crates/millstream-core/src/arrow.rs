@@ -26,8 +26,8 @@ use crate::{Density, Item, KeepsClock, Lens, Projected, Shape, Shardable, ToOwne
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
-/// Building one starts nothing, and one value can be deployed any number of times. The combinators are methods; a
-/// *body*, the pipeline inside another combinator, is written as a function of the edge it gets:
+/// Building a pipeline starts nothing, and one value can be deployed any number of times. The combinators are methods.
+/// A *body*, the pipeline inside another combinator, is written as a function of the edge it reads:
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, pipeline};
@@ -35,34 +35,35 @@ use crate::{Density, Item, KeepsClock, Lens, Projected, Shape, Shardable, ToOwne
 /// assert_eq!(p.model([1, 2, 3]), [11, 22, 33]);
 /// ```
 ///
-/// Closures are `Fn`, and state is explicit: a closure that hides state behind a lock or an atomic, or that reads a
-/// clock, breaks the promise that every deployment gives the same output. The compiler cannot see it.
+/// Closures are `Fn`, and state is explicit. A closure that hides state behind a lock or an atomic, or that reads a
+/// clock, breaks the promise that every deployment produces the same output. The compiler cannot detect this.
 pub trait Arrow: Sized + Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the edge that the pipeline reads.
     type In: Shape;
-    /// What it writes.
+    /// The shape of the edge that the pipeline writes.
     type Out: Shape;
 
-    /// Adds its stages to a plan, in the order in which it deploys them, and returns what it writes.
+    /// Adds this pipeline's stages to a plan, in the order of deployment, and returns the port of its output.
     fn describe(&self, input: Port, plan: &mut Describe) -> Port;
 
-    /// The stages, rings and warnings of this pipeline.
+    /// Returns the stages, rings and warnings of this pipeline.
     fn plan(&self) -> Plan {
         let (mut plan, source) = Describe::new(Self::In::BYTES, <Self::In as Shape>::Density::DENSE);
         let output = self.describe(source, &mut plan);
         plan.finish(output)
     }
 
-    /// `self`, and `next` on what it gives: Haskell's `>>>`.
+    /// Runs `next` on the output of `self`: Haskell's `>>>`.
     fn then<Q: Arrow<In = Self::Out>>(self, next: Q) -> Then<Self, Q> {
         Then::new(self, next)
     }
 
-    /// `f` at every value, which it gets by reference.
+    /// Applies `f` to a reference to every value.
     ///
-    /// Where the closure is written in the call, the compiler knows that. One that has a name of its own says it, or it is a
-    /// closure for references of one lifetime only: then the pipeline compiles, but cannot run, and the compiler says
-    /// that "the method `model` exists, but its trait bounds were not satisfied".
+    /// The compiler infers that a closure written in the call accepts a reference of any lifetime. A closure with a
+    /// name of its own needs a type annotation that says so. Without one it accepts references of one lifetime only:
+    /// the pipeline compiles, but cannot run, and the compiler reports that "the method `model` exists, but its trait
+    /// bounds were not satisfied".
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, pipeline};
@@ -77,8 +78,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Map::new(f))
     }
 
-    /// As [`map`](Arrow::map), with a function that may wait: for a disk, a server, a lock. On rings it has a thread of
-    /// its own, inside `shard` one for each of the k, and takes and publishes one value at a time.
+    /// Applies a function that may wait, for a disk, a server or a lock, to every value.
+    ///
+    /// On rings the stage has a thread of its own, inside `shard` one for each of the k tasklets. It takes and
+    /// publishes one value at a time.
     fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
     where
         B: Item,
@@ -87,8 +90,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, MapBlocking::new(f))
     }
 
-    /// `f` at every value; where it gives an error, the run ends with it: with the stage, the number, the error and its
-    /// sources.
+    /// Applies a function that can fail to every value; an error ends the run.
+    ///
+    /// The run's error names the stage, the number, the error and the sources of the error.
     ///
     /// To keep the failures beside the values, at their own numbers, use [`map`](Arrow::map): its output is then a
     /// `Result`.
@@ -111,7 +115,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, TryMap::new(f, Stop))
     }
 
-    /// `f` at every value; where it gives an error or panics, the slot is left empty.
+    /// Applies a function that can fail to every value; an error or a panic leaves the slot empty.
     fn try_map_or_empty<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, LeaveEmpty>>
     where
         B: Item,
@@ -121,26 +125,29 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, TryMap::new(f, LeaveEmpty))
     }
 
-    /// `f` at every value; where it gives an error or panics, the slot is left empty, and `dead` is told: of the stage,
-    /// the number, the input and the error. The stage has this name.
+    /// Applies a function that can fail to every value; a failure leaves the slot empty and goes to `dead`.
     ///
-    /// `dead` is called once for each failure of a run, in the order of their numbers, also where `f` is sharded. It may
-    /// wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. So failures that
-    /// nobody takes hold up the run, and its end; a bounded channel whose receiver is dropped does not. Where `dead`
-    /// panics, the run fails. The model tells of failures in the same order; inside a `shard_by`, the model and queues keep
-    /// the order of each key alone.
+    /// A failure is an error or a panic of `f`. `dead` receives the stage's name, the number, the input and the error.
+    /// The stage has the name `name`.
     ///
-    /// Where a stage downstream ends the stream, as an outer [`take`](crate::StreamsExt::take) does, `dead` is told of
-    /// every failure up to that end. What is upstream of the `take` runs ahead, so `dead` may be told of some failures
-    /// after it, too: how many depends on timing, and on the deployment. A program that needs the same dead letters in
-    /// every run puts the `take` first.
+    /// `dead` is called once for each failure of a run, in the order of the numbers, even if `f` is sharded. Inside a
+    /// `shard_by`, the model and queues keep the order of each key alone. If `dead` panics, the run fails.
+    ///
+    /// `dead` may wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. A `dead`
+    /// that waits for ever therefore stops the run, and delays its end. Sending to a bounded channel waits while the
+    /// channel is full; it does not wait once the receiver is dropped.
+    ///
+    /// If a stage downstream ends the stream, as an outer [`take`](crate::StreamsExt::take) does, `dead` receives
+    /// every failure up to that end. Stages upstream of the `take` run ahead. `dead` may therefore receive some
+    /// failures after that end as well; how many depends on timing and on the deployment. A program that needs the
+    /// same dead letters in every run puts the `take` first.
     ///
     /// ```
     /// use millstream_core::{Arrow, DeadLetter, ModelExt, pipeline};
     /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
     /// let tell = move |letter: DeadLetter<'_, &'static str, _>| {
     ///     let DeadLetter { stage, number, input, fault } = letter;
-    ///     // Whoever listens no more does not want them.
+    ///     // A dropped receiver wants no more letters.
     ///     let _ = dead.send(format!("{stage} {number} {input:?}: {fault}"));
     /// };
     /// let parse = pipeline::<&str>().try_map_or_dead_letter("parse", |s| s.parse::<u64>(), tell);
@@ -163,9 +170,11 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, TryMapOrDeadLetter::new(name.into(), f, dead))
     }
 
-    /// `f` at every value; where it gives an error it is tried again, and in the end the run ends with the last one. A
-    /// panic is not tried again. Since it may wait, it has a thread of its own on rings, as
-    /// [`map_blocking`](Arrow::map_blocking) has. The number is held meanwhile: those behind it wait.
+    /// Applies a function that can fail to every value, and tries again after an error.
+    ///
+    /// If every try fails, the run ends with the last error. A panic is not tried again. The number is held meanwhile,
+    /// and later numbers wait. On rings the stage has a thread of its own, as [`map_blocking`](Arrow::map_blocking)
+    /// has, since it may sleep between two tries. The model does not sleep.
     fn try_map_retry<B, E, F>(self, retry: Retry, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Retry>>
     where
         B: Item,
@@ -175,7 +184,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, TryMap::new(f, retry))
     }
 
-    /// `f` at every value; where it gives `None`, the slot is left empty.
+    /// Applies `f` to every value; `None` leaves the slot empty.
     fn filter_map<B, F>(self, f: F) -> Then<Self, FilterMap<Self::Out, F, B>>
     where
         B: Item,
@@ -184,7 +193,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, FilterMap::new(f))
     }
 
-    /// The same slots, empty where `keep` says no. No value is copied: only a mask of one byte a number is written.
+    /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
+    ///
+    /// No value is copied: the stage writes a mask of one byte a number.
     fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
@@ -192,7 +203,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Filter::new(keep))
     }
 
-    /// A Mealy kernel: at every value `f` sees the state and the value, may change the state, and gives an output.
+    /// Applies `f` to a state and every value; `f` may change the state and returns the output.
+    ///
+    /// This is a Mealy machine.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, pipeline};
@@ -208,8 +221,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Scan::new(state, f))
     }
 
-    /// Empty at every number; at END, after END's own value if there is one, `finish` of the state. Nothing is written for
-    /// a number below END: the edge is filled [`AtEnd`](crate::AtEnd) alone.
+    /// Folds all values into a state, and yields one value at END: `finish` of the state.
+    ///
+    /// END's own value, if there is one, is folded in first. Every slot below END is empty, and nothing is written for
+    /// it: the edge is filled [`AtEnd`](crate::AtEnd) alone.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, pipeline};
@@ -227,7 +242,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Fold::new(state, f, finish))
     }
 
-    /// At every value the value before it; `first` at the first. As long as its input: the last value is not seen.
+    /// Yields at every value the value before it, and `first` at the first value.
+    ///
+    /// There are as many outputs as inputs; the last input is not among them.
     fn delay(self, first: <Self::Out as ToOwnedItem>::Owned) -> Then<Self, Delay<Self::Out>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -235,8 +252,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Delay::new(first))
     }
 
-    /// Both halves of a pair, each through its own body: Haskell's `***`. A body sees only numbers at which both
-    /// halves are filled. The pair can be two rings side by side or tuples in one ring.
+    /// Runs the two halves of a pair, each through its own body: Haskell's `***`.
+    ///
+    /// A body sees only numbers at which both halves are filled. The pair can be two rings side by side, or tuples in
+    /// one ring.
     fn both<P, Q>(
         self,
         first: impl FnOnce(Id<Projected<Self::Out, lens::First>>) -> P,
@@ -251,7 +270,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Both::new(first(id()), second(id())))
     }
 
-    /// The same values through both bodies, joined by number: Haskell's `&&&`. Nothing is copied.
+    /// Runs the same values through two bodies, and joins their outputs by number: Haskell's `&&&`.
+    ///
+    /// No value is copied.
     fn fanout<P, Q>(
         self,
         first: impl FnOnce(Id<Self::Out>) -> P,
@@ -264,9 +285,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Fanout::new(first(id()), second(id())))
     }
 
-    /// `body`, each of its stages run by `k` tasklets at once; the output is the same for every `k`, in order.
+    /// Runs each stage of `body` on `k` tasklets; the output is the same for every `k`, in order.
     ///
-    /// Tasklets claim runs of the same input ring and fill the same numbers of the same output ring: there is no
+    /// Tasklets claim runs of the same input ring and fill the same numbers of the same output ring. There is no
     /// splitter and no merger, and uneven items balance themselves.
     ///
     /// # Panics

@@ -31,6 +31,6 @@ fn a_plan_says_which_rings_have_which_clock() {
     let plan = p.plan();
     assert_eq!(plan.rings.iter().map(|ring| ring.clock).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
     let shown = plan.to_string();
-    assert!(shown.contains("r2 (full, clock 1, slots of 8 bytes)"), "{shown}");
-    assert!(shown.contains("r1 (full, slots of 8 bytes)"), "{shown}");
+    assert!(shown.contains("r2 (dense, clock 1, slots of 8 bytes)"), "{shown}");
+    assert!(shown.contains("r1 (dense, slots of 8 bytes)"), "{shown}");
 }

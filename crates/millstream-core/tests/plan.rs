@@ -40,7 +40,7 @@ fn stages_that_may_wait_are_known() {
     assert!(table.contains("slow x2") && table.contains("map_blocking (blocks)"), "{table}");
     let column = |line: usize, text: &str| table.lines().nth(line).and_then(|line| line.find(text));
     assert_eq!(column(0, "reads"), column(3, "r1  "), "{table}");
-    assert_eq!(column(0, "writes"), column(4, "r3 (full"), "{table}");
+    assert_eq!(column(0, "writes"), column(4, "r3 (dense"), "{table}");
 }
 
 #[test]

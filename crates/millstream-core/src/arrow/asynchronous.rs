@@ -2,32 +2,34 @@ use crate::pipe::{AsIs, LeaveEmpty, MapAsync, Stop, Then, Unordered};
 use crate::{Arrow, Cause, Item, Shape};
 use std::future::Future;
 
-/// Stages whose functions give futures.
+/// Stages whose functions return futures. For every [`Arrow`].
 ///
-/// At most `limit` futures are in flight at a time, and every result stands at its own number, whichever is finished
-/// first. An empty slot starts no future. The function is called with a borrowed value, which the future cannot keep:
-/// it takes what it needs before its first await.
+/// At most `limit` futures are in flight at a time, and every result has its input's number, in whichever order the
+/// futures finish. An empty slot starts no future. The function borrows its value, and the future cannot: it takes
+/// what it needs before its first await.
 ///
-/// On rings the futures are polled by the run's workers, when they are woken and as long as they do not wait, so what
-/// holds of every stage holds of them: a poll that takes long holds up others. They are polled side by side on one
-/// worker at a time, as by `buffered` of the futures crate; what should take several cores is spawned by the function,
-/// or is no async work. Inside `shard` with k tasklets, one tasklet has k times as many in flight. Each result waits for
-/// those before it, so memory is bounded by `limit` futures and results.
+/// On rings the run's workers poll the futures when they are woken. A poll that takes long delays other stages, as a
+/// long call in any stage does. The futures of one tasklet are polled by one worker at a time, as by `buffered` of the
+/// futures crate; work for several cores is spawned by the function, or belongs in another kind of stage. Inside
+/// `shard` with k tasklets, one tasklet has k times `limit` futures in flight. Each result waits for the earlier ones,
+/// so memory is bounded by `limit` futures and results.
 ///
-/// `limit` bounds the futures that are in flight at a time, and not how many are started before somebody wants their results.
-/// A run works ahead of whoever reads it until its rings are full: with the usual rings of 4096 slots a reader that has
-/// taken one result may have had several thousand futures started. Where a future costs something, as a request does,
-/// give the run smaller rings, with [`Rings::ring`](https://docs.rs/millstream-exec/latest/millstream_exec/struct.Rings.html#method.ring):
-/// with `.ring(64)` no more than 64 results wait in a ring, so a pipeline of this one stage is at most some 130 results ahead.
+/// `limit` bounds the futures in flight at a time. It does not bound how many are started before their results are
+/// read: a run works ahead of its reader until its rings are full. With the usual rings of 4096 slots, several
+/// thousand futures may have been started for a reader that has taken one result. If a future is costly, as a request
+/// is, give the run smaller rings, with
+/// [`Rings::ring`](https://docs.rs/millstream-exec/latest/millstream_exec/struct.Rings.html#method.ring): with
+/// `.ring(64)` at most 64 results wait in a ring, so a pipeline of this one stage is at most some 130 results ahead.
 ///
-/// Any future runs, whatever wakes it. With the feature `tokio` of `millstream-exec`, futures find a tokio runtime
-/// around them, for timers, sockets and `tokio::spawn`: that in which the run was started if it has several workers, or
-/// else one that belongs to the run and ends with it. When the run is stopped or fails, the futures in flight are dropped
-/// before [`wait`](https://docs.rs/millstream-exec/latest/millstream_exec/struct.Handle.html#method.wait) and its like
-/// come back; draining finishes them.
+/// Any future runs, whatever wakes it. With the feature `tokio` of `millstream-exec`, futures run inside a tokio
+/// runtime, for timers, sockets and `tokio::spawn`: the runtime in which the run was started if that has several
+/// workers, and otherwise one that belongs to the run and ends with it. If the run is stopped or fails, the futures in
+/// flight are dropped before
+/// [`wait`](https://docs.rs/millstream-exec/latest/millstream_exec/struct.Handle.html#method.wait) and similar methods
+/// return; draining finishes them.
 ///
-/// The model, and runs on the calling thread alone, wait for one future after the other. There, a future that needs a
-/// runtime finds it if the caller has entered one whose own threads drive it.
+/// The model, and runs on the calling thread alone, wait for one future after another. There, a future that needs a
+/// runtime finds the one that the caller has entered, if threads of its own drive that runtime.
 ///
 /// ```
 /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
@@ -39,8 +41,10 @@ use std::future::Future;
 /// assert_eq!(lengths.model(["a".to_owned(), "bc".to_owned()]), [1, 2]);
 /// ```
 pub trait AsyncExt: Arrow {
-    /// What the future that `f` gives gives, at every value. A panic of `f` or of the future is a failure at the
-    /// value's number, which shows when every number before it is done.
+    /// Applies an async function to every value, and keeps the order.
+    ///
+    /// A panic of `f` or of the future is a failure at the value's number. It appears after every earlier number is
+    /// done.
     ///
     /// # Panics
     ///
@@ -54,8 +58,9 @@ pub trait AsyncExt: Arrow {
         Then::new(self, MapAsync::new(limit, f, AsIs))
     }
 
-    /// As [`map_async`](AsyncExt::map_async); where the future gives an error, the run ends with it, as with
-    /// [`try_map`](Arrow::try_map).
+    /// Applies an async function that can fail to every value; an error ends the run.
+    ///
+    /// The run's error is that of [`try_map`](Arrow::try_map). Otherwise as [`map_async`](AsyncExt::map_async).
     ///
     /// ```
     /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
@@ -79,7 +84,9 @@ pub trait AsyncExt: Arrow {
         Then::new(self, MapAsync::new(limit, f, Stop))
     }
 
-    /// As [`map_async`](AsyncExt::map_async); where the future gives an error or panics, the slot is left empty.
+    /// Applies an async function that can fail to every value; an error or a panic leaves the slot empty.
+    ///
+    /// Otherwise as [`map_async`](AsyncExt::map_async).
     ///
     /// # Panics
     ///
@@ -98,26 +105,25 @@ pub trait AsyncExt: Arrow {
         Then::new(self, MapAsync::new(limit, f, LeaveEmpty))
     }
 
-    /// As [`map_async`](AsyncExt::map_async), but **gives the order up**: a result comes out as soon as it is there, and
-    /// one that takes long holds up nobody, until `limit` of them do. For what is written to a place where order does not
-    /// matter, and where waiting for it costs more than it is worth.
+    /// Applies an async function to every value, and yields results in the order in which they finish.
     ///
-    /// The results are numbered afresh, as by [`flat_map`](crate::ClockExt::flat_map): a **new clock**, all its numbers
-    /// filled, its END empty. What is given up:
+    /// A slow result delays no other one, until `limit` of them are slow. This is for outputs whose order does not
+    /// matter, if waiting for the order would be costly. It is `buffer_unordered` of the futures crate.
     ///
-    /// - The same values come out of every run, and of the model, but **in any order**. Everything behind this stage sees
-    ///   them so: a `scan`, a `take`, a `delay` there may give something else in every run.
-    /// - An output cannot be joined with its input, so this stands in no body: the type lacks the marker
-    ///   [`KeepsClock`](crate::KeepsClock).
-    /// - Which of several failures ends the run is left to chance, and so is what came out before it.
-    /// - The type lacks the marker [`Determinate`](crate::Determinate), and so has every pipeline that this is a part of.
-    ///   What compares deployments or builds on repetition refuses it: `Pipeline`, `Runner`, boxes, `verify`, the testkit.
-    ///   The methods of `Run` run it.
+    /// The results are numbered from 0 again, as by [`flat_map`](crate::ClockExt::flat_map): a **new clock** with all
+    /// its numbers filled and an empty END. The stage **gives up the order**:
     ///
-    /// Marks keep their meaning: a mark waits until everything in front of it has come out. On the calling thread alone,
-    /// on queues and in the model one future is waited for after the other, and so the order is that of the inputs.
+    /// - Every run and the model yield the same values, but **in any order**. Stages downstream see that order: the
+    ///   output of a `scan`, a `take` or a `delay` may differ in every run.
+    /// - An output cannot be joined with its input. The stage can be in no body that keeps its clock: its type lacks
+    ///   the marker [`KeepsClock`](crate::KeepsClock).
+    /// - If several values fail, chance decides which failure ends the run, and which values come out before it.
+    /// - The type lacks the marker [`Determinate`](crate::Determinate), and so does every pipeline that contains the
+    ///   stage. `Pipeline`, `Runner`, boxes, `verify` and the testkit refuse it, since they compare deployments or
+    ///   rely on repetition. The methods of `Run` run it.
     ///
-    /// As `buffer_unordered` of the futures crate.
+    /// Marks keep their meaning: a mark waits until all outputs of earlier values have come out. On the calling thread
+    /// alone, on queues and in the model one future is awaited after another, and the order is that of the inputs.
     ///
     /// ```
     /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};

@@ -1,14 +1,14 @@
 use crate::pipe::{Choose, Id, Merge, Then, id};
 use crate::{Arrow, Lens, Projected, Quiet, SameItem, lens};
 
-/// Choices: an edge of `Either`, and what happens to the one and to the other. For every [`Arrow`] whose values are an
-/// `Either`, in one ring or in two lanes.
+/// Choices: one body for the left values of an `Either`, and one for the right values. For every [`Arrow`] whose
+/// values are an `Either`, in one ring or in two lanes.
 pub trait ChoiceExt: Arrow {
-    /// Left values through one body, right values through the other: Haskell's `+++`.
+    /// Runs left values through one body and right values through another: Haskell's `+++`.
     ///
-    /// Each lane reads the same edge and sees the other lane's numbers as empty: nothing is copied and nothing routed,
-    /// and every value keeps its number, so the order of the input is the order of the output. A body must be quiet:
-    /// where it sees nothing it says nothing.
+    /// Each lane reads the same edge and sees the other lane's numbers as empty. Nothing is copied or routed, and
+    /// every value keeps its number: the output has the order of the input. A body must be [quiet](crate::Quiet): it
+    /// fills no slot at which its input is empty.
     ///
     /// ```
     /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};
@@ -31,8 +31,10 @@ pub trait ChoiceExt: Arrow {
         Then::new(self, Choose::new(left(id()), right(id())))
     }
 
-    /// As [`choose`](ChoiceExt::choose), of bodies that give values of one type, which then flow on as one edge:
-    /// Haskell's `|||`. Full where the input is full and no body leaves anything out.
+    /// Runs left and right values through two bodies with outputs of one type, which become one edge: Haskell's `|||`.
+    ///
+    /// The output is dense if the input is dense and neither body leaves a slot empty in its own lane. Otherwise as
+    /// [`choose`](ChoiceExt::choose).
     ///
     /// ```
     /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};

@@ -1,14 +1,15 @@
 use crate::pipe::{Compact, FlatMap, Flatten, Renumber, Then, Window, WindowsBy};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
-/// Stages that number their outputs afresh.
+/// Stages that number their outputs from 0 again. For every [`Arrow`].
 ///
-/// What comes out of them is a **new clock**: its numbers begin at 0 and are all filled, and its END is empty. END's
-/// value, if the input has one, is treated as any other value, and its outputs come before the new END. Marks are
-/// laid on the new clock in front of the first output of what came behind them.
+/// Their output has a **new clock**: its numbers begin at 0 and are all filled, and its END is empty. A value at the
+/// input's END is treated as any other value, and its outputs come before the new END. A mark moves to the new clock,
+/// before the first output of the values that came after the mark.
 ///
-/// Since output n does not stand at input n's number, such a stage cannot be joined with its input by number, so it
-/// cannot stand inside `fanout`, `both` or `shard`: inside, `map` to a `Vec`; behind, [`flatten`](ClockExt::flatten).
+/// Output n does not have input n's number. Such a stage therefore cannot be joined with its input by number, and
+/// cannot be inside `fanout`, `both` or `shard`. Inside such a body, `map` to a `Vec`; after it,
+/// [`flatten`](ClockExt::flatten).
 ///
 /// ```
 /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
@@ -17,10 +18,11 @@ use crate::{Arrow, Item, Shape, ToOwnedItem};
 /// assert_eq!(p.model(["to be or".to_owned(), "not".to_owned()]), [2, 2, 2, 3]);
 /// ```
 pub trait ClockExt: Arrow {
-    /// Any number of outputs for every value: those of the iterator that `f` gives. Haskell's `concatMap`.
+    /// Yields every item of the iterator that `f` returns for a value: Haskell's `concatMap`.
     ///
-    /// The iterator is kept from one step to the next, so it owns what it gives; it may be long or endless, and is
-    /// asked for one output at a time, when there is room. A panic of it is a failure at the value's number.
+    /// The iterator is kept from one step to the next, and therefore owns its items. It may be long or endless: the
+    /// stage asks for one item at a time, when there is room. A panic of the iterator is a failure at the value's
+    /// number.
     ///
     /// ```
     /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
@@ -35,8 +37,10 @@ pub trait ClockExt: Arrow {
         Then::new(self, Renumber::new(FlatMap::new(f)))
     }
 
-    /// What is in every value, one after the other. Clones the value, not what is inside of it one by one: to avoid
-    /// even that, let [`flat_map`](ClockExt::flat_map) make what is needed.
+    /// Yields every item of every value, one after another.
+    ///
+    /// It clones the value as a whole, and not its items one by one. To avoid even that, let
+    /// [`flat_map`](ClockExt::flat_map) make the items.
     ///
     /// ```
     /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
@@ -49,7 +53,9 @@ pub trait ClockExt: Arrow {
         Then::new(self, Renumber::new(Flatten::new()))
     }
 
-    /// The values without the empty slots between them: behind it, edges are full again. Clones every value.
+    /// Removes empty slots: the output is dense again.
+    ///
+    /// It clones every value.
     ///
     /// ```
     /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
@@ -63,24 +69,25 @@ pub trait ClockExt: Arrow {
         Then::new(self, Renumber::new(Compact::new()))
     }
 
-    /// Windows of event time: every value goes into the windows that its `time` lies in, and each window is given once
-    /// it has closed, those that close at one value in the order of their starts. What is open at END is given there.
-    /// [`Window`] says which windows, how long they wait for values that come late, and what becomes of those that
-    /// come too late.
+    /// Groups values into windows of event time, and yields each window after it has closed.
     ///
-    /// A window is in memory until it closes: all its values, each in every sliding window that it lies in. A clone of
-    /// each is made for that, and windows that nothing lies in take none. How many values there may be together, and what
-    /// happens with more, says [`Window::at_most`].
+    /// Every value belongs to the windows that contain its `time`. Windows that close at one value come in the order
+    /// of their starts, and windows that are open at END come there. [`Window`] defines the windows, how long they
+    /// wait for late values, and what happens to values that are later still.
     ///
-    /// The idea is from Google's Dataflow model (Akidau et al., 2015), with the watermark taken from the values alone,
-    /// so that every run has the same windows.
+    /// A window is in memory until it closes, with a clone of each of its values; a value in several sliding windows
+    /// is cloned for each of them. A window without values takes no memory. [`Window::at_most`] bounds the number of
+    /// values in memory, and defines what happens at the bound.
+    ///
+    /// The idea is from Google's Dataflow model (Akidau et al., 2015). The watermark is derived from the values alone,
+    /// and every run therefore has the same windows.
     ///
     /// ```
     /// use millstream_core::{Arrow, ClockExt, ModelExt, Window, pipeline};
     /// let sums = pipeline::<(u64, u64)>()
     ///     .windows_by(Window::tumbling(10).lateness(2), |(time, _)| *time)
     ///     .map(|window| (window.start, window.values.iter().map(|(_, x)| x).sum::<u64>()));
-    /// // The value of time 9 comes behind one of time 11, and the window up to 10 still waits for it.
+    /// // The value of time 9 comes after one of time 11, and the window up to 10 still waits for it.
     /// assert_eq!(sums.model([(1, 1), (11, 2), (9, 4), (12, 8)]), [(0, 5), (10, 10)]);
     /// ```
     fn windows_by<F>(self, window: Window, time: F) -> Then<Self, Renumber<WindowsBy<Self::Out, F>>>

@@ -1,22 +1,26 @@
 use crate::pipe::{Fed, Feedback, Id, Looped, Then, id};
 use crate::{Arrow, Item, KeepsClock, Lens, lens};
 
-/// Loops: what a body gives at one number, it gets at the next. For every [`Arrow`].
+/// Loops: a state that a body returns at one number is its input at the next. For every [`Arrow`].
 pub trait FeedbackExt: Arrow {
-    /// The body reads its input and a state, and gives an output and the next state: Haskell's `loop`, with the delay that
-    /// makes it productive.
+    /// Runs a body that reads its input and a state, and yields an output and the next state: Haskell's `loop`.
     ///
-    /// At every number at which the input is filled the body sees the pair of it and the state; where the body leaves its
-    /// slot empty, the state stays. A loop without a delay cannot be written.
+    /// The state reaches the body one value later. This delay makes the loop productive, and a loop without it cannot
+    /// be written.
     ///
-    /// A loop is serial: number n + 1 waits for number n, whatever the body. Its stages stay on one worker, and cost tens
-    /// of nanoseconds a number and a stage; a [`scan`](Arrow::scan) is faster where a function will do. A body that waits
-    /// (`map_blocking`) works, one number at a time. The state's ring has at least two slots. The model runs the body anew
-    /// for every number: its time grows with the square of the input, and once more with every loop inside a loop.
+    /// At every number at which the input is filled, the body reads the pair of the input and the state. If the body
+    /// leaves its slot empty, the state does not change.
+    ///
+    /// A loop is serial: number n + 1 waits for number n. Its stages stay on one worker, and cost tens of nanoseconds
+    /// a number and a stage. A [`scan`](Arrow::scan) is faster if one function is enough. A body that waits
+    /// (`map_blocking`) works, one number at a time. The state's ring has at least two slots.
+    ///
+    /// The model runs the body again for every number: its time grows with the square of the input's length, and
+    /// further with every loop inside a loop.
     ///
     /// ```
     /// use millstream_core::{Arrow, FeedbackExt, ModelExt, pipeline};
-    /// // What is left of a budget, spent by one stage and judged by another.
+    /// // One stage checks a budget, and the next one spends it.
     /// let p = pipeline::<u64>().feedback(10, |p| {
     ///     p.map(|(want, left)| (*want, *left))
     ///         .filter(|(want, left)| want <= left)

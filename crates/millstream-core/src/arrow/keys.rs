@@ -1,33 +1,37 @@
 use crate::pipe::{FoldBy, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id};
 use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
 
-/// Stages that keep a state for every key.
+/// Stages that keep a state for every key. For every [`Arrow`].
 ///
-/// A key is whatever `key` makes of a value: owned, cheap to clone, and with a [`Hash`](std::hash::Hash) and an equality that
-/// agree. `key` is a function of the value alone, as every closure of a pipeline. What a stage keeps for its keys is in
-/// memory; how many keys there may be at once is a [`Bound`], which the plan shows, and a run's report says how many there
-/// were. Where nothing else is said, the key behind the 1,048,576th is refused with an error.
+/// A key is the result of the function `key` for a value: owned, cheap to clone, and with a [`Hash`](std::hash::Hash)
+/// and an equality that agree. `key` depends on the value alone, as every closure of a pipeline does. The states of
+/// the keys are in memory. A [`Bound`] limits the number of keys at once; the plan shows it, and a run's report has
+/// the number of keys. Unless another bound is set, the 1,048,577th key ends the run with an error.
 ///
 /// The idea is that of Flink's `keyBy` and of key groups in Dataflow, with the order of the whole stream kept.
 pub trait KeysExt: Arrow {
-    /// The body, with a state of its own for every key: slot n holds what the body makes of the values of n's key up to n,
-    /// as if there were no others. Each of its stages is run by `k` tasklets; the output is the same for every `k`, in
-    /// the order of the input.
+    /// Runs a body with a state of its own for every key, each stage on `k` tasklets.
     ///
-    /// To the copy of the body that a key has, the slots of other keys are empty. So a body's `enumerate` tells the
-    /// numbers of the whole stream, and an empty slot has no key, and stays empty. What a body promises "in the order
-    /// of the numbers", as `inspect` and `map_m` do, it promises of each key. A body may be anything that keeps its clock and is quiet,
-    /// another `shard_by` too: then that has a state for each pair of keys, and its bound holds of each outer key.
+    /// Slot n holds the body's output for the values of n's key up to n, as if there were no other keys. The output is
+    /// the same for every `k`, in the order of the input.
     ///
-    /// On rings one tasklet more gives every number the key slot of its key: its place among the states, and the tasklet that
-    /// works on it, by the key's hash, which is [stable](crate::StableHasher). A stage with a state is k tasklets that all
-    /// pass over all numbers, and each fills those of its keys, in one output ring; a stage without is as in
-    /// [`shard`](Arrow::shard). Memory: a key slot of 8 bytes a number, the key twice and 24 bytes a key, and for each of them
-    /// every stage's state.
+    /// To a key's copy of the body, the slots of other keys are empty. Three things follow. `enumerate` in a body
+    /// yields numbers of the whole stream. An empty slot has no key and stays empty. A promise "in the order of the
+    /// numbers", as `inspect` and `map_m` make it, holds within each key. A body may be anything that is
+    /// [quiet](Quiet), even another `shard_by`: that one has a state for each pair of keys, and its bound applies to
+    /// each outer key separately.
+    ///
+    /// On rings one more tasklet assigns every number the key slot of its key: the index of its state, and the tasklet
+    /// that works on it, by the key's [stable](crate::StableHasher) hash. A stage with a state is k tasklets; each
+    /// passes over all numbers, and fills those of its keys in one shared output ring. A stage without a state runs as
+    /// in [`shard`](Arrow::shard).
+    ///
+    /// **Memory**: a key slot of 8 bytes a number; for each key twice the key and 24 bytes; and for each key the state
+    /// of every stage.
     ///
     /// ```
     /// use millstream_core::{Arrow, KeysExt, ModelExt, pipeline};
-    /// // Every account's balance, behind each of its movements.
+    /// // Every account's balance, after each of its movements.
     /// let p = pipeline::<(char, i64)>().shard_by(|(account, _)| *account, 4, |p| {
     ///     p.scan(0, |balance, (_, amount)| { *balance += amount; *balance })
     /// });
@@ -36,7 +40,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `k` is 0; a deployment, if there are more than 65,536 tasklets for the keys.
+    /// If `k` is 0. A deployment panics if there are more than 65,536 tasklets for the keys.
     fn shard_by<K, L, P>(
         self,
         key: L,
@@ -51,7 +55,10 @@ pub trait KeysExt: Arrow {
         self.shard_by_within(Bound::default(), key, k, body)
     }
 
-    /// As [`shard_by`](KeysExt::shard_by), with at most so many keys at once, and what a further one does.
+    /// Runs a body with a state of its own for every key, within a bound on the number of keys.
+    ///
+    /// The [`Bound`] is a number of keys at once, and what happens at a further key. Otherwise as
+    /// [`shard_by`](KeysExt::shard_by).
     fn shard_by_within<K, L, P>(
         self,
         bound: Bound,
@@ -67,11 +74,12 @@ pub trait KeysExt: Arrow {
         Then::new(self, ShardBy::new(bound, key, k, body(id())))
     }
 
-    /// Empty at every number; at END one value: every key's answer, in the order of the keys. As [`fold`](Arrow::fold),
-    /// END's own value is folded in first, and `finish` makes the answer of a key's state. Without values, no answers.
+    /// Folds the values of every key, and yields one value at END: every key's answer, in the order of the keys.
     ///
-    /// The run ends with an error at the value of the 1,048,577th key; [`fold_by_within`](KeysExt::fold_by_within) takes
-    /// another bound.
+    /// `finish` makes the answer of a key's state. As with [`fold`](Arrow::fold), END's own value is folded in first,
+    /// and every slot below END is empty. Without values the answer is an empty `Vec`.
+    ///
+    /// The 1,048,577th key ends the run with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound.
     ///
     /// ```
     /// use millstream_core::{KeysExt, ModelExt, pipeline};
@@ -97,8 +105,10 @@ pub trait KeysExt: Arrow {
         self.fold_by_within(Bound::default().most(), key, state, f, finish)
     }
 
-    /// As [`fold_by`](KeysExt::fold_by), with at most so many keys: the run ends with an error at the first value of a
-    /// further one. (None is forgotten: its answer would be.)
+    /// Folds the values of at most `most` keys, and yields every key's answer at END.
+    ///
+    /// The first value of a further key ends the run with an error. No key is forgotten, since its answer would be
+    /// lost. Otherwise as [`fold_by`](KeysExt::fold_by).
     ///
     /// # Panics
     ///
@@ -123,16 +133,19 @@ pub trait KeysExt: Arrow {
         Then::new(self, ScanBy::new(FoldBy::new(Bound::refuse(most).most(), key, state, f, finish)))
     }
 
-    /// As [`try_map_or_dead_letter`](Arrow::try_map_or_dead_letter), and a key of which a value failed is **parked**: `f`
-    /// does not see its later values, and `dead` gets them, too, in the order of the numbers, with
-    /// [`Fault::Parked`](crate::Fault::Parked) and the number of the one that failed. Other keys go on.
+    /// Applies a function that can fail to every value, and parks a key after its first failure.
     ///
-    /// So nothing overtakes a failed value: whoever mends it works off the dead letters of its key, in their order. A key
-    /// stays parked for the rest of the run. One tasklet runs it, since it remembers keys; inside
-    /// [`shard_by`](KeysExt::shard_by) it is as many as that has.
+    /// A failure leaves the slot empty and goes to `dead`, as with
+    /// [`try_map_or_dead_letter`](Arrow::try_map_or_dead_letter). From then on `f` does not see values of that key:
+    /// they go to `dead` too, in the order of the numbers, with [`Fault::Parked`](crate::Fault::Parked) and the number
+    /// of the value that failed. Other keys are not affected.
     ///
-    /// The run ends with an error where a 1,048,577th key would be parked;
-    /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) takes another bound.
+    /// No value of a key therefore overtakes a failed one: a repair job can process the dead letters of a key in their
+    /// order. A key stays parked for the rest of the run. One tasklet runs the stage, since it remembers keys; inside
+    /// [`shard_by`](KeysExt::shard_by) the k tasklets of that run it.
+    ///
+    /// The 1,048,577th parked key ends the run with an error;
+    /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) sets another bound.
     ///
     /// ```
     /// use millstream_core::{DeadLetter, KeysExt, ModelExt, pipeline};
@@ -172,8 +185,10 @@ pub trait KeysExt: Arrow {
         self.try_map_or_park_within(Bound::default().most(), name, key, f, dead)
     }
 
-    /// As [`try_map_or_park`](KeysExt::try_map_or_park), with at most so many keys parked: the run ends with an error where
-    /// a further one would be.
+    /// Applies a function that can fail to every value, and parks at most `most` keys after a failure.
+    ///
+    /// A failure of a further key ends the run with an error. Otherwise as
+    /// [`try_map_or_park`](KeysExt::try_map_or_park).
     ///
     /// # Panics
     ///

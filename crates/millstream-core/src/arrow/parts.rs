@@ -2,17 +2,19 @@ use crate::pipe::{Both, Choose, Id, Project, Projection, Tee, Then, id};
 use crate::shape::{Distributed, Nothing, Swapped, Twice};
 use crate::{Arrow, KeepsClock, Lens, Projected, Quiet, lens};
 
-/// What [`PartsExt::first`] gives.
+/// The type that [`PartsExt::first`] returns.
 pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Second>>>;
-/// What [`PartsExt::second`] gives.
+/// The type that [`PartsExt::second`] returns.
 pub type WithSecond<S, P> = Then<S, Both<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::First>, P>>;
-/// What [`PartsExt::left`] gives.
+/// The type that [`PartsExt::left`] returns.
 pub type WithLeft<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Right>>>;
-/// What [`PartsExt::right`] gives.
+/// The type that [`PartsExt::right`] returns.
 pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::Left>, P>>;
 
-/// One half, one lane, another order: what the article's [`Arrow`] classes and its unfinished shapes do to pairs and
-/// choices. Where there is no body there is no stage either: the next stage reads the same ring, through a lens.
+/// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values: what the article's
+/// arrow classes and its unfinished shapes do. For every [`Arrow`].
+///
+/// A method without a body adds no stage: the next stage reads the same ring, through a lens.
 ///
 /// ```
 /// use millstream_core::{Arrow, PartsExt, ModelExt, pipeline};
@@ -21,7 +23,7 @@ pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Projection<<S as Ar
 /// assert_eq!(p.plan().stages.len(), 1);
 /// ```
 pub trait PartsExt: Arrow {
-    /// The first halves of pairs: Haskell's `arr fst`.
+    /// Keeps the first half of every pair: Haskell's `arr fst`.
     fn firsts(self) -> Then<Self, Project<Self::Out, lens::First>>
     where
         lens::First: Lens<Self::Out>,
@@ -29,7 +31,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// The second halves of pairs: Haskell's `arr snd`.
+    /// Keeps the second half of every pair: Haskell's `arr snd`.
     fn seconds(self) -> Then<Self, Project<Self::Out, lens::Second>>
     where
         lens::Second: Lens<Self::Out>,
@@ -37,7 +39,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// The first halves through a body, the second ones as they are: Haskell's `first`.
+    /// Runs the first halves of pairs through a body, and leaves the second halves as they are: Haskell's `first`.
     fn first<P>(self, body: impl FnOnce(Projection<Self::Out, lens::First>) -> P) -> WithFirst<Self, P>
     where
         lens::First: Lens<Self::Out>,
@@ -47,7 +49,7 @@ pub trait PartsExt: Arrow {
         self.both(body, |second| second)
     }
 
-    /// The second halves through a body, the first ones as they are: Haskell's `second`.
+    /// Runs the second halves of pairs through a body, and leaves the first halves as they are: Haskell's `second`.
     fn second<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Second>) -> P) -> WithSecond<Self, P>
     where
         lens::First: Lens<Self::Out>,
@@ -57,7 +59,7 @@ pub trait PartsExt: Arrow {
         self.both(|first| first, body)
     }
 
-    /// Pairs, their halves exchanged: `model swap = map (\(a, b) -> (b, a))`.
+    /// Exchanges the halves of every pair: `model swap = map (\(a, b) -> (b, a))`.
     fn swap(self) -> Then<Self, Project<Self::Out, Swapped>>
     where
         Swapped: Lens<Self::Out>,
@@ -65,7 +67,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Every value twice, as a pair: `model fork = map (\a -> (a, a))`.
+    /// Pairs every value with itself: `model fork = map (\a -> (a, a))`.
     fn fork(self) -> Then<Self, Project<Self::Out, Twice>>
     where
         Twice: Lens<Self::Out>,
@@ -73,7 +75,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Left values; where the value is a right one, the slot is empty.
+    /// Keeps the left values of a choice, and leaves the slots of right values empty.
     fn lefts(self) -> Then<Self, Project<Self::Out, lens::Left>>
     where
         lens::Left: Lens<Self::Out>,
@@ -81,7 +83,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Right values; where the value is a left one, the slot is empty.
+    /// Keeps the right values of a choice, and leaves the slots of left values empty.
     fn rights(self) -> Then<Self, Project<Self::Out, lens::Right>>
     where
         lens::Right: Lens<Self::Out>,
@@ -89,7 +91,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Left values through a body, right ones as they are: Haskell's `left`.
+    /// Runs the left values of a choice through a body, and leaves right values as they are: Haskell's `left`.
     fn left<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Left>) -> P) -> WithLeft<Self, P>
     where
         lens::Left: Lens<Self::Out>,
@@ -99,7 +101,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Choose::new(body(id()), id()))
     }
 
-    /// Right values through a body, left ones as they are: Haskell's `right`.
+    /// Runs the right values of a choice through a body, and leaves left values as they are: Haskell's `right`.
     fn right<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Right>) -> P) -> WithRight<Self, P>
     where
         lens::Left: Lens<Self::Out>,
@@ -109,8 +111,9 @@ pub trait PartsExt: Arrow {
         Then::new(self, Choose::new(id(), body(id())))
     }
 
-    /// A pair whose second half is a choice becomes a choice of two pairs: the article's `Distr`,
-    /// `(a, Left b) -> Left (a, b)` and `(a, Right c) -> Right (a, c)`.
+    /// Turns a pair whose second half is a choice into a choice of two pairs: the article's `Distr`.
+    ///
+    /// `(a, Left b)` becomes `Left (a, b)`, and `(a, Right c)` becomes `Right (a, c)`.
     ///
     /// ```
     /// use millstream_core::{Arrow, ChoiceExt, PartsExt, Either::{Left, Right}, ModelExt, pipeline};
@@ -127,16 +130,21 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// The same values, and a body on the side that sees them too: the article's `Tee`. Nobody reads what the body gives;
-    /// the run ends when it has seen everything. In front of an outer [`take`](crate::StreamsExt::take) that is
-    /// everything up to the last value taken; how much it sees behind that depends on timing. It may be of any kind,
-    /// one that renumbers too; in a lane of a choice, at a key and in a shard it keeps its clock and is quiet, as
-    /// everything there.
+    /// Passes every value on, and runs a body on the side that reads the same values: the article's `Tee`.
+    ///
+    /// The output of the body is not read. The run ends after the body has read everything. Upstream of an outer
+    /// [`take`](crate::StreamsExt::take) the body reads everything up to the last value taken; how much it reads after
+    /// that depends on timing.
+    ///
+    /// The body may be of any kind, even one that renumbers. Inside a lane of a choice or a `shard_by` it must be
+    /// [quiet](crate::Quiet), and inside a `shard` [shardable](crate::Shardable).
     fn tee<P: Arrow<In = Self::Out>>(self, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Tee<P>> {
         Then::new(self, Tee::new(body(id())))
     }
 
-    /// Every slot empty: the article's `DeadEnd`. What comes before runs, and nothing comes out.
+    /// Leaves every slot empty: the article's `DeadEnd`.
+    ///
+    /// The stages before it run, and no value comes out.
     fn dead_end(self) -> Then<Self, Project<Self::Out, Nothing>>
     where
         Nothing: Lens<Self::Out>,

@@ -4,18 +4,22 @@ use crate::pipe::{
 };
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
-/// What one does with streams. All of it keeps the clock and remembers something from one value to the next, so none
-/// of it stands in a `shard`.
+/// Stages that remember something from one value to the next. All of them keep the clock, and none of them can be
+/// inside a `shard`. For every [`Arrow`].
 pub trait StreamsExt: Arrow {
-    /// The first `n` values, in the same slots; no value is copied.
+    /// Keeps the first `n` values; at the outer level it also ends the stream after them.
     ///
-    /// Inside a body, of `fanout` say, the rest is empty, since a body ends where its input does. At the outer level
-    /// **the stream ends** right behind the slot of the last value taken, with an empty END, and everything in front
-    /// is cancelled: an endless source stops. A source that waits for its next value is not waited for. What runs in
-    /// front runs ahead, as far as its rings reach: whether its closures see values behind the last one taken, and
-    /// fail at them, is not determined; what comes out is. So dead letters and the ends of `tee`s in front get
-    /// everything up to the last value taken, and something behind it or not. The model, which runs one stage after the
-    /// other, wants a source that ends. If END comes first, it is as without `take`.
+    /// Values keep their slots, and none is copied. Inside a body, for example of `fanout`, the remaining slots are
+    /// empty: a body ends where its input does.
+    ///
+    /// At the outer level **the stream ends** after the slot of the last value taken, with an empty END, and
+    /// everything upstream is cancelled: an endless source stops. The run does not wait for a source that waits for
+    /// its next value. If END comes first, the stage changes nothing.
+    ///
+    /// Stages upstream run ahead, as far as their rings reach. Whether their closures see values after the last one
+    /// taken, and fail at them, is not determined; the output is. Dead letters and the bodies of `tee`s upstream
+    /// therefore receive everything up to the last value taken, and possibly something after it. The model runs one
+    /// stage after the other and needs a source that ends.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
@@ -28,8 +32,10 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(Take::new(n)))
     }
 
-    /// The values before the first one that `wanted` refuses. As [`take`](StreamsExt::take): inside a body the rest is
-    /// empty, and at the outer level the stream ends at the number of the value that was refused.
+    /// Keeps the values before the first one that `wanted` refuses; at the outer level it also ends the stream there.
+    ///
+    /// As with [`take`](StreamsExt::take), the remaining slots are empty inside a body. At the outer level END has the
+    /// number of the value that was refused.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -42,7 +48,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(TakeWhile::new(wanted)))
     }
 
-    /// All but the first `n` values, in the same slots; no value is copied.
+    /// Leaves the first `n` values out.
+    ///
+    /// The others keep their slots, and no value is copied.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -52,7 +60,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(Skip::new(n)))
     }
 
-    /// The values from the first one on that is not `unwanted`.
+    /// Leaves values out up to the first one for which `unwanted` returns false.
+    ///
+    /// The others keep their slots, and no value is copied.
     fn skip_while<F>(self, unwanted: F) -> Then<Self, FilterBy<SkipWhile<Self::Out, F>>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
@@ -60,8 +70,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(SkipWhile::new(unwanted)))
     }
 
-    /// The values that differ from the one before; a slot whose value is the same is left empty. No value is copied,
-    /// apart from one of each run of equal ones, to compare the next with.
+    /// Leaves a value out if it is equal to the value before it.
+    ///
+    /// The others keep their slots. Of each run of equal values one is cloned, to compare the next values with.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -74,8 +85,10 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(Dedup::new()))
     }
 
-    /// At every `n`-th value the last `n` of them; at END what is left, END's own value included. So it speaks where
-    /// its input may be empty, and stands in no lane of a choice. Clones every value, and allocates once a chunk.
+    /// Collects `n` values each into a `Vec`, which is the output at the last of them.
+    ///
+    /// At END it yields the remaining values, END's own value among them. It may therefore fill END's slot while its
+    /// input is empty there, and cannot be in a lane of a choice. It clones every value, and allocates once a chunk.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -93,8 +106,10 @@ pub trait StreamsExt: Arrow {
         Then::new(self, ScanBy::new(Chunks::new(n)))
     }
 
-    /// At every value from the `n`-th on, the last `n`, the oldest first. Clones every value `n + 1` times, and
-    /// allocates once a window: for large windows let a [`scan`](Arrow::scan) keep what it needs.
+    /// Yields the last `n` values, the oldest first, at every value from the `n`-th on.
+    ///
+    /// It clones every value up to `n + 1` times, and allocates once a window. For large windows, a
+    /// [`scan`](Arrow::scan) can keep only what it needs.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -112,7 +127,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, ScanBy::new(Windows::new(n)))
     }
 
-    /// At every value the one before it and the value itself; empty at the first. Clones every value once.
+    /// Pairs every value with the value before it; the slot of the first value is empty.
+    ///
+    /// It clones every value once.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
@@ -126,8 +143,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, Annotate::new(Pairwise::new()))
     }
 
-    /// Every value's number, and the value. Not how many values there were: a slot that is empty counts as well. No
-    /// value is copied.
+    /// Pairs every value with its number.
+    ///
+    /// The number is the slot's: it counts empty slots as well. No value is copied.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
@@ -138,8 +156,10 @@ pub trait StreamsExt: Arrow {
         Then::new(self, Annotate::new(Enumerate::new()))
     }
 
-    /// The same edge, and `f` sees every value, once, in the order of the numbers, and before the stages behind it do.
-    /// No value is copied, and slots are as full as before.
+    /// Calls `f` with every value, and passes the value on.
+    ///
+    /// Each call happens once, in the order of the numbers, and before the stages downstream see the value. No value
+    /// is copied, and the density stays the same.
     fn inspect<F>(self, f: F) -> Then<Self, Inspect<Self::Out, F>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
@@ -147,16 +167,16 @@ pub trait StreamsExt: Arrow {
         Then::new(self, Inspect::new(f))
     }
 
-    /// As [`map`](Arrow::map), for a function that has **effects**: it writes to a file, counts in an atomic, asks a
-    /// service. Haskell's `mapM`.
+    /// Applies a function that has effects to every value, in order: Haskell's `mapM`.
     ///
-    /// `f` is called once for every value, in the order of the numbers, by one tasklet at a time, and so it cannot
-    /// stand in a `shard`. That is all that is promised: what an effect is, when it happens as against the effects of
-    /// other stages, and whether it happens for numbers behind a failure or behind what a later
-    /// [`take`](StreamsExt::take) wants, is not covered by the promise that every deployment gives the same output;
-    /// and neither is the output, if `f` lets it depend on anything but its value. State that the output depends on
-    /// belongs in a [`scan`](Arrow::scan). If it may wait, say so: [`map_blocking`](Arrow::map_blocking), with no
-    /// `shard` around it, makes the same promise.
+    /// An effect is a write to a file, a count in an atomic, a request to a service.
+    ///
+    /// `f` is called once for every value, in the order of the numbers, by one tasklet at a time; the stage therefore
+    /// cannot be inside a `shard`. Nothing more is promised. In particular, these are open: what an effect is, when it
+    /// happens relative to the effects of other stages, and whether it happens for numbers after a failure or after
+    /// the end that a later [`take`](StreamsExt::take) sets. The output is open too if it depends on anything but the
+    /// value. State that the output depends on belongs in a [`scan`](Arrow::scan). For a function that waits,
+    /// [`map_blocking`](Arrow::map_blocking) outside of every `shard` makes the same promise.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};

@@ -5,14 +5,15 @@ use crate::pipe::{
 use crate::text::{Cut, Fields, Lines, LinesWithEnds, Piece, Prefixed, Records, Words, Writer};
 use crate::{Arrow, OfPieces, Shape};
 
-/// Text without a copy: cut into pieces, narrowed, and written at the end of blocks.
+/// Text without a copy: cut into pieces, narrowed, and written at the end of blocks. For every [`Arrow`].
 ///
-/// An edge of [`Text`](crate::Text) carries [pieces](Piece) of shared [blocks](crate::text::Block). Cutting a piece, keeping a part of one,
-/// filtering, fanning out, sharding and choosing copy no byte and allocate nothing a piece; writing appends to a block that
-/// is used again once all of its pieces are done with.
+/// An edge of [`Text`](crate::Text) carries [pieces](Piece) of shared [blocks](crate::text::Block). Cutting a piece,
+/// keeping a part of one, filtering, fanning out, sharding and choosing copy no byte and allocate nothing for a piece.
+/// Writing appends to a block, whose memory is used again after all of its pieces are dropped.
 ///
-/// **Memory**: the ring of a stage that gives text keeps the blocks of the pieces that lie in it alive, some megabytes and
-/// one value at most, in a `shard` 64 values for each tasklet; so a stage waits where its ring is full, and where the pieces in it are large.
+/// **Memory**: the ring of a stage that writes text keeps the blocks of the pieces in it alive. They are bounded: some
+/// megabytes and one value, and in a `shard` 64 values more for each tasklet. A stage therefore waits while its ring
+/// is full, and also while the pieces in it are large.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
@@ -23,8 +24,10 @@ use crate::{Arrow, OfPieces, Shape};
 /// assert_eq!(shout.model([Block::from(b"to be\n\nor not".to_vec())]), ["TO BE!\n", "OR NOT!\n"]);
 /// ```
 pub trait TextExt: Arrow {
-    /// The lines of every value, without their line feeds; a **new clock**. A carriage return stays; bytes behind the last
-    /// line feed are a line. A line never goes over from one value to the next: sources give blocks of whole lines.
+    /// Cuts every value into lines, without their line feeds; a **new clock**.
+    ///
+    /// A carriage return stays. Bytes after the last line feed are a line. A line never continues from one value to
+    /// the next: sources yield blocks of whole lines.
     fn lines(self) -> Then<Self, Split<Self::Out, Lines>>
     where
         Self::Out: OfPieces,
@@ -32,7 +35,9 @@ pub trait TextExt: Arrow {
         self.cut(Lines)
     }
 
-    /// As [`lines`](TextExt::lines), with their line feeds: what is passed on untouched is then written out as it came.
+    /// Cuts every value into lines, with their line feeds; a **new clock**.
+    ///
+    /// A line that is passed on unchanged is then written out as it came. Otherwise as [`lines`](TextExt::lines).
     fn lines_with_ends(self) -> Then<Self, Split<Self::Out, LinesWithEnds>>
     where
         Self::Out: OfPieces,
@@ -40,7 +45,7 @@ pub trait TextExt: Arrow {
         self.cut(LinesWithEnds)
     }
 
-    /// The words of every value, by the white space of C's own locale; a **new clock**.
+    /// Cuts every value into words, at the white space of C's own locale; a **new clock**.
     ///
     /// ```
     /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
@@ -54,7 +59,9 @@ pub trait TextExt: Arrow {
         self.cut(Words)
     }
 
-    /// What stands between separators in every value, one more than there are of them; a **new clock**.
+    /// Cuts every value into fields at a separator; a **new clock**.
+    ///
+    /// A value with n separators has n + 1 fields, some of them possibly without a byte.
     ///
     /// ```
     /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
@@ -72,7 +79,9 @@ pub trait TextExt: Arrow {
         self.cut(Fields::separated_by(separator))
     }
 
-    /// Every `bytes` bytes of every value, and what is left of it; a **new clock**.
+    /// Cuts every value into records of `bytes` bytes; a **new clock**.
+    ///
+    /// The last record of a value has the remaining bytes, if there are any.
     ///
     /// # Panics
     ///
@@ -84,8 +93,9 @@ pub trait TextExt: Arrow {
         self.cut(Records::of(bytes))
     }
 
-    /// The records of every value, each behind its length; a **new clock**. A value that ends in the middle of a record
-    /// fails the run, at that value's number.
+    /// Cuts every value into records, each after its length; a **new clock**.
+    ///
+    /// A value that ends in the middle of a record fails the run, at that value's number.
     fn prefixed(self, prefix: Prefixed) -> Then<Self, Split<Self::Out, Prefixed>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
@@ -93,7 +103,7 @@ pub trait TextExt: Arrow {
         self.cut(prefix)
     }
 
-    /// Every value cut by a rule of your own; a **new clock**. See [`Cut`].
+    /// Cuts every value by a rule of your own, a [`Cut`]; a **new clock**.
     fn cut<C>(self, cut: C) -> Then<Self, Split<Self::Out, C>>
     where
         Self::Out: OfPieces,
@@ -102,7 +112,7 @@ pub trait TextExt: Arrow {
         Then::new(self, Split::new(cut))
     }
 
-    /// A part of every value's text, in the same slot.
+    /// Keeps a part of every value's text, in the same slot.
     ///
     /// ```
     /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
@@ -120,7 +130,7 @@ pub trait TextExt: Arrow {
         Then::new(self, Slice::new(MapSlice::new(f)))
     }
 
-    /// A part of a value's text where there is one; the slot is left empty elsewhere.
+    /// Keeps the part of a value's text that `f` returns; `None` leaves the slot empty.
     ///
     /// ```
     /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
@@ -141,7 +151,10 @@ pub trait TextExt: Arrow {
         Then::new(self, Slice::new(FilterMapSlice::new(f)))
     }
 
-    /// Every value as UTF-8, read once and not copied. Where it is none, the run ends with the number and the byte.
+    /// Reads every value as UTF-8; any other bytes end the run.
+    ///
+    /// Every byte is checked once, and none is copied. The run's error has the number of the value and the position of
+    /// the byte.
     fn utf8(self) -> Then<Self, Slice<ToStr<Self::Out, Stop>>>
     where
         Self::Out: OfPieces<Kind = [u8]>,
@@ -149,7 +162,7 @@ pub trait TextExt: Arrow {
         Then::new(self, Slice::new(ToStr::new(Stop)))
     }
 
-    /// As [`utf8`](TextExt::utf8), with an empty slot where it is none.
+    /// Reads every value as UTF-8; any other bytes leave the slot empty.
     ///
     /// ```
     /// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
@@ -163,11 +176,13 @@ pub trait TextExt: Arrow {
         Then::new(self, Slice::new(ToStr::new(LeaveEmpty)))
     }
 
-    /// Bytes that `f` writes at every value, of any edge.
+    /// Calls `f` at every value to write the bytes of the output.
+    ///
+    /// The input may be any edge.
     ///
     /// ```
     /// use millstream_core::{ModelExt, TextExt, pipeline};
-    /// use std::io::Format;
+    /// use std::io::Write;
     /// let csv = pipeline::<u64>().map_bytes(|n, out| writeln!(out, "{n},{}", n * n).unwrap());
     /// assert_eq!(csv.model([2, 3]), ["2,4\n", "3,9\n"]);
     /// ```
@@ -178,7 +193,9 @@ pub trait TextExt: Arrow {
         Then::new(self, Format::new(FormatAll::new(f)))
     }
 
-    /// As [`map_bytes`](TextExt::map_bytes), with an empty slot where `f` says false: what it wrote there is taken back.
+    /// Calls `f` at every value to write the bytes of the output; false leaves the slot empty.
+    ///
+    /// Bytes that `f` wrote before it returned false are discarded.
     fn filter_map_bytes<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, [u8]>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, [u8]>) -> bool + Send + Sync + 'static,
@@ -186,7 +203,9 @@ pub trait TextExt: Arrow {
         Then::new(self, Format::new(FormatSome::new(f)))
     }
 
-    /// As [`map_bytes`](TextExt::map_bytes), of UTF-8.
+    /// Calls `f` at every value to write the UTF-8 of the output.
+    ///
+    /// Otherwise as [`map_bytes`](TextExt::map_bytes).
     fn map_str<F>(self, f: F) -> Then<Self, MapText<Self::Out, F, str>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, str>) + Send + Sync + 'static,
@@ -194,7 +213,9 @@ pub trait TextExt: Arrow {
         Then::new(self, Format::new(FormatAll::new(f)))
     }
 
-    /// As [`filter_map_bytes`](TextExt::filter_map_bytes), of UTF-8.
+    /// Calls `f` at every value to write the UTF-8 of the output; false leaves the slot empty.
+    ///
+    /// Otherwise as [`filter_map_bytes`](TextExt::filter_map_bytes).
     fn filter_map_str<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, str>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, str>) -> bool + Send + Sync + 'static,
