@@ -22,7 +22,7 @@ use crate::pipe::{
     Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
-use crate::{Density, Item, KeepsClock, Lens, Projected, Shape, Shardable, ToOwnedItem, lens};
+use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
@@ -258,14 +258,13 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// one ring.
     fn both<P, Q>(
         self,
-        first: impl FnOnce(Id<Projected<Self::Out, lens::First>>) -> P,
-        second: impl FnOnce(Id<Projected<Self::Out, lens::Second>>) -> Q,
+        first: impl FnOnce(Id<<Self::Out as PairShape>::First>) -> P,
+        second: impl FnOnce(Id<<Self::Out as PairShape>::Second>) -> Q,
     ) -> Then<Self, Both<Self::Out, P, Q>>
     where
-        lens::First: Lens<Self::Out>,
-        lens::Second: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::First>> + KeepsClock,
-        Q: Arrow<In = Projected<Self::Out, lens::Second>> + KeepsClock,
+        Self::Out: PairShape,
+        P: Arrow<In = <Self::Out as PairShape>::First> + KeepsClock,
+        Q: Arrow<In = <Self::Out as PairShape>::Second> + KeepsClock,
     {
         Then::new(self, Both::new(first(id()), second(id())))
     }

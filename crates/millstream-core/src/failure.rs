@@ -6,7 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 /// What a closure can fail with: any error, or a message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an error that a stage can fail with",
+    label = "this closure's error cannot cross threads, or is not an error",
+    note = "write `Box<dyn Error + Send + Sync>` for `Box<dyn Error>`",
+    note = "a type that implements `std::error::Error`, a `String` and a `&'static str` are errors that a stage can fail with"
+)]
 pub trait Cause: Into<Box<dyn Error + Send + Sync>> + 'static {}
+#[diagnostic::do_not_recommend]
 impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> Cause for E {}
 
 /// What a failed stage unwinds with: why it failed, and what caused that.

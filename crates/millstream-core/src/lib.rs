@@ -52,6 +52,6 @@ pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
 pub use shape::{
-    Choice, Distributed, Filtered, Item, Lens, Merged, Nothing, OfPieces, Pair, Projected, SameItem, Shape, SideBySide,
-    Swapped, Text, ToOwnedItem, Twice, Val, lens,
+    Choice, ChoiceShape, Distributed, Filtered, Item, Lens, Merged, Nothing, OfPieces, Pair, PairShape, Projected,
+    SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Twice, Val, lens,
 };

@@ -3,7 +3,7 @@ mod rearranged;
 mod side_by_side;
 mod text;
 
-pub use lens::Lens;
+pub use lens::{ChoiceShape, Lens, PairShape};
 pub use rearranged::{Distributed, Nothing, Swapped, Twice};
 pub use side_by_side::{Choice, Merged, Pair, SameItem, SideBySide};
 pub use text::{OfPieces, Text};

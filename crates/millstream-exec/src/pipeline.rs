@@ -14,12 +14,13 @@ impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
 ///
 /// It is the one bound of a function that returns a [`Stage`] for any edge.
 #[diagnostic::on_unimplemented(
-    message = "this edge does not carry `{T}`",
-    label = "its stages do not get a `&{T}`",
-    note = "it is `{Self}`: an edge of other values, or of values that are not `Clone`",
+    message = "the edge `{Self}` does not carry `{T}`s",
+    label = "a stage on it does not get a `&{T}`",
+    note = "it carries other values, or `{T}` is not `Clone`",
     note = "a pair of edges (after `fanout` or `both`) is an edge of one value after `.map(|(a, b)| (a.clone(), b.clone()))`"
 )]
 pub trait Edge<T>: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T> {}
+#[diagnostic::do_not_recommend]
 impl<T: 'static, E> Edge<T> for E where
     E: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>
 {

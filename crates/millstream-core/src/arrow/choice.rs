@@ -1,5 +1,5 @@
 use crate::pipe::{Choose, Id, Merge, Then, id};
-use crate::{Arrow, Lens, Projected, Quiet, SameItem, lens};
+use crate::{Arrow, ChoiceShape, Quiet, SameItem};
 
 /// Choices: one body for the left values of an `Either`, and one for the right values. For every [`Arrow`] whose
 /// values are an `Either`, in one ring or in two lanes.
@@ -19,14 +19,13 @@ pub trait ChoiceExt: Arrow {
     /// ```
     fn choose<P, Q>(
         self,
-        left: impl FnOnce(Id<Projected<Self::Out, lens::Left>>) -> P,
-        right: impl FnOnce(Id<Projected<Self::Out, lens::Right>>) -> Q,
+        left: impl FnOnce(Id<<Self::Out as ChoiceShape>::Left>) -> P,
+        right: impl FnOnce(Id<<Self::Out as ChoiceShape>::Right>) -> Q,
     ) -> Then<Self, Choose<Self::Out, P, Q>>
     where
-        lens::Left: Lens<Self::Out>,
-        lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
-        Q: Arrow<In = Projected<Self::Out, lens::Right>> + Quiet,
+        Self::Out: ChoiceShape,
+        P: Arrow<In = <Self::Out as ChoiceShape>::Left> + Quiet,
+        Q: Arrow<In = <Self::Out as ChoiceShape>::Right> + Quiet,
     {
         Then::new(self, Choose::new(left(id()), right(id())))
     }
@@ -45,14 +44,13 @@ pub trait ChoiceExt: Arrow {
     /// ```
     fn merge<P, Q>(
         self,
-        left: impl FnOnce(Id<Projected<Self::Out, lens::Left>>) -> P,
-        right: impl FnOnce(Id<Projected<Self::Out, lens::Right>>) -> Q,
+        left: impl FnOnce(Id<<Self::Out as ChoiceShape>::Left>) -> P,
+        right: impl FnOnce(Id<<Self::Out as ChoiceShape>::Right>) -> Q,
     ) -> Then<Self, Merge<Self::Out, P, Q>>
     where
-        lens::Left: Lens<Self::Out>,
-        lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
-        Q: Arrow<In = Projected<Self::Out, lens::Right>, Out: SameItem<P::Out>> + Quiet,
+        Self::Out: ChoiceShape,
+        P: Arrow<In = <Self::Out as ChoiceShape>::Left> + Quiet,
+        Q: Arrow<In = <Self::Out as ChoiceShape>::Right, Out: SameItem<P::Out>> + Quiet,
     {
         Then::new(self, Merge::new(left(id()), right(id())))
     }

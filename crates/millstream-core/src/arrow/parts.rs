@@ -1,15 +1,15 @@
-use crate::pipe::{Both, Choose, Id, Project, Projection, Tee, Then, id};
+use crate::pipe::{Both, Choose, Id, Project, Tee, Then, id};
 use crate::shape::{Distributed, Nothing, Swapped, Twice};
-use crate::{Arrow, KeepsClock, Lens, Projected, Quiet, lens};
+use crate::{Arrow, ChoiceShape, KeepsClock, Lens, PairShape, Quiet, lens};
 
 /// The type that [`PartsExt::first`] returns.
-pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Second>>>;
+pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Id<<<S as Arrow>::Out as PairShape>::Second>>>;
 /// The type that [`PartsExt::second`] returns.
-pub type WithSecond<S, P> = Then<S, Both<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::First>, P>>;
+pub type WithSecond<S, P> = Then<S, Both<<S as Arrow>::Out, Id<<<S as Arrow>::Out as PairShape>::First>, P>>;
 /// The type that [`PartsExt::left`] returns.
-pub type WithLeft<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Projection<<S as Arrow>::Out, lens::Right>>>;
+pub type WithLeft<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Id<<<S as Arrow>::Out as ChoiceShape>::Right>>>;
 /// The type that [`PartsExt::right`] returns.
-pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Projection<<S as Arrow>::Out, lens::Left>, P>>;
+pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Id<<<S as Arrow>::Out as ChoiceShape>::Left>, P>>;
 
 /// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values: what the article's
 /// arrow classes and its unfinished shapes do. For every [`Arrow`].
@@ -40,21 +40,19 @@ pub trait PartsExt: Arrow {
     }
 
     /// Runs the first halves of pairs through a body, and leaves the second halves as they are: Haskell's `first`.
-    fn first<P>(self, body: impl FnOnce(Projection<Self::Out, lens::First>) -> P) -> WithFirst<Self, P>
+    fn first<P>(self, body: impl FnOnce(Id<<Self::Out as PairShape>::First>) -> P) -> WithFirst<Self, P>
     where
-        lens::First: Lens<Self::Out>,
-        lens::Second: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::First>> + KeepsClock,
+        Self::Out: PairShape,
+        P: Arrow<In = <Self::Out as PairShape>::First> + KeepsClock,
     {
         self.both(body, |second| second)
     }
 
     /// Runs the second halves of pairs through a body, and leaves the first halves as they are: Haskell's `second`.
-    fn second<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Second>) -> P) -> WithSecond<Self, P>
+    fn second<P>(self, body: impl FnOnce(Id<<Self::Out as PairShape>::Second>) -> P) -> WithSecond<Self, P>
     where
-        lens::First: Lens<Self::Out>,
-        lens::Second: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Second>> + KeepsClock,
+        Self::Out: PairShape,
+        P: Arrow<In = <Self::Out as PairShape>::Second> + KeepsClock,
     {
         self.both(|first| first, body)
     }
@@ -92,21 +90,19 @@ pub trait PartsExt: Arrow {
     }
 
     /// Runs the left values of a choice through a body, and leaves right values as they are: Haskell's `left`.
-    fn left<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Left>) -> P) -> WithLeft<Self, P>
+    fn left<P>(self, body: impl FnOnce(Id<<Self::Out as ChoiceShape>::Left>) -> P) -> WithLeft<Self, P>
     where
-        lens::Left: Lens<Self::Out>,
-        lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Left>> + Quiet,
+        Self::Out: ChoiceShape,
+        P: Arrow<In = <Self::Out as ChoiceShape>::Left> + Quiet,
     {
         Then::new(self, Choose::new(body(id()), id()))
     }
 
     /// Runs the right values of a choice through a body, and leaves left values as they are: Haskell's `right`.
-    fn right<P>(self, body: impl FnOnce(Projection<Self::Out, lens::Right>) -> P) -> WithRight<Self, P>
+    fn right<P>(self, body: impl FnOnce(Id<<Self::Out as ChoiceShape>::Right>) -> P) -> WithRight<Self, P>
     where
-        lens::Left: Lens<Self::Out>,
-        lens::Right: Lens<Self::Out>,
-        P: Arrow<In = Projected<Self::Out, lens::Right>> + Quiet,
+        Self::Out: ChoiceShape,
+        P: Arrow<In = <Self::Out as ChoiceShape>::Right> + Quiet,
     {
         Then::new(self, Choose::new(id(), body(id())))
     }

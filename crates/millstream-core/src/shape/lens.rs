@@ -38,6 +38,52 @@ pub enum Left {}
 #[derive(Clone, Copy, Debug)]
 pub enum Right {}
 
+/// A shape of pairs: tuples in one ring, or two edges side by side. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not carry pairs",
+    label = "this edge carries something else",
+    note = "`fanout`, or a `map` to a tuple, makes pairs for `both`, `first` and `second`"
+)]
+pub trait PairShape: Shape {
+    /// The edge of the first halves.
+    type First: Shape;
+    /// The edge of the second halves.
+    type Second: Shape;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Shape> PairShape for A
+where
+    First: Lens<A>,
+    Second: Lens<A>,
+{
+    type First = Projected<A, First>;
+    type Second = Projected<A, Second>;
+}
+
+/// A shape of choices: an `Either` in one ring, or the two lanes of a choice. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not carry an `Either`",
+    label = "this edge carries something else",
+    note = "`choose`, or a `map` to an `Either`, makes choices for `choose`, `merge`, `left` and `right`"
+)]
+pub trait ChoiceShape: Shape {
+    /// The edge of the left lane.
+    type Left: Shape;
+    /// The edge of the right lane.
+    type Right: Shape;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Shape> ChoiceShape for A
+where
+    Left: Lens<A>,
+    Right: Lens<A>,
+{
+    type Left = Projected<A, Left>;
+    type Right = Projected<A, Right>;
+}
+
 macro_rules! lens {
     ($lens:ident: $part:ident of ($joined:ident, $one:ty), $density:ident => $result:ty, $whole:ident => $both:expr, $single:expr) => {
         #[diagnostic::do_not_recommend]
