@@ -88,8 +88,11 @@ fn messages_stand_on_lines_of_their_own() {
         return;
     }
     let scene = Scene::new().file("text", prose(300_000));
-    // No pipe holds the first text, so the program has begun when the second is waited for.
-    let text = on_a_terminal(&scene, "(cat text; sleep 1.1; cat text) | millstream uppercase - nosuch > out || true");
+    // No pipe holds the first text, so the program has begun before the first sleep; the second is for the line.
+    let text = on_a_terminal(
+        &scene,
+        "(cat text; sleep 1.1; cat text; sleep 0.5) | millstream uppercase - nosuch > out || true",
+    );
     assert!(text.contains("kB/s"), "{text:?}");
     let message = "\r\u{1b}[2Kmillstream uppercase: nosuch: No such file or directory\r\n";
     assert!(text.contains(message), "{text:?}");
