@@ -1,15 +1,15 @@
 use crate::{Arrow, Shape};
 use std::any::Any;
 
-/// A way to run pipelines. A deployment is a type; what it needs while it is wired is [`Backend::Wiring`].
+/// A way to run pipelines. A deployment is a type; [`Backend::Wiring`] is its state while a pipeline is deployed.
 pub trait Backend: 'static {
-    /// What stages are added to while a pipeline is deployed.
+    /// What stages are added to during deployment.
     type Wiring;
 }
 
 /// A shape that the deployment `K` can carry.
 pub trait On<K: Backend>: Shape {
-    /// Where a stage reads this edge from.
+    /// The reading end of an edge.
     type Edge;
 }
 
@@ -21,13 +21,13 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     /// Adds this pipeline's stages to `wiring`, in pipeline order.
     fn deploy(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge;
 
-    /// As [`deploy`](Deploy::deploy), at the outer level: the input is the source's stream or what is left of it, and
-    /// not the input of a body. Only there can a stage end the stream before its source does
+    /// As [`deploy`](Deploy::deploy), at the outer level: the input is the source's stream or the rest of it, and not
+    /// the input of a body. Only there can a stage end the stream before its source does
     /// ([`take`](crate::StreamsExt::take)).
     ///
-    /// The code that starts a pipeline calls this; `then`, `named` and boxes pass it on. A combinator deploys its bodies
-    /// by `deploy`, which is also what this does unless a stage overrides it. So no combinator can forget to say that a
-    /// body is one.
+    /// The code that starts a pipeline calls this; `then`, `named` and boxes pass it on. A combinator deploys its
+    /// bodies by `deploy`, which is also the default here. A combinator therefore cannot deploy a body at the outer
+    /// level by omission.
     fn deploy_outer(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
         self.deploy(input, wiring)
     }
@@ -44,8 +44,9 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         false
     }
 
-    /// Adds a lane whose output is the other lane's as well. Of the first lane the result is `other` for the second one, and of
-    /// that the edge that both write: a deployment says what stands in the boxes.
+    /// Adds a lane whose output edge is shared with the other lane. `other` is `None` for the first lane, whose result
+    /// is a token; the second lane takes that token and returns the shared output edge. The deployment defines the
+    /// contents of the boxes.
     #[doc(hidden)]
     fn deploy_lane(
         &self,
@@ -53,6 +54,6 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         _other: Option<Box<dyn Any>>,
         _: &mut K::Wiring,
     ) -> Box<dyn Any> {
-        unreachable!("only of what says that it is a lane")
+        unreachable!("only called if `is_lane` returned true")
     }
 }

@@ -8,7 +8,7 @@
 //! | [`Dense`] | sources, and `map` of them | there is none |
 //! | [`Sparse`] | `filter_map`, `chunks`, ... | the tag of an `Option`: a reader cannot know which numbers are filled |
 //! | [`Lane`] | the lanes of a choice, and what keeps the density there | the same tag |
-//! | [`AtEnd`] | `fold`, `fold_by`; `map`, `scan`, `delay`, `inspect`, `shard` of them; pairs with such a half | nothing |
+//! | [`AtEnd`] | `fold`, `fold_by`; `map`, `scan`, `delay` and others of them; pairs with such a half | nothing |
 //!
 //! A filter writes none of these. It writes a mask beside the edge that it masks, one byte at every number, and the
 //! values stay where they are.
@@ -43,44 +43,47 @@ mod sealed {
     impl<D> Sealed for super::Lane<D> {}
 }
 
-/// Whether the slots of an edge can be empty: [`Dense`], [`Sparse`], [`AtEnd`], or, of a choice's lane, [`Lane`]. Sealed.
+/// Whether the slots of an edge can be empty: [`Dense`], [`Sparse`], [`AtEnd`], or [`Lane`] for a lane of a choice.
+/// Sealed.
 ///
-/// A full edge stores `T`, and is read and written on a path without an `Option` in it. One that is filled at END alone
-/// stores nothing for the numbers below. The others store `Option<T>`. How an empty slot is represented is decided here
-/// and nowhere else.
+/// A dense edge stores `T`, and is read and written on a path without an `Option`. An edge that is filled at END alone
+/// stores nothing for the numbers below. The others store `Option<T>`. This trait alone decides how an empty slot is
+/// represented.
 pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
     /// What one slot of the edge stores.
     type Slot<T: Item>: Item;
-    /// The density of a pair: full where both halves are.
+    /// The density of a pair: dense if both halves are.
     type And<D: Density>: Density;
-    /// The density of two lanes of one choice together: what the choice's was where both are a [`Lane`], sparse elsewhere.
+    /// The density of two lanes of one choice together: that of the choice if both are a [`Lane`], [`AtEnd`] if both
+    /// are, and otherwise sparse.
     type Or<D: Density>: Density;
-    /// This density behind a lane of one of density `D`.
+    /// `And` of a lane of density `D` and this density.
     #[doc(hidden)]
     type AndLane<D: Density>: Density;
-    /// The two lanes of a choice of density `D` together, when this is the density of the other one.
+    /// `Or` of a lane of density `D` and a lane of this density.
     #[doc(hidden)]
     type OrLane<D: Density>: Density;
-    /// The density of a pair of which the other half is [`Sparse`].
+    /// The density of a pair whose other half is [`Sparse`].
     #[doc(hidden)]
     type AndSparse: Density;
-    /// The density of two lanes of one choice of which the other one is [`AtEnd`].
+    /// The density of two lanes of one choice, the other of which is [`AtEnd`].
     #[doc(hidden)]
     type OrAtEnd: Density;
-    /// The density of one lane of a choice of this density: [`Lane`], and [`AtEnd`] of one that is itself filled at END alone.
+    /// The density of one lane of a choice of this density: [`Lane`], or [`AtEnd`] if the choice is filled at END
+    /// alone.
     type OneLane: Density;
     /// True for [`Dense`].
     const DENSE: bool;
     /// True for [`AtEnd`].
     const AT_END: bool = false;
-    /// Makes a slot; of a number below END where the edge is [`AtEnd`].
+    /// Makes a slot. On an edge that is [`AtEnd`], the slot is one below END.
     ///
     /// # Panics
     ///
-    /// If the edge is full and `value` is `None`, or the edge is filled at END alone and `value` is not `None`: a stage that
-    /// broke its own type.
+    /// If the edge is dense and `value` is `None`, or the edge is filled at END alone and `value` is not `None`: the
+    /// stage violates the type of its output.
     fn pack<T: Item>(value: Option<T>) -> Self::Slot<T>;
-    /// Looks into a slot.
+    /// Borrows the value of a slot.
     fn peek<T: Item>(slot: &Self::Slot<T>) -> Option<&T>;
 }
 
@@ -92,21 +95,23 @@ pub enum Dense {}
 #[derive(Clone, Copy, Debug)]
 pub enum Sparse {}
 
-/// Every slot below END is empty, and END may hold a value: what [`fold`](crate::Arrow::fold) and
-/// [`fold_by`](crate::KeysExt::fold_by) give, and what a stage makes of that alone.
+/// Every slot below END is empty, and END may hold a value: the output of [`fold`](crate::Arrow::fold), of
+/// [`fold_by`](crate::KeysExt::fold_by), and of the stages that read such an edge alone.
 ///
-/// No memory is written or read for a number below END: a slot has no size, and what END holds lies beside the slots. The
-/// numbers advance as on every other edge.
+/// No memory is written or read for a number below END: a slot has no size, and END's value is stored beside the
+/// slots. The numbers advance as on every other edge.
 #[derive(Clone, Copy, Debug)]
 pub enum AtEnd {}
 
-/// The slot of a number below END on an edge that is filled [`AtEnd`] alone: nothing of a `T`.
+/// The slot of a number below END on an edge that is filled [`AtEnd`] alone: it has no size.
 pub struct Empty<T>(PhantomData<fn() -> T>);
 
-/// Inside a lane of a choice on an edge of density `D`: filled at all numbers of the lane and at no other one.
+/// The density inside a lane of a choice on an edge of density `D`: filled at all numbers of the lane, and at no
+/// others.
 ///
-/// What the two lanes of a choice give together has the choice's own density then: two bodies that leave nothing out
-/// make no empty slots. A stage that may leave a slot empty gives [`Sparse`], inside a lane as elsewhere.
+/// The two lanes of a choice together then have the choice's own density: if neither body leaves a slot empty, the
+/// output has no more empty slots than the input. The output of a stage that may leave a slot empty is [`Sparse`],
+/// inside a lane as elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<D>(PhantomData<fn() -> D>);
 
@@ -125,7 +130,7 @@ impl Density for Dense {
     fn pack<T: Item>(value: Option<T>) -> T {
         match value {
             Some(value) => value,
-            None => empty_slot_on_a_full_edge(),
+            None => empty_slot_on_a_dense_edge(),
         }
     }
 
@@ -189,8 +194,8 @@ impl<T> Debug for Empty<T> {
     }
 }
 
-/// Whatever stands inside one lane comes from that lane's edge, so two lanes that meet are of the same one in `And`, and of
-/// the two of one choice in `Or`; but one of them may be a lane within it, which leaves out what its sister has.
+/// `And` joins two edges inside the same lane, and `Or` joins the two lanes of one choice. An edge may itself be a
+/// lane of an inner choice, which leaves out the numbers of the other inner lane.
 impl<E: Density> Density for Lane<E> {
     type Slot<T: Item> = Option<T>;
     type And<D: Density> = D::AndLane<E>;
@@ -215,12 +220,12 @@ impl<E: Density> Density for Lane<E> {
 
 #[cold]
 #[inline(never)]
-fn empty_slot_on_a_full_edge() -> ! {
-    panic!("an empty slot on a full edge: a stage broke its type")
+fn empty_slot_on_a_dense_edge() -> ! {
+    panic!("an empty slot on a dense edge: a stage violates the type of its output")
 }
 
 #[cold]
 #[inline(never)]
 fn filled_slot_below_end() -> ! {
-    panic!("a filled slot below END on an edge that is filled at END alone: a stage broke its type")
+    panic!("a filled slot below END on an edge that is filled at END alone: a stage violates the type of its output")
 }

@@ -1,11 +1,11 @@
-//! Failures of user code that are values and not panics.
+//! Failures of user code that are values, not panics.
 
 use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
-/// What a closure can fail with: any error, or a message.
+/// The error of a closure: any error type, or a message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an error that a stage can fail with",
     label = "this closure's error cannot cross threads, or is not an error",
@@ -16,14 +16,14 @@ pub trait Cause: Into<Box<dyn Error + Send + Sync>> + 'static {}
 #[diagnostic::do_not_recommend]
 impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> Cause for E {}
 
-/// What a failed stage unwinds with: why it failed, and what caused that.
+/// The panic payload of a failed stage: why it failed, and the causes.
 #[derive(Debug)]
 pub struct Failure {
     causes: String,
 }
 
 impl Failure {
-    /// Why the stage failed: the error and its sources, from the outermost on.
+    /// The error and its sources, from the outermost to the innermost.
     #[must_use]
     pub fn causes(&self) -> &str {
         &self.causes
@@ -41,7 +41,7 @@ pub fn message(payload: &(dyn Any + Send)) -> String {
     message.map_or_else(|| "panicked".to_owned(), |message| format!("panicked: {message}"))
 }
 
-/// Ends the run with this error, from inside of a stage or a source. Unwinds without the message of a panic.
+/// Ends the run with this error, from inside a stage or a source. It unwinds, without printing a panic message.
 pub fn fail(error: impl Cause) -> ! {
     let error = error.into();
     let mut causes = error.to_string();
@@ -53,16 +53,16 @@ pub fn fail(error: impl Cause) -> ! {
     resume_unwind(Box::new(Failure { causes }))
 }
 
-/// What some code gave, or what it panicked with.
+/// The result of some code, or the payload of its panic.
 pub type Finished<R> = Result<R, Box<dyn Any + Send>>;
 
-/// Runs the user's code; its panic is kept.
+/// Runs the user's code and catches its panic.
 pub fn caught<R>(f: impl FnOnce() -> R) -> Finished<R> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
-/// Calls `drop_some`, which drops values and says whether there were any, until there are none: past a panic of a value's drop,
-/// too. Unwinds with the first of these panics in the end, unless the thread unwinds already.
+/// Calls `drop_some`, which drops values and returns whether there were any, until there are none, even if the drop of
+/// a value panics. Unwinds with the first of these panics at the end, unless the thread is already panicking.
 pub fn drop_all(mut drop_some: impl FnMut() -> bool) {
     let mut first = None;
     loop {
@@ -80,14 +80,14 @@ pub fn drop_all(mut drop_some: impl FnMut() -> bool) {
     }
 }
 
-/// Drops what some code panicked with. Its drop is the user's code as well: where that panics, what it panics with is forgotten.
+/// Drops the payload of a panic. Its drop is the user's code as well; if that panics, the second payload is leaked.
 pub fn discard(payload: Box<dyn Any + Send>) {
     if let Err(further) = caught(|| drop(payload)) {
         std::mem::forget(further);
     }
 }
 
-/// The message of a panic, which is dropped: see [`message`] and [`discard`].
+/// The message of a panic payload, which is dropped: see [`message`] and [`discard`].
 #[must_use]
 pub fn into_message(payload: Box<dyn Any + Send>) -> String {
     let message = message(payload.as_ref());
@@ -95,17 +95,18 @@ pub fn into_message(payload: Box<dyn Any + Send>) -> String {
     message
 }
 
-/// Goes on as the code did: gives its result, or unwinds with its panic, whose message was printed.
+/// Returns the result of the code, or resumes its panic, whose message was already printed.
 pub(crate) fn finish<R>(finished: Finished<R>) -> R {
     finished.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// What `f` gives, or nothing if it fails or panics.
+/// The output of `f`, or `None` if it fails or panics.
 pub(crate) fn attempt<B, E>(f: impl Fn() -> Result<B, E>) -> Option<B> {
     caught(f).map_err(discard).ok()?.ok()
 }
 
-/// How often a failing closure is tried again, and how long it is waited for in between: twice as long every time.
+/// How often a failing closure is tried again, and how long the pause before each retry is. Each pause is twice as
+/// long as the one before.
 ///
 /// ```
 /// use millstream_core::Retry;
@@ -119,26 +120,26 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// So many times more, after the first time, without a wait.
+    /// Retries `times` times after the first try, without a pause.
     #[must_use]
     pub fn times(times: u32) -> Self {
         Retry { times, backoff: Duration::ZERO }
     }
 
-    /// The wait before the first retry.
+    /// Sets the pause before the first retry.
     #[must_use]
     pub fn backoff(mut self, backoff: Duration) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// The wait before each retry.
+    /// The pause before each retry.
     pub fn pauses(&self) -> impl Iterator<Item = Duration> + use<> {
         let doubled = |pause: &Duration| Some(pause.saturating_mul(2));
         std::iter::successors(Some(self.backoff), doubled).take(self.times as usize)
     }
 
-    /// The first success, or the run ends with the last failure. A panic is not tried again.
+    /// Returns the first success, or ends the run with the last failure. A panic is not tried again.
     pub(crate) fn run<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, sleep: impl Fn(Duration)) -> B {
         for pause in self.pauses() {
             if let Ok(value) = f() {

@@ -1,10 +1,10 @@
-/// What an outer join of two sources gives.
+/// An item of an outer join of two sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Joined<A, B> {
-    /// Two that belong together.
+    /// Two values that belong together.
     Both(A, B),
-    /// One of the first source that has found nothing.
+    /// A value of the first source without a partner.
     First(A),
-    /// One of the second source that has found nothing.
+    /// A value of the second source without a partner.
     Second(B),
 }

@@ -1,4 +1,4 @@
-//! Keys: how many a stage may have at once, how they hash, and where each one sits.
+//! Keys: the bound on their number, their hash, and the slot of each.
 
 mod key_slots;
 mod stable_hash;
@@ -8,14 +8,14 @@ pub use stable_hash::{Stable, StableHasher};
 
 use std::fmt;
 
-/// How many keys a stage may keep a state for at once, and what a further one does.
+/// How many keys a stage may keep a state for at once, and what happens at a further key.
 ///
-/// The bound is on all keys of the stage together, and a key counts from its first value on. So what it does is decided
-/// by the numbers and the values alone: it is the same for every number of tasklets and on every deployment.
+/// The bound applies to all keys of the stage together, and a key counts from its first value on. Its effect depends
+/// on the numbers and the values alone: it is the same for every number of tasklets and on every deployment.
 ///
 /// ```
 /// use millstream_core::{Arrow, Bound, KeysExt, ModelExt, pipeline};
-/// // Of the words so far, how many had this first letter? Of letters that were not seen for long, nobody remembers.
+/// // The count of words so far with this first letter. The least recently seen letter is forgotten.
 /// let first = |word: &&str| word.chars().next();
 /// let p = pipeline::<&str>().shard_by_within(Bound::forget(2), first, 4, |p| p.scan(0, |n, _| { *n += 1; *n }));
 /// assert_eq!(p.model(["ant", "bee", "asp", "cat", "bug"]), [1, 1, 2, 1, 1]);
@@ -27,7 +27,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// At most so many keys: the run ends with an error at the first value of a further one.
+    /// Allows `most` keys: the first value of a further key ends the run with an error.
     ///
     /// # Panics
     ///
@@ -37,8 +37,8 @@ impl Bound {
         Bound::new(most, false)
     }
 
-    /// At most so many keys: a further one takes the place of the one whose last value is the longest ago, by number. What
-    /// was kept for that key is forgotten, and if it comes again, it begins anew.
+    /// Keeps `most` keys: a further key evicts the key whose last value has the lowest number. The state of the
+    /// evicted key is dropped, and the key starts from the beginning if it comes again.
     ///
     /// # Panics
     ///
@@ -54,33 +54,33 @@ impl Bound {
         Bound { most, forgets }
     }
 
-    /// How many keys there are at once, at most.
+    /// The number of keys at once, at most.
     #[must_use]
     pub fn most(self) -> usize {
         self.most
     }
 
-    /// Whether a further key takes the place of another, and not the run to its end.
+    /// Whether a further key evicts another one, instead of ending the run.
     #[must_use]
     pub fn forgets(self) -> bool {
         self.forgets
     }
 
-    /// What is said where there is no room for a further key.
+    /// The error for a further key.
     #[must_use]
     pub fn refusal(self) -> TooManyKeys {
         TooManyKeys { most: self.most }
     }
 }
 
-/// Refuses the key behind the 1,048,576th.
+/// Refuses the 1,048,577th key.
 impl Default for Bound {
     fn default() -> Self {
         Bound::refuse(1 << 20)
     }
 }
 
-/// A key came for which there was no room.
+/// The error of a key beyond the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyKeys {
     most: usize,
@@ -90,8 +90,8 @@ impl fmt::Display for TooManyKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there are {} keys, and this value has a further one: allow more of them with `Bound::refuse(n)`, \
-             or let those that were not seen for long be forgotten with `Bound::forget(n)`",
+            "there are {} keys, and this value has a further one: allow more keys with `Bound::refuse(n)`, \
+             or evict the least recently seen ones with `Bound::forget(n)`",
             self.most
         )
     }

@@ -1,18 +1,19 @@
-//! What a combinator asks of its body, as marker traits on the combinators. Sound bodies get them by composition.
+//! What a combinator requires of its body, as marker traits on the combinators. A body has a marker if its parts have
+//! it.
 //!
-//! Each of the first three asks for more than the one before it, so a bound names one of them.
+//! Each of the first three implies the ones before it, so a bound names one of them.
 //!
-//! | marker | the body | asked by |
+//! | marker | the body | required by |
 //! |---|---|---|
-//! | [`KeepsClock`] | gives output n at input n's number | `fanout`, `both`, `feedback` |
+//! | [`KeepsClock`] | yields output n at input n's number | `fanout`, `both`, `feedback` |
 //! | [`Quiet`] | and fills a slot only where its input is filled | `choose`, `merge`, `shard_by` |
 //! | [`Shardable`] | and keeps no state from one number to the next | `shard` |
-//! | [`Determinate`] | gives the same output in every run | whatever compares deployments |
+//! | [`Determinate`] | yields the same output in every run | everything that compares deployments |
 
 /// Keeps its clock: output n has input n's number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to keep its clock, so it cannot be inside a combinator that joins by number",
-    label = "this body may give its outputs new numbers",
+    label = "this body may number its outputs again",
     note = "`flat_map`, `flatten`, `compact`, `windows_by` and `unordered` number their outputs again: they belong before or after the combinator",
     note = "inside, make one value of each: `.map(..)` to a `Vec`; after the combinator, `.flatten()` takes it apart",
     note = "a function says that its pipeline keeps the clock by `impl Stage<E, B>`, or `impl Pipeline<A, B> + KeepsClock`"
@@ -28,8 +29,8 @@ pub trait KeepsClock {}
 )]
 pub trait Quiet: KeepsClock {}
 
-/// Keeps its clock, is [quiet](Quiet), and keeps no state from one number to the next, so that any tasklet can take any
-/// number: what a [`shard`](crate::Arrow::shard) asks of its body.
+/// Keeps its clock, is [quiet](Quiet), and keeps no state from one number to the next: any tasklet can process any
+/// number, as [`shard`](crate::Arrow::shard) requires of its body.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, Shardable, Val, pipeline};
@@ -47,12 +48,13 @@ pub trait Quiet: KeepsClock {}
 )]
 pub trait Shardable: Quiet {}
 
-/// Gives the same output for the same input, in every run and on every deployment: what every stage but
-/// [`unordered`](crate::AsyncExt::unordered) promises, as long as its closures keep their part of it.
+/// Yields the same output for the same input, in every run and on every deployment. Every stage but
+/// [`unordered`](crate::AsyncExt::unordered) promises this, as long as its closures are pure functions of their
+/// arguments.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not known to give the same output in every run",
-    label = "this pipeline may give its outputs in another order in every run",
-    note = "`unordered` gives what it has as soon as it has it, so what compares deployments refuses it: `map_async` keeps the order",
+    message = "`{Self}` is not known to yield the same output in every run",
+    label = "this pipeline may yield its outputs in another order in every run",
+    note = "`unordered` yields each result when it is ready, and what compares deployments refuses it: `map_async` keeps the order",
     note = "`Run` runs it: `.run(&rings, ..)`, `.collect(&rings, ..)`",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..>`"
 )]

@@ -1,12 +1,12 @@
 //! The specification: what a pipeline means, on plain lists.
 //!
 //! A clock of length L has L + 1 slots: the numbers 0 to L - 1, and number L, called END, which a source leaves empty.
-//! An edge is the list of its L + 1 slots, and every combinator below is its equation. The model is sequential and has
-//! one answer. A deployment is right if it has the output of this module, number by number.
+//! An edge is the list of its L + 1 slots, and every impl below is the equation of its combinator. The model is
+//! sequential and has one answer. A deployment is correct if its output is the model's, number by number.
 
 use crate::pipe::{
-    Both, Choose, Delay, Fanout, Fed, Feedback, Filter, FilterMap, Fold, Id, Looped, Map, MapBlocking, Merge, Named,
-    Policy, Project, Scan, Shard, Tee, Then, TryMap,
+    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
+    Shard, Tee, Then, TryMap,
 };
 use crate::{
     Arrow, Backend, Cause, Choice, Density, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem,
@@ -17,13 +17,14 @@ use std::sync::Arc;
 mod asynchronous;
 mod clock;
 mod dead_letter;
+mod feedback;
 mod keys;
 pub mod sources;
 mod streams;
 mod text;
 mod windows;
 
-/// The deployment that is the specification: lists, one stage after the other.
+/// The deployment that is the specification: lists, one stage after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Model;
 
@@ -31,12 +32,12 @@ impl Backend for Model {
     type Wiring = Extent;
 }
 
-/// How much of a stream the lists hold.
+/// Which part of a stream the lists hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it: the last slot is END.
     Whole,
-    /// The slots up to some number in front of END, which a loop needs to know the state behind them.
+    /// The slots up to some number before END. A loop needs them to compute the next state.
     Prefix,
 }
 
@@ -45,15 +46,15 @@ pub type Slots<T> = Arc<Vec<Option<Arc<T>>>>;
 
 /// A shape as lists of slots.
 pub trait ModelShape: On<Model, Edge: Clone> {
-    /// How many slots the edge has, END among them.
+    /// The number of slots of the edge, including END.
     fn slots(edge: &Self::Edge) -> usize;
-    /// What slot `n` holds.
+    /// The value of slot `n`.
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>>;
-    /// The edge that has in slot `n` what `edges[from[n]]` has there, and nothing where there is no `from[n]`.
+    /// The edge whose slot `n` is that of `edges[from[n]]`, or empty if `from[n]` is `None`.
     fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge;
 }
 
-/// One list of several: of each slot's own one.
+/// One list made of several: slot `n` is that of the list `from[n]`.
 fn of_each<T: Clone>(lists: &[Arc<Vec<T>>], from: &[Option<usize>], nothing: &T) -> Arc<Vec<T>> {
     let slot = |(n, from): (usize, &Option<usize>)| from.map_or(nothing.clone(), |list| lists[list][n].clone());
     Arc::new(from.iter().enumerate().map(slot).collect())
@@ -83,7 +84,7 @@ macro_rules! side_by_side {
 
         impl<A: ModelShape, $second: ModelShape + $bound> ModelShape for $shape<A, $second> {
             fn slots(edge: &Self::Edge) -> usize {
-                // A loop's states are one behind its input until the loop has run.
+                // A loop's states are one slot behind its input until the loop has run.
                 A::slots(&edge.0).min($second::slots(&edge.1))
             }
             fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
@@ -139,16 +140,11 @@ fn source<T: Item>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>
 }
 
 /// An edge through a lens.
-fn seen<A: ModelShape, L: Lens<A>>(edge: A::Edge) -> <Projected<A, L> as On<Model>>::Edge {
+fn projected<A: ModelShape, L: Lens<A>>(edge: A::Edge) -> <Projected<A, L> as On<Model>>::Edge {
     edge
 }
 
-/// The input of a loop's body.
-fn looped<A: ModelShape, S: Item>(input: A::Edge, states: Vec<Option<S>>) -> <Looped<A, S> as On<Model>>::Edge {
-    (input, Arc::new(states.into_iter().map(|state| state.map(Arc::new)).collect()))
-}
-
-/// One slot for each slot of `input`; `f` is also told whether the slot is END.
+/// One slot for each slot of `input`. The second argument of `f` is whether the slot is END.
 fn column<A: ModelShape, B>(
     input: &A::Edge,
     extent: Extent,
@@ -195,7 +191,7 @@ where
     }
 }
 
-/// A failure that ends the run unwinds; a retry is not waited for.
+/// A failure that ends the run unwinds. The model does not sleep between retries.
 impl<A: ModelShape, F, B: Item, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
@@ -280,8 +276,8 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
         (
-            self.first.deploy(seen::<A, lens::First>(input.clone()), extent),
-            self.second.deploy(seen::<A, lens::Second>(input), extent),
+            self.first.deploy(projected::<A, lens::First>(input.clone()), extent),
+            self.second.deploy(projected::<A, lens::Second>(input), extent),
         )
     }
 }
@@ -295,8 +291,8 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
         (
-            self.left.deploy(seen::<A, lens::Left>(input.clone()), extent),
-            self.right.deploy(seen::<A, lens::Right>(input), extent),
+            self.left.deploy(projected::<A, lens::Left>(input.clone()), extent),
+            self.right.deploy(projected::<A, lens::Right>(input), extent),
         )
     }
 }
@@ -310,32 +306,9 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
         (
-            self.left.deploy(seen::<A, lens::Left>(input.clone()), extent),
-            self.right.deploy(seen::<A, lens::Right>(input), extent),
+            self.left.deploy(projected::<A, lens::Left>(input.clone()), extent),
+            self.right.deploy(projected::<A, lens::Right>(input), extent),
         )
-    }
-}
-
-/// Slot n of the output needs the states up to n, and gives state n + 1. So the body runs on ever longer prefixes of the
-/// stream, and last on all of it.
-impl<A: ModelShape, S: Item + Clone, P> Deploy<Model> for Feedback<A, S, P>
-where
-    P: Deploy<Model> + Arrow<In = Looped<A, S>, Out: ModelShape + Fed<S>>,
-    lens::First: Lens<P::Out>,
-{
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as On<Model>>::Edge {
-        let body = |states: &[S], mut extent| {
-            let states = states.iter().cloned().map(Some).collect();
-            self.body.deploy(looped::<A, S>(input.clone(), states), &mut extent)
-        };
-        let mut states = vec![self.state.clone()];
-        while states.len() < A::slots(&input) {
-            let n = states.len() - 1;
-            let output = body(&states, Extent::Prefix);
-            let next = P::Out::at(&output, n).and_then(P::Out::state);
-            states.push(next.unwrap_or_else(|| states[n].clone()));
-        }
-        body(&states, *extent)
     }
 }
 
@@ -371,23 +344,24 @@ impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
     }
 }
 
-/// Running a pipeline as its model.
+/// Runs a pipeline as its model.
 pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem> {
-    /// Every output, in order.
+    /// Returns every output, in order.
     ///
-    /// Holds the whole input and every edge in memory: it is for tests and for small lists. Panics where a closure of
-    /// the pipeline does.
+    /// It holds the whole input and every edge in memory, for tests and small lists. It panics if a closure of the
+    /// pipeline does.
     fn model(&self, input: impl IntoIterator<Item = T>) -> Vec<<Self::Out as ToOwnedItem>::Owned> {
         self.model_slots(input).into_iter().flatten().collect()
     }
 
-    /// Every slot of the output, by number, empty ones and END among them.
+    /// Returns every slot of the output by number, including empty ones and END.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as ToOwnedItem>::Owned>> {
         let output = self.deploy_outer(source(input), &mut Extent::Whole);
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::to_owned_item)).collect()
     }
 
-    /// Gives `sink` every value of the output with its number, END's among them, in order; returns END's number.
+    /// Calls `sink` with every value of the output and its number, in order, including END's value; returns END's
+    /// number.
     fn model_each(
         &self,
         input: impl IntoIterator<Item = T>,

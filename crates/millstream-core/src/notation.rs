@@ -5,8 +5,8 @@ use crate::{Arrow, Shape};
 
 pub use millstream_macros::notation;
 
-/// A pipeline, and behind it what a function of its output's edge gives.
-pub fn behind<P: Arrow, Q: Arrow<In = P::Out>>(first: P, body: impl FnOnce(Id<P::Out>) -> Q) -> Then<P, Q>
+/// A pipeline, followed by the pipeline that a function makes of its output's edge.
+pub fn followed_by<P: Arrow, Q: Arrow<In = P::Out>>(first: P, body: impl FnOnce(Id<P::Out>) -> Q) -> Then<P, Q>
 where
     P::Out: Shape,
 {
@@ -24,20 +24,21 @@ where
 /// | `f &&& g` | 3, tightest | [`fanout`](Arrow::fanout) |
 /// | `f *** g` | 3, tightest | [`both`](Arrow::both) |
 ///
-/// So `a &&& b >>> c` is `(a &&& b) >>> c`, and `a &&& b &&& c` gives nested pairs, `(a, (b, c))`. Parentheses group.
-/// Rust's own operators mean what they always do, inside an operand.
+/// For example, `a &&& b >>> c` is `(a &&& b) >>> c`, and `a &&& b &&& c` yields nested pairs, `(a, (b, c))`.
+/// Parentheses group. Rust's own operators keep their meaning inside an operand.
 ///
 /// An operand is
 /// - an expression whose value is a pipeline: a call, a path, a block;
 /// - a closure, as the methods take it: a function of the edge that comes in;
 /// - methods of that edge alone: `.map(f)` is `|p| p.map(f)`;
-/// - any of it in parentheses, with methods behind them: `(f &&& g).named("both")`.
+/// - any of these in parentheses, with methods after them: `(f &&& g).named("both")`.
 ///
-/// A closure or methods alone know the edge they get from what is in front of them, so a pipeline begins with a value,
-/// such as [`pipeline::<T>()`](fn@crate::pipeline); `id()` is what goes through as it is. What is inside `(...)`, `[...]` or
-/// `{...}` of an operand is plain Rust, apart from parentheses that an operand begins with; where an operator of the
-/// notation would stand in one, or a `<` that is no bracket, put it into a block. Operands of every operator but `>>>` are
-/// evaluated inside of closures, so `?` and `return` belong in front of the macro.
+/// A closure or methods alone take their edge from the operand to the left. A pipeline therefore begins with a value,
+/// such as [`pipeline::<T>()`](fn@crate::pipeline); `id()` passes values on unchanged. The text inside `(...)`,
+/// `[...]` or `{...}` of an operand is plain Rust, except in parentheses that an operand begins with. If such
+/// parentheses contain one of the operators above in plain Rust, or a `<` that is no bracket, put that expression into
+/// a block. Operands of every operator but `>>>` are evaluated inside closures, so `?` and `return` belong before the
+/// macro.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, id, pipeline};

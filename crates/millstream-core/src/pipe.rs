@@ -1,4 +1,4 @@
-//! The combinators, one file each: what a user wrote, as plain data.
+//! The combinators as plain data, one file each.
 
 mod both;
 mod choose;
@@ -123,7 +123,7 @@ macro_rules! combinator {
         $crate::pipe::combinator!(@through $parameters $bodies $pipe $($rest)*);
     };
     (@through $parameters:tt $bodies:tt $pipe:ident) => {};
-    // A list of all stages in an error message helps nobody, and changes with every new one.
+    // A list of all stages in an error message does not help, and changes with every new stage.
     (@stage [$($parameter:ident),*] $pipe:ident $marker:ident) => {
         #[diagnostic::do_not_recommend]
         impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> {}

@@ -1,6 +1,6 @@
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): numbers that look random, the
-/// same for a seed on every machine and in every version. Eight bytes, a few instructions a number, no secret: for schedules,
-/// tests and generated traffic.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): pseudorandom numbers
+/// that are the same for a seed on every machine and in every version. It has eight bytes of state, takes a few
+/// instructions a number, and is not for secrets: it is for schedules, tests and generated traffic.
 ///
 /// ```
 /// use millstream_core::SplitMix64;
@@ -15,7 +15,7 @@ pub struct SplitMix64(u64);
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SplitMix64 {
-    /// The numbers of this seed, any.
+    /// The sequence of any seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         SplitMix64(seed)
@@ -31,7 +31,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// The next number, brought down to less than `n`: its rest, which is even enough where `n` is far below 2^64.
+    /// The next number modulo `n`, which is nearly uniform if `n` is far below 2^64.
     ///
     /// # Panics
     ///
@@ -41,7 +41,7 @@ impl SplitMix64 {
         self.draw() % n
     }
 
-    /// The number of this seed that comes after `n` others, without these.
+    /// Number `n` of the sequence of `seed`, counted from 0, without drawing the earlier ones.
     #[inline]
     #[must_use]
     pub fn at(seed: u64, n: u64) -> u64 {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_that_others_get() {
+    fn numbers_equal_published_ones() {
         let mut random = SplitMix64::new(1_234_567);
         let expected = [
             6_457_827_717_110_365_317,

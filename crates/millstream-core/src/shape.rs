@@ -17,10 +17,10 @@ impl<T: Send + Sync + 'static> Item for T {}
 
 /// The shape of an edge, as a type.
 ///
-/// A shape says what a stage borrows from one slot and whether slots can be empty. Where the slots live is the
-/// business of a deployment ([`On`](crate::On)).
+/// A shape defines what a stage borrows from one slot, and whether slots can be empty. A deployment
+/// ([`On`](crate::On)) decides where the slots are stored.
 pub trait Shape: Sized + 'static {
-    /// What a stage gets of a filled slot: a reference, or a tuple of references. Never a copy of a value.
+    /// What a stage reads from a filled slot: a reference, or a tuple of references. Never a copy of a value.
     type Ref<'a>: Copy;
     /// Whether slots can be empty.
     type Density: Density;
@@ -28,14 +28,14 @@ pub trait Shape: Sized + 'static {
     const BYTES: usize;
 }
 
-/// A shape whose values can be owned, by cloning them out of their slot. Needed by what outlives the slot: collected
-/// results, [`delay`](crate::Arrow::delay).
+/// A shape whose values can be cloned out of their slots, for stages and sinks that keep a value longer than its slot:
+/// collected results, [`delay`](crate::Arrow::delay).
 pub trait ToOwnedItem: Shape {
     /// The owned value of a slot.
     type Owned: Item;
     /// Clones a value out of its slot.
     fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned;
-    /// Whether a slot holds this value. Clones it where the shape cannot compare it in its slot.
+    /// Whether a slot holds a value equal to `owned`. Clones the slot's value if the shape cannot compare it in place.
     fn eq_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
     where
         Self::Owned: PartialEq,
@@ -44,13 +44,13 @@ pub trait ToOwnedItem: Shape {
     }
 }
 
-/// What a shape is made of, without values of it.
+/// The parameters of a shape, without values of them.
 type Phantom<T> = PhantomData<fn() -> T>;
 
 /// One ring of `T`.
 pub struct Val<T, D = Dense>(Phantom<(T, D)>);
 
-/// An edge behind a filter: the same slots, some of them masked. Nothing is copied.
+/// An edge after a filter: the same slots, some of them masked. Nothing is copied.
 pub struct Filtered<F>(Phantom<F>);
 
 /// A part of every slot of an edge, chosen by a [`Lens`]. Nothing is copied.

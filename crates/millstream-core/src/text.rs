@@ -1,9 +1,9 @@
 //! Text that flows without being copied: blocks of bytes, the pieces that they are cut into, and the writer of new
 //! ones.
 //!
-//! A [`Block`] is memory that is shared and not changed any more. What flows on an edge of [`Text`](crate::Text) are
-//! [pieces](Piece) of blocks: lines, words, records. A stage that cuts a piece, or keeps a part of it, passes on pieces
-//! of the same block. A stage that writes text appends to a block of its own, through a [`Writer`].
+//! A [`Block`] is shared memory that does not change any more. An edge of [`Text`](crate::Text) carries
+//! [pieces](Piece) of blocks: lines, words, records. A stage that cuts a piece, or keeps a part of it, passes on
+//! pieces of the same block. A stage that writes text appends to a block of its own, through a [`Writer`].
 
 mod block;
 mod owned;

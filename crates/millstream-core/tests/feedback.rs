@@ -1,4 +1,4 @@
-//! A loop's model shows its body the prefixes of the stream, and never an end in front of END.
+//! The model of a loop runs its body on prefixes of the stream, and the body sees no end before END.
 
 use millstream_core::{Arrow, FeedbackExt, ModelExt, StreamsExt, pipeline};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn a_fold_in_a_loop_ends_once() {
 }
 
 #[test]
-fn a_stage_behind_a_fold_in_a_loop_sees_its_result_alone() {
+fn a_stage_after_a_fold_in_a_loop_sees_only_its_result() {
     let p = pipeline::<i64>().feedback(4, |p| {
         p.fold(0, |sum, (x, _)| *sum += x, |sum| sum).map(|sum| {
             assert_eq!(*sum, 6, "the sum of a prefix");
@@ -34,7 +34,7 @@ fn a_stage_behind_a_fold_in_a_loop_sees_its_result_alone() {
 }
 
 #[test]
-fn the_last_chunk_in_a_loop_is_given_at_end() {
+fn the_last_chunk_in_a_loop_comes_at_end() {
     let p = pipeline::<i64>().feedback(0, |p| p.chunks(2).map(|pairs| (pairs.len(), pairs[0].1 + 1)));
     assert_eq!(p.model_slots([1, 2, 3]), [None, Some(2), None, Some(1)]);
 }

@@ -32,7 +32,7 @@ fn a_filter_leaves_slots_empty_and_moves_nothing() {
 }
 
 #[test]
-fn a_fold_speaks_at_end_and_folds_the_value_of_end() {
+fn a_fold_yields_at_end_and_folds_the_value_of_end() {
     let count = |p: millstream_core::pipe::Id<Val<u64>>| p.fold(0, |n, _| *n += 1, |n| n);
     let p = pipeline::<u64>().fanout(count, |p| p.fold(0, |s, x| *s += x, |s| s)).map(|(n, s)| (*n, *s));
     assert_eq!(p.model_slots([5, 6]), [None, None, Some((2, 11))]);
@@ -41,7 +41,7 @@ fn a_fold_speaks_at_end_and_folds_the_value_of_end() {
 }
 
 #[test]
-fn both_sees_joined_pairs_only_and_reads_tuples_and_pairs_alike() {
+fn both_sees_only_joined_pairs_and_reads_tuples_and_pairs_alike() {
     let pairs = pipeline::<u64>()
         .fanout(|p| p.filter(|x| x % 2 == 0), |p| p.map(|x| x * 10))
         .both(|p| p.scan(0, |n, x| (std::mem::replace(n, *n + 1), *x)), |p| p.map(|x| x + 1));
@@ -74,7 +74,7 @@ fn shard_0_is_refused_when_it_is_built() {
     let _ = pipeline::<u64>().shard(0, |p| p);
 }
 
-/// A future that gives way so many times.
+/// A future that yields `times` times.
 async fn yielding(times: u64) {
     for _ in 0..times {
         let mut yielded = false;

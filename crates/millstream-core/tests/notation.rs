@@ -1,4 +1,4 @@
-//! The notation against the methods it stands for: the same plan and the same output.
+//! The notation compared with the methods: the same plan and the same output.
 
 use millstream_core::pipe::Id;
 use millstream_core::{
@@ -103,7 +103,7 @@ fn operands_are_any_expressions() -> Result<(), std::num::ParseIntError> {
 }
 
 #[test]
-fn bodies_are_written_in_it_and_other_macros_hand_it_on() {
+fn bodies_can_use_it_and_other_macros_can_pass_it_on() {
     macro_rules! twice {
         ($f:expr) => {
             pipeline!(numbers() >>> $f &&& $f)
@@ -121,13 +121,13 @@ fn bodies_are_written_in_it_and_other_macros_hand_it_on() {
     );
 }
 
-/// A function that knows nothing of the edge it gets, but that its values can be shown.
+/// A function of any edge whose values can be shown.
 fn shown<T: Item + Debug>(p: Id<Val<T>>) -> impl Deploy<Model, In = Val<T>, Out = Val<String>> + KeepsClock {
     p.map(|x| format!("{x:?}"))
 }
 
 #[test]
-fn functions_of_an_edge_are_called_where_they_stand() {
+fn functions_of_an_edge_are_called_in_place() {
     let p = pipeline!(numbers() >>> |p| shown(p) >>> |p| shown(p) &&& .map(String::len));
     assert_eq!(p.model([7]), [("\"7\"".to_owned(), 1)]);
 }

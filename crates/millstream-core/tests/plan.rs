@@ -29,9 +29,9 @@ fn a_stage_in_nested_shards_has_the_product_of_tasklets() {
     assert_eq!(tasklets, [6, 1]);
 }
 
-/// A stage that may wait says so, also in the table, whose columns are as wide as what is in them.
+/// The table marks a stage that may wait, and its columns are as wide as their contents.
 #[test]
-fn stages_that_may_wait_are_known() {
+fn stages_that_may_wait_are_marked() {
     let p = pipeline::<u64>().map(|x| *x).shard(2, |p| p.map_blocking(|x| *x).named("slow"));
     let p = p.try_map_retry(Retry::times(3), |x| Ok::<_, String>(*x));
     let blocking: Vec<_> = p.plan().stages.iter().map(|stage| stage.blocking).collect();
@@ -44,7 +44,7 @@ fn stages_that_may_wait_are_known() {
 }
 
 #[test]
-fn more_bytes_than_can_be_counted_are_as_many_as_can() {
+fn a_sum_of_bytes_saturates() {
     let p = pipeline::<u64>().map(|x| *x);
     assert_eq!(p.plan().with_capacity(usize::MAX / 8).bytes(), Some(usize::MAX));
 }
@@ -61,7 +61,7 @@ fn rings_know_their_bytes() {
 }
 
 #[test]
-fn a_join_of_a_fold_and_its_input_is_warned_of() {
+fn a_join_of_a_fold_and_its_input_has_a_warning() {
     let p = pipeline::<u64>().fanout(|p| p, |p| p.fold(0, |n, _| *n += 1, |n| n));
     assert_eq!(p.plan().warnings, [Warning::NeverJoins { at: "fanout-1".into() }]);
     let folds = pipeline::<u64>().fanout(|p| p.fold(0, |n, _| *n += 1, |n| n), |p| p.fold(0, |n, _| *n += 1, |n| n));
@@ -69,7 +69,7 @@ fn a_join_of_a_fold_and_its_input_is_warned_of() {
 }
 
 #[test]
-fn names_given_twice_or_to_nothing_are_warned_of() {
+fn names_set_twice_or_on_nothing_have_a_warning() {
     let p = pipeline::<u64>().map(|x| *x).named("a").map(|x| *x).named("a");
     assert_eq!(names(&p), ["a", "a-2"]);
     assert_eq!(p.plan().warnings, [Warning::SameName { name: "a".into() }]);

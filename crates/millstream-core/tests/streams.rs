@@ -45,11 +45,11 @@ fn empty_slots_change_no_state() {
 fn inspect_changes_no_shape() {
     let p = pipeline::<u64>().map(|x| (*x, !x)).inspect(|_| ()).both(|p| p, |p| p.inspect(|_| ()).map(|y| !y));
     assert_eq!(p.model([1, 2]), [(1, 1), (2, 2)]);
-    assert!(p.plan().rings.iter().all(|ring| ring.dense), "slots are as full as before");
+    assert!(p.plan().rings.iter().all(|ring| ring.dense), "every ring is dense");
 }
 
 #[test]
-fn a_plan_says_where_the_stream_can_end() {
+fn a_plan_shows_where_the_stream_can_end() {
     let clocks = |plan: millstream_core::Plan| plan.rings.iter().map(|ring| ring.clock).collect::<Vec<_>>();
     assert_eq!(clocks(pipeline::<u64>().take(1).map(|x| *x).plan()), [0, 1, 1]);
     assert_eq!(clocks(pipeline::<u64>().fanout(|p| p.take(1), |p| p).plan()), [0, 0]);

@@ -2,7 +2,7 @@
 
 use millstream_core::{ClockExt, Late, ModelExt, Overflow, TimeWindow, Window, pipeline};
 
-/// Start, end and values of the windows of these times, and what was late in front of each.
+/// Start, end and values of the windows, and the late values before each.
 type Given = Vec<(u64, u64, Vec<u64>, Vec<u64>, u64)>;
 
 fn windows(window: Window, times: &[u64]) -> Given {
@@ -22,7 +22,7 @@ fn in_time(window: Window, times: &[u64]) -> Vec<(u64, u64, Vec<u64>)> {
 }
 
 #[test]
-fn tumbling_windows_lie_side_by_side_and_empty_ones_are_not_given() {
+fn tumbling_windows_are_side_by_side_and_empty_ones_are_left_out() {
     let times = [0, 9, 5, 10, 35, 36];
     let expected = [(0, 10, vec![0, 9, 5]), (10, 20, vec![10]), (30, 40, vec![35, 36])];
     assert_eq!(in_time(Window::tumbling(10), &times), expected);
@@ -55,7 +55,7 @@ fn late_values_are_dropped_and_counted_or_kept_by_the_next_window() {
     let keep = windows(Window::tumbling(10).late(Late::Keep), &times);
     assert_eq!(keep, [of(0, &[3], &[], 0), of(10, &[12], &[4, 5], 0), of(20, &[23], &[13], 0), of(30, &[30], &[], 0)]);
     let patient = windows(Window::tumbling(10).lateness(5), &times);
-    assert_eq!(patient[0], of(0, &[3, 4, 5], &[], 0), "12 is less than 5 behind the end");
+    assert_eq!(patient[0], of(0, &[3, 4, 5], &[], 0), "12 is less than 5 after the end");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn windows_at_the_end_of_time_close_at_the_end_of_the_stream() {
 }
 
 #[test]
-fn windows_that_hold_too_much_go_first_and_then_what_comes_for_them_is_late() {
+fn windows_without_room_close_early_and_later_values_for_them_are_late() {
     let window = Window::sliding(10, 5).lateness(100).at_most(4, Overflow::CloseFirst).late(Late::Keep);
     // 7 is in two windows, 12 in two, 3 in one: that is five, so [0, 10) goes. Then 4 is late, and is held as well.
     let given = windows(window, &[7, 12, 3, 4, 8]);
@@ -95,11 +95,11 @@ fn windows_that_hold_too_much_go_first_and_then_what_comes_for_them_is_late() {
     assert_eq!(windows(nothing_open, &[5, 3, 15]), [(0, 10, vec![5], vec![], 0), (10, 20, vec![15], vec![], 1)]);
 }
 
-/// What is late when no window is open any more is in an empty one, at END.
+/// Values that are late when no window is open are in an empty one, at END.
 #[test]
-fn nothing_late_is_lost_where_no_window_follows() {
+fn late_values_are_output_if_no_window_follows() {
     let room = |most| Window::tumbling(10).at_most(most, Overflow::CloseFirst);
-    // 3 is late and closes [10, 20), which takes it; 4 comes behind that.
+    // 3 is late and closes [10, 20), which contains it as late; 4 comes after that.
     let kept = windows(room(1).late(Late::Keep), &[15, 3, 4]);
     assert_eq!(kept, [(10, 20, vec![15], vec![3], 0), (20, 20, vec![], vec![4], 0)]);
     for late in [Late::Keep, Late::Drop] {

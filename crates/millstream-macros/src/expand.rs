@@ -52,7 +52,7 @@ impl Expand<'_> {
             let method = self.path(at, method);
             quote!(#method(#edge, #bodies))
         };
-        let after = || quote_spanned!(at=> notation::behind);
+        let after = || quote_spanned!(at=> notation::followed_by);
         Ok(match term {
             Term::Value(tokens) => call(at, quote_spanned!(at=> Arrow::then), tokens.clone()),
             Term::Steps(tokens) => quote!((#edge) #tokens),

@@ -3,19 +3,18 @@ use super::{Bound, TooManyKeys};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
-/// Where the state of one number's key is kept.
+/// The place of the state of one number's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySlot {
-    /// Which of the lane's states: they are counted from 0 on, and a place is given to the next key once its own is
-    /// forgotten.
+    /// The index of the state in its lane, counted from 0. The index of a forgotten key is used again.
     pub place: u32,
-    /// Which of the tasklets works on the key.
+    /// The tasklet that works on the key.
     pub lane: u16,
-    /// Whether the state begins here.
+    /// Whether the state starts here.
     pub fresh: bool,
 }
 
-/// The places of some lanes that no key sits in.
+/// The free places of some lanes.
 #[derive(Clone, Debug)]
 pub struct FreeSlots {
     lanes: Vec<Lane>,
@@ -28,7 +27,7 @@ struct Lane {
 }
 
 impl FreeSlots {
-    /// Places in so many lanes.
+    /// Free places in `lanes` lanes.
     ///
     /// # Panics
     ///
@@ -52,14 +51,14 @@ impl FreeSlots {
     }
 }
 
-/// Who sits where: a key's slot from its first value on, until it is forgotten.
+/// The key slot of every key, from the key's first value on until it is forgotten.
 #[derive(Clone, Debug)]
 pub struct KeySlots<K> {
     bound: Bound,
-    /// Each key's index in `chairs`.
-    chairs_of: HashMap<K, u32, Stable>,
-    chairs: Vec<LruEntry<K>>,
-    /// The chairs whose keys had their last values the longest ago and the last, if keys are forgotten.
+    /// Each key's index in `entries`.
+    entry_of: HashMap<K, u32, Stable>,
+    entries: Vec<LruEntry<K>>,
+    /// The entries that were used the longest ago and the last, if keys are forgotten.
     oldest: u32,
     newest: u32,
 }
@@ -68,7 +67,7 @@ pub struct KeySlots<K> {
 #[derive(Clone, Debug)]
 struct LruEntry<K> {
     key: K,
-    sits: Address,
+    address: Address,
     older: u32,
     newer: u32,
 }
@@ -79,37 +78,38 @@ struct Address {
     place: u32,
 }
 
-/// No chair.
+/// No entry.
 const NONE: u32 = u32::MAX;
 
 impl<K: Hash + Eq + Clone> KeySlots<K> {
-    /// Nobody sits yet.
+    /// No key has a key slot yet.
     #[must_use]
     pub fn new(bound: Bound) -> Self {
-        KeySlots { bound, chairs_of: HashMap::default(), chairs: Vec::new(), oldest: NONE, newest: NONE }
+        KeySlots { bound, entry_of: HashMap::default(), entries: Vec::new(), oldest: NONE, newest: NONE }
     }
 
-    /// How many keys have a key slot.
+    /// The number of keys with a key slot.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.chairs.len()
+        self.entries.len()
     }
 
     /// Whether no key has a key slot.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.chairs.is_empty()
+        self.entries.is_empty()
     }
 
-    /// The key slot of a value's key: one of `lanes` from `first_lane` on, by the key's [hash](super::StableHasher).
+    /// The key slot of a value's key, in one of `lanes` lanes from `first_lane` on, by the key's
+    /// [hash](super::StableHasher).
     ///
     /// # Errors
     ///
-    /// If it is a further key, and the bound refuses it.
+    /// If there is no room for a new key, and the bound refuses it.
     ///
     /// # Panics
     ///
-    /// If `places` has not so many lanes.
+    /// If `places` has fewer lanes.
     #[inline]
     pub fn key_slot(
         &mut self,
@@ -118,78 +118,78 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         lanes: usize,
         places: &mut FreeSlots,
     ) -> Result<KeySlot, TooManyKeys> {
-        if let Some(chair) = self.chairs_of.get(&key).copied() {
-            let Address { lane, place } = self.chairs[chair as usize].sits;
-            if self.bound.forgets && chair != self.newest {
-                self.unlink(chair);
-                self.link(chair);
+        if let Some(entry) = self.entry_of.get(&key).copied() {
+            let Address { lane, place } = self.entries[entry as usize].address;
+            if self.bound.forgets && entry != self.newest {
+                self.unlink(entry);
+                self.link(entry);
             }
             return Ok(KeySlot { place, lane, fresh: false });
         }
-        self.new_seat(key, first_lane, lanes, places)
+        self.new_slot(key, first_lane, lanes, places)
     }
 
-    fn new_seat(
+    fn new_slot(
         &mut self,
         key: K,
         first_lane: u16,
         lanes: usize,
         places: &mut FreeSlots,
     ) -> Result<KeySlot, TooManyKeys> {
-        let full = self.chairs.len() == self.bound.most;
+        let full = self.entries.len() == self.bound.most;
         if full && !self.bound.forgets {
             return Err(self.bound.refusal());
         }
         let within = Stable.hash_one(&key) % lanes as u64;
         let lane = first_lane + u16::try_from(within).expect("there are at most 65536 lanes");
-        let chair = if full { self.oldest } else { self.chairs.len() as u32 };
+        let entry = if full { self.oldest } else { self.entries.len() as u32 };
         if full {
-            self.unlink(chair);
-            let forgotten = &self.chairs[chair as usize];
-            self.chairs_of.remove(&forgotten.key);
-            places.give_back(forgotten.sits);
+            self.unlink(entry);
+            let forgotten = &self.entries[entry as usize];
+            self.entry_of.remove(&forgotten.key);
+            places.give_back(forgotten.address);
         }
-        let sits = Address { lane, place: places.take(lane) };
-        let taken = LruEntry { key: key.clone(), sits, older: NONE, newer: NONE };
+        let address = Address { lane, place: places.take(lane) };
+        let taken = LruEntry { key: key.clone(), address, older: NONE, newer: NONE };
         if full {
-            self.chairs[chair as usize] = taken
+            self.entries[entry as usize] = taken
         } else {
-            self.chairs.push(taken)
+            self.entries.push(taken)
         }
-        self.chairs_of.insert(key, chair);
+        self.entry_of.insert(key, entry);
         if self.bound.forgets {
-            self.link(chair);
+            self.link(entry);
         }
-        Ok(KeySlot { place: sits.place, lane, fresh: true })
+        Ok(KeySlot { place: address.place, lane, fresh: true })
     }
 
-    /// Everybody leaves.
-    pub fn leave(&mut self, places: &mut FreeSlots) {
-        self.chairs_of.clear();
-        self.chairs.drain(..).for_each(|chair| places.give_back(chair.sits));
+    /// Removes every key, and frees its place.
+    pub fn clear(&mut self, places: &mut FreeSlots) {
+        self.entry_of.clear();
+        self.entries.drain(..).for_each(|entry| places.give_back(entry.address));
         (self.oldest, self.newest) = (NONE, NONE);
     }
 
-    fn unlink(&mut self, chair: u32) {
-        let LruEntry { older, newer, .. } = self.chairs[chair as usize];
+    fn unlink(&mut self, entry: u32) {
+        let LruEntry { older, newer, .. } = self.entries[entry as usize];
         match older {
             NONE => self.oldest = newer,
-            older => self.chairs[older as usize].newer = newer,
+            older => self.entries[older as usize].newer = newer,
         }
         match newer {
             NONE => self.newest = older,
-            newer => self.chairs[newer as usize].older = older,
+            newer => self.entries[newer as usize].older = older,
         }
     }
 
-    /// Puts a chair behind the newest one.
-    fn link(&mut self, chair: u32) {
-        let newest = std::mem::replace(&mut self.newest, chair);
-        let linked = &mut self.chairs[chair as usize];
+    /// Puts an entry after the newest one.
+    fn link(&mut self, entry: u32) {
+        let newest = std::mem::replace(&mut self.newest, entry);
+        let linked = &mut self.entries[entry as usize];
         (linked.older, linked.newer) = (newest, NONE);
         match newest {
-            NONE => self.oldest = chair,
-            newest => self.chairs[newest as usize].newer = chair,
+            NONE => self.oldest = entry,
+            newest => self.entries[newest as usize].newer = entry,
         }
     }
 }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_keeps_its_seat_and_lanes_count_their_own_places() {
+    fn a_key_keeps_its_slot_and_lanes_count_their_own_places() {
         let keys: Vec<u64> = (0..64).chain(0..64).collect();
         let key_slots: Vec<KeySlot> = key_slots(Bound::default(), 4, &keys).into_iter().map(Result::unwrap).collect();
         for (first, again) in key_slots[..64].iter().zip(&key_slots[64..]) {
@@ -222,23 +222,24 @@ mod tests {
     }
 
     #[test]
-    fn a_further_key_is_refused_or_takes_the_place_that_was_not_used_for_longest() {
+    fn a_further_key_is_refused_or_takes_the_place_of_the_least_recent_one() {
         let refused = key_slots(Bound::refuse(2), 1, &[7, 8, 7, 9, 8]);
-        let said: Vec<bool> = refused.iter().map(Result::is_ok).collect();
-        assert_eq!(said, [true, true, true, false, true]);
+        let accepted: Vec<bool> = refused.iter().map(Result::is_ok).collect();
+        assert_eq!(accepted, [true, true, true, false, true]);
         let forgotten = key_slots(Bound::forget(2), 1, &[7, 8, 7, 9, 7, 8]);
         let key_slots: Vec<(u32, bool)> =
             forgotten.into_iter().map(|key_slot| key_slot.map(|s| (s.place, s.fresh)).unwrap()).collect();
-        // 9 sits where 8 sat, and 8 then where 9 did.
+        // 9 takes the place of 8, and then 8 that of 9.
         assert_eq!(key_slots, [(0, true), (1, true), (0, false), (1, true), (0, false), (1, true)]);
     }
 
     #[test]
-    fn places_of_those_who_leave_are_given_again() {
+    fn places_of_removed_keys_are_used_again() {
         let (mut key_slots, mut places) = (KeySlots::new(Bound::default()), FreeSlots::new(1));
-        let mut sit = |key_slots: &mut KeySlots<u64>, key| key_slots.key_slot(key, 0, 1, &mut places).unwrap().place;
-        assert_eq!([sit(&mut key_slots, 1), sit(&mut key_slots, 2)], [0, 1]);
-        key_slots.leave(&mut places);
+        let mut place_of =
+            |key_slots: &mut KeySlots<u64>, key| key_slots.key_slot(key, 0, 1, &mut places).unwrap().place;
+        assert_eq!([place_of(&mut key_slots, 1), place_of(&mut key_slots, 2)], [0, 1]);
+        key_slots.clear(&mut places);
         assert!(key_slots.is_empty());
         let mut again = [3, 4, 5].map(|key| key_slots.key_slot(key, 0, 1, &mut places).unwrap().place);
         again.sort_unstable();

@@ -1,14 +1,14 @@
 use std::hash::{BuildHasher, Hasher};
 
-/// FNV-1a of 64 bits, over bytes that are the same everywhere: integers go in as little-endian, and `usize` and `isize` as
-/// 64 bits.
+/// FNV-1a of 64 bits, over the same bytes on every machine: integers are hashed as little-endian, and `usize` and
+/// `isize` as 64 bits.
 ///
-/// So a key has the same hash in every run, of every program, on every kernel; and what the standard library's own hasher
-/// does, which has another seed in every process and may change, it does not. One thing is beyond it: slices of integers
-/// wider than a byte are hashed as they lie in memory, which on a big-endian machine is another order.
+/// A key therefore has the same hash in every run, of every program, on every machine. The standard library's own
+/// hasher has another seed in every process, and may change. One exception: slices of integers wider than a byte are
+/// hashed as they are stored, and have another hash on a big-endian machine.
 ///
-/// The hash decides which tasklet works on a key, and nothing else: no output depends on it. It is no guard against keys
-/// that somebody chose so that they collide.
+/// The hash decides which tasklet works on a key, and nothing else: no output depends on it. It is no protection
+/// against keys that were chosen to collide.
 ///
 /// The algorithm: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, *The FNV Non-Cryptographic Hash Algorithm*.
 ///

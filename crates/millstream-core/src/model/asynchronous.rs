@@ -1,4 +1,4 @@
-//! Futures: one is waited for after the other.
+//! Futures: each is awaited before the next one starts.
 
 use super::clock::{renumbered, values};
 use super::{Extent, Model, ModelShape, Slots, column};
@@ -16,7 +16,7 @@ where
     }
 }
 
-/// One of the outputs that there may be: a run gives these values in any order.
+/// One of the possible outputs: a run yields these values in any order.
 impl<A: ModelShape, F, Fut> Deploy<Model> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,

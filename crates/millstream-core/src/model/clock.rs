@@ -5,12 +5,12 @@ use crate::pipe::{Compact, FlatMap, Flatten, Renumber};
 use crate::{Deploy, Item, ToOwnedItem};
 use std::sync::Arc;
 
-/// The values of an edge, END's the last.
+/// The values of an edge; END's is the last.
 pub(super) fn values<A: ModelShape>(edge: &A::Edge) -> impl Iterator<Item = A::Ref<'_>> {
     (0..A::slots(edge)).filter_map(|n| A::at(edge, n))
 }
 
-/// Every value, and an empty END behind the last of them.
+/// Every value, and an empty END after the last one.
 pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: Extent) -> Slots<T> {
     let end = if extent == Extent::Whole { Some(None) } else { None };
     Arc::new(values.map(|value| Some(Arc::new(value))).chain(end).collect())

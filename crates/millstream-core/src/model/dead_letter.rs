@@ -1,4 +1,4 @@
-//! Failures that leave a slot empty and are delivered, in the order of their numbers.
+//! Failures that leave a slot empty, and are delivered in the order of their numbers.
 
 use super::{Extent, Model, ModelShape, Slots, column};
 use crate::pipe::{DeadLetter, Outcome, TryMapOrDeadLetter};
@@ -11,7 +11,7 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, B, E>> {
         let judged = column::<A, Outcome<A, B, E>>(&input, *extent, |a, _| Some(self.judge(a?)));
-        self.tell(&judged, *extent);
+        self.deliver_all(&judged, *extent);
         judged
     }
 }
@@ -21,9 +21,9 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
 {
-    /// Tells of the failures.
-    pub(super) fn tell(&self, judged: &Slots<Outcome<A, B, E>>, extent: Extent) {
-        // A loop asks for a prefix anew at every number; the dead are told of once.
+    /// Delivers every failure.
+    pub(super) fn deliver_all(&self, judged: &Slots<Outcome<A, B, E>>, extent: Extent) {
+        // A loop computes a prefix at every number, but each failure is delivered once.
         if extent == Extent::Prefix {
             return;
         }

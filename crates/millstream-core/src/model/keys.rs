@@ -5,10 +5,10 @@ use crate::failure::fail;
 use crate::pipe::{DeadLetter, FoldBy, Key, Outcome, ScanBy, ShardBy, TryMapOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 
-/// Which life each number belongs to: a key's first value begins one, and one that comes after the key was forgotten
-/// another.
+/// The life of each number's key. A key's first value begins a life, and so does its first value after it was
+/// forgotten.
 fn lives<K: Eq>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
-    // The keys that are known, the one whose last value is the longest ago first.
+    // The known keys, the least recently seen first.
     let mut known: Vec<(K, usize)> = Vec::new();
     let mut begun = 0;
     keys.map(|key| {
@@ -28,7 +28,7 @@ fn lives<K: Eq>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Opti
     .collect()
 }
 
-/// The body once for each life, on that life's values alone; and of what comes out, each slot from its own life's.
+/// Runs the body once for each life, on that life's values alone. Each output slot is that of its own life.
 impl<A: ModelShape, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// The keys in their order, and what each one's own values come to.
+/// The keys in their order, each with the fold of its own values.
 impl<A: ModelShape, K, S, F, G, H, B: Item> Deploy<Model> for ScanBy<FoldBy<A, K, S, F, G, H, B>>
 where
     K: Item + Ord + Clone,
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Each value is tried, unless one of its key has failed.
+/// Each value is tried, unless an earlier one of its key has failed.
 impl<A: ModelShape + ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Deploy<Model>
     for TryMapOrPark<A, K, L, F, B, E, G>
 where
@@ -94,7 +94,7 @@ where
             number += 1;
             Some(self.judge(&mut parked, (number - 1).into(), a?))
         });
-        self.letters.tell(&judged, *extent);
+        self.letters.deliver_all(&judged, *extent);
         judged
     }
 }

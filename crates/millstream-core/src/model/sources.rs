@@ -1,9 +1,9 @@
-//! What joins of sources mean, on lists: which values a run gets whose source is one. A deployment has nothing to do with
-//! it, as with any source.
+//! Joins of sources, on lists: the values that a join yields as a source. A deployment is not involved, as with any
+//! source.
 
 use crate::Joined;
 
-/// Value n of the one with value n of the other.
+/// Pairs value n of the first with value n of the second.
 #[must_use]
 pub fn zip<A, B>(first: Vec<A>, second: Vec<B>) -> Vec<(A, B)> {
     first.into_iter().zip(second).collect()
@@ -25,8 +25,8 @@ pub fn by_timestamp<T, K: Ord>(sources: Vec<Vec<T>>, time: impl Fn(&T) -> K) -> 
     all
 }
 
-/// As many values of a source as each of `choices` says, in turn: what a merge by arrival gives that chose so. None if a source
-/// has fewer than they ask of it, or is not there.
+/// Takes values of the sources in turn, as each of `choices` says, a source and a count: the result of a merge by
+/// arrival that made these choices. None if a source has fewer values, or does not exist.
 #[must_use]
 pub fn as_chosen<T>(sources: Vec<Vec<T>>, choices: impl IntoIterator<Item = (u32, u64)>) -> Option<Vec<T>> {
     let mut left: Vec<_> = sources.into_iter().map(Vec::into_iter).collect();
@@ -34,14 +34,16 @@ pub fn as_chosen<T>(sources: Vec<Vec<T>>, choices: impl IntoIterator<Item = (u32
     each.map(|source| left.get_mut(source)?.next()).collect()
 }
 
-/// With which arrival something comes; 0 for what falls out before the pairs, or 1; and when the older value of it arrived.
+/// The rank of an output: the index of the arrival that causes it; 0 for a value without a partner, 1 for a pair; and
+/// the arrival of the older value of a pair.
 type Origin = (usize, u8, usize);
 
-/// Every pair of values with equal keys whose places are at most `distance` apart, and every value in none; `first` and
-/// `second` are lists of (key, place, value), in the order of their places.
+/// Every pair of values with equal keys whose places are at most `distance` apart, and every value that is in no pair.
+/// `first` and `second` are lists of (key, place, value), in the order of their places.
 ///
-/// Values come in the order of their places, the first list's first. A pair comes with the later of its values, the oldest
-/// partner first; a value without a partner comes before the pairs of the first value that is too far from it, or at the end.
+/// Values come in the order of their places, the first list's first. A pair comes with the later of its values, the
+/// oldest partner first. A value without a partner comes before the pairs of the first value that is too far from it,
+/// or at the end.
 #[must_use]
 pub fn join<A: Clone, B: Clone, K: PartialEq>(
     distance: u64,

@@ -1,4 +1,4 @@
-//! What one does with streams: each from the values up to its slot, with what was needed of them.
+//! Stages with a state: each output from the values up to its slot.
 
 use super::{Extent, Model, ModelShape, Slots, column};
 use crate::pipe::{
@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 type Mask = Arc<Vec<bool>>;
 
-/// An edge of which only what `keep` says stays.
+/// An edge that keeps the values for which `keep` returns true.
 fn masked<A: ModelShape>(input: A::Edge, mut keep: impl FnMut(A::Ref<'_>) -> bool) -> (A::Edge, Mask) {
     let mask = (0..A::slots(&input)).map(|n| A::at(&input, n).is_some_and(&mut keep)).collect();
     (input, Arc::new(mask))
 }
 
-/// An edge that ends at number `end`, with an empty END; as it is where that is not before its own.
+/// An edge that ends at number `end`, with an empty END; unchanged unless that is before its own END.
 fn cut<E>((edge, mask): (E, Mask), end: Option<usize>) -> (E, Mask) {
     match end {
         Some(end) if end + 1 < mask.len() => (edge, Arc::new(mask[..end].iter().copied().chain([false]).collect())),

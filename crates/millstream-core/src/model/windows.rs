@@ -5,16 +5,16 @@ use super::{Extent, Model, ModelShape, Slots};
 use crate::pipe::{Late, Overflow, Renumber, TimeWindow, Window, WindowShape, WindowsBy};
 use crate::{Deploy, ToOwnedItem};
 
-/// A window, with the count of values before each of its own.
+/// An open window: its values, each with the number of values before it.
 struct Open<T> {
     start: u64,
-    /// May be more than any time.
+    /// It may exceed every time.
     end: u128,
     values: Vec<(usize, T)>,
 }
 
-/// One value after the other: it goes into the windows that it lies in and that are open; a window that the greatest
-/// time has left behind is given; and while more values are held than may be, the first window is left behind.
+/// Processes one value after another. It enters the open windows that contain it. Windows that end at or before the
+/// watermark close. While more values are held than allowed, the earliest window closes too.
 impl<A: ModelShape + ToOwnedItem<Owned: Clone>, F> Deploy<Model> for Renumber<WindowsBy<A, F>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> u64 + Send + Sync + 'static,
@@ -74,7 +74,7 @@ where
         if *extent == Extent::Whole {
             closed.extend(in_order(open, &mut kept, &mut dropped));
             if !kept.is_empty() || dropped > 0 {
-                // Nothing that was late is lost where no window follows.
+                // Late values are output even if no window follows.
                 let none = Open { start: 0, end: 0, values: vec![] };
                 let at = watermark.min(u64::MAX.into()) as u64;
                 let last = in_order(vec![none], &mut kept, &mut dropped);
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// Windows by their start, their values as they came; the first one tells of those that were late.
+/// Windows by their start, their values in the order of arrival; the first one also has the late values.
 fn in_order<T>(mut windows: Vec<Open<T>>, late: &mut Vec<T>, dropped: &mut u64) -> Vec<TimeWindow<T>> {
     windows.sort_by_key(|window| window.start);
     let given = windows.into_iter().map(|Open { start, end, mut values }| {

@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port};
 use crate::{Arrow, Lens, Pair, Projected, Shape, lens};
 use std::marker::PhantomData;
 
-/// The halves of a pair, each through its own body: `***`.
+/// The two halves of a pair, each through its own body: `***`.
 pub struct Both<A, P, Q> {
     /// The body of the first half.
     pub first: P,

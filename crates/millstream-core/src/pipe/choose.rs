@@ -1,12 +1,13 @@
 //! Choices route nothing. The two bodies of `choose` and `merge` read the same edge, each through a lens that shows it
 //! the values of its own lane, and the numbers of the other lane as empty.
 //!
-//! What the bodies write is read side by side again; at most one of the two is filled at a number. So there is no
-//! router and no merger, no value is copied, and the output has the order of the input. The density of the two together
-//! is `Density::Or`. On rings, the two bodies can even share one output ring (`lane_stage.rs` in `millstream-exec`).
+//! The outputs of the bodies are read side by side again; at most one of the two is filled at a number. There is no
+//! router and no merger, no value is copied, and the output has the order of the input. The density of the two
+//! together is `Density::Or`. On rings, the two bodies can even share one output ring (`lane_stage.rs` in
+//! `millstream-exec`).
 //!
-//! `swap`, `fork`, `distribute`, `firsts`, `seconds`, `lefts`, `rights` and `dead_end` are lenses alone: they make no stage
-//! and no ring.
+//! `swap`, `fork`, `distribute`, `firsts`, `seconds`, `lefts`, `rights` and `dead_end` are lenses alone: they make no
+//! stage and no ring.
 
 use super::combinator;
 use crate::plan::{Describe, Port};

@@ -3,9 +3,9 @@ use crate::plan::Filled;
 use crate::{SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
-/// So many values as one: the original's `Recompose`.
+/// `n` values as one: the article's `Recompose`.
 pub struct Chunks<A> {
-    /// How many.
+    /// The number of values in a chunk.
     pub n: usize,
     shape: PhantomData<fn() -> A>,
 }
@@ -38,7 +38,7 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Chunks<A> {
     ) -> Option<Vec<A::Owned>> {
         chunk.extend(slot.map(A::to_owned_item));
         if chunk.len() == self.n {
-            // The next one will be as long.
+            // The next chunk is as long.
             return Some(std::mem::replace(chunk, Vec::with_capacity(self.n)));
         }
         (end && !chunk.is_empty()).then(|| std::mem::take(chunk))

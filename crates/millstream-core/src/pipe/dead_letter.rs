@@ -4,16 +4,16 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Either, Item, Projected, SequenceNumber, Shape, ToOwnedItem, Val, lens};
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-/// A function that can fail, at every value, and where its failures go.
+/// A function that can fail, applied to every value, and the receiver of its failures.
 ///
-/// There is one ring behind it, and in each of its slots a failure or a value: what goes on is the value's lane, and
-/// whoever gets the failures reads the other lane of the same ring.
+/// The stage writes one ring. Each slot holds a failure or a value: stages downstream read the lane of the values, and
+/// the receiver of dead letters reads the other lane of the same ring.
 pub struct TryMapOrDeadLetter<A, F, B, E, G> {
-    /// The stage's name, which is told with every failure.
+    /// The stage's name, which every dead letter contains.
     pub name: String,
     /// The function, shared by every deployment.
     pub f: Arc<F>,
-    /// What gets the failures.
+    /// The receiver of the failures.
     pub dead: Arc<G>,
     shape: Phantom<A, B, E>,
 }
@@ -24,11 +24,11 @@ type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
 /// Why there is no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault<E> {
-    /// The function gave this error.
+    /// The function returned this error.
     Error(E),
     /// The function panicked with this message.
     Panic(String),
-    /// The function was not asked: at this number a value of the same key failed
+    /// The function was not called: at this number a value of the same key failed
     /// ([`try_map_or_park`](crate::KeysExt::try_map_or_park)).
     Parked(SequenceNumber),
 }
@@ -38,37 +38,37 @@ impl<E: fmt::Display> fmt::Display for Fault<E> {
         match self {
             Fault::Error(error) => error.fmt(f),
             Fault::Panic(message) => message.fmt(f),
-            Fault::Parked(behind) => write!(f, "parked: a value of its key failed at number {behind}"),
+            Fault::Parked(first) => write!(f, "parked: a value of its key failed at number {first}"),
         }
     }
 }
 
-/// A value that has failed, and why.
+/// A value on which the function failed, and the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedItem<I, E> {
-    /// What the function was given.
+    /// The input of the function.
     pub input: I,
-    /// What came of it.
+    /// The fault.
     pub fault: Fault<E>,
 }
 
-/// A failure on its way out: see [`Arrow::try_map_or_dead_letter`].
+/// A failure as `dead` receives it: see [`Arrow::try_map_or_dead_letter`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetter<'a, I, E> {
     /// The stage's name.
     pub stage: &'a str,
     /// The number at which the output is empty.
     pub number: SequenceNumber,
-    /// What the function was given.
+    /// The input of the function.
     pub input: &'a I,
     /// Why it failed.
     pub fault: &'a Fault<E>,
 }
 
-/// A failure in its slot: boxed, since it is rare, and a slot should not be larger for it.
+/// A failure in its slot. It is boxed: failures are rare, and the slot stays small.
 pub type Boxed<A, E> = Box<FailedItem<<A as ToOwnedItem>::Owned, E>>;
 
-/// What one slot of the stage's ring holds.
+/// The item of the stage's ring.
 pub type Outcome<A, B, E> = Either<Boxed<A, E>, B>;
 
 /// The lane of the values.
@@ -92,7 +92,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
 {
-    /// What one value becomes.
+    /// The outcome of one value.
     pub fn judge(&self, value: A::Ref<'_>) -> Outcome<A, B, E> {
         let fault = match caught(|| (self.f)(value)) {
             Ok(Ok(output)) => return Either::Right(output),
@@ -102,7 +102,7 @@ where
         Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault }))
     }
 
-    /// Tells of a failure.
+    /// Passes a failure to `dead`.
     pub fn deliver(&self, number: SequenceNumber, FailedItem { input, fault }: &FailedItem<A::Owned, E>) {
         (self.dead)(DeadLetter { stage: &self.name, number, input, fault });
     }

@@ -2,7 +2,7 @@ use super::filter_kernel::FilterKernel;
 use crate::ToOwnedItem;
 use std::marker::PhantomData;
 
-/// The values that differ from the one before.
+/// Leaves out values that are equal to the value before.
 pub struct Dedup<A>(PhantomData<fn() -> A>);
 
 impl<A> Dedup<A> {
@@ -13,7 +13,7 @@ impl<A> Dedup<A> {
 
 impl<A: ToOwnedItem<Owned: Clone + PartialEq>> FilterKernel for Dedup<A> {
     type In = A;
-    /// The last value that stayed.
+    /// The last value that was kept.
     type State = Option<A::Owned>;
     const NAME: &'static str = "dedup";
 

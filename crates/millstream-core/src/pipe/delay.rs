@@ -1,9 +1,9 @@
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Shape, ToOwnedItem, Val};
 
-/// At every value the value before it.
+/// Yields at every value the value before it.
 pub struct Delay<A: ToOwnedItem> {
-    /// What stands at the first value.
+    /// The output at the first value.
     pub first: A::Owned,
 }
 

@@ -1,11 +1,11 @@
-//! The number of every value. It reads numbers and not values alone, so laws about empty slots do not hold for it:
-//! `p.compact().enumerate()` counts values, and `p.enumerate().compact()` has numbers left out.
+//! The number of every value. This stage reads numbers and not values alone, and laws about empty slots do not hold
+//! for it: `p.compact().enumerate()` counts values, and `p.enumerate().compact()` skips the numbers of empty slots.
 
 use super::scan_kernel::ScanKernel;
 use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
-/// At every value its number.
+/// Every value with its number.
 pub struct Enumerate<A>(PhantomData<fn() -> A>);
 
 impl<A> Enumerate<A> {

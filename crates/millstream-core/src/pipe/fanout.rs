@@ -4,9 +4,9 @@ use crate::{Arrow, Pair};
 
 /// The same values through two bodies, joined by number: `&&&`.
 pub struct Fanout<P, Q> {
-    /// The body that gives the first half.
+    /// The body of the first half.
     pub first: P,
-    /// The body that gives the second half.
+    /// The body of the second half.
     pub second: Q,
 }
 combinator!(Fanout<P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);

@@ -3,9 +3,9 @@ use crate::plan::{Describe, Port};
 use crate::{Arrow, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val, lens};
 use std::marker::PhantomData;
 
-/// A body whose second output at a number is its second input at the next.
+/// A body whose second output at one number is its second input at the next.
 pub struct Feedback<A, S, P> {
-    /// The state at number 0, of every deployment.
+    /// The state at number 0, for every deployment.
     pub state: S,
     /// The body.
     pub body: P,
@@ -24,7 +24,7 @@ pub type Looped<A, S> = Pair<A, Val<S, <A as Shape>::Density>>;
 
 /// An edge of pairs of which the second half is a state.
 #[diagnostic::on_unimplemented(
-    message = "the body of a `feedback` gives pairs of an output and the next state, a `{S}`",
+    message = "the body of a `feedback` yields pairs of an output and the next state, a `{S}`",
     label = "`{Self}` does not carry such pairs",
     note = "for example `.feedback(0, |p| p.map(|(x, sum)| (x * 2, sum + x)))`"
 )]

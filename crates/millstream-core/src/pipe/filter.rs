@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 /// The same slots, some of them masked.
 pub struct Filter<A, F> {
-    /// Which values stay, shared by every deployment.
+    /// Returns whether a value is kept. Shared by every deployment.
     pub keep: Arc<F>,
     shape: PhantomData<fn() -> A>,
 }

@@ -1,9 +1,9 @@
 //! Filters with a state. All of them write a mask; `take` and `take_while` can also end the stream.
 //!
-//! In a body, a filter that has had enough leaves the rest of its numbers empty. At the outer level, where a pipeline
-//! is started, it ends the stream there (`Deploy::deploy_outer`). So `take` means two things, depending on where it is.
-//! The price: a law that moves a pipeline into a body or out of one holds for pipelines without `take` and
-//! `take_while`.
+//! In a body, a filter that keeps no further value leaves the remaining slots empty. At the outer level, where a
+//! pipeline is started, it ends the stream there (`Deploy::deploy_outer`). The meaning of `take` therefore depends on
+//! its place. The price: a law that moves a pipeline into a body or out of one holds only for pipelines without `take`
+//! and `take_while`.
 
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind};
@@ -12,25 +12,26 @@ use std::sync::Arc;
 
 /// A filter with a state.
 pub trait FilterKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the input.
     type In: Shape;
-    /// What it keeps from one value to the next.
+    /// The state from one value to the next.
     type State: Send + Clone + 'static;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Whether it can ever be [over](FilterKernel::over).
+    /// Whether it can be [over](FilterKernel::over).
     const ENDS: bool = false;
     /// The state before the first value.
     fn start(&self) -> Self::State;
-    /// Whether a value stays.
+    /// Whether a value is kept.
     fn keeps(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>) -> bool;
-    /// Whether no value will stay any more: at the outer level the stream ends here.
+    /// Whether no further value is kept: at the outer level the stream ends here.
     fn over(&self, _: &Self::State) -> bool {
         false
     }
 }
 
-/// The same slots, some of them masked, by a [`FilterKernel`]. No value is copied: only a mask of one byte a number is written.
+/// The same slots, some of them masked, by a [`FilterKernel`]. No value is copied: the stage writes a mask of one byte
+/// a number.
 pub struct FilterBy<K> {
     /// The kernel, shared by every deployment.
     pub kernel: Arc<K>,

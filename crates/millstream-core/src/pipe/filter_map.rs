@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// A function at every value that may leave the slot empty. The original's `NoOutput`, without an item for it.
+/// A function applied to every value that may leave the slot empty: the article's `NoOutput`, without an item for it.
 pub struct FilterMap<A, F, B> {
     /// The function, shared by every deployment.
     pub f: Arc<F>,

@@ -2,9 +2,9 @@ use super::renumber::ExpandKernel;
 use crate::{Item, Shape};
 use std::marker::PhantomData;
 
-/// Any number of outputs for every value: `concatMap`, the original's `Decompose`.
+/// Any number of outputs for every value: `concatMap`, the article's `Decompose`.
 pub struct FlatMap<A, F, I> {
-    /// What gives the outputs of a value.
+    /// Returns the outputs of a value.
     pub f: F,
     shape: PhantomData<fn() -> (A, I)>,
 }

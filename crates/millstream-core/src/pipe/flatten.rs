@@ -2,7 +2,7 @@ use super::renumber::ExpandKernel;
 use crate::{Item, ToOwnedItem};
 use std::marker::PhantomData;
 
-/// What is in every value.
+/// The items of every value.
 pub struct Flatten<A>(PhantomData<fn() -> A>);
 
 impl<A> Flatten<A> {

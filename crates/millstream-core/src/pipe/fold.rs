@@ -3,13 +3,13 @@ use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, AtEnd, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// One answer at END.
+/// One value at END, folded from all values.
 pub struct Fold<A, S, F, G, B> {
     /// The state that every deployment starts from.
     pub state: S,
-    /// What a value does to the state, shared by every deployment.
+    /// Folds a value into the state. Shared by every deployment.
     pub f: Arc<F>,
-    /// The answer, from the state at END, shared by every deployment.
+    /// Makes the output of the state at END. Shared by every deployment.
     pub finish: Arc<G>,
     shape: PhantomData<fn() -> (A, B)>,
 }

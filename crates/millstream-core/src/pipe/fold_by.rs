@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// One answer a key at END.
+/// One value at END, with the answer of every key.
 pub struct FoldBy<A, K, S, F, G, H, B> {
-    /// How many keys at most.
+    /// The most keys.
     pub most: usize,
     /// The key of a value.
     pub key: F,
     /// The state of a key before its first value.
     pub state: S,
-    /// What a value does to its key's state.
+    /// Folds a value into its key's state.
     pub f: G,
-    /// A key's answer, from its state at END.
+    /// Makes a key's answer of its state at END.
     pub finish: Arc<H>,
     shape: Phantom<A, K, B>,
 }

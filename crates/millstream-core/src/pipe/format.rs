@@ -4,23 +4,23 @@ use crate::text::{Textual, Writer};
 use crate::{Arrow, Density, Shape, Sparse, Text};
 use std::{marker::PhantomData, sync::Arc};
 
-/// What a stage that writes text makes of one value.
+/// How a stage writes the text of one value.
 pub trait FormatKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the input.
     type In: Shape;
-    /// What it writes: bytes, or UTF-8.
+    /// The kind of the output: bytes, or UTF-8.
     type Kind: Textual + ?Sized;
-    /// Whether it leaves slots empty.
+    /// The density of the output.
     type Density: Density;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Writes what becomes the value's piece; false if its slot stays empty, and then what was written is taken back.
+    /// Writes the value's piece. Returns false to leave the slot empty; the bytes written are then discarded.
     fn write(&self, value: <Self::In as Shape>::Ref<'_>, out: &mut Writer<'_, Self::Kind>) -> bool;
 }
 
-/// Text that is written at every value: pieces of the stage's own blocks.
+/// Text written at every value: pieces of the stage's own blocks.
 pub struct Format<W> {
-    /// What writes, shared by every deployment.
+    /// The kernel, shared by every deployment.
     pub kernel: Arc<W>,
 }
 combinator!(Format<W>: KeepsClock Quiet Shardable Determinate; through :);
@@ -49,13 +49,13 @@ pub type MapText<A, F, T> = Format<FormatAll<A, F, T>>;
 /// Text at some values of an `A`.
 pub type FilterMapText<A, F, T> = Format<FormatSome<A, F, T>>;
 
-/// A piece at every value.
+/// A function that writes a piece at every value.
 pub struct FormatAll<A, F, T: ?Sized> {
     f: F,
     shape: Phantom<A, T>,
 }
 
-/// A piece at the values of which the function says so.
+/// A function that writes a piece, and returns whether the slot is filled.
 pub struct FormatSome<A, F, T: ?Sized> {
     f: F,
     shape: Phantom<A, T>,

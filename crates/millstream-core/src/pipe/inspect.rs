@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Pair, Projected, Shape, Val, lens};
 use std::{marker::PhantomData, sync::Arc};
 
-/// The same edge, and a function that sees every value before the next stages do.
+/// A function called with every value before the stages downstream read it, and the same edge.
 pub struct Inspect<A, F> {
     /// The function, shared by every deployment.
     pub f: Arc<F>,
@@ -17,7 +17,7 @@ impl<A, F> Inspect<A, F> {
     }
 }
 
-/// An edge beside a ring that says only how far its values were seen.
+/// An edge beside a ring whose cursor is the only information: how far `f` has read.
 pub type Inspected<A> = Projected<Pair<A, Val<(), <A as Shape>::Density>>, lens::First>;
 
 impl<A: Shape, F> Arrow for Inspect<A, F>

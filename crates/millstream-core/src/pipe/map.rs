@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// A function at every value.
+/// A function applied to every value.
 pub struct Map<A, F, B> {
     /// The function, shared by every deployment.
     pub f: Arc<F>,

@@ -9,13 +9,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::{marker::PhantomData, sync::Arc};
 
-/// A function that gives a future, at every value. What becomes of what the future gives is said by `P`.
+/// An async function applied to every value. `P` decides what a result makes of the slot.
 pub struct MapAsync<A, F, Fut, P> {
-    /// How many futures there are at once, at most; at least 1.
+    /// The most futures in flight; at least 1.
     pub limit: usize,
     /// The function, shared by every deployment.
     pub f: Arc<F>,
-    /// What a result, or a panic, makes of the slot.
+    /// The policy for results and panics.
     pub policy: P,
     shape: PhantomData<fn() -> (A, Fut)>,
 }
@@ -27,25 +27,25 @@ impl<A, F, Fut, P: Clone> Clone for MapAsync<A, F, Fut, P> {
     }
 }
 
-/// A future's result is the value.
+/// The result of a future is the value.
 #[derive(Clone, Copy, Debug)]
 pub struct AsIs;
 
-/// What becomes of a future that gave an `R` or panicked.
+/// What the result `R` of a future, or its panic, makes of the slot.
 pub trait Settle<R>: Clone + Send + Sync + 'static {
-    /// The output's values.
+    /// The item of the output.
     type Value: Item;
-    /// The density of the output, behind an input of density `D`.
+    /// The density of the output for an input of density `D`.
     type Density<D: Density>: Density;
     /// The combinator's name.
     const NAME: &'static str;
 
-    /// Whether the result is an error of the user's.
+    /// Whether the result is an error of the user's function.
     fn is_error(_: &R) -> bool {
         false
     }
 
-    /// The output of one value, or an empty slot; or it ends the run.
+    /// The output of one value, or `None` for an empty slot. A failure that ends the run unwinds.
     fn settle(&self, result: Finished<R>) -> Option<Self::Value>;
 }
 
@@ -99,12 +99,12 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
     Fut: Future,
 {
-    /// The output of one value; waits for its future on this thread.
+    /// The output of one value. Waits for its future on this thread.
     pub fn wait_for(&self, value: A::Ref<'_>) -> Option<P::Value> {
         self.policy.settle(self.finished(value))
     }
 
-    /// What the future of one value gives, or panics with; waits for it on this thread.
+    /// The result of one value's future, or its panic. Waits for it on this thread.
     pub fn finished(&self, value: A::Ref<'_>) -> Finished<Fut::Output> {
         caught(|| block_on((self.f)(value)))
     }
@@ -136,7 +136,7 @@ pub(super) fn block_on<R>(future: impl Future<Output = R>) -> R {
         if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return result;
         }
-        // A park may end for any reason, and somebody else may have taken the wake-up: the flag knows.
+        // A park may end for any reason, and other code may have consumed the wake-up. The flag is exact.
         while !unpark.woken.swap(false, Ordering::Acquire) {
             std::thread::park();
         }

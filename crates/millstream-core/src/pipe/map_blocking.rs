@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// A function that may wait, at every value.
+/// A function that may wait, applied to every value.
 pub struct MapBlocking<A, F, B> {
     /// The function, shared by every deployment.
     pub f: Arc<F>,

@@ -2,7 +2,7 @@ use super::scan_kernel::ScanKernel;
 use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
-/// A function with effects at every value, called in the order of the numbers: `mapM`.
+/// A function with effects, applied to every value in the order of the numbers: `mapM`.
 pub struct MapM<A, F, B> {
     /// The function.
     pub f: F,

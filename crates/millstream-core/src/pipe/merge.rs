@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port};
 use crate::{Arrow, Lens, Merged, Projected, SameItem, Shape, lens};
 use std::marker::PhantomData;
 
-/// The lanes of a choice, each through its own body, to values of one type: `|||`.
+/// The two lanes of a choice, each through its own body, with outputs of one type: `|||`.
 pub struct Merge<A, P, Q> {
     /// The body of the left lane.
     pub left: P,

@@ -2,7 +2,7 @@ use super::scan_kernel::ScanKernel;
 use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
-/// At every value the one before it; empty at the first.
+/// Every value with the value before it; the first slot is empty.
 pub struct Pairwise<A>(PhantomData<fn() -> A>);
 
 impl<A> Pairwise<A> {

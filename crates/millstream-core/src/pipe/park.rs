@@ -9,19 +9,20 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A function that can fail, at every value whose key has not failed before; and where the other values go.
+/// A function that can fail, applied to every value whose key has not failed before. The other values go to the
+/// receiver of its failures.
 pub struct TryMapOrPark<A, K, L, F, B, E, G> {
-    /// The function, and what gets the failures and what is parked behind them.
+    /// The function, and the receiver of failures and parked values.
     pub letters: TryMapOrDeadLetter<A, F, B, E, G>,
     /// The key of a value, shared by every deployment.
     pub key: Arc<L>,
-    /// How many keys can be parked.
+    /// The most keys that can be parked.
     pub most: usize,
     shape: PhantomData<fn() -> K>,
 }
 combinator!(TryMapOrPark<A, K, L, F, B, E, G>: KeepsClock Quiet Determinate; through :);
 
-/// The keys that are parked, and where they failed.
+/// The parked keys, and the number at which each failed.
 pub type Parked<K> = HashMap<K, SequenceNumber, Stable>;
 
 impl<A, K, L, F, B, E, G> Clone for TryMapOrPark<A, K, L, F, B, E, G> {
@@ -43,15 +44,15 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
 {
-    /// What the value of a number becomes, and what that does to the keys that are parked.
+    /// The outcome of the value of a number. It may park the value's key.
     ///
-    /// Unwinds where there are too many of them.
+    /// Unwinds if too many keys are parked.
     pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Outcome<A, B, E> {
         let key = (self.key)(value);
-        // The key goes before anything is returned: a panic of its drop on the way out would leak what is.
-        if let Some(behind) = parked.get(&key).copied() {
+        // The key is dropped before the outcome is made: a panic of its drop would leak the outcome.
+        if let Some(first) = parked.get(&key).copied() {
             drop(key);
-            return Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault: Fault::Parked(behind) }));
+            return Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault: Fault::Parked(first) }));
         }
         let judged = self.letters.judge(value);
         if judged.is_right() {

@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port};
 use crate::{Arrow, Lens, Projected, Shape};
 use std::marker::PhantomData;
 
-/// The same slots through a [`Lens`]. No stage: the next one reads the same ring.
+/// The same slots through a [`Lens`], without a stage: the next stage reads the same ring.
 pub struct Project<A, L> {
     shape: PhantomData<fn() -> (A, L)>,
 }
@@ -24,5 +24,5 @@ impl<A: Shape, L: Lens<A>> Arrow for Project<A, L> {
     }
 }
 
-/// One half of a pair or one lane of a choice, as it is: what a body for it begins with.
+/// One half of a pair or one lane of a choice, unchanged: the input of a body for it.
 pub type Projection<A, L> = Id<Projected<A, L>>;

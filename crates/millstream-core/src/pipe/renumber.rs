@@ -1,48 +1,49 @@
-//! Clocks: edges that are joined by number share one, and a renumbering stage ends one clock and starts the next.
+//! Clocks. Edges that are joined by number share a clock. A renumbering stage ends one clock and starts the next.
 //!
-//! Such stages are `flat_map`, `flatten`, `compact` and `windows_by`, each an [`ExpandKernel`]; `lines`, `words` and their
-//! like (`split.rs`), which cut text; and `unordered`. Their outputs are numbered from 0 again. Their types lack the
-//! marker `KeepsClock`, so they can be in no body whose output is joined by number. A `tee` takes them, since nothing
-//! reads its output. The plan says which clock each ring has.
+//! Such stages are `flat_map`, `flatten`, `compact` and `windows_by`, each an [`ExpandKernel`]; `lines`, `words` and
+//! the other cuts of text (`split.rs`); and `unordered`. Their outputs are numbered from 0 again. Their types lack the
+//! marker `KeepsClock`, so they cannot be in a body whose output is joined by number. A `tee` takes them, since its
+//! output is not read. The plan shows the clock of each ring.
 //!
-//! A stage of an [`ExpandKernel`] owns the iterator that it got for a value, and keeps it from one step to the next. So a
-//! long or endless iterator blocks no other stage, and the value's slot is released at once. A mark at number N is laid
-//! on the new clock at its next number, after all outputs of the values below N are published and before any other.
+//! A stage of an [`ExpandKernel`] owns the iterator of a value, and keeps it from one step to the next. A long or
+//! endless iterator therefore blocks no other stage, and the value's slot is released at once. A mark at number N
+//! moves to the new clock at its next number: after all outputs of the values below N, and before any other.
 
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, Item, Shape, Val};
 use std::sync::Arc;
 
-/// What a renumbering stage makes of one value after the other: any number of outputs each.
+/// How a renumbering stage expands one value after another: any number of outputs each.
 pub trait ExpandKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the input.
     type In: Shape;
-    /// What it gives.
+    /// The item of the output.
     type Item: Item;
-    /// What it gives for one value. It is kept from one step to the next, so it borrows nothing.
+    /// The outputs of one value. The iterator is kept from one step to the next, and borrows nothing.
     type Values: Iterator<Item = Self::Item> + Send + 'static;
-    /// What it keeps from one value to the next.
+    /// The state from one value to the next.
     type State: Send + 'static;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Whether it keeps anything from one value to the next.
+    /// Whether there is a state.
     const STATEFUL: bool;
     /// The state before the first value.
     fn start(&self) -> Self::State;
-    /// The outputs of a value, END's among them.
+    /// The outputs of a value; END's value is one of them.
     fn expand(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>) -> Self::Values;
-    /// The outputs behind those of the last value.
+    /// The outputs after those of the last value.
     fn finish(&self, _: Self::State) -> Option<Self::Values> {
         None
     }
 }
 
-/// A new clock: the outputs of an [`ExpandKernel`], numbered afresh.
+/// A new clock: the outputs of an [`ExpandKernel`], numbered from 0.
 ///
-/// It has none of the markers: its output n does not stand at its input's number n.
+/// It does not keep its clock, and has only the marker [`Determinate`](crate::Determinate): output n does not have
+/// input n's number.
 pub struct Renumber<E> {
-    /// What gives the outputs, shared by every deployment.
+    /// The kernel, shared by every deployment.
     pub expand: Arc<E>,
 }
 combinator!(Renumber<E>: Determinate; through :);

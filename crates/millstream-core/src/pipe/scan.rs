@@ -3,7 +3,7 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
-/// A Mealy kernel: a function of state and value at every value.
+/// A Mealy machine: a function of the state and every value.
 pub struct Scan<A, S, F, B> {
     /// The state that every deployment starts from.
     pub state: S,

@@ -1,8 +1,8 @@
 //! Stages that keep a state and their clock.
 //!
 //! A [`ScanKernel`] writes a ring of its own ([`ScanBy`]), or one that is read beside its input ([`Annotate`]:
-//! `enumerate`, `pairwise`). A [`FilterKernel`](super::FilterKernel) writes a mask. A deployment runs either family by one impl; the
-//! model says for each stage separately what it means. `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in
+//! `enumerate`, `pairwise`). A [`FilterKernel`](super::FilterKernel) writes a mask. A deployment runs either family by
+//! one impl; the model defines each stage separately. `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in
 //! neither family: each deployment has an impl for each of them.
 
 use super::combinator;
@@ -10,23 +10,23 @@ use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, Density, Item, Pair, SequenceNumber, Shape, Val};
 use std::sync::Arc;
 
-/// A Mealy machine that is told where END is and may leave a slot empty: what the stages have in common that keep a
-/// state and their clock.
+/// A Mealy machine that receives empty slots and END, and may leave a slot empty: the common part of stages that keep
+/// a state and their clock.
 pub trait ScanKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the input.
     type In: Shape;
-    /// What it gives.
+    /// The item of the output.
     type Out: Item;
-    /// Whether it may leave a slot below END empty, or fill END's.
+    /// The density of the output.
     type Density: Density;
-    /// What it keeps from one slot to the next.
+    /// The state from one slot to the next.
     type State: Send + Clone + 'static;
     /// The combinator's name.
     const NAME: &'static str;
     /// The state before the first slot.
     fn start(&self) -> Self::State;
-    /// One slot, END the last: what the output's slot holds. An empty slot changes nothing; a deployment need not ask about
-    /// it, unless it is END.
+    /// Processes one slot, END as the last, and returns the output of that slot. An empty slot below END changes
+    /// nothing, and a deployment need not call this for it.
     fn step(
         &self,
         state: &mut Self::State,
@@ -34,12 +34,12 @@ pub trait ScanKernel: Send + Sync + 'static {
         slot: Option<<Self::In as Shape>::Ref<'_>>,
         end: bool,
     ) -> Option<Self::Out>;
-    /// Where it can give something, behind an edge that can hold something there.
+    /// Where the output can be filled, for an input filled at `input`.
     #[must_use]
     fn fills(input: Filled) -> Filled {
         input
     }
-    /// How many keys it keeps something for at most, if it has keys.
+    /// The most keys for which it keeps something, if it has keys.
     fn keys(&self) -> Option<usize> {
         None
     }

@@ -2,11 +2,11 @@ use super::combinator;
 use crate::Arrow;
 use crate::plan::{Describe, Port};
 
-/// A body whose stages are each run by several tasklets.
+/// A body each of whose stages is run by several tasklets.
 pub struct Shard<P> {
-    /// How many tasklets; at least 1.
+    /// The number of tasklets; at least 1.
     pub k: usize,
-    /// What they run.
+    /// The body.
     pub body: P,
 }
 combinator!(Shard<P>: ; through P: KeepsClock Quiet Shardable Determinate);

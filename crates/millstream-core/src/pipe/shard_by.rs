@@ -8,13 +8,13 @@ use std::{marker::PhantomData, sync::Arc};
 
 /// A body with a state of its own for every key, each of its stages run by several tasklets.
 pub struct ShardBy<A, K, F, P> {
-    /// How many tasklets; at least 1.
+    /// The number of tasklets; at least 1.
     pub k: usize,
-    /// How many keys at once.
+    /// The bound on the keys at once.
     pub bound: Bound,
     /// The key of a value, shared by every deployment.
     pub key: Arc<F>,
-    /// What they run.
+    /// The body.
     pub body: P,
     shape: PhantomData<fn() -> (A, K)>,
 }
@@ -40,33 +40,33 @@ where
     }
 }
 
-/// What values are told apart by. Nothing to implement.
+/// A key, by which values are grouped. Every type that qualifies implements it.
 pub trait Key: Item + Hash + Eq + Clone {}
 impl<K: Item + Hash + Eq + Clone> Key for K {}
 
-/// Gives every number the key slot of its key: what a deployment does in front of the body of a [`ShardBy`].
+/// Assigns every number the key slot of its key: the work of a deployment upstream of the body of a [`ShardBy`].
 #[derive(Clone, Debug)]
 pub struct KeyRouter<K> {
     bound: Bound,
     lanes: usize,
     places: FreeSlots,
-    /// How many keys have a key slot.
+    /// The number of keys with a key slot.
     keys: usize,
-    /// Who sits where: one seating, or inside another `shard_by` one for each key slot of that, by lane and place.
+    /// The key slots: one set, or inside another `shard_by` one set for each key slot of that one, by lane and place.
     key_slots: Vec<Vec<KeySlots<K>>>,
 }
 
 impl<K: Key> KeyRouter<K> {
-    /// To key slots in so many lanes; inside another `shard_by`, in so many for each of its `outer` lanes.
+    /// Routes to `lanes` lanes; inside another `shard_by`, to `lanes` lanes for each of its `outer` lanes.
     #[must_use]
     pub fn new(bound: Bound, lanes: usize, outer: usize) -> Self {
         KeyRouter { bound, lanes, places: FreeSlots::new(lanes * outer), keys: 0, key_slots: vec![Vec::new(); outer] }
     }
 
-    /// The key slot of a number: none if its slot is empty. `outer` is the key slot that the number has in the `shard_by` around
-    /// this one.
+    /// The key slot of a number: none if the number's slot is empty. `outer` is the number's key slot in the
+    /// `shard_by` around this one.
     ///
-    /// Unwinds where there are too many keys.
+    /// Unwinds if there are too many keys.
     #[inline]
     pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
         let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
@@ -77,7 +77,7 @@ impl<K: Key> KeyRouter<K> {
         let key_slots = &mut key_slots[place as usize];
         if fresh {
             self.keys -= key_slots.len();
-            key_slots.leave(&mut self.places);
+            key_slots.clear(&mut self.places);
         }
         let first_lane = usize::from(lane) * self.lanes;
         let before = key_slots.len();
@@ -88,7 +88,7 @@ impl<K: Key> KeyRouter<K> {
         Some(key_slot)
     }
 
-    /// How many keys have a key slot.
+    /// The number of keys with a key slot.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.keys
@@ -103,14 +103,14 @@ pub struct States<S> {
 }
 
 impl<S: Clone> States<S> {
-    /// Every key's state is `start`, before its first value.
+    /// No states yet. The state of a key is `start` before its first value.
     #[must_use]
     pub fn new(start: S) -> Self {
         States { start, at: Vec::new() }
     }
 
-    /// The state of the key that sits here: of every number's, whether the stage has a value there or not, since a key may
-    /// begin at any.
+    /// The state of the key in this key slot. Call this at every number with a key, even if the stage has no value
+    /// there: a key may start at any number.
     #[inline]
     pub fn of(&mut self, key_slot: KeySlot) -> &mut S {
         let place = key_slot.place as usize;

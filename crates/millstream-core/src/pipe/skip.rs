@@ -2,9 +2,9 @@ use super::filter_kernel::FilterKernel;
 use crate::Shape;
 use std::marker::PhantomData;
 
-/// All but the first values.
+/// Leaves the first values out.
 pub struct Skip<A> {
-    /// How many are left out.
+    /// The number of values that are left out.
     pub n: usize,
     shape: PhantomData<fn() -> A>,
 }
@@ -17,7 +17,7 @@ impl<A> Skip<A> {
 
 impl<A: Shape> FilterKernel for Skip<A> {
     type In = A;
-    /// How many are still to be left out.
+    /// The number of values still to be left out.
     type State = usize;
     const NAME: &'static str = "skip";
 

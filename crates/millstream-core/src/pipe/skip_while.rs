@@ -2,9 +2,9 @@ use super::filter_kernel::FilterKernel;
 use crate::Shape;
 use std::marker::PhantomData;
 
-/// The values from the first one on that is wanted.
+/// Keeps the values from the first wanted one on.
 pub struct SkipWhile<A, F> {
-    /// What is not wanted at the beginning.
+    /// Returns whether a value at the beginning is left out.
     pub unwanted: F,
     shape: PhantomData<fn() -> A>,
 }

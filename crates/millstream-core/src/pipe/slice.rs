@@ -4,23 +4,23 @@ use crate::text::{Piece, Textual};
 use crate::{Arrow, Cause, Density, OfPieces, Shape, Sparse, Text};
 use std::{marker::PhantomData, sync::Arc};
 
-/// What a stage that keeps parts of text keeps of one value.
+/// How a stage keeps a part of the text of one value.
 pub trait SliceKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The shape of the input.
     type In: OfPieces;
-    /// What it gives: bytes, or UTF-8.
+    /// The kind of the output: bytes, or UTF-8.
     type Kind: Textual + ?Sized;
-    /// Whether it leaves slots empty.
+    /// The density of the output.
     type Density: Density;
     /// The combinator's name.
     const NAME: &'static str;
-    /// The piece that goes on, if there is one.
+    /// The output of the value, or `None` for an empty slot.
     fn part<'a>(&self, value: <Self::In as Shape>::Ref<'a>) -> Option<Piece<'a, Self::Kind>>;
 }
 
-/// A part of the text at every value: a piece of the same block, or of any other. Nothing is copied.
+/// A part of the text at every value: a piece of the same block, or of any other one. Nothing is copied.
 pub struct Slice<K> {
-    /// What tells the parts, shared by every deployment.
+    /// The kernel, shared by every deployment.
     pub kernel: Arc<K>,
 }
 combinator!(Slice<K>: KeepsClock Quiet Shardable Determinate; through :);
@@ -107,10 +107,10 @@ where
     }
 }
 
-/// Why a piece is no UTF-8. Numbers count from 0.
+/// Why a piece is not UTF-8. Positions count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotUtf8 {
-    /// The first byte of the piece that is none.
+    /// The position of the first invalid byte of the piece.
     pub at: usize,
 }
 
@@ -135,7 +135,7 @@ where
     fn part<'a>(&self, value: A::Ref<'a>) -> Option<Piece<'a, str>> {
         let piece = A::piece(value);
         let read = || piece.to_str().map_err(|error| NotUtf8 { at: error.valid_up_to() });
-        // No policy that a `ToStr` is made with waits.
+        // Neither policy of a `ToStr` waits.
         self.policy.judge(read, |_| ())
     }
 }

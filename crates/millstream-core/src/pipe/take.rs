@@ -2,9 +2,9 @@ use super::filter_kernel::FilterKernel;
 use crate::Shape;
 use std::marker::PhantomData;
 
-/// The first values.
+/// Keeps the first values.
 pub struct Take<A> {
-    /// How many.
+    /// The number of values to keep.
     pub n: usize,
     shape: PhantomData<fn() -> A>,
 }
@@ -17,7 +17,7 @@ impl<A> Take<A> {
 
 impl<A: Shape> FilterKernel for Take<A> {
     type In = A;
-    /// How many are still wanted.
+    /// The number of values still to be kept.
     type State = usize;
     const NAME: &'static str = "take";
     const ENDS: bool = true;

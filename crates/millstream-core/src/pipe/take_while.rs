@@ -2,9 +2,9 @@ use super::filter_kernel::FilterKernel;
 use crate::Shape;
 use std::marker::PhantomData;
 
-/// The values before the first one that is refused.
+/// Keeps the values before the first refused one.
 pub struct TakeWhile<A, F> {
-    /// What refuses a value.
+    /// Returns whether a value is kept.
     pub wanted: F,
     shape: PhantomData<fn() -> A>,
 }

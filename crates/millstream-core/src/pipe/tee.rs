@@ -1,7 +1,7 @@
 use crate::plan::{Describe, Port};
 use crate::{Arrow, Determinate, KeepsClock, Quiet, Shardable};
 
-/// A body on the side, whose output nobody reads.
+/// A body on the side whose output is not read.
 pub struct Tee<P> {
     /// The body.
     pub body: P,
@@ -19,9 +19,10 @@ impl<P> std::fmt::Debug for Tee<P> {
     }
 }
 
-// Whatever the body does, what goes on is what came in.
+// The output is the input, for every body.
 impl<P> KeepsClock for Tee<P> {}
-// Where values of one stream alone are shown, in a lane or at a key, a body has no clock of its own, and no END.
+// In a lane or at a key, a body sees the values of one part of the stream: it has no clock of its own there, and no
+// END.
 impl<P: Quiet> Quiet for Tee<P> {}
 impl<P> Determinate for Tee<P> {}
 impl<P: Shardable> Shardable for Tee<P> {}

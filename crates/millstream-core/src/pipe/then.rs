@@ -2,11 +2,11 @@ use super::combinator;
 use crate::Arrow;
 use crate::plan::{Describe, Port};
 
-/// One pipeline after the other: `>>>`.
+/// One pipeline after another: `>>>`.
 pub struct Then<P, Q> {
-    /// What comes first.
+    /// The pipeline upstream.
     pub first: P,
-    /// What reads its output.
+    /// The pipeline that reads its output.
     pub second: Q,
 }
 combinator!(Then<P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);

@@ -4,11 +4,11 @@ use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
-/// A function that can fail, at every value. What a failure does is its policy, `P`.
+/// A function that can fail, applied to every value. The policy `P` decides what a failure does.
 pub struct TryMap<A, F, B, E, P> {
     /// The function, shared by every deployment.
     pub f: Arc<F>,
-    /// What a failure does.
+    /// The policy for failures.
     pub policy: P,
     shape: Phantom<A, B, E>,
 }
@@ -24,15 +24,16 @@ pub struct Stop;
 #[derive(Clone, Copy, Debug)]
 pub struct LeaveEmpty;
 
-/// What a failure at one value does, and what that makes of the output.
+/// What a failure at one value does, and the density of the output.
 pub trait Policy: Clone + Send + Sync + 'static {
-    /// The density of the output, behind an input of density `D`.
+    /// The density of the output for an input of density `D`.
     type Density<D: Density>: Density;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Whether it may wait.
+    /// Whether the policy may wait.
     const WAITS: bool;
-    /// The output of one value, or an empty slot; or it ends the run. `wait` is how a deployment waits.
+    /// The output of one value, or `None` for an empty slot. A failure that ends the run unwinds. `wait` is how a
+    /// deployment waits.
     fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, wait: impl Fn(Duration)) -> Option<B>;
 }
 

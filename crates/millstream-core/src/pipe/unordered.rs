@@ -5,11 +5,11 @@ use crate::{Arrow, Item, Shape, Val};
 use std::future::Future;
 use std::{marker::PhantomData, sync::Arc};
 
-/// A function that gives a future, at every value; the results come as they are finished, on a new clock.
+/// An async function applied to every value; the results come in the order in which they finish, on a new clock.
 ///
-/// It has none of the markers: where it puts what is left to chance.
+/// It has none of the markers: the number of a result is left to chance.
 pub struct Unordered<A, F, Fut> {
-    /// How many futures there are at once, at most; at least 1.
+    /// The most futures in flight; at least 1.
     pub limit: usize,
     /// The function, shared by every deployment.
     pub f: Arc<F>,
@@ -34,7 +34,7 @@ impl<A: Shape, F, Fut: Future> Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut,
 {
-    /// The output of one value; waits for its future on this thread.
+    /// The output of one value. Waits for its future on this thread.
     pub fn wait_for(&self, value: A::Ref<'_>) -> Fut::Output {
         block_on((self.f)(value))
     }

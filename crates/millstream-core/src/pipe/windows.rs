@@ -3,9 +3,9 @@ use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-/// At every value the last so many.
+/// The last `n` values at every value.
 pub struct Windows<A> {
-    /// How many.
+    /// The number of values in a window.
     pub n: usize,
     shape: PhantomData<fn() -> A>,
 }
@@ -24,7 +24,7 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Windows<A> {
     type In = A;
     type Out = Vec<A::Owned>;
     type Density = Sparse;
-    /// The last values, the oldest in front.
+    /// The last values, the oldest first.
     type State = VecDeque<A::Owned>;
     const NAME: &'static str = "windows";
 

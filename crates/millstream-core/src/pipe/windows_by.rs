@@ -4,11 +4,11 @@ use crate::{Shape, ToOwnedItem};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// Windows of event time: what a value's own time says, and no clock. Times and lengths are in any one unit, seconds or
-/// milliseconds say.
+/// Windows of event time, which each value carries; no clock is read. Times and lengths are in any one unit, for
+/// example seconds or milliseconds.
 ///
-/// A window closes at the first value whose time is at least its end and `lateness` more: what comes for it behind that
-/// is late. So all windows depend on the values alone, and close at the same place in every run.
+/// A window closes at the first value whose time is at least the window's end plus `lateness`. Values that come for it
+/// after that are late. Windows depend on the values alone, and close at the same place in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     pub(crate) shape: WindowShape,
@@ -24,26 +24,26 @@ pub(crate) enum WindowShape {
     Session { gap: u64 },
 }
 
-/// What becomes of values that are late: all windows that they belong to have closed.
+/// What happens to late values, all of whose windows have closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// They are dropped; the next window says how many, an empty one at END if none follows.
+    /// They are dropped. The next window has their count; if none follows, an empty window at END has it.
     Drop,
-    /// They are given beside the next window; beside an empty one at END, if none follows.
+    /// They are output with the next window; if none follows, with an empty window at END.
     Keep,
-    /// The run ends with an error that tells the time, at the value's number.
+    /// The run ends with an error that contains the time, at the value's number.
     Fail,
 }
 
-/// What happens when open windows would hold more values than they may.
+/// What happens if open windows would hold more values than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The run ends with an error, at the number of the value that was one too many.
+    /// The run ends with an error, at the number of the value that exceeds the bound.
     Fail,
-    /// The window that begins first is given at once, and then the next one, until there is room: as if a value of its end's
-    /// time had come. What still comes for it is late. Where only late values are kept, the newest is dropped. If that
-    /// leaves no window open for late values to be given beside, or counted, an **empty** window follows at END: it
-    /// begins and ends where the last one did, and has no values.
+    /// The earliest window closes at once, and then the next one, until there is room, as if a value with the time of
+    /// the window's end had come. Values that come for it later are late. If only kept late values remain, the newest
+    /// one is dropped. If no open window remains for the late values or their count, an **empty** window follows at
+    /// END: it begins and ends where the last one ended.
     CloseFirst,
 }
 
@@ -52,7 +52,7 @@ impl Window {
         Window { shape, lateness: 0, late: Late::Drop, most: 1 << 20, overflow: Overflow::Fail }
     }
 
-    /// Windows one behind the other: from 0, from `size`, ...
+    /// Windows side by side: from 0, from `size`, ...
     ///
     /// # Panics
     ///
@@ -62,11 +62,12 @@ impl Window {
         Self::sliding(size, size)
     }
 
-    /// Windows of `size`, one beginning `every` so much, from 0 on: a value is in all those that it lies in.
+    /// Windows of length `size`, one beginning at every multiple of `every`, from 0 on. A value is in all windows that
+    /// contain its time.
     ///
     /// # Panics
     ///
-    /// If `every` is 0, or greater than `size`: then there would be times between the windows.
+    /// If `every` is 0, or greater than `size`: some times would be in no window.
     #[must_use]
     pub fn sliding(size: u64, every: u64) -> Self {
         assert!(
@@ -76,7 +77,7 @@ impl Window {
         Self::new(WindowShape::Sliding { size, every })
     }
 
-    /// A window for each run of values that are less than `gap` apart, up to `gap` behind the last one.
+    /// A window for each run of values that are less than `gap` apart. It ends `gap` after the last one.
     ///
     /// # Panics
     ///
@@ -87,31 +88,32 @@ impl Window {
         Self::new(WindowShape::Session { gap })
     }
 
-    /// How far behind the greatest time seen a value may be, and its window still be open; 0 unless set.
+    /// Sets how much smaller than the greatest time seen a value's time may be while its window is still open; 0
+    /// unless set.
     #[must_use]
     pub fn lateness(mut self, lateness: u64) -> Self {
         self.lateness = lateness;
         self
     }
 
-    /// What becomes of values that come too late; [`Late::Drop`] unless set.
+    /// Sets what happens to late values; [`Late::Drop`] unless set.
     #[must_use]
     pub fn late(mut self, late: Late) -> Self {
         self.late = late;
         self
     }
 
-    /// How many values all open windows together may hold behind one value, and what happens with more of them. A value
-    /// counts once for each window that it is in, and once if it is late and kept. Unless set, 1,048,576 and
-    /// [`Overflow::Fail`]. It is looked at behind each value, which is put into all its windows first: into size / every of
-    /// them where they slide.
+    /// Bounds the number of values that all open windows together may hold after each value, and sets what happens
+    /// beyond the bound. A value counts once for each window that it is in, and once if it is late and kept. Unless
+    /// set, the bound is 1,048,576 with [`Overflow::Fail`]. The bound is checked after each value has entered all its
+    /// windows: size / every of them if windows slide.
     ///
     /// ```
     /// use millstream_core::{ClockExt, ModelExt, Overflow, Window, pipeline};
     /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
     /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
     /// let given: Vec<_> = p.model([1, 2, 3, 4, 30]).into_iter().map(|day| (day.values, day.dropped)).collect();
-    /// // 4 came late for a day that had to go.
+    /// // 4 came late for a day that was closed to make room.
     /// assert_eq!(given, [(vec![1, 2, 3], 0), (vec![30], 1)]);
     /// ```
     #[must_use]
@@ -126,19 +128,19 @@ impl Window {
 pub struct TimeWindow<T> {
     /// The first time in it.
     pub start: u64,
-    /// The first time behind it; `u64::MAX` also where that is too small to tell, since the window reaches beyond it.
+    /// The first time after it; `u64::MAX` also if the window reaches beyond that.
     pub end: u64,
     /// Its values, in the order in which they came.
     pub values: Vec<T>,
-    /// The values that came too late since the window before, under [`Late::Keep`].
+    /// The values that came late since the window before, under [`Late::Keep`].
     pub late: Vec<T>,
-    /// How many values came too late and were dropped since the window before: under [`Late::Drop`], or for want of room.
+    /// The number of values dropped since the window before: late under [`Late::Drop`], or without room.
     pub dropped: u64,
 }
 
 /// Windows of event time.
 pub struct WindowsBy<A, F> {
-    /// Which windows.
+    /// The kind of windows.
     pub window: Window,
     /// The time of a value.
     pub time: F,
@@ -155,13 +157,13 @@ impl<A, F> WindowsBy<A, F> {
 /// The windows that are open.
 #[derive(Clone, Debug)]
 pub struct OpenWindows<T> {
-    /// By start, and so by end.
+    /// By start, and therefore by end.
     open: BTreeMap<u64, Open<T>>,
     greatest: u64,
-    /// What ends here or before has closed.
+    /// Windows that end here or before have closed.
     watermark: u128,
     came: u64,
-    /// How many values are in open windows.
+    /// The number of values in open windows.
     held: usize,
     late: Vec<T>,
     dropped: u64,
@@ -169,14 +171,14 @@ pub struct OpenWindows<T> {
 
 #[derive(Clone, Debug)]
 struct Open<T> {
-    /// The first time behind it: that may be more than a time can be, and then nothing closes it but END.
+    /// The first time after it. It may exceed every time; then only END closes the window.
     end: u128,
-    /// With the count of values that came before.
+    /// Each with the count of values before it.
     values: Vec<(u64, T)>,
 }
 
 impl<T: Clone> OpenWindows<T> {
-    /// Puts a value into its windows; false if they have closed.
+    /// Puts a value into its windows; returns false if all of them have closed.
     fn put(&mut self, window: &Window, time: u64, value: &T) -> bool {
         self.came += 1;
         let put = match window.shape {
@@ -205,7 +207,7 @@ impl<T: Clone> OpenWindows<T> {
 
     fn join(&mut self, gap: u64, time: u64, value: &T) -> bool {
         let (mut start, mut end) = (time, u128::from(time) + u128::from(gap));
-        // Sessions do not overlap, so those that this one does are the last ones that begin before its end.
+        // Sessions do not overlap. Those that overlap this one are therefore the last ones that begin before its end.
         let upto = u64::try_from(end - 1).unwrap_or(u64::MAX);
         let near = self.open.range(..=upto).rev().take_while(|(_, open)| open.end > u128::from(time));
         let near: Vec<u64> = near.map(|(start, _)| *start).collect();
@@ -229,7 +231,7 @@ impl<T: Clone> OpenWindows<T> {
         true
     }
 
-    /// Takes the windows out that have closed.
+    /// Removes and returns the windows that have closed.
     fn closed(&mut self) -> Vec<TimeWindow<T>> {
         let mut closed = Vec::new();
         while self.open.first_key_value().is_some_and(|(_, first)| first.end <= self.watermark) {
@@ -238,7 +240,7 @@ impl<T: Clone> OpenWindows<T> {
         closed
     }
 
-    /// Takes the window out that begins first.
+    /// Removes and returns the earliest window.
     fn close_first(&mut self) -> Option<TimeWindow<T>> {
         let (start, Open { end, values }) = self.open.pop_first()?;
         self.held -= values.len();
@@ -248,15 +250,15 @@ impl<T: Clone> OpenWindows<T> {
         Some(TimeWindow { start, end, values, late, dropped })
     }
 
-    /// Makes room where more values are held than may be; gives the windows that had to go.
+    /// Makes room if more values are held than allowed; returns the windows that were closed for it.
     fn bound(&mut self, window: &Window, time: u64) -> Vec<TimeWindow<T>> {
         let mut gone = Vec::new();
         while self.held + self.late.len() > window.most {
             if window.overflow == Overflow::Fail {
                 let most = window.most;
                 fail(format!(
-                    "at a value of time {time}, open windows hold more than the {most} values that they may: allow more \
-                     (`at_most`), or shorter windows, or less lateness"
+                    "at a value of time {time}, open windows would hold more than {most} values: \
+                     raise `at_most`, or set shorter windows or less lateness"
                 ));
             }
             if let Some((_, first)) = self.open.first_key_value() {
@@ -288,7 +290,7 @@ where
 
     fn expand(&self, windows: &mut OpenWindows<A::Owned>, value: <A as Shape>::Ref<'_>) -> Self::Values {
         let (time, value) = ((self.time)(value), A::to_owned_item(value));
-        // The value goes before anything is returned: a panic of its drop on the way out would leak what is.
+        // The value is dropped before the output is made: a panic of its drop would leak the output.
         match (windows.put(&self.window, time, &value), self.window.late) {
             (true, _) => drop(value),
             (false, Late::Drop) => {
@@ -312,12 +314,12 @@ where
     }
 
     fn finish(&self, mut windows: OpenWindows<A::Owned>) -> Option<Self::Values> {
-        let behind_all = u64::try_from(windows.watermark).unwrap_or(u64::MAX);
+        let after_all = u64::try_from(windows.watermark).unwrap_or(u64::MAX);
         windows.watermark = u128::MAX;
         let mut given = windows.closed();
         if !windows.late.is_empty() || windows.dropped > 0 {
             let OpenWindows { late, dropped, .. } = windows;
-            given.push(TimeWindow { start: behind_all, end: behind_all, values: Vec::new(), late, dropped });
+            given.push(TimeWindow { start: after_all, end: after_all, values: Vec::new(), late, dropped });
         }
         Some(given.into_iter())
     }

@@ -13,9 +13,9 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// What a source fills.
+    /// The slots that a source fills.
     pub const NUMBERS: Filled = Filled { numbers: true, end: false };
-    /// What a fold fills.
+    /// The slots that a fold fills.
     pub const END: Filled = Filled { numbers: false, end: true };
 
     fn and(self, other: Filled) -> Filled {
@@ -27,7 +27,7 @@ impl Filled {
     }
 }
 
-/// The reading end of an edge while a plan is built: the rings behind it.
+/// The reading end of an edge while a plan is built: the rings that the edge reads.
 #[derive(Clone, Debug)]
 pub struct Port {
     rings: Vec<usize>,
@@ -43,12 +43,12 @@ impl Port {
     }
 }
 
-/// What a combinator says of the stage it adds.
+/// The properties of a stage that a combinator adds.
 #[derive(Clone, Copy, Debug)]
 pub struct StageKind {
     /// The combinator's name.
     pub name: &'static str,
-    /// Whether it keeps state from one number to the next.
+    /// Whether the stage keeps state from one number to the next.
     pub stateful: bool,
     /// Bytes of one slot of its output ring.
     pub slot_bytes: usize,
@@ -75,7 +75,7 @@ pub struct Describe {
     parent: Option<usize>,
     branch: &'static str,
     tasklets: usize,
-    /// How many keys a stage with a state has here, inside `shard_by`.
+    /// The number of keys of a stage with a state at this place, inside `shard_by`.
     keys: Option<usize>,
     serial: bool,
     last: Option<usize>,
@@ -112,7 +112,7 @@ impl Describe {
         self.nodes.len() - 1
     }
 
-    /// Adds a stage that reads `input`; returns what it writes.
+    /// Adds a stage that reads `input`; returns its output.
     pub fn stage(&mut self, input: &Port, kind: StageKind) -> Port {
         self.any_stage(input, kind, false, input.clock)
     }
@@ -129,8 +129,8 @@ impl Describe {
         self.any_stage(input, kind, false, clock)
     }
 
-    /// As [`stage`](Describe::stage), for one that can end the stream if it stands at the outer level: it writes what
-    /// is left of its input's clock, which is another one.
+    /// As [`stage`](Describe::stage), for one that ends the stream if it is at the outer level: its output is then a
+    /// new clock, the part of the input before that end.
     pub fn ending_stage(&mut self, input: &Port, kind: StageKind) -> Port {
         if self.parent.is_none() { self.new_clock(input, kind) } else { self.stage(input, kind) }
     }
@@ -148,7 +148,7 @@ impl Describe {
         Port { rings: vec![ring], filled: kind.fills, clock }
     }
 
-    /// As [`stage`](Describe::stage), for a stage that one tasklet runs inside `shard` as well.
+    /// As [`stage`](Describe::stage), for a stage that one tasklet runs even inside `shard`.
     pub fn single_stage(&mut self, input: &Port, kind: StageKind) -> Port {
         let outside = std::mem::replace(&mut self.tasklets, 1);
         let port = self.stage(input, kind);
@@ -156,7 +156,7 @@ impl Describe {
         port
     }
 
-    /// As [`stage`](Describe::stage), for one that keeps something for each of so many keys, at most.
+    /// As [`stage`](Describe::stage), for one that keeps something for each of at most `most` keys.
     pub fn keyed_stage(&mut self, input: &Port, kind: StageKind, most: usize) -> Port {
         let outside = self.more_keys(most);
         let port = self.stage(input, kind);
@@ -170,7 +170,7 @@ impl Describe {
         outside
     }
 
-    /// What a filter behind this edge gives: the edge's rings and the mask's.
+    /// The output of a filter on this edge: the edge's rings and the mask's.
     pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
         Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled, clock: mask.clock }
     }
@@ -196,7 +196,7 @@ impl Describe {
         Port { rings: [a.rings, b.rings].concat(), filled, clock: a.clock }
     }
 
-    /// Adds a combinator with two bodies of which each number's value takes one.
+    /// Adds a combinator with two bodies; each value goes through one of them.
     pub fn lanes(
         &mut self,
         kind: &'static str,
@@ -210,8 +210,8 @@ impl Describe {
         Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat(), clock: a.clock }
     }
 
-    /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring from
-    /// what the body gives.
+    /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring
+    /// from the body's output.
     pub fn feedback(
         &mut self,
         input: &Port,
@@ -239,14 +239,14 @@ impl Describe {
         output
     }
 
-    /// Adds a body of which nobody reads the output.
+    /// Adds a body whose output is not read.
     pub fn side_output(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
         let node = self.node(kind, None);
         self.within(node, "", body);
         self.last = Some(node);
     }
 
-    /// Adds `shard(k, body)`: every stage of the body is run by k times as many tasklets.
+    /// Adds `shard(k, body)`: k times as many tasklets run every stage of the body.
     pub fn shard(&mut self, k: usize, body: impl FnOnce(&mut Self) -> Port) -> Port {
         let node = self.node("shard", None);
         self.tasklets *= k;
@@ -256,8 +256,8 @@ impl Describe {
         port
     }
 
-    /// Adds `shard_by(key, k, body)`: one stage that gives every number its key's slot, and the stages of the body, each
-    /// run by k times as many tasklets, with a state for each of `most` keys.
+    /// Adds `shard_by(key, k, body)`: one stage that assigns every number its key's slot, and the stages of the body,
+    /// each run by k times as many tasklets, with a state for each of `most` keys.
     pub fn shard_by(
         &mut self,
         input: &Port,
@@ -289,7 +289,7 @@ impl Describe {
         port
     }
 
-    /// Describes `body` and gives the last stage or combinator in it this name.
+    /// Describes `body`, and names the last stage or combinator in it.
     pub fn named(&mut self, name: &str, body: impl FnOnce(&mut Self) -> Port) -> Port {
         let before = self.last.take();
         let port = body(self);
@@ -322,8 +322,8 @@ impl Describe {
         Plan { stages, rings: self.rings, output: output.rings, warnings: self.warnings }
     }
 
-    /// A user's name stands for itself; a derived one is its place in the enclosing combinator, and its ordinal
-    /// among the unnamed nodes of its kind there.
+    /// A user's name is taken as it is. A derived name is the place in the enclosing combinator, and the ordinal among
+    /// the unnamed nodes of the same kind there.
     fn names(&mut self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let mut ordinals = BTreeMap::new();

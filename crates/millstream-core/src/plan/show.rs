@@ -42,7 +42,7 @@ impl Plan {
         let ring = &self.rings[index];
         let density = match (ring.dense, ring.slot_bytes) {
             (true, _) => "dense",
-            // A slot that may be filled says whether it is.
+            // A slot of a sparse edge has at least a tag byte.
             (false, 0) => "at END",
             (false, _) => "sparse",
         };
@@ -62,12 +62,13 @@ impl fmt::Display for Warning {
         match self {
             Warning::NeverJoins { at } => write!(
                 f,
-                "`{at}` never gives a value: its halves are never filled at the same number (a fold speaks only at END)"
+                "`{at}` never yields a value: its halves are never filled at the same number \
+                 (a fold yields only at END)"
             ),
             Warning::SameName { name } => {
-                write!(f, "the name `{name}` is given more than once; the later stages got a number behind it")
+                write!(f, "the name `{name}` is set more than once; the later stages have a number appended")
             }
-            Warning::NamesNothing { name } => write!(f, "the name `{name}` is given to a pipeline without a stage"),
+            Warning::NamesNothing { name } => write!(f, "the name `{name}` is set on a pipeline without a stage"),
         }
     }
 }

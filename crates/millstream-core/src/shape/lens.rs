@@ -4,8 +4,8 @@ use super::{Choice, Filtered, Item, Merged, Pair, Projected, SameItem, Shape, Va
 use crate::Density;
 use either::Either;
 
-/// Chooses a part of what a slot of `F` holds, so that a tuple in one ring and a pair of rings read the same, and an
-/// `Either` in one ring and the two lanes of a choice.
+/// Chooses a part of the value in a slot of `F`. Through lenses, a tuple in one ring and a pair of rings read the
+/// same, and so do an `Either` in one ring and the two lanes of a choice.
 #[diagnostic::on_unimplemented(
     message = "the values of `{F}` have no `{Self}`: pairs have `First` and `Second`, and an `Either` has `Left` and `Right`",
     label = "this edge carries something else",
@@ -15,8 +15,8 @@ use either::Either;
 pub trait Lens<F: Shape>: 'static {
     /// The shape of the part; only its references matter.
     type Target: Shape;
-    /// The density of the part on an edge of density `D`: `D` if every value has the part, [one lane](Density::OneLane) of it
-    /// if some have.
+    /// The density of the part on an edge of density `D`: `D` if every value has the part, or [one
+    /// lane](Density::OneLane) of it if only some values have it.
     type Part<D: Density>: Density;
     /// The part of one value, or nothing if this value does not have it.
     fn focus<'a>(whole: F::Ref<'a>) -> Option<<Self::Target as Shape>::Ref<'a>>;

@@ -1,14 +1,14 @@
-//! Lenses that see all of a value, or nothing, in another order.
+//! Lenses that rearrange the whole value, or show nothing of it.
 
 use super::{Choice, Item, Lens, Pair, Shape, Val, lens};
 use crate::{Density, Sparse};
 use either::Either::{Left, Right};
 
-/// A pair, its halves exchanged.
+/// A pair with its halves exchanged.
 #[derive(Clone, Copy, Debug)]
 pub enum Swapped {}
 
-/// Every value twice, as a pair.
+/// A value paired with itself.
 #[derive(Clone, Copy, Debug)]
 pub enum Twice {}
 

@@ -8,7 +8,7 @@ pub trait SideBySide: Shape {
     type First: Shape;
     /// The second edge.
     type Second: Shape;
-    /// What the two hold together, from what each holds at one number.
+    /// The value of the two edges at one number, from the value of each.
     fn join<'a>(
         first: Option<<Self::First as Shape>::Ref<'a>>,
         second: Option<<Self::Second as Shape>::Ref<'a>>,
@@ -18,16 +18,16 @@ pub trait SideBySide: Shape {
 /// Two edges side by side, joined by number: filled where both halves are. Nothing is copied.
 pub struct Pair<A, B>(Phantom<(A, B)>);
 
-/// The two lanes of a choice side by side: at each number one of them is filled at most. Full where each lane fills all
-/// of its numbers of a full edge.
+/// The two lanes of a choice side by side: at most one of them is filled at each number. Dense if the choice's edge is
+/// dense and each lane fills all of its numbers.
 pub struct Choice<A, B>(Phantom<(A, B)>);
 
-/// As [`Choice`], of two lanes with values of one type, which lane a value came through forgotten.
+/// As [`Choice`], for two lanes with values of one type. The value does not show which lane it came through.
 pub struct Merged<A, B>(Phantom<(A, B)>);
 
 /// A shape from which a stage borrows the same type as from `F`.
 #[diagnostic::on_unimplemented(
-    message = "the two lanes of this `merge` give values of different types",
+    message = "the two lanes of this `merge` have values of different types",
     label = "`{Self}` does not carry what `{F}` carries",
     note = "`choose` keeps two types apart, as an `Either`"
 )]

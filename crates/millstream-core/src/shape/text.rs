@@ -4,14 +4,14 @@ use crate::{Dense, Density};
 
 /// Pieces of text: bytes, or, as `Text<str>`, UTF-8.
 ///
-/// A slot says where in which [block](crate::text::Block) its piece lies, and copies nothing: a stage that passes pieces on,
-/// or parts of them, passes on the block they lie in. Whoever is to read a piece next keeps its block alive.
+/// A slot holds the position of its piece in a [block](crate::text::Block), and no byte of it. A stage that passes on
+/// pieces, or parts of them, passes on their block. A block is kept alive until its pieces are read.
 pub struct Text<T: ?Sized = [u8], D = Dense>(Phantom<(Box<T>, D)>);
 
 impl<T: Textual + ?Sized, D: Density> Shape for Text<T, D> {
     type Ref<'a> = Piece<'a, T>;
     type Density = D;
-    /// The block, and where in it.
+    /// The block, and the piece's position in it.
     const BYTES: usize = size_of::<usize>() + 8;
 }
 

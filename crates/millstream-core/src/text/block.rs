@@ -3,10 +3,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::{fmt, mem};
 
-/// Some bytes of a stream, shared: a clone is the same memory. At most [`MOST`](Block::MOST) of them.
+/// Some bytes of a stream, shared: a clone is the same memory. At most [`MOST`](Block::MOST) bytes.
 ///
-/// A block says nothing about where it was cut from its stream; what made it does. Once there is a block, its bytes do not
-/// change as long as anybody has it.
+/// A block does not record where it was cut from its stream. Its bytes do not change as long as a clone of it exists.
 #[derive(Clone, Default)]
 pub struct Block(Arc<Memory>);
 
@@ -17,7 +16,7 @@ struct Memory {
 }
 
 impl Block {
-    /// The most bytes of a block: 2 GiB less one byte, so that where a piece lies takes 8 bytes.
+    /// The most bytes of a block: 2 GiB less one byte, so that the position of a piece takes 8 bytes.
     pub const MOST: usize = i32::MAX as usize;
 
     /// Whether both are the same memory.
@@ -27,13 +26,13 @@ impl Block {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The bytes of memory that it keeps: more than it has, where it was made of a larger buffer.
+    /// The bytes of memory that the block keeps: more than its length if it was made of a larger buffer.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.0.bytes.capacity()
     }
 
-    /// A number that tells it from every other block, as long as it is alive.
+    /// A number that differs from that of every other block, as long as the block is alive.
     #[must_use]
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
@@ -51,7 +50,7 @@ impl Deref for Block {
 
 /// # Panics
 ///
-/// If these are more than [`Block::MOST`] bytes.
+/// If `bytes` has more than [`Block::MOST`] bytes.
 impl From<Vec<u8>> for Block {
     fn from(bytes: Vec<u8>) -> Self {
         let mut draft = Draft::default();
@@ -71,12 +70,13 @@ impl fmt::Debug for Block {
 #[derive(Debug, Default)]
 pub struct Draft {
     block: Block,
-    /// What is written. Its length is what the last block in this memory left, and its content is not specified.
+    /// The bytes to write. At first their length is that of the last block in this memory, and their content is not
+    /// specified.
     pub bytes: Vec<u8>,
 }
 
 impl Draft {
-    /// The block as long as it is not finished: without a byte.
+    /// The unfinished block, without a byte.
     #[must_use]
     pub fn block(&self) -> &Block {
         &self.block
@@ -86,20 +86,20 @@ impl Draft {
     ///
     /// # Panics
     ///
-    /// If there are fewer, or these are more than [`Block::MOST`], or somebody has kept a clone of the block.
+    /// If there are fewer bytes, if `filled` is more than [`Block::MOST`], or if a clone of the draft's block exists.
     #[must_use]
     pub fn finish(self, filled: usize) -> Block {
         let Draft { mut block, bytes } = self;
         assert!(filled <= bytes.len(), "{filled} of {} bytes", bytes.len());
         assert!(filled <= Block::MOST, "a block has at most 2 GiB, and this one would have {filled} bytes");
-        let memory = Arc::get_mut(&mut block.0).expect("nobody has a draft's block");
+        let memory = Arc::get_mut(&mut block.0).expect("a draft's block has no clone");
         *memory = Memory { bytes, filled };
         block
     }
 }
 
-/// Memory for the blocks of one writer: it is used again as soon as nobody has a block any more, so a run over any amount of
-/// data allocates as many blocks as are alive at once.
+/// Memory for the blocks of one writer. The memory of a block is used again after its last clone is dropped. A run
+/// over any amount of data therefore allocates only as many blocks as are alive at once.
 ///
 /// ```
 /// use millstream_core::text::BlockPool;
@@ -115,29 +115,29 @@ impl Draft {
 /// ```
 #[derive(Debug)]
 pub struct BlockPool {
-    /// The bytes of a block for which memory is kept; a larger one's goes back to the allocator.
+    /// The largest memory that is kept; larger memory goes back to the allocator.
     most: usize,
-    /// What was given away, the oldest first.
-    given: VecDeque<Block>,
+    /// The blocks that were finished, the oldest first.
+    finished: VecDeque<Block>,
 }
 
-/// How many blocks a pool keeps in mind. Of more that are alive at once, the oldest ones are not used again.
+/// The most blocks that a pool remembers. If more are alive at once, the memory of the oldest ones is not used again.
 const REMEMBERED: usize = 256;
 
 impl BlockPool {
     /// A pool that keeps the memory of blocks of at most `most` bytes.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        BlockPool { most, given: VecDeque::new() }
+        BlockPool { most, finished: VecDeque::new() }
     }
 
-    /// A block to be written: of memory that nobody has any more, or of none.
+    /// A draft in memory that no block uses any more, or in none.
     #[must_use]
     pub fn draft(&mut self) -> Draft {
-        // Blocks are given back in the order in which they were given, more or less, so what is free is in front, but for those
-        // that somebody keeps.
-        let free = self.given.iter().position(|block| Arc::strong_count(&block.0) == 1);
-        if let Some(mut block) = free.and_then(|at| self.given.remove(at))
+        // Blocks are dropped roughly in the order in which they were finished. A free one is therefore near the front,
+        // after blocks that are still kept.
+        let free = self.finished.iter().position(|block| Arc::strong_count(&block.0) == 1);
+        if let Some(mut block) = free.and_then(|at| self.finished.remove(at))
             && let Some(memory) = Arc::get_mut(&mut block.0)
         {
             let mut bytes = mem::take(&mut memory.bytes);
@@ -150,7 +150,7 @@ impl BlockPool {
         Draft::default()
     }
 
-    /// The block of a draft's first `filled` bytes, whose memory is used again once nobody has it.
+    /// The block of a draft's first `filled` bytes. Its memory is used again after its last clone is dropped.
     ///
     /// # Panics
     ///
@@ -158,10 +158,10 @@ impl BlockPool {
     #[must_use]
     pub fn finish(&mut self, draft: Draft, filled: usize) -> Block {
         let block = draft.finish(filled);
-        if self.given.len() == REMEMBERED {
-            self.given.pop_front();
+        if self.finished.len() == REMEMBERED {
+            self.finished.pop_front();
         }
-        self.given.push_back(block.clone());
+        self.finished.push_back(block.clone());
         block
     }
 }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_has_is_not_written_over() {
+    fn a_block_that_is_alive_is_not_written_over() {
         let mut pool = BlockPool::new(100);
         let block = |pool: &mut BlockPool, byte| {
             let mut draft = pool.draft();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_kept_does_not_hold_up_the_others() {
+    fn a_block_that_is_kept_does_not_stop_the_reuse_of_others() {
         let mut pool = BlockPool::new(100);
         let mut places = Vec::new();
         let mut kept = Vec::new();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_giant_is_not_kept() {
+    fn memory_above_the_limit_is_not_kept() {
         let mut pool = BlockPool::new(100);
         let mut draft = pool.draft();
         draft.bytes.resize(101, 0);

@@ -3,10 +3,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A piece that outlives its slot: it keeps the whole block alive, and copies nothing. What `collect` gives of an edge with
-/// text, what `windows` keeps.
+/// A piece that outlives its slot. It keeps the whole block alive, and copies nothing. `collect` returns such pieces
+/// for an edge of text, and `windows` keeps them.
 ///
-/// To keep a few short pieces of a long stream, copy them (`to_vec`, `to_string`): then their blocks can go.
+/// To keep a few short pieces of a long stream, copy them (`to_vec`, `to_string`): their blocks can then be freed.
 pub struct OwnedPiece<T: ?Sized = [u8]> {
     block: Block,
     start: u32,
@@ -15,7 +15,7 @@ pub struct OwnedPiece<T: ?Sized = [u8]> {
 }
 
 impl<T: Textual + ?Sized> OwnedPiece<T> {
-    /// All of a block.
+    /// The whole block as a piece.
     ///
     /// # Panics
     ///
@@ -26,9 +26,9 @@ impl<T: Textual + ?Sized> OwnedPiece<T> {
         Piece::of(text, block).into()
     }
 
-    /// What a stage gets of it.
+    /// The borrowed piece, as a stage reads it.
     ///
-    /// Of `str`, this looks at every byte, since nothing else says that they are UTF-8.
+    /// For `str`, this checks every byte, since nothing else ensures that they are UTF-8.
     #[must_use]
     pub fn lend(&self) -> Piece<'_, T> {
         let start = self.start as usize;

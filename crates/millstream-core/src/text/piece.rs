@@ -10,13 +10,13 @@ mod sealed {
     impl Sealed for str {}
 }
 
-/// What a piece is read as: `[u8]`, any bytes, or `str`, UTF-8. Sealed.
+/// The kind of a piece: `[u8]`, any bytes, or `str`, UTF-8. Sealed.
 pub trait Textual: sealed::Sealed + Send + Sync + fmt::Debug + Ord + Hash + 'static {
-    /// The bytes of it.
+    /// Its bytes.
     fn bytes(&self) -> &[u8];
     /// These bytes, if they are of this kind.
     fn of(bytes: &[u8]) -> Option<&Self>;
-    /// A part of it; none where it has no such part, or the part is not of this kind.
+    /// A part of it; none if the range is out of bounds, or the part is not of this kind.
     fn part(&self, range: Range<usize>) -> Option<&Self>;
 }
 
@@ -49,8 +49,8 @@ impl Textual for str {
     }
 }
 
-/// A part of a [`Block`], borrowed: what a stage gets of a slot with text. It is a `&[u8]` or a `&str` that knows its block,
-/// so that a part of it can go on without being copied.
+/// A part of a [`Block`], borrowed from a slot of text. It is a `&[u8]` or a `&str` with a reference to its block, so
+/// that a part of it can be passed on without a copy.
 ///
 /// ```
 /// use millstream_core::text::{Block, Piece};
@@ -66,7 +66,7 @@ pub struct Piece<'a, T: ?Sized = [u8]> {
 }
 
 impl<'a> Piece<'a, [u8]> {
-    /// These bytes of a block; none if it has fewer.
+    /// These bytes of a block; none if the block has fewer.
     #[must_use]
     pub fn new(block: &'a Block, range: Range<usize>) -> Option<Self> {
         Some(Piece { text: block.get(range)?, block })
@@ -79,11 +79,11 @@ impl<'a> Piece<'a, [u8]> {
         Piece { text: block, block }
     }
 
-    /// The same as UTF-8.
+    /// The same bytes as UTF-8.
     ///
     /// # Errors
     ///
-    /// If it is none.
+    /// If they are not UTF-8.
     pub fn to_str(self) -> Result<Piece<'a, str>, Utf8Error> {
         Ok(Piece { text: str::from_utf8(self.text)?, block: self.block })
     }
@@ -98,7 +98,7 @@ impl<'a> Piece<'a, str> {
 }
 
 impl<'a, T: Textual + ?Sized> Piece<'a, T> {
-    /// A part of a block that is already known to be one: nothing is looked at.
+    /// A part of a block, without any check that it is one.
     #[doc(hidden)]
     #[must_use]
     #[inline(always)]
@@ -106,35 +106,35 @@ impl<'a, T: Textual + ?Sized> Piece<'a, T> {
         Piece { text, block }
     }
 
-    /// What it says, for as long as the slot is lent.
+    /// Its text, for as long as the slot is borrowed.
     #[must_use]
     #[inline(always)]
     pub fn text(self) -> &'a T {
         self.text
     }
 
-    /// Whose part it is.
+    /// Its block.
     #[must_use]
     #[inline(always)]
     pub fn block(self) -> &'a Block {
         self.block
     }
 
-    /// Where in its block it begins.
+    /// The position of its first byte in its block.
     #[must_use]
     #[inline(always)]
     pub fn start(self) -> usize {
         self.text.bytes().as_ptr() as usize - self.block.as_ptr() as usize
     }
 
-    /// A part of it, by its bytes; none where it has no such part. No byte is copied.
+    /// A part of it, by a range of bytes; none if there is no such part. No byte is copied.
     #[must_use]
     #[inline(always)]
     pub fn part(self, range: Range<usize>) -> Option<Self> {
         Some(Piece { text: self.text.part(range)?, block: self.block })
     }
 
-    /// The part that is `text`, which must be a slice of it: what `trim` gives, or `split`.
+    /// The part that is `text`, which must be a slice of this piece, as `trim` or `split` return.
     ///
     /// ```
     /// use millstream_core::text::{Block, Piece};
@@ -146,7 +146,7 @@ impl<'a, T: Textual + ?Sized> Piece<'a, T> {
     ///
     /// # Panics
     ///
-    /// If it is none, and not empty: nothing is a part of everything.
+    /// If `text` is not a slice of this piece, and is not empty. The empty text is a part of every piece.
     #[must_use]
     #[inline]
     pub fn narrow(self, text: &'a T) -> Self {
@@ -155,7 +155,7 @@ impl<'a, T: Textual + ?Sized> Piece<'a, T> {
             return Piece { text, block: self.block };
         }
         assert!(text.bytes().is_empty(), "not a part of this piece");
-        self.part(0..0).expect("everything begins with nothing")
+        self.part(0..0).expect("every text has an empty part")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a text is cut into pieces.
+//! How a text is cut into pieces.
 
 mod fields;
 mod lines;
@@ -14,22 +14,22 @@ pub use words::Words;
 use super::Textual;
 use std::ops::Range;
 
-/// One piece: where it lies, and from where on to look for the next one.
+/// One piece: its range, and the start of the search for the next piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splitter {
     /// The bytes of the piece.
     pub range: Range<usize>,
-    /// Where the search for the next piece begins. Beyond the text's end where this is the last one.
+    /// The start of the search for the next piece. It is beyond the text's end if this piece is the last one.
     pub next: usize,
 }
 
-/// How a text is cut into pieces, which lie in it one behind the other.
+/// How a text is cut into pieces, one after another.
 ///
-/// A text may have more pieces than there is room for in one step; so a stage must be able to go on later from where the
-/// last piece said. What [`pieces`](Cut::pieces) gives may depend on the text and on that place alone.
+/// A text may have more pieces than there is room for in one step. A stage must therefore be able to continue at the
+/// last piece's `next`. The result of [`pieces`](Cut::pieces) may depend on the text and on that position alone.
 ///
-/// A function is a `Cut`, too: of the text and the place from which on to look, to the next piece. Where it goes on must lie
-/// behind where it has looked from.
+/// A function from the text and a position to the next piece is a `Cut`, too. Its `next` must be greater than the
+/// position.
 ///
 /// ```
 /// use millstream_core::text::{Cut, Splitter};
@@ -39,13 +39,13 @@ pub struct Splitter {
 /// assert_eq!(ranges, [1..2, 3..4]);
 /// ```
 pub trait Cut<T: Textual + ?Sized>: Send + Sync + 'static {
-    /// The pieces from some place on.
+    /// An iterator over the pieces.
     type Pieces<'a>: Iterator<Item = Splitter>
     where
         Self: 'a;
-    /// The name of a stage that cuts so.
+    /// The name of a stage with this cut.
     const NAME: &'static str;
-    /// The pieces from byte `from` on: 0, or what a piece before has said to be its `next`.
+    /// The pieces from byte `from` on: 0, or the `next` of an earlier piece.
     fn pieces<'a>(&'a self, text: &'a T, from: usize) -> Self::Pieces<'a>;
 }
 
@@ -78,9 +78,9 @@ impl<T: Textual + ?Sized, F: Fn(&T, usize) -> Option<Splitter>> Iterator for ByF
         if self.from > self.text.bytes().len() {
             return None;
         }
-        let cutting = (self.f)(self.text, self.from)?;
-        assert!(cutting.next > self.from, "a cut that goes on at {}, from where it has looked", cutting.next);
-        self.from = cutting.next;
-        Some(cutting)
+        let piece = (self.f)(self.text, self.from)?;
+        assert!(piece.next > self.from, "a cut must continue after the position of its search, not at {}", piece.next);
+        self.from = piece.next;
+        Some(piece)
     }
 }

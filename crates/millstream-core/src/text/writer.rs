@@ -1,9 +1,9 @@
 use std::marker::PhantomData;
 use std::{fmt, io};
 
-/// Where a stage writes one value's text: at the end of a block that the stage fills.
+/// A writer for the text of one value, at the end of a block that the stage fills.
 ///
-/// It only ever appends. What is written so becomes the value's piece.
+/// It only appends. The bytes written become the value's piece.
 pub struct Writer<'w, T: ?Sized = [u8]> {
     bytes: &'w mut Vec<u8>,
     start: usize,
@@ -11,20 +11,20 @@ pub struct Writer<'w, T: ?Sized = [u8]> {
 }
 
 impl<'w, T: ?Sized> Writer<'w, T> {
-    /// Appends to `bytes`, which must be UTF-8 from here on where `T` is `str`.
+    /// Appends to `bytes`. If `T` is `str`, all bytes from here on must be UTF-8.
     #[doc(hidden)]
     #[inline(always)]
     pub fn new(bytes: &'w mut Vec<u8>) -> Self {
         Writer { start: bytes.len(), bytes, kind: PhantomData }
     }
 
-    /// How many bytes were written of this value.
+    /// The number of bytes written for this value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// Whether nothing was written of this value.
+    /// Whether no byte was written for this value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -44,7 +44,7 @@ impl Writer<'_, [u8]> {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends what an iterator gives.
+    /// Appends the bytes of an iterator.
     #[inline(always)]
     pub fn extend_with(&mut self, bytes: impl IntoIterator<Item = u8>) {
         self.bytes.extend(bytes);

@@ -2,18 +2,18 @@ use super::scan::{Byte, Scan};
 use super::{Cut, Splitter};
 use crate::text::Textual;
 
-/// What stands between separators, also where that is nothing: one field more than there are separators.
+/// The text between separators, even if it is empty: one field more than there are separators.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     separator: u8,
 }
 
 impl Fields {
-    /// Separated by an ASCII character.
+    /// Fields separated by an ASCII character.
     ///
     /// # Panics
     ///
-    /// If `separator` is none: it could stand in the middle of another character.
+    /// If `separator` is not an ASCII character: the byte could be in the middle of another character.
     #[must_use]
     pub fn separated_by(separator: u8) -> Self {
         assert!(separator.is_ascii(), "byte {separator} is not an ASCII character, so it separates nothing");
@@ -34,7 +34,7 @@ impl Iterator for FieldsOf<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<Splitter> {
         let from = self.from;
-        // Behind a separator that is the last byte comes a field of nothing.
+        // A separator that is the last byte is followed by an empty field.
         if from > self.scan.len() {
             return None;
         }

@@ -2,8 +2,8 @@ use super::scan::{Byte, Scan};
 use super::{Cut, Splitter};
 use crate::text::Textual;
 
-/// Lines, without the line feeds that end them. A carriage return in front of one is a byte of the line. What stands behind
-/// the last line feed is a line if it is a byte or more.
+/// Lines, without the line feeds that end them. A carriage return before a line feed is a byte of the line. Bytes
+/// after the last line feed are a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines;
 
@@ -17,11 +17,11 @@ pub struct LinesOf<'a> {
     scan: Scan<'a, Byte>,
     from: usize,
     with_end: usize,
-    /// Whether the line before was a long one. Many short lines are found faster together, a long one alone.
+    /// Whether the last line was long. Short lines are found faster together, a long one alone.
     long: bool,
 }
 
-/// Lines of so many bytes are long.
+/// Lines of at least this length are long.
 const LONG: usize = 64;
 
 impl<'a> LinesOf<'a> {

@@ -1,13 +1,13 @@
 use super::{Cut, Splitter};
 
-/// Records of a fixed size. What is left behind the last whole one is a shorter record.
+/// Records of a fixed size. The last one of a text is shorter if the bytes do not fill it.
 #[derive(Clone, Copy, Debug)]
 pub struct Records {
     bytes: usize,
 }
 
 impl Records {
-    /// Of so many bytes each.
+    /// Records of `bytes` bytes each.
     ///
     /// # Panics
     ///
@@ -18,16 +18,16 @@ impl Records {
         Records { bytes }
     }
 
-    /// How many bytes a record has.
+    /// The bytes of a record.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.bytes
     }
 }
 
-/// Records that have their length in front of them, as 4 bytes, which are not among what it counts.
+/// Records after their length, which has 4 bytes and does not count itself.
 ///
-/// Where the text ends before a record does, cutting it panics: its length, and what there is of it, are no record.
+/// If the text ends before a record does, cutting it panics.
 #[derive(Clone, Copy, Debug)]
 pub enum Prefixed {
     /// The highest byte of the length first.
@@ -37,10 +37,10 @@ pub enum Prefixed {
 }
 
 impl Prefixed {
-    /// The bytes in front of a record.
+    /// The bytes of a length.
     pub const PREFIX: usize = 4;
 
-    /// Where the record ends whose length stands at `from`, if there is all of its length.
+    /// The end of the record whose length is at `from`, if all bytes of that length are there.
     #[must_use]
     #[inline(always)]
     pub fn end(self, text: &[u8], from: usize) -> Option<usize> {

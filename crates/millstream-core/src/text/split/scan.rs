@@ -2,7 +2,7 @@
 
 /// A set of bytes.
 pub(super) trait Class: Copy {
-    /// A bit for each byte that is in the set, the lowest for the first.
+    /// A bit for each byte that is in the set, the lowest for the first byte.
     fn mask(self, bytes: &[u8; 64]) -> u64;
 }
 
@@ -28,12 +28,12 @@ impl Class for Space {
     }
 }
 
-/// Looks for bytes of a class, and for others.
+/// Finds bytes of a class, or bytes outside of it.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<'a, C> {
     bytes: &'a [u8],
     class: C,
-    /// Where the bytes begin of which the mask is known; none of them at first.
+    /// The position of the 64 bytes whose mask is known; none at first.
     base: usize,
     mask: u64,
 }
@@ -49,13 +49,14 @@ impl<'a, C: Class> Scan<'a, C> {
         self.bytes.len()
     }
 
-    /// The bytes that are looked through.
+    /// The bytes to search.
     #[inline(always)]
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The first byte from `from` on that is in the class, or, if not `wanted`, that is not; the length if there is none.
+    /// The position, from `from` on, of the first byte in the class, or outside of it if not `wanted`; the length if
+    /// there is none.
     #[inline(always)]
     pub(super) fn find(&mut self, mut from: usize, wanted: bool) -> usize {
         while from < self.bytes.len() {
@@ -82,8 +83,8 @@ impl<'a, C: Class> Scan<'a, C> {
     }
 }
 
-/// The mask of fewer bytes than it has bits. What lies behind the end is whatever 0 is; nobody is told of it.
-// Apart from the scan, which is in registers then.
+/// The mask of fewer than 64 bytes. The bits after the last byte are those of byte 0; `find` never returns them.
+// Separate from the scan, which then stays in registers.
 #[cold]
 fn tail(class: impl Class, bytes: &[u8]) -> u64 {
     let mut chunk = [0; 64];
@@ -91,8 +92,8 @@ fn tail(class: impl Class, bytes: &[u8]) -> u64 {
     class.mask(&chunk)
 }
 
-/// A bit for each byte that is in the set. The bytes are compared side by side; what they come to, 0x80 or 0 in each byte, is
-/// made bits eight at a time: the product puts the highest bits of eight bytes one beside the other.
+/// A bit for each byte that is in the set. The bytes are compared side by side, to 0x80 or 0 each. A product then
+/// gathers the highest bits of eight bytes at a time.
 #[inline(always)]
 fn mask_of(bytes: &[u8; 64], is_in: impl Fn(u8) -> bool) -> u64 {
     let hits = bytes.map(|byte| if is_in(byte) { 0x80 } else { 0 });
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_found_where_it_is() {
+    fn every_byte_is_found_at_its_position() {
         for len in [0, 1, 15, 63, 64, 65, 127, 128, 200] {
             let bytes: Vec<u8> = (0..len).map(|i: u32| (i * 37 % 256) as u8).collect();
             for from in 0..=bytes.len() {
