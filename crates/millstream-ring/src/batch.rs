@@ -24,7 +24,7 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         SequenceNumber(self.reader.position)
     }
 
-    /// How many slots are lent.
+    /// The number of lent slots.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -36,28 +36,28 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         self.len == 0
     }
 
-    /// Gives the slots from the `len`-th on back unread: the next batch begins with them.
+    /// Returns the slots from the `len`-th on unread: the next batch begins with them.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// What slot `i` of the batch holds, if it is filled; none as well where the batch has no slot `i`.
+    /// The value of slot `i` of the batch. None if the slot is empty, or the batch has no slot `i`.
     #[must_use]
     pub fn get(&self, i: usize) -> Option<F::Ref<'_>> {
         self.iter().nth(i).flatten()
     }
 
-    /// What the slots hold, in order.
+    /// The values of the slots, in order; `None` for an empty slot.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, F> {
         Iter { chunk: self.chunk(), next: 0, len: self.len }
     }
 
-    /// Calls `copy` with every mark that was laid since `known` marks were, and counts it as known where `copy` says
-    /// so. False if some mark is still unknown then.
+    /// Calls `copy` with every mark that was laid after the first `known` ones, and raises `known` as far as `copy`
+    /// returns true. Returns false if some mark is still unknown after that.
     ///
-    /// A stage copies marks to its output before it publishes the numbers they lie at.
+    /// A stage copies marks to its output before it publishes their numbers.
     #[inline]
     pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
         self.reader.copy_marks(known, copy)
@@ -65,13 +65,13 @@ impl<'r, F: RingLayout> Batch<'r, F> {
 
     #[inline(always)]
     pub(crate) fn chunk(&self) -> F::Chunk<'_> {
-        // SAFETY: the slots of this batch are published, they lie side by side, and they are released no sooner than
-        // this batch is dropped, which its borrow forbids while the chunk is used.
+        // SAFETY: the slots of this batch are published and contiguous, and they are released no sooner than this batch
+        // is dropped, which its borrow forbids while the chunk is used.
         unsafe { self.reader.view.chunk(self.reader.position) }
     }
 
-    /// Calls `f` with every slot and its number, and with what it changes. If it panics, [`Reader::visited`] tells at
-    /// which number.
+    /// Calls `f` with `state`, and with every slot and its number. If `f` panics, [`Reader::visited`] returns that
+    /// number.
     #[inline]
     pub fn for_each<T>(&mut self, state: &mut T, f: impl FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)) {
         vectorised(state, ForEach { batch: self, f });
@@ -83,8 +83,8 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         vectorised(state, ForEachValue { batch: self, f });
     }
 
-    /// Fills the claim's next slots: `f` of every slot of this batch, in order, as far as both go. `state` is what `f`
-    /// changes.
+    /// Fills the claim's next slots: with `f` of `state` and of every slot of this batch, in order, until the batch or
+    /// the claim ends.
     #[inline]
     pub fn map_into<S: Item, T>(
         &self,
@@ -200,13 +200,13 @@ impl<F: RingLayout, S: Item, G> MapInto<'_, '_, '_, '_, F, S, G> {
         G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
     {
         self.claim.fill(self.batch.len, |i| {
-            // SAFETY: `fill` gives no `i` beyond the batch's length.
+            // SAFETY: `fill` passes no `i` beyond the batch's length.
             (self.f)(state, unsafe { F::at(&chunk, i) })
         });
     }
 }
 
-/// Notes the number at which a panic leaves a loop.
+/// Records the number at which a panic leaves a loop.
 struct Visited<'a> {
     n: u64,
     visited: &'a mut Option<u64>,
@@ -223,13 +223,13 @@ impl<F: RingLayout> Drop for Batch<'_, F> {
     fn drop(&mut self) {
         if self.len > 0 {
             self.reader.position += self.len as u64;
-            // SAFETY: what was lent borrowed this batch, so it is not used any more.
+            // SAFETY: every reference that was lent borrowed this batch, so none is used any more.
             unsafe { self.reader.view.release(self.reader.position) };
         }
     }
 }
 
-/// What the slots of a batch hold, in order.
+/// The values of the slots of a batch, in order.
 pub struct Iter<'b, F: RingLayout> {
     chunk: F::Chunk<'b>,
     next: usize,
@@ -261,7 +261,7 @@ impl<F: RingLayout> std::fmt::Debug for Iter<'_, F> {
     }
 }
 
-/// END, lent by its reader. Dropping it releases it; there is nothing behind it.
+/// END, lent by its reader. Dropping it releases it; no number follows it.
 #[derive(Debug)]
 #[must_use = "END that is dropped is released, read or not; `keep` keeps it"]
 pub struct End<'r, F: RingLayout> {
@@ -279,7 +279,7 @@ impl<'r, F: RingLayout> End<'r, F> {
         SequenceNumber(self.reader.position)
     }
 
-    /// What END holds.
+    /// The value of END, if it has one.
     #[must_use]
     pub fn value(&self) -> Option<F::Ref<'_>> {
         // SAFETY: END is published, and it is released no sooner than this is dropped, which the borrow forbids.
@@ -291,14 +291,14 @@ impl<'r, F: RingLayout> End<'r, F> {
         self.reader.copy_marks(known, copy)
     }
 
-    /// Gives END back unread.
+    /// Returns END to its reader unread.
     pub fn keep(self) {
         std::mem::forget(self);
     }
 }
 
 impl<F: RingLayout, G: RingLayout> End<'_, Pair<F, G>> {
-    /// What each half of END holds.
+    /// The value of either half of END.
     pub(crate) fn halves(&self) -> (Option<F::Ref<'_>>, Option<G::Ref<'_>>) {
         // SAFETY: as in `value`.
         unsafe { self.reader.view.halves_at_end(self.reader.position) }
@@ -308,7 +308,7 @@ impl<F: RingLayout, G: RingLayout> End<'_, Pair<F, G>> {
 impl<F: RingLayout> Drop for End<'_, F> {
     fn drop(&mut self) {
         self.reader.position += 1;
-        // SAFETY: what was lent borrowed this, so it is not used any more.
+        // SAFETY: every reference that was lent borrowed this, so none is used any more.
         unsafe { self.reader.view.release(self.reader.position) };
     }
 }

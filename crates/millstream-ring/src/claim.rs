@@ -9,15 +9,15 @@ use millstream_core::{Density, Item, OfPieces, SequenceNumber};
 
 /// Free slots, claimed by the producer: write them in order, then publish.
 ///
-/// Nothing is seen before [`publish`](Claim::publish), which shows what was written. A claim that is dropped instead
-/// publishes nothing and drops what was written into it.
+/// No reader sees a slot before [`publish`](Claim::publish), which shows all written slots. A claim that is dropped
+/// instead publishes nothing and drops the values that were written into it.
 #[derive(Debug)]
-#[must_use = "a claim that is dropped publishes nothing and drops what was written: `publish` it"]
+#[must_use = "a claim that is dropped publishes nothing and drops the values written into it: `publish` it"]
 pub struct Claim<'p, S: Item> {
     producer: &'p mut Producer<S>,
     len: usize,
     written: usize,
-    /// How far behind what is written a run of text has come that is being written.
+    /// The offset from `written` at which a run of text is being written.
     ahead: usize,
 }
 
@@ -38,7 +38,7 @@ impl<'p, S: Item> Claim<'p, S> {
         SequenceNumber(self.producer.next + self.len as u64 - 1)
     }
 
-    /// How many slots are claimed: at least 1.
+    /// The number of claimed slots: at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a claim is never empty")]
     pub fn len(&self) -> usize {
@@ -54,38 +54,38 @@ impl<'p, S: Item> Claim<'p, S> {
     pub fn write(&mut self, value: S) {
         assert!(self.written < self.len, "all {} claimed slots are written", self.len);
         let cells = self.producer.shared.slots.cells(self.producer.next + self.written as u64);
-        // SAFETY: the number is claimed: every reader has released what was in its cell, the sweep has dropped it, no
-        // reader looks at it before it is published, and the producer is borrowed.
+        // SAFETY: the number is claimed: every reader has released the former value of its cell, the sweep has dropped
+        // it, no reader looks at the cell before the number is published, and the producer is borrowed.
         unsafe { cells.write(0, value) };
         self.written += 1;
     }
 
-    /// Writes `n` more slots, as many as are still unwritten at most: `f` of 0, 1, ... in order.
+    /// Writes `n` more slots, or all that are still unwritten if they are fewer: `f` of 0, 1, ... in order.
     #[inline(always)]
     pub fn fill(&mut self, n: usize, mut f: impl FnMut(usize) -> S) {
         self.write_while(n.min(self.len - self.written), |i| Some(f(i)));
     }
 
-    /// Fills the slots that are still unwritten from an iterator, as far as it goes; returns how many those were.
+    /// Fills the unwritten slots from an iterator until either ends. Returns the number of slots written.
     #[inline]
     pub fn extend(&mut self, values: &mut impl Iterator<Item = S>) -> usize {
         self.extend_with(values, |value| value)
     }
 
-    /// As [`extend`](Claim::extend), with what `slot` makes of every value. (An adapter in its place would hide the iterator
-    /// from the compiler, see [`Loop`].)
+    /// As [`extend`](Claim::extend), with `slot` of every value. (An adapter in its place would hide the iterator from
+    /// the compiler, see [`Loop`].)
     #[inline]
     pub(crate) fn extend_with<I: Iterator>(&mut self, values: &mut I, slot: impl FnMut(I::Item) -> S) -> usize {
         vectorised(values, Extend { claim: self, slot })
     }
 
-    /// Fills the slots that are still unwritten with what `next` gives, as long as it does; returns how many those were.
+    /// Fills the unwritten slots with the values of `next`, until it returns none. Returns the number of slots written.
     #[inline(always)]
     pub fn fill_while(&mut self, mut next: impl FnMut() -> Option<S>) -> usize {
         self.write_while(self.len - self.written, |_| next())
     }
 
-    /// Writes at most `n` of the unwritten slots, until `next` has no value; returns how many.
+    /// Writes at most `n` of the unwritten slots, until `next` returns none. Returns the number of slots written.
     #[inline(always)]
     fn write_while(&mut self, n: usize, mut next: impl FnMut(usize) -> Option<S>) -> usize {
         let slots = &self.producer.shared.slots;
@@ -97,7 +97,7 @@ impl<'p, S: Item> Claim<'p, S> {
             let cells = slots.cells(from + start as u64);
             for i in 0..run {
                 let Some(value) = next(start + i) else { return count.n };
-                // SAFETY: as in `write`, and cell `i` lies before the storage's end.
+                // SAFETY: as in `write`, and cell `i` is inside the storage.
                 unsafe { cells.write(i, value) };
                 count.n = start + i + 1;
             }
@@ -105,8 +105,9 @@ impl<'p, S: Item> Claim<'p, S> {
         n
     }
 
-    /// Writes the next slots: what `f` writes at every slot of this batch, in order, as far as both go and the pen has room.
-    /// Empty ones where it says false. Returns how many those were.
+    /// Writes the next slots: with the text that `f` writes for every slot of this batch, in order, and an empty slot
+    /// if `f` returns false. Ends with the batch or the claim, or when the pen has no room. Returns the number of slots
+    /// written.
     ///
     /// If `f` panics, none of them is written.
     #[inline]
@@ -121,7 +122,7 @@ impl<'p, S: Item> Claim<'p, S> {
             return 0;
         }
         let chunk = batch.chunk();
-        // Not compiled for wider vectors as well: a function that is called from one place only is part of the loop.
+        // Not compiled for wider vectors as well: a function that is called from one place is inlined into the loop.
         self.text_run::<T, D>(pen, |pen, run, ahead| {
             pen.write(run, n, false, |i, out| {
                 *ahead = i;
@@ -131,8 +132,8 @@ impl<'p, S: Item> Claim<'p, S> {
         })
     }
 
-    /// Has `fill` write the next slots: pieces that lie in blocks already, and empty ones. Returns how many those were. It is
-    /// not called where there are none, or the pen has no room.
+    /// Calls `fill` to write the next slots: with pieces that are stored in blocks already, and empty slots. Returns
+    /// the number of slots written. If the claim or the pen has no room, `fill` is not called.
     ///
     /// If `fill` panics, none of them is written.
     #[inline]
@@ -148,8 +149,8 @@ impl<'p, S: Item> Claim<'p, S> {
         self.text_run::<T, D>(pen, |pen, run, _| pen.pass_on(run, n, false, fill))
     }
 
-    /// As [`pass_on`](Claim::pass_on): the part that goes on of every slot of this batch, in order, and an empty one where there
-    /// is none, as far as both go and the pen has room.
+    /// As [`pass_on`](Claim::pass_on), with the slice that `parting` keeps of every slot of this batch, in order, and
+    /// an empty slot if it keeps none. Ends with the batch or the claim, or when the pen has no room.
     #[inline]
     pub fn pass_on_parts<F, T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
@@ -184,14 +185,14 @@ impl<'p, S: Item> Claim<'p, S> {
         })
     }
 
-    /// Has `fill` write the next slots; it says how many, and while it is at it how far it has come.
+    /// Calls `fill` to write the next slots. `fill` returns how many it has written, and updates its offset meanwhile.
     #[inline(always)]
     fn text_run<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         pen: &mut Pen<T>,
         fill: impl FnOnce(&mut Pen<T>, Run<'_, T, D>, &mut usize) -> u64,
     ) -> usize {
-        // SAFETY: these numbers are claimed, as in `write`, and `fill` writes no more than are left.
+        // SAFETY: these numbers are claimed, as in `write`, and `fill` writes no more than the unwritten ones.
         let run = unsafe { Run::new(&self.producer.shared.slots, self.producer.next + self.written as u64) };
         let written = fill(pen, run, &mut self.ahead) as usize;
         self.ahead = 0;
@@ -199,11 +200,11 @@ impl<'p, S: Item> Claim<'p, S> {
         written
     }
 
-    /// Shows what was written to every reader, and gives the other slots back.
+    /// Shows all written slots to every reader, and returns the other slots to the ring.
     #[inline]
     pub fn publish(self) {
         let this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: `this` is never dropped, so the borrow is moved out of it and not copied.
+        // SAFETY: `this` is never dropped, so the borrow is moved out of it, not copied.
         let producer = unsafe { std::ptr::read(&raw const this.producer) };
         // SAFETY: this claim wrote these values, and no reader looks at a number that is not published.
         unsafe { producer.shared.look(producer.next, this.written) };
@@ -211,18 +212,18 @@ impl<'p, S: Item> Claim<'p, S> {
         producer.shared.publish(producer.next);
     }
 
-    /// Moves what was written out again, in order; nothing is shown, and all slots are given back.
+    /// Moves the written values out again, in order. Nothing is published, and all slots return to the ring.
     pub(crate) fn take_back(mut self) -> Vec<S> {
         let slots = &self.producer.shared.slots;
         let numbers = self.producer.next..self.producer.next + self.written as u64;
-        // Counted out first: what is moved out is not dropped here.
+        // Reset first: a value that is moved out must not be dropped here.
         self.written = 0;
         let read = |n| {
-            // SAFETY: this claim wrote the value, and nobody looks at a number that is not published.
+            // SAFETY: this claim wrote the value, and no reader looks at a number that is not published.
             let slice = unsafe { slots.slice(n) };
             // SAFETY: the slice was made for one slot.
             let value: &S = unsafe { slice.get(0) };
-            // SAFETY: it does not count as written any more, so this is the only time that it is moved out.
+            // SAFETY: it no longer counts as written, so this is the only time that it is moved out.
             unsafe { std::ptr::read(value) }
         };
         numbers.map(read).collect()
@@ -243,7 +244,7 @@ impl<S: Item, I: Iterator, F: FnMut(I::Item) -> S> Loop<I> for Extend<'_, '_, S,
     }
 }
 
-/// Counts the slots that a `fill` has written, also when its function panics.
+/// Counts the slots that a `fill` has written, also if its function panics.
 struct Count<'a> {
     n: usize,
     written: &'a mut usize,

@@ -3,7 +3,7 @@ use std::{error::Error, fmt};
 /// A ring cannot have this many slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityError {
-    /// The slots asked for.
+    /// The requested number of slots.
     pub slots: usize,
 }
 
@@ -23,15 +23,15 @@ impl Error for CapacityError {}
 /// A claim that can never succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimError {
-    /// No slots were asked for.
+    /// The claim asked for no slots.
     Zero,
     /// The stream has ended.
     Ended,
-    /// More slots were asked for than the ring has, all or none of them.
+    /// The claim needs all of its slots at once, and the ring has fewer.
     TooLarge {
-        /// The slots asked for.
+        /// The requested number of slots.
         slots: usize,
-        /// How many the ring has.
+        /// The number of slots of the ring.
         capacity: usize,
     },
 }
@@ -50,13 +50,13 @@ impl fmt::Display for ClaimError {
 
 impl Error for ClaimError {}
 
-/// No room for another mark: some reader has not come to the oldest one.
+/// No room for another mark: some reader has not reached the oldest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarksFull;
 
 impl fmt::Display for MarksFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many marks: a reader has not come to the oldest one yet")
+        f.write_str("too many marks: some reader has not reached the oldest one")
     }
 }
 

@@ -1,29 +1,30 @@
-//! Gates hold a producer back: each reader has one, which says the next number that the reader needs.
+//! Gates hold a producer back: each reader has one, the next number that the reader needs.
 //!
 //! A gate can be added at any time, also by a reader that is forked during the run. The producer reads the gates and
-//! then the version of their list; a version that it does not know makes it read the list again. SAFETY.md ("Forks
-//! while running") shows why this misses no fork. The design that this project began from adds readers only while it
-//! wires. `Wiring::start` is for callers that want the same: after it, a ring gets readers only by `Reader::fork`.
+//! then the version of their list. If the version has changed since the producer last read the list, it reads the list
+//! again. SAFETY.md ("Forks while running") shows why this misses no fork. The design that this project began from adds
+//! readers only during wiring, with `Wiring::reader`. Here a ring that has started also gets readers by `Reader::fork`
+//! and `Producer::reader`.
 
 use crate::run_writers::RunWriters;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 
-/// The position of a reader that is gone: it needs nothing.
+/// The position of a reader that was dropped: it needs nothing.
 pub(crate) const GONE: u64 = u64::MAX;
 
 pub(crate) type Counter = Arc<CachePadded<AtomicU64>>;
 
 #[derive(Clone)]
 pub(crate) enum Gate {
-    /// One reader: it alone writes the counter.
+    /// One reader, the only writer of the counter.
     Reader(Counter),
-    /// k writers: what their group has not done yet.
+    /// k writers: the least number that their group has not finished.
     Group(Arc<RunWriters>),
 }
 
 impl Gate {
-    /// Every number below this one has been released. Acquires what the reader did before it released.
+    /// Every number below this one is released. Acquires all that the reader did before it released.
     pub(crate) fn needs(&self) -> u64 {
         match self {
             Gate::Reader(position) => position.load(Ordering::Acquire),
@@ -32,7 +33,7 @@ impl Gate {
     }
 }
 
-/// The gates of one ring. Readers add theirs at any time; the producer notices by the version.
+/// The gates of one ring. Readers add theirs at any time; the producer detects this by the version.
 pub(crate) struct Gates {
     list: Mutex<Vec<Gate>>,
     version: AtomicU64,
@@ -43,7 +44,7 @@ impl Gates {
         Gates { list: Mutex::new(Vec::new()), version: AtomicU64::new(0) }
     }
 
-    /// The least number that some reader still needs; none without a reader.
+    /// The least number that some reader still needs; none if there is no reader.
     pub(crate) fn least(&self) -> Option<u64> {
         let list = lock(&self.list);
         list.iter().map(Gate::needs).filter(|needs| *needs != GONE).min()
@@ -53,8 +54,8 @@ impl Gates {
         let mut list = lock(&self.list);
         list.retain(|gate| gate.needs() != GONE);
         list.push(gate);
-        // Before the reader that this gate was forked from releases anything more, by the same thread or one that
-        // follows it: so whoever acquires that later release sees this version too (`Gating::released`).
+        // This comes before the reader that this gate was forked from releases more, by the same thread or one that
+        // follows it. A thread that acquires that later release therefore also sees this version (`Gating::released`).
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -63,7 +64,7 @@ impl Gates {
 pub(crate) struct Gating {
     gates: Vec<Gate>,
     version: u64,
-    /// The greatest minimum seen. It is kept because a group's gate may seem to step back.
+    /// The greatest minimum seen so far. It is kept because a group's gate may seem to step back.
     released: u64,
     scans: u64,
 }
@@ -73,7 +74,7 @@ impl Gating {
         Gating { gates: Vec::new(), version: 0, released: 0, scans: 0 }
     }
 
-    /// What was released when the gates were last read.
+    /// The result of the last read of the gates.
     pub(crate) fn cached(&self) -> u64 {
         self.released
     }
@@ -83,13 +84,13 @@ impl Gating {
         self.scans
     }
 
-    /// Reads all gates. Every number below the result has been released by every reader; without a reader, every
-    /// number below `published` has.
+    /// Reads all gates. Every number below the result is released by every reader. If there is no reader, the result is
+    /// `published`.
     pub(crate) fn released(&mut self, gates: &Gates, published: u64) -> u64 {
         self.scans += 1;
         loop {
             let least = self.gates.iter().map(Gate::needs).min().unwrap_or(GONE).min(published);
-            // Looked at behind the gates: a release that follows a fork shows the fork.
+            // Read after the gates: a thread that sees a release that follows a fork also sees the fork.
             if gates.version.load(Ordering::Acquire) == self.version {
                 self.released = self.released.max(least);
                 return self.released;

@@ -12,9 +12,9 @@ use millstream_core::{Item, Pair, SequenceNumber, Sparse, Val};
 /// The key slots of an edge's numbers.
 type KeyedInput<F> = Pair<F, Val<KeySlot, Sparse>>;
 
-/// One of k tasklets that share an input and an output ring, each of which fills the numbers of its lane.
+/// One of k tasklets that share an input and an output ring. Each fills the numbers of its lane.
 ///
-/// Every writer passes over all numbers, in order, and readers of the output see a number when all writers have passed it.
+/// Every writer passes all numbers, in order, and readers of the output see a number when all writers have passed it.
 pub struct KeyedWriter<F: RingLayout, S: Item> {
     writers: usize,
     core: WriterCore<KeyedInput<F>, S>,
@@ -31,30 +31,30 @@ impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
         KeyedWriter { writers, core: WriterCore::new(index, input, output, keyed_writers) }
     }
 
-    /// Passes over at most `max` numbers, and fills those that are this writer's: with `f` of the number, its slot, and its
+    /// Passes at most `max` numbers, and fills those that are this writer's: with `f` of the number, its slot, and its
     /// key slot. Returns how many it passed: 0 if nothing is published or the output has no room.
     ///
-    /// If `f` panics, this writer is broken: it never goes on, and no reader sees this number or anything behind it.
+    /// If `f` panics, this writer is broken: it stops for good, and no reader sees this number or a later one.
     pub fn fill(&mut self, max: usize, mut f: impl FnMut(u64, Option<F::Ref<'_>>, Option<KeySlot>) -> S) -> usize {
         let (index, writers) = (self.core.index, self.writers);
         let work = |n, chunk: &<KeyedInput<F> as RingLayout>::Chunk<'_>, i| {
             // SAFETY: less than the length of the batch that the chunk was made for.
             let key_slot = unsafe { <Val<KeySlot, Sparse> as RingLayout>::at(&chunk.1, i) }.copied();
-            (whose(key_slot, writers) == index).then(|| {
+            (owner(key_slot, writers) == index).then(|| {
                 // SAFETY: as above.
                 f(n, unsafe { F::at(&chunk.0, i) }, key_slot)
             })
         };
         let mine = |chunk: &<KeyedInput<F> as RingLayout>::Chunk<'_>, i| {
             // SAFETY: as above.
-            whose(unsafe { <Val<KeySlot, Sparse> as RingLayout>::at(&chunk.1, i) }.copied(), writers) == index
+            owner(unsafe { <Val<KeySlot, Sparse> as RingLayout>::at(&chunk.1, i) }.copied(), writers) == index
         };
-        // SAFETY: all writers see alike whose a number is, since what they judge it by is published and plain.
+        // SAFETY: all writers compute the same owner of a number, since its key slot is published and plain.
         unsafe { self.core.fill(max, work, mine) }
     }
 
-    /// Passes END, once it is published on the input; true if it has. If it is this writer's, with the slot that `f` makes of
-    /// what the input's END holds.
+    /// Passes END, once it is published on the input. Returns whether it has. If END is this writer's, `f` of the
+    /// number, the value and the key slot of the input's END returns its slot.
     ///
     /// If `f` panics, END is never published.
     pub fn end(&mut self, f: impl FnOnce(u64, Option<F::Ref<'_>>, Option<KeySlot>) -> Option<S>) -> bool {
@@ -71,7 +71,7 @@ impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
             self.core.end(|n, end| {
                 let (slot, key_slot) = end.halves();
                 let key_slot = key_slot.copied();
-                (whose(key_slot, writers) == index).then(|| f(n, slot, key_slot))
+                (owner(key_slot, writers) == index).then(|| f(n, slot, key_slot))
             })
         }
     }
@@ -81,34 +81,34 @@ impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
         self.core.sweep();
     }
 
-    /// The number at which a panic ended this writer's work.
+    /// The number at which a panic broke this writer.
     #[must_use]
     pub fn abandoned_at(&self) -> Option<SequenceNumber> {
         self.core.abandoned_at()
     }
 
-    /// The counters of its input and of its output ring, to be read from outside.
+    /// The counters of its input and of its output ring, for observers.
     #[must_use]
     pub fn probes(&self) -> (InputProbe, RingProbe) {
         self.core.probes()
     }
 
-    /// Numbers that are published and that this writer has not passed, END counted.
+    /// The number of published slots that this writer has not passed, END included.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.core.backlog()
     }
 }
 
-/// Whose a number is.
+/// The index of the writer that owns a number.
 #[inline(always)]
-fn whose(key_slot: Option<KeySlot>, writers: usize) -> usize {
+fn owner(key_slot: Option<KeySlot>, writers: usize) -> usize {
     key_slot.map_or(0, |key_slot| usize::from(key_slot.lane).min(writers - 1))
 }
 
 impl<F: RingLayout, S: Item> std::fmt::Debug for KeyedWriter<F, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer")
+        f.debug_struct("KeyedWriter")
             .field("index", &self.core.index)
             .field("input", &self.core.input)
             .finish_non_exhaustive()

@@ -1,12 +1,13 @@
-//! Keyed writers: k writers read all numbers of one input and write one output ring, each the numbers whose keys are its
-//! own.
+//! Keyed writers: k writers read all numbers of one input and write one output ring. Each fills the numbers whose keys
+//! are its own.
 //!
-//! Each writer has a reader with its own position. What the team has done is the least of the writers' cursors. All writers
-//! must agree on the owner of a number, or two of them would write one cell. So they read the owner from the ring of
-//! key slots, which holds plain integers that are published and not written again; no user function is called twice.
+//! Each writer has a reader with its own position. A number is done when all writers have passed it: the ring's cursor
+//! is the least of theirs. All writers must agree on the owner of a number, or two of them would write one cell. They
+//! therefore read the owner from the ring of key slots, which holds plain integers that are published and not written
+//! again; no user function is called twice.
 //!
-//! There is one output ring and not one per writer. So a stage in the body of a `shard_by` writes the type that it would
-//! write without keys, any body fits, and the next stage reads one ring.
+//! All writers share one output ring. A stage in the body of a `shard_by` therefore writes the type that it would write
+//! without keys, any body fits, and the next stage reads one ring.
 
 use crate::error::CapacityError;
 use crate::keyed_writer::KeyedWriter;
@@ -20,13 +21,14 @@ use millstream_core::keys::KeySlot;
 use millstream_core::{Density, Item, Sparse, Val};
 
 pub(crate) struct KeyedWriters {
-    /// Every number below was passed by this writer. It alone writes it.
+    /// Of each writer: it has passed every number below. The writer alone stores it.
     cursors: Box<[CachePadded<AtomicU64>]>,
-    /// For each cell, the number behind that of the value that was last written there: only where values have to be dropped.
+    /// Of each cell: one more than the number whose value was last written there. Kept only if values have to be
+    /// dropped.
     written: Box<[AtomicU64]>,
     /// Held by the writer that drops released values of the output.
     pub(crate) sweeping: Mutex<()>,
-    /// How many of the input's marks lie on the output.
+    /// How many of the input's marks are copied to the output.
     pub(crate) marks: Mutex<u64>,
 }
 
@@ -41,19 +43,19 @@ impl KeyedWriters {
         }
     }
 
-    /// Every number below the result is done. Acquires what the writers did.
+    /// Every number below the result is done. Acquires all that the writers wrote.
     #[inline]
     pub(crate) fn done(&self) -> u64 {
         self.cursors.iter().map(|cursor| cursor.load(Ordering::Acquire)).min().unwrap_or(0)
     }
 
-    /// Says that a writer has passed every number below `next`: releases what it wrote.
+    /// Records that a writer has passed every number below `next`, and releases what it wrote.
     #[inline]
     pub(crate) fn pass(&self, writer: usize, next: u64) {
         self.cursors[writer].store(next, Ordering::Release);
     }
 
-    /// Notes that number `n` was written, by whose it is.
+    /// Records that number `n` was written. Its owner calls this.
     #[inline]
     pub(crate) fn note(&self, n: u64) {
         if let Some(cell) = self.cell(n) {
@@ -61,7 +63,7 @@ impl KeyedWriters {
         }
     }
 
-    /// Whether number `n` was written. Only when all writers are gone.
+    /// Whether number `n` was written. Called only when all writers are dropped.
     pub(crate) fn is_written(&self, n: u64) -> bool {
         self.cell(n).is_some_and(|cell| cell.load(Ordering::Relaxed) == n + 1)
     }
@@ -74,13 +76,13 @@ impl KeyedWriters {
     }
 }
 
-/// Gives the input to `k` writers, who fill one output ring: number n of the output from number n of the input, by the writer
-/// of the lane in n's key slot, or the last writer if there are fewer lanes, or the first if n has no key slot. The output's reader
-/// begins where the input's reader is.
+/// Moves the input to `k` writers, which fill one output ring: number n of the output from number n of the input. The
+/// lane in n's key slot is the index of its writer. A lane beyond the last writer belongs to the last writer, and a
+/// number without a key slot to the first. The output's reader begins at the input's position.
 ///
 /// # Errors
 ///
-/// If `capacity`, the output ring's, is not a power of two.
+/// If `capacity`, that of the output ring, is not a power of two.
 ///
 /// # Panics
 ///
@@ -92,7 +94,7 @@ pub fn keyed_writers<F: RingLayout, T: Item, D: Density>(
     k: usize,
     capacity: usize,
 ) -> Result<(Vec<KeyedWriter<F, D::Slot<T>>>, Reader<Val<T, D>>), CapacityError> {
-    assert!(k >= 1, "a team needs at least one writer");
+    assert!(k >= 1, "at least one writer is needed");
     let first = input.zip(key_slots);
     let position = first.position;
     if !capacity.is_power_of_two() {

@@ -1,10 +1,10 @@
 //! Two lanes of a choice that fill one ring: each number is written once, by the lane that has it.
 //!
-//! Two rings, one per lane, hold a flag and room for a value at every number. Here, where both bodies of a `merge` are
-//! one map each and the `Either`s are in one dense ring, the next stage reads one ring with a value in every slot. Each
-//! lane passes over all numbers and writes its own. Which lane has a number is known from the slot of the `Either`,
-//! which both read. [`MergedView`](crate::view::MergedView) reads either layout. The plan still counts a ring for each
-//! lane.
+//! Two rings, one per lane, would hold a flag and room for a value at every number. One ring suffices if both bodies of
+//! a `merge` are one map each and the `Either`s are in one dense ring: the next stage then reads one ring with a value
+//! in every slot. Each lane passes all numbers and writes its own. Both read the slot of the `Either`, which determines
+//! the lane of a number. [`MergedView`](crate::view::MergedView) reads either layout. The plan still counts a ring for
+//! each lane.
 
 use crate::keyed_writers::KeyedWriters;
 use crate::probe::{InputProbe, RingProbe};
@@ -16,18 +16,18 @@ use crate::wiring::reader_at;
 use crate::writer_core::WriterCore;
 use millstream_core::{Item, SequenceNumber, Val};
 
-/// A lane that fills its numbers of a ring that it has together with the other one.
+/// A lane that fills its numbers of a ring that it shares with the other lane.
 ///
-/// Both pass over all numbers, in order, and readers of the output see a number when both have passed it.
+/// Both pass all numbers, in order, and readers of the output see a number when both have passed it.
 pub struct LaneWriter<F: RingLayout, T: Item> {
     core: WriterCore<F, T>,
 }
 
-/// What the other lane needs to fill the same ring.
-#[must_use = "a ring with one lane shows nothing: join the other one"]
+/// The parts that the second lane needs to fill the same ring.
+#[must_use = "a ring with one lane shows nothing: join the second lane"]
 pub struct OtherLane<T: Item> {
     side: Side,
-    /// The ring that its input must read. Kept, so that no other ring is taken for it when that one is gone.
+    /// The ring that the second lane's input must read. It is kept, so that no later ring can be mistaken for it.
     edge: RingProbe,
     position: u64,
     output: Arc<Shared<T>>,
@@ -35,18 +35,19 @@ pub struct OtherLane<T: Item> {
     reader: Reader<Val<T>>,
 }
 
-/// Whether a shape is a lane that can fill a ring together with the other one: a lens's view of the `Either`s of one ring
+/// Whether a shape is a lane that can share a ring with the other lane: a lens's view of the `Either`s of one ring
 /// without empty slots.
 #[must_use]
 pub fn is_lane<F: RingLayout>() -> bool {
     F::lane().is_some() && matches!(F::SLOT, Some(1..))
 }
 
-/// Gives one lane a ring of `capacity` slots, and what the other one needs for [`joining`](OtherLane::joined) it.
+/// Makes a ring of `capacity` slots for the first lane. The second lane [joins](OtherLane::joined) by the returned
+/// `OtherLane`.
 ///
 /// # Panics
 ///
-/// If the shape is [no such lane](is_lane), or `capacity` is not a power of two.
+/// If the shape is [not such a lane](is_lane), or `capacity` is not a power of two.
 pub fn lane<F: RingLayout, T: Item>(input: Reader<F>, capacity: usize) -> (LaneWriter<F, T>, OtherLane<T>) {
     let side = F::lane().filter(|_| is_lane::<F>()).expect("a lane of one ring without empty slots");
     let (edge, position) = (ring_of(&input), input.position);
@@ -65,11 +66,11 @@ pub fn lane<F: RingLayout, T: Item>(input: Reader<F>, capacity: usize) -> (LaneW
 }
 
 impl<T: Item> OtherLane<T> {
-    /// The other lane, and the reader of what both make.
+    /// The second lane, and the reader of the ring that both fill.
     ///
     /// # Panics
     ///
-    /// If `input` is not the other lane of the same edge, at the number at which the first one was.
+    /// If `input` is not the opposite lane of the same edge, at the same number as the first lane at its start.
     #[must_use]
     pub fn joined<F: RingLayout>(self, input: Reader<F>) -> (LaneWriter<F, T>, Reader<Val<T>>) {
         let here = input.position == self.position && ring_of(&input).is_of(&self.edge);
@@ -82,7 +83,7 @@ impl<T: Item> OtherLane<T> {
     }
 }
 
-/// The ring that a lane reads: a lane lies in one ring.
+/// The ring that a lane reads: it is always one.
 fn ring_of<F: RingLayout>(input: &Reader<F>) -> RingProbe {
     let mut rings = Vec::new();
     input.view.watch(&mut rings);
@@ -90,10 +91,10 @@ fn ring_of<F: RingLayout>(input: &Reader<F>) -> RingProbe {
 }
 
 impl<F: RingLayout, T: Item> LaneWriter<F, T> {
-    /// Passes over at most `max` numbers, and fills those that this lane has: with `f` of the value. Returns how many it
+    /// Passes at most `max` numbers, and fills those that this lane has: with `f` of the value. Returns how many it
     /// passed: 0 if nothing is published or the output has no room.
     ///
-    /// If `f` panics, this lane is broken: it never goes on, and no reader sees this number or anything behind it.
+    /// If `f` panics, this lane is broken: it stops for good, and no reader sees this number or a later one.
     #[inline]
     pub fn fill(&mut self, max: usize, mut f: impl FnMut(F::Ref<'_>) -> T) -> usize {
         let work = |_, chunk: &F::Chunk<'_>, i| {
@@ -102,15 +103,16 @@ impl<F: RingLayout, T: Item> LaneWriter<F, T> {
         };
         // SAFETY: as in `work`.
         let mine = |chunk: &F::Chunk<'_>, i| unsafe { F::is_filled(chunk, i) };
-        // SAFETY: two lanes fill a ring, one of either side, of one edge, as `lane` and `joined` have seen. It is a ring
-        // without empty slots, and of an `Either` the lenses of the two sides see one each; nobody can write others for it.
+        // SAFETY: two lanes fill a ring, one of either side, of one edge: `lane` and `joined` have checked it. The edge
+        // is a ring without empty slots, and of an `Either` exactly one of the two sides' lenses sees a value; no other
+        // crate can write such a lens for it.
         unsafe { self.core.fill(max, work, mine) }
     }
 
-    /// Passes END, once it is published on the input; true if it has. It holds nothing.
+    /// Passes END, once it is published on the input. Returns whether it has. END holds no value.
     pub fn end(&mut self) -> bool {
         let first = self.core.index == 0;
-        // SAFETY: one lane says so.
+        // SAFETY: only the first lane claims END.
         unsafe { self.core.end(|_, _| first.then_some(None)) }
     }
 
@@ -119,19 +121,19 @@ impl<F: RingLayout, T: Item> LaneWriter<F, T> {
         self.core.sweep();
     }
 
-    /// The number at which a panic ended this lane's work.
+    /// The number at which a panic broke this lane.
     #[must_use]
     pub fn abandoned_at(&self) -> Option<SequenceNumber> {
         self.core.abandoned_at()
     }
 
-    /// The counters of its input and of its output ring, to be read from outside.
+    /// The counters of its input and of its output ring, for observers.
     #[must_use]
     pub fn probes(&self) -> (InputProbe, RingProbe) {
         self.core.probes()
     }
 
-    /// Numbers that are published and that this lane has not passed, END counted.
+    /// The number of published slots that this lane has not passed, END included.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.core.backlog()

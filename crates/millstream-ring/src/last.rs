@@ -1,23 +1,22 @@
-//! END is a slot like the others: the cursor counts it, so a ring of L numbers has its cursor at L + 1 when it has
-//! ended.
+//! END is a slot like the others: the cursor counts it, so the cursor of an ended ring of L numbers is L + 1.
 //!
-//! What stores END depends on the density of the edge:
+//! The storage of END depends on the density of the edge:
 //!
 //! - Dense: END is empty by type, and takes no slot.
-//! - Sparse: END has a slot, so a fold's answer travels as any other value does. A mask's END has a slot where the edge
-//!   that it masks can hold a value at END.
-//! - `AtEnd`: the slots have no size, so END's value is boxed once a run and kept beside them. Its type is erased there
-//!   and nowhere else, since a ring is generic over its slot, which is not the value. A checked downcast brings the
-//!   type back. The box is dropped with the ring. Such a ring has a capacity like the others, so a fold gets no further
-//!   ahead of its readers than any other stage.
+//! - Sparse: END has a slot, so a fold's answer travels as any other value does. A mask's END has a slot if the masked
+//!   edge can hold a value at END.
+//! - `AtEnd`: the slots have no size, so END's value is boxed once a run and kept beside them. Its type is erased only
+//!   there, since a ring is generic over its slot, which is not the value. A checked downcast brings the type back. The
+//!   box is dropped with the ring. Such a ring has a capacity like the others, so a fold gets no further ahead of its
+//!   readers than any other stage.
 //!
 //! `end` and `end_slot` are stored before the cursor that shows END, so a reader that sees that cursor knows both.
 
 use crate::view::Beside;
 use millstream_core::{Density, Item};
 
-/// What END gets: a slot as the others have, or a value beside them on an edge that is filled
-/// [at END](millstream_core::AtEnd) alone.
+/// The content of END: a slot like the others, or a value beside them on an edge that is filled only [at
+/// END](millstream_core::AtEnd).
 pub struct Last<S> {
     pub(crate) slot: Option<S>,
     pub(crate) beside: Option<Beside>,
@@ -28,7 +27,7 @@ impl<S> Last<S> {
     ///
     /// # Panics
     ///
-    /// As [`Density::pack`]: if the edge is full and `value` is `None`.
+    /// As [`Density::pack`]: if the edge is dense and `value` is `None`.
     #[must_use]
     pub fn of<T: Item, D: Density<Slot<T> = S>>(value: Option<T>) -> Self {
         if D::AT_END {

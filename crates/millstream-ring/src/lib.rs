@@ -1,12 +1,14 @@
-//! Single-producer ring buffers, after the LMAX Disruptor: the place where Millstream's slots live.
+//! Single-producer ring buffers, after the LMAX Disruptor: the storage of Millstream's slots.
 //!
 //! A [`Producer`] claims free slots, writes through the claim and publishes. A [`Reader`] owns its position; a
-//! [`Batch`] lends it published slots and releases them when it is done. The producer never overtakes a reader: every
-//! reader is a *gate*, which says the next number it needs. Readers of several rings side by side
-//! ([`Pair`](millstream_core::Pair), [`Filtered`](millstream_core::Filtered), [`Projected`](millstream_core::Projected)) are joined by
-//! number and copy nothing. A [`run_writers`] lets k [`RunWriter`]s claim runs of one input and fill the same numbers of one
-//! output ring; in a [`keyed_writers`] each of k [`KeyedWriter`]s fills the numbers whose keys are its own, and the two
-//! [`LaneWriter`]s of a choice can fill one ring as well.
+//! [`Batch`] lends it published slots and releases them when it is dropped. The producer never overtakes a reader:
+//! every reader has a *gate*, the next number that it needs. Readers of several rings side by side
+//! ([`Pair`](millstream_core::Pair), [`Filtered`](millstream_core::Filtered),
+//! [`Projected`](millstream_core::Projected)) are joined by number and copy nothing.
+//!
+//! Several writers can fill one output ring. With [`run_writers`], k [`RunWriter`]s claim runs of one input and fill
+//! the same numbers of the output. With [`keyed_writers`], each of k [`KeyedWriter`]s fills the numbers whose keys are
+//! its own. The two [`LaneWriter`]s of a choice can also fill one ring.
 //!
 //! ```
 //! use millstream_ring::ring;
@@ -27,8 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is the only crate of the project with `unsafe`; SAFETY.md says which release pairs with which acquire. No safe
-//! call reaches an unpublished or a released slot: none reaches a slot by its number, and what is lent borrows its
+//! This is the only crate of the project with `unsafe`; SAFETY.md pairs every release with its acquire. No safe call
+//! reaches an unpublished or a released slot: none reaches a slot by its number, and a lent reference borrows its
 //! reader.
 #![allow(unsafe_code)]
 

@@ -1,24 +1,24 @@
-//! Marks: notes beside the data, each at a number, which every reader meets before it reads that number.
+//! Marks: notes beside the data, each at a number. Every reader sees a mark before it reads that number.
 
 use crate::error::MarksFull;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use millstream_core::SequenceNumber;
 
-/// How many marks a ring can hold that some reader has not come to.
+/// How many marks a ring can hold that some reader has not reached.
 pub(crate) const MARKS: usize = 16;
 
-/// A note at a number: what it means is the business of whoever laid it.
+/// A note at a number. Its meaning is up to the caller that lays it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The number it lies at: the first one that comes behind it.
+    /// Its number: the first one after the mark.
     pub at: SequenceNumber,
-    /// What it means.
+    /// The caller's own id.
     pub id: u64,
 }
 
 /// The marks of one ring, in the order in which they were laid. Their numbers can be in another order.
 pub(crate) struct MarkList {
-    /// Those that some reader has not come to, each with how many were laid before it.
+    /// The marks that some reader has not reached, each with how many were laid before it.
     marks: Mutex<Vec<(u64, Mark)>>,
     /// The count of marks laid. Stored before the cursor that shows the mark's number.
     laid: AtomicU64,
@@ -36,20 +36,20 @@ impl MarkList {
         if marks.len() == MARKS {
             return Err(MarksFull);
         }
-        // Only stored under this lock.
+        // It is only stored under this lock.
         let before = self.laid.load(Ordering::Relaxed);
         marks.push((before, mark));
         self.laid.store(before + 1, Ordering::Release);
         Ok(())
     }
 
-    /// How many marks were laid, as far as a reader can know that has just acquired the cursor.
+    /// How many marks were laid. A reader calls this after it has acquired the cursor.
     #[inline(always)]
     pub(crate) fn laid(&self) -> u64 {
         self.laid.load(Ordering::Acquire)
     }
 
-    /// Calls `f` with every mark from the `known`-th on, until it says stop; returns how many are known then.
+    /// Calls `f` with every mark from the `known`-th on, until `f` returns false. Returns how many are known then.
     pub(crate) fn after(&self, known: u64, mut f: impl FnMut(Mark) -> bool) -> u64 {
         let (laid, coming) = self.snapshot(known);
         for (before, mark) in coming.into_iter().flatten() {
@@ -60,8 +60,8 @@ impl MarkList {
         laid
     }
 
-    /// How many marks were laid, and those from the `known`-th on that are left. A copy: what is done with them may lay
-    /// marks here.
+    /// How many marks were laid, and those from the `known`-th on that are still listed. It is a copy, since the caller
+    /// may lay marks on this list meanwhile.
     fn snapshot(&self, known: u64) -> (u64, [Option<(u64, Mark)>; MARKS]) {
         let marks = lock(&self.marks);
         let mut coming = [None; MARKS];
@@ -73,7 +73,7 @@ impl MarkList {
     }
 }
 
-/// The marks that a reader has seen coming.
+/// The marks ahead of a reader that it has seen.
 pub(crate) struct Coming {
     known: u64,
     marks: Vec<Mark>,
@@ -84,7 +84,7 @@ impl Coming {
         Coming { known: 0, marks: Vec::with_capacity(MARKS) }
     }
 
-    /// A mark at `position`, without marks behind us.
+    /// The mark at `position`, if there is one. Drops the marks before it.
     pub(crate) fn here(&mut self, list: &MarkList, position: u64) -> Option<Mark> {
         self.refresh(list, position);
         self.marks.iter().copied().find(|mark| mark.at.0 == position)

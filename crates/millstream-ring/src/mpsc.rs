@@ -1,4 +1,4 @@
-//! A ring with several senders and one receiver, which takes the values out.
+//! A ring with several senders and one receiver, which moves the values out.
 
 use crate::error::CapacityError;
 use crate::gate::Counter;
@@ -10,16 +10,18 @@ use millstream_core::Item;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 
-/// In `claimed`: nobody claims any more.
+/// Set in `claimed` when the ring is closed to further claims.
 const CLOSED: u64 = 1 << 63;
 
-/// A ring that any number of senders fill, and one receiver empties. Every sender claims numbers by compare-and-swap, and every
-/// slot says for itself whether it is filled, so that nobody waits for a slower one but the receiver. Memory does not grow with
-/// the senders, and they are in each other's way: for few of them a [`spsc_ring`](crate::moving_ring) each is several times
-/// faster. Anchor: the multi-producer sequencer of the LMAX Disruptor.
+/// A ring that any number of senders fill and one receiver empties.
+///
+/// Every sender claims numbers by compare-and-swap, and every slot has a flag that it is filled; therefore no sender
+/// waits for a slower one, and only the receiver does. Memory does not grow with the number of senders, but they
+/// contend for the same counter: for a few senders, an [`spsc::ring`](crate::spsc::ring) each is several times faster.
+/// Anchor: the multi-producer sequencer of the LMAX Disruptor.
 ///
 /// ```
-/// use millstream_ring::shared_ring;
+/// use millstream_ring::mpsc::ring;
 /// use std::collections::VecDeque;
 ///
 /// let (mut first, mut receiver) = ring::<char>(4)?;
@@ -37,7 +39,7 @@ const CLOSED: u64 = 1 << 63;
 ///
 /// # Errors
 ///
-/// If `capacity` is not a power of two, and at least 1.
+/// If `capacity` is not a power of two.
 pub fn ring<T: Item>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     if !capacity.is_power_of_two() {
         return Err(CapacityError { slots: capacity });
@@ -48,15 +50,15 @@ pub fn ring<T: Item>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Capaci
         claimed: CachePadded::new(AtomicU64::new(0)),
         taken: Counter::new(CachePadded::new(AtomicU64::new(0))),
     });
-    let sender = Sender { several: several.clone(), who: 0, known: 0 };
+    let sender = Sender { several: several.clone(), id: 0, known: 0 };
     Ok((sender, Receiver { several, position: 0 }))
 }
 
 struct Several<T> {
     slots: Slots<ManuallyDrop<T>>,
-    /// Of every slot: in which lap it was filled last, counted from 1, and by whom.
+    /// Of every slot: the lap in which it was filled last, counted from 1, and the id of its sender.
     filled: Box<[AtomicU64]>,
-    /// The next number that nobody has claimed.
+    /// The next number that is not claimed.
     claimed: CachePadded<AtomicU64>,
     /// Every number below was taken. The receiver alone writes it.
     taken: Counter,
@@ -67,13 +69,13 @@ impl<T> Several<T> {
         &self.filled[(n & (self.slots.capacity() - 1)) as usize]
     }
 
-    /// What `filled` says once number `n` is filled, without by whom. The lap before is always another one: nobody fills a
-    /// slot again that was not taken.
+    /// The value of `filled` once number `n` is filled, without the sender's id. In the lap before it always differs:
+    /// no sender fills a slot again before its value is taken.
     fn lap(&self, n: u64) -> u64 {
         (n / self.slots.capacity() + 1) << 32
     }
 
-    /// Who has filled number `n`, if it is filled. Acquires the value.
+    /// The id of the sender that has filled number `n`, if it is filled. Acquires the value.
     #[inline]
     fn filler(&self, n: u64) -> Option<u32> {
         let filled = self.filled(n).load(Ordering::Acquire);
@@ -81,38 +83,39 @@ impl<T> Several<T> {
     }
 }
 
-/// One of those who fill a [`ring`].
+/// A sender of a [`ring`].
 pub struct Sender<T> {
     several: Arc<Several<T>>,
-    who: u32,
-    /// Every number below was taken when we looked.
+    id: u32,
+    /// Every number below was taken at the last look.
     known: u64,
 }
 
 impl<T: Item> Sender<T> {
-    /// Another one, whom the receiver knows by this number; the first one is 0.
+    /// Another sender, with this id for the receiver; the first sender's id is 0.
     #[must_use]
-    pub fn another(&self, who: u32) -> Self {
-        Sender { several: self.several.clone(), who, known: self.known }
+    pub fn another(&self, id: u32) -> Self {
+        Sender { several: self.several.clone(), id, known: self.known }
     }
 
-    /// Moves values in, the first ones first, as far as there is room; returns how many, or none if the ring was closed.
+    /// Moves values in from the front, as far as there is room. Returns how many, or none if the ring is closed.
     ///
-    /// Between the claim and the last value nothing runs that can fail: a sender that stopped there would stop everybody.
+    /// Between the claim and the last value nothing runs that can fail: a sender that stopped there would block the
+    /// ring.
     pub fn give(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
         let (first, len) = self.claim(values.len() as u64)?;
         let ring = &*self.several;
-        let given = (first..first + len).zip(values.drain(..len as usize));
-        for (n, value) in given {
-            // SAFETY: the number was claimed by us alone, and what was in its cell was taken, which we have acquired; the
-            // receiver does not look at it before it is said to be filled.
+        let sent = (first..first + len).zip(values.drain(..len as usize));
+        for (n, value) in sent {
+            // SAFETY: this sender alone has claimed the number, and the former value of its cell was taken, which
+            // `room` has acquired; the receiver does not look at the cell before `filled` says so.
             unsafe { ring.slots.cells(n).write(0, ManuallyDrop::new(value)) };
-            ring.filled(n).store(ring.lap(n) | u64::from(self.who), Ordering::Release);
+            ring.filled(n).store(ring.lap(n) | u64::from(self.id), Ordering::Release);
         }
         Some(len as usize)
     }
 
-    /// Claims at most `want` numbers: the first one, and how many. None if the ring was closed.
+    /// Claims at most `want` numbers. Returns the first one and how many, or none if the ring is closed.
     fn claim(&mut self, want: u64) -> Option<(u64, u64)> {
         let mut next = self.several.claimed.load(Ordering::Relaxed);
         loop {
@@ -123,7 +126,7 @@ impl<T: Item> Sender<T> {
             if len == 0 {
                 return Some((next, 0));
             }
-            // What a claim has to see is what the receiver has done, which `room` has acquired.
+            // A claim must see what the receiver has done, which `room` has acquired.
             let claimed = &self.several.claimed;
             match claimed.compare_exchange_weak(next, next + len, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some((next, len)),
@@ -132,7 +135,7 @@ impl<T: Item> Sender<T> {
         }
     }
 
-    /// How many numbers from `next` on have free slots, at least if that is less than `want`.
+    /// How many numbers from `next` on have free slots. The result is exact if it is less than `want`.
     fn room(&mut self, next: u64, want: u64) -> u64 {
         let capacity = self.several.slots.capacity();
         if (self.known + capacity).saturating_sub(next) < want {
@@ -141,49 +144,50 @@ impl<T: Item> Sender<T> {
         (self.known + capacity).saturating_sub(next)
     }
 
-    /// Free slots.
+    /// The number of free slots; 0 if the ring is closed.
     pub fn free(&mut self) -> usize {
         let next = self.several.claimed.load(Ordering::Relaxed);
         if next & CLOSED != 0 { 0 } else { self.room(next, u64::MAX).min(self.several.slots.capacity()) as usize }
     }
 
-    /// Nobody gives anything any more, from this very moment: what was claimed comes, and nothing else.
+    /// Closes the ring at once: numbers that are claimed already are still filled, and no further ones.
     pub fn close(&self) {
         self.several.claimed.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
-    /// Whether the ring was closed.
+    /// Whether the ring is closed.
     #[must_use]
     pub fn closed(&self) -> bool {
         self.several.claimed.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// How many numbers were claimed by all together.
+    /// How many numbers all senders together have claimed.
     #[must_use]
     pub fn claimed(&self) -> u64 {
         self.several.claimed.load(Ordering::Relaxed) & !CLOSED
     }
 }
 
-/// The one who empties a [`ring`]. What it leaves is dropped when everybody is gone; until then the ring stays as full
-/// as it is.
+/// The receiver of a [`ring`]. Values that it leaves are dropped when all ends are dropped; until then the ring stays
+/// as full as it is.
 pub struct Receiver<T> {
     several: Arc<Several<T>>,
     position: u64,
 }
 
 impl<T: Item> Receiver<T> {
-    /// Takes at most `most` values out: those that are there and lie side by side.
+    /// Takes at most `most` values out: the contiguous ones that are filled.
     #[inline]
     pub fn take(&mut self, most: usize) -> Received<'_, T> {
         self.take_while(most, |_| true)
     }
 
-    /// As [`take`](Receiver::take), of one sender, and who it is. Without values, anybody.
+    /// As [`take`](Receiver::take), of one sender, with that sender's id. If there are no values, the id has no
+    /// meaning.
     #[inline]
     pub fn take_run(&mut self, most: usize) -> (u32, Received<'_, T>) {
         let sender = self.several.filler(self.position).unwrap_or(0);
-        (sender, self.take_while(most, |who| who == sender))
+        (sender, self.take_while(most, |id| id == sender))
     }
 
     #[inline]
@@ -192,18 +196,18 @@ impl<T: Item> Receiver<T> {
         let most = ring.slots.contiguous(self.position, most as u64);
         let is_wanted = |n: &u64| ring.filler(*n).is_some_and(&wanted);
         let len = (self.position..self.position + most).take_while(is_wanted).count() as u64;
-        // SAFETY: these numbers are filled in this lap, which was acquired, and nobody writes them before `taken` is beyond
-        // them; this is the only receiver, and it is borrowed.
+        // SAFETY: these numbers are filled in this lap, which was acquired, and no sender writes them before `taken` is
+        // beyond them; this is the only receiver, and it is borrowed.
         unsafe { Received::new(&ring.slots, &mut self.position, &ring.taken, len) }
     }
 
-    /// Whether the next value is there.
+    /// Whether the next value is filled.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.several.filler(self.position).is_some()
     }
 
-    /// Whether everything was taken and nothing more will come.
+    /// Whether the ring is closed and everything was taken.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.several.claimed.load(Ordering::Relaxed) == self.position | CLOSED
@@ -218,7 +222,7 @@ impl<T: Item> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // Also where an iterator was forgotten: what it took is not taken again.
+        // Also if an iterator was forgotten: the values that it covered are not taken again.
         self.several.taken.store(self.position, Ordering::Release);
     }
 }
@@ -227,19 +231,20 @@ impl<T> Drop for Several<T> {
     fn drop(&mut self) {
         let from = self.taken.load(Ordering::Relaxed);
         let upto = self.claimed.load(Ordering::Relaxed) & !CLOSED;
-        // SAFETY: everybody is gone, so what was claimed is filled, and from `taken` on nobody took it.
+        // SAFETY: all ends are dropped, so every claimed number is filled, and the values from `taken` on were not
+        // taken.
         unsafe { Moved::new(&self.slots, from..upto).drop_all() };
     }
 }
 
 impl<T> std::fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedGiver").field("who", &self.who).finish_non_exhaustive()
+        f.debug_struct("Sender").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 impl<T> std::fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedTaker").field("taken", &self.position).finish_non_exhaustive()
+        f.debug_struct("Receiver").field("taken", &self.position).finish_non_exhaustive()
     }
 }

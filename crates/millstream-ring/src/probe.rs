@@ -1,4 +1,4 @@
-//! The counters of a ring, read from outside. The ring's ends write nothing for it.
+//! The counters of a ring, for observers. The ring's ends write nothing for them.
 
 use crate::gate::{GONE, Gate, Gates};
 use crate::occupancy::{Occupancy, OccupancySampler};
@@ -7,8 +7,8 @@ use crate::shared::Published;
 use crate::sync::Arc;
 use crate::view::{RingLayout, View};
 
-/// The counters of one ring. It keeps no slot and no value alive, and reads nothing but counters; what it reads may be
-/// older than what the ring's ends know.
+/// The counters of one ring. A probe keeps no slot and no value alive, and reads only counters; its readings may be
+/// older than those of the ring's ends.
 ///
 /// ```
 /// use millstream_core::Dense;
@@ -40,52 +40,53 @@ impl RingProbe {
         RingProbe { published, gates, capacity, sampler }
     }
 
-    /// The same with what somebody who fills a part of the ring counts.
+    /// The same probe with the sampler of one writer of the ring, which counts for itself.
     pub(crate) fn counted_by(self, sampler: &std::sync::Arc<OccupancySampler>) -> Self {
         RingProbe { sampler: Some(sampler.clone()), ..self }
     }
 
-    /// Whether both are of one ring. What is compared is kept by both, so that no later ring can be at its place.
+    /// Whether both are of one ring. Both keep what is compared, so no later ring can have the same address.
     pub(crate) fn is_of(&self, other: &RingProbe) -> bool {
         Arc::ptr_eq(&self.gates, &other.gates)
     }
 
-    /// Every number below the result is published, END counted. A group's may seem to step back.
+    /// Every number below the result is published, END included. With several writers it may seem to step back.
     #[must_use]
     pub fn published(&self) -> u64 {
         self.published.cursor()
     }
 
-    /// Every number below the result was released by every reader there is; without one, what is published.
+    /// Every number below the result is released by every reader; if there is no reader, this is `published`.
     #[must_use]
     pub fn released(&self) -> u64 {
         self.gates.least().unwrap_or_else(|| self.published())
     }
 
-    /// How many slots the ring has.
+    /// The number of slots of the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// How many slots hold something that some reader still needs: at most the capacity.
+    /// The number of slots whose value some reader still needs: at most the capacity.
     #[must_use]
     pub fn occupied(&self) -> usize {
-        // The gates first: nobody releases what is not published.
+        // The gates first: no reader releases a number that is not published.
         let released = self.released();
         self.published().saturating_sub(released).min(self.capacity) as usize
     }
 
-    /// Whether its empty slots are counted from now on: by whoever writes it, and of some batches. Otherwise, and at first,
-    /// that costs a look at a flag for every batch.
+    /// Switches the counting of empty slots on or off. It is off at first. While it is on, the ring's writers count, in
+    /// some of the batches; while it is off, every batch costs a look at a flag.
     pub fn look(&self, wanted: bool) {
         if let Some(sampler) = &self.sampler {
             sampler.want(wanted);
         }
     }
 
-    /// How many slots were left empty, of those that were looked at. Of a ring whose slots cannot be empty: none, of all that
-    /// are published. Behind a mask what it leaves out is empty; in a ring that two lanes fill, for each what the other has.
+    /// How many slots were examined, and how many of those were empty. If the type of the ring has no empty slots: 0 of
+    /// all published ones. On a mask, the slots that it leaves out count as empty. In a ring that two lanes fill, each
+    /// lane counts the other lane's slots as empty.
     #[must_use]
     pub fn empties(&self) -> Occupancy {
         match &self.sampler {
@@ -94,8 +95,8 @@ impl RingProbe {
         }
     }
 
-    /// Whether somebody who writes number `next` next has room for it. Of a ring with one producer that is what is
-    /// published; the writers of a group claim before that.
+    /// Whether a writer that writes number `next` next has room for it. With one producer, the last published number is
+    /// used in place of `next`; with run writers, the next number that is not claimed.
     #[must_use]
     pub fn has_room(&self, next: u64) -> bool {
         let next = match &self.published {
@@ -107,12 +108,12 @@ impl RingProbe {
     }
 }
 
-/// The counters of what reads an edge: how far it is, and how far the rings of the edge are.
+/// The counters of a reading end: its position, and the cursors of its rings.
 #[derive(Clone)]
 pub struct InputProbe {
     rings: Vec<RingProbe>,
     gate: Gate,
-    /// Which writer of a group reads.
+    /// The run writer that reads, if one does.
     writer: Option<(Arc<RunWriters>, usize)>,
 }
 
@@ -123,20 +124,20 @@ impl InputProbe {
         InputProbe { rings, gate, writer }
     }
 
-    /// Every number below the result is published on all rings of the edge, END counted.
+    /// Every number below the result is published on all rings of the edge, END included.
     #[must_use]
     pub fn published(&self) -> u64 {
         self.rings.iter().map(RingProbe::published).min().unwrap_or(0)
     }
 
-    /// Every number below the result has been released, by a group's writer: by the whole group. None once the reader is
-    /// gone: then it needs nothing any more.
+    /// Every number below the result is released; if a run writer reads, by its whole group. None once the reader is
+    /// dropped: then it needs nothing.
     #[must_use]
     pub fn released(&self) -> Option<u64> {
         Some(self.gate.needs()).filter(|needs| *needs != GONE)
     }
 
-    /// The number that it works on, or needs next; none once the reader is gone.
+    /// The number that it works on, or needs next; none once the reader is dropped.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         let released = self.released()?;

@@ -15,21 +15,21 @@ use millstream_core::{Density, Item, SequenceNumber, Val};
 
 /// The writing end of a ring: there is one, and it never overtakes a reader.
 ///
-/// It drops the values, too: each exactly once, when every reader has released it and the producer takes its next
-/// step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
-/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. It can
-/// leave that to a [`Sweeper`]. What END holds on an edge that is filled [at END](millstream_core::AtEnd) alone is dropped
-/// with the ring.
+/// It also drops the values. Each is dropped exactly once, when every reader has released it and the producer takes its
+/// next step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
+/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. A
+/// [`Sweeper`] can do this in its place. The value of END on an edge that is filled only [at
+/// END](millstream_core::AtEnd) is dropped with the ring.
 pub struct Producer<S: Item> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
-    /// The next number to be published.
+    /// The next number to publish.
     pub(crate) next: u64,
-    /// Numbers below this one may be claimed without reading the gates.
+    /// Numbers below this one can be claimed without reading the gates.
     limit: u64,
     ended: bool,
     pub(crate) abandoned: Option<u64>,
-    /// A [`Sweeper`] drops the values, and says how far it is.
+    /// A [`Sweeper`] drops the values; `swept` is how far it is.
     apart: bool,
 }
 
@@ -38,11 +38,11 @@ impl<S: Item> Producer<S> {
         Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None, apart: false }
     }
 
-    /// Claims at most `n` free slots, as many as there are, or none if the ring is full.
+    /// Claims the free slots, at most `n`, or returns none if the ring is full.
     ///
-    /// A claim is partial, and `n` may be more than the ring ever has: a stage whose batch is larger than the ring moves
-    /// what fits, so that rings of any size do not deadlock. [`try_claim_all`](Producer::try_claim_all) takes no less than
-    /// `n`.
+    /// A claim can be partial, and `n` can exceed the ring's capacity: a stage whose batch is larger than the ring
+    /// moves as much as fits, so rings of any size do not deadlock. [`try_claim_all`](Producer::try_claim_all) claims
+    /// no less than `n`.
     ///
     /// # Errors
     ///
@@ -53,11 +53,11 @@ impl<S: Item> Producer<S> {
         Ok((room > 0).then(|| Claim::new(self, room)))
     }
 
-    /// Claims `n` free slots, all of them, or none if there are less.
+    /// Claims `n` free slots, or returns none if fewer are free.
     ///
     /// # Errors
     ///
-    /// If `n` is 0 or more than the ring has, so that there would never be room, or the stream has ended.
+    /// If `n` is 0, or the stream has ended, or `n` exceeds the ring's capacity: there would never be room.
     #[inline]
     pub fn try_claim_all(&mut self, n: usize) -> Result<Option<Claim<'_, S>>, ClaimError> {
         let capacity = self.capacity();
@@ -80,10 +80,10 @@ impl<S: Item> Producer<S> {
         Ok(self.room(n as u64) as usize)
     }
 
-    /// Publishes at most `n` slots in one call, as many as there is room for: `f` of 0, 1, ... in order. Returns how many:
-    /// 0 if the ring is full.
+    /// Publishes the free slots, at most `n`, in one call: `f` of 0, 1, ... in order. Returns their number: 0 if the
+    /// ring is full.
     ///
-    /// If `f` panics, none of them is published, and what it returned is dropped.
+    /// If `f` panics, none of them is published, and the values that it returned are dropped.
     ///
     /// # Errors
     ///
@@ -113,14 +113,15 @@ impl<S: Item> Producer<S> {
             self.limit = self.shared.swept() + self.shared.slots.capacity();
             return;
         }
-        // SAFETY: all readers have released the numbers below, which are published, so each slot holds a value that
-        // nobody looks at; the single producer is the only one that sweeps, unless it has left that to a sweeper.
+        // SAFETY: all readers have released the numbers below `released`, which are published, so each slot holds a
+        // value that no reader looks at; the single producer is the only one that sweeps, unless it has left that to a
+        // sweeper.
         unsafe { self.shared.sweep(released) };
         self.limit = released + self.shared.slots.capacity();
     }
 
-    /// Drops what every reader has released. A step that has nothing to publish calls this, so that an idle ring
-    /// keeps nothing alive.
+    /// Drops the values that every reader has released. A step with nothing to publish calls this, so that an idle ring
+    /// keeps no values alive.
     #[inline]
     pub fn sweep(&mut self) {
         if std::mem::needs_drop::<S>() && !self.apart && self.gating.cached() < self.next {
@@ -128,16 +129,16 @@ impl<S: Item> Producer<S> {
         }
     }
 
-    /// Leaves it to another one to drop values: for a producer behind a lock, so that no value's drop runs while that
-    /// is held. From now on room is what the [`Sweeper`] has swept, and no step of the producer drops anything. There
-    /// is one sweeper, so this gives none where it was called before; and none for types without `Drop`, whose slots
-    /// are free once they are released.
+    /// Moves the dropping of values to a [`Sweeper`]: for a producer that is used under a lock, so that no value's drop
+    /// runs under that lock. From now on the producer has room up to the last swept number, and its own steps drop
+    /// nothing. A ring has one sweeper: a second call returns none. Types without `Drop` need none, since their slots
+    /// are free once released, so for them this also returns none.
     ///
     /// ```
     /// use millstream_core::Dense;
     /// use millstream_ring::ring;
     /// let (mut producer, mut reader) = ring::<String, Dense>(1)?;
-    /// let mut sweeper = producer.sweep_apart().expect("nobody has asked before");
+    /// let mut sweeper = producer.sweep_apart().expect("this is the first call");
     /// let mut claim = producer.try_claim(1)?.expect("the ring is empty");
     /// claim.write("a".to_owned());
     /// claim.publish();
@@ -155,11 +156,11 @@ impl<S: Item> Producer<S> {
         Some(Sweeper::new(self.shared.clone()))
     }
 
-    /// Lays a mark at the number that is published next. Every reader sees it when it comes to that number.
+    /// Lays a mark at the next number to be published. Every reader sees it when it reaches that number.
     ///
     /// # Errors
     ///
-    /// If sixteen marks lie before some reader already: lay it later.
+    /// If sixteen marks are ahead of some reader already: lay it later.
     pub fn mark(&mut self, id: u64) -> Result<Mark, MarksFull> {
         let mark = Mark { at: SequenceNumber(self.next), id };
         self.copy_mark(mark)?;
@@ -174,18 +175,18 @@ impl<S: Item> Producer<S> {
     ///
     /// # Panics
     ///
-    /// If that number was published already: what happens at N must be decided before N is published.
+    /// If that number was published already: whatever happens at N is decided before N is published.
     pub fn copy_mark(&mut self, mark: Mark) -> Result<(), MarksFull> {
         assert!(mark.at.0 >= self.next, "a mark at {}, but {} comes next", mark.at, self.next);
         self.read_gates();
         self.shared.marks().0.lay(mark, self.gating.cached())
     }
 
-    /// Publishes END: with a value, if `last` is one, and then there must be room for it.
+    /// Publishes END. A slot in `last` needs room in the ring.
     ///
     /// # Errors
     ///
-    /// Gives the slot back if the ring is full: try again later.
+    /// Returns the slot if the ring is full: try again later.
     ///
     /// # Panics
     ///
@@ -194,7 +195,8 @@ impl<S: Item> Producer<S> {
         self.try_end_with(last.map(Last::from)).map_err(|last| last.slot.expect("END without a slot needs no room"))
     }
 
-    /// As [`try_end`](Producer::try_end), on an edge of any density: what END holds beside the slots needs no room.
+    /// As [`try_end`](Producer::try_end), on an edge of any density. A value of END that is kept beside the slots needs
+    /// no room.
     ///
     /// # Errors
     ///
@@ -209,8 +211,8 @@ impl<S: Item> Producer<S> {
         let end = self.next;
         match last {
             Some(last) if last.slot.is_some() && self.room(1) == 0 => return Err(last),
-            // SAFETY: if END has a slot there is room, so every reader has released what was here, the sweep has dropped it,
-            // and no reader looks at this number before it is published.
+            // SAFETY: if END has a slot there is room, so every reader has released the former value of its cell, the
+            // sweep has dropped it, and no reader looks at this number before it is published.
             last => unsafe { self.shared.write_end(end, last) },
         }
         self.ended = true;
@@ -219,12 +221,12 @@ impl<S: Item> Producer<S> {
         Ok(())
     }
 
-    /// A reader from the next number on. (A [`Reader`] can be forked at its own number.)
+    /// Adds a reader from the next number on. (A [`Reader`] can be forked at its own number.)
     pub fn reader<T: Item, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
         reader_at(&self.shared, self.next)
     }
 
-    /// The number that is published next.
+    /// The next number to be published.
     #[must_use]
     pub fn next(&self) -> SequenceNumber {
         SequenceNumber(self.next)
@@ -236,39 +238,39 @@ impl<S: Item> Producer<S> {
         self.ended
     }
 
-    /// How many slots the ring has.
+    /// The number of slots of the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.slots.capacity() as usize
     }
 
-    /// Free slots, by the gates as they are now.
+    /// The number of free slots, by the current gates.
     pub fn free(&mut self) -> usize {
         self.room(u64::MAX) as usize
     }
 
-    /// The ring's counters, to be read from outside.
+    /// The ring's counters, for observers.
     #[must_use]
     pub fn probe(&self) -> RingProbe {
         self.shared.probe()
     }
 
-    /// How often the gates were read. The cached minimum makes this about once a lap for values without a destructor.
-    /// Values with one are dropped at the next claim after their release, so each claim reads the gates: claim many slots
+    /// How often the gates were read. The cached minimum makes this about once a lap for values without `Drop`. Values
+    /// with `Drop` are dropped at the next claim after their release, so each claim reads the gates: claim many slots
     /// at a time.
     #[must_use]
     pub fn gate_scans(&self) -> u64 {
         self.gating.scans()
     }
 
-    /// The number at which the last claim was dropped without being published: where a stage panicked.
+    /// The number at which the last claim was dropped without being published: the number at which a stage panicked.
     #[must_use]
     pub fn abandoned_at(&self) -> Option<SequenceNumber> {
         self.abandoned.map(SequenceNumber)
     }
 }
 
-/// A reader's end of `shared` from number `position` on, and its gate, still to be added.
+/// A reader's end of `shared` from number `position` on, and its gate, which the caller adds.
 pub(crate) fn leaf_at<S: Item>(shared: &Arc<Shared<S>>, position: u64) -> (Gate, Leaf<S>) {
     let counter = Counter::new(CachePadded::new(AtomicU64::new(position)));
     (Gate::Reader(counter.clone()), Leaf::new(shared.clone(), Gate::Reader(counter)))

@@ -7,11 +7,11 @@ use millstream_core::{Dense, Filtered, Lens, Merged, Pair, Projected, SameItem, 
 
 /// The reading end of an edge, and the next number it needs.
 ///
-/// It sees every number from its own position on, in order, once. Dropping it lets the producer go on without it.
+/// It sees every number from its own position on, in order, once. Dropping it lets the producer continue without it.
 pub struct Reader<F: RingLayout> {
     pub(crate) view: F::View,
     pub(crate) position: u64,
-    /// The greatest cursor seen: a group's may seem to step back.
+    /// The greatest cursor seen: a group's cursor may seem to step back.
     seen: u64,
     coming: Coming,
     pub(crate) visited: Option<u64>,
@@ -22,16 +22,16 @@ impl<F: RingLayout> Reader<F> {
         Reader { view, position, seen: position, coming: Coming::new(), visited: None }
     }
 
-    /// Lends at most `max` published slots that lie side by side; none if nothing is published, or only END is left.
+    /// Lends at most `max` contiguous published slots; none if nothing is published, or only END remains.
     ///
-    /// A batch is shorter than what is published where a ring wraps round or a mark lies.
+    /// A batch is shorter than the published slots if a ring wraps around or a mark lies among them.
     #[inline]
     #[must_use = "a batch that is dropped releases its slots, read or not"]
     pub fn batch(&mut self, max: usize) -> Option<Batch<'_, F>> {
         if self.seen <= self.position || self.seen - self.position < max as u64 {
             self.seen = self.seen.max(self.view.cursor());
         }
-        // END is not among what a batch lends.
+        // A batch does not include END.
         let ready = self.seen.min(self.view.end()).saturating_sub(self.position).min(max as u64);
         if ready == 0 {
             return None;
@@ -51,13 +51,13 @@ impl<F: RingLayout> Reader<F> {
         (self.seen > self.position && self.view.end() == self.position).then(|| End::new(self))
     }
 
-    /// Every number below the result is published, END counted: the greatest cursor that was ever seen.
+    /// Every number below the result is published, END included: the greatest cursor seen so far.
     pub(crate) fn look(&mut self) -> u64 {
         self.seen = self.seen.max(self.view.cursor());
         self.seen
     }
 
-    /// The next number it needs.
+    /// The next number that it needs.
     #[must_use]
     pub fn position(&self) -> SequenceNumber {
         SequenceNumber(self.position)
@@ -69,20 +69,20 @@ impl<F: RingLayout> Reader<F> {
         self.position > self.view.end()
     }
 
-    /// Slots published and not read, END counted.
+    /// The number of published slots that it has not read, END included.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.seen.max(self.view.cursor()).saturating_sub(self.position)
     }
 
-    /// Its counters and those of its rings, to be read from outside.
+    /// The counters of this reader and of its rings, for observers.
     #[must_use]
     pub fn probe(&self) -> InputProbe {
         InputProbe::of::<F>(&self.view, None)
     }
 
-    /// The mark at the next number, if there is one. A batch never goes over a mark: it ends before it, or begins at
-    /// it.
+    /// The mark at the next number, if there is one. A batch never crosses a mark: it ends before the mark, or begins
+    /// at it.
     pub fn mark(&mut self) -> Option<Mark> {
         self.coming.here(&self.view.marks().0, self.position)
     }
@@ -97,7 +97,7 @@ impl<F: RingLayout> Reader<F> {
         *known >= laid
     }
 
-    /// The number that was looked at when a panic ended a [`Batch::for_each`].
+    /// The number whose slot was being visited when a panic ended a [`Batch::for_each`].
     #[must_use]
     pub fn visited(&self) -> Option<SequenceNumber> {
         self.visited.map(SequenceNumber)
@@ -111,8 +111,8 @@ impl<F: RingLayout> Reader<F> {
         fork
     }
 
-    /// This edge and another side by side, joined by number. Where one is behind, it passes over what the other has
-    /// released already.
+    /// This edge and another side by side, joined by number. The reader that is less far skips the numbers that the
+    /// further one has already released.
     #[must_use]
     pub fn zip<G: RingLayout>(self, other: Reader<G>) -> Reader<Pair<F, G>> {
         self.beside(other)
@@ -128,20 +128,20 @@ impl<F: RingLayout> Reader<F> {
         joined(Reader::new(ZipView::new(self.view, other.view), position))
     }
 
-    /// This lane of a choice and the other one, with values of one type.
+    /// Both lanes of a choice, with values of one type: this one and `other`.
     #[must_use]
     pub fn or<G: RingLayout + SameItem<F>>(self, other: Reader<G>) -> Reader<Merged<F, G>> {
         let position = self.position.max(other.position);
         joined(Reader::new(MergedView::apart(ZipView::new(self.view, other.view)), position))
     }
 
-    /// Two lanes with values of one type that [fill one ring](crate::lane), by that ring.
+    /// Both lanes of a choice that [fill one ring](crate::lane), by that ring; their values have one type.
     #[must_use]
     pub fn of_lanes<G: RingLayout + SameItem<F>>(whole: Reader<F::Whole>) -> Reader<Merged<F, G>> {
         Reader::new(MergedView::joined(whole.view), whole.position)
     }
 
-    /// This edge behind a mask: empty where the mask is not true.
+    /// This edge with a mask: empty at the numbers for which the mask is false.
     #[must_use]
     pub fn masked(self, mask: Reader<Val<bool, Dense>>) -> Reader<Filtered<F>> {
         let position = self.position.max(mask.position);
@@ -157,9 +157,9 @@ impl<F: RingLayout> Reader<F> {
     }
 }
 
-/// Releases what one of the joined edges needs no more.
+/// Releases the numbers that a joined edge no longer needs.
 fn joined<F: RingLayout>(reader: Reader<F>) -> Reader<F> {
-    // SAFETY: the readers were given up, so nothing is lent from them.
+    // SAFETY: the readers were passed by value, so nothing is lent from them.
     unsafe { reader.view.release(reader.position) };
     reader
 }

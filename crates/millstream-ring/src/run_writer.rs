@@ -12,8 +12,8 @@ use millstream_core::{Density, Item, OfPieces, SequenceNumber};
 
 /// One of k tasklets that share an input and an output ring.
 ///
-/// A writer claims a run of the input's numbers and fills the same numbers of the output; runs of other writers may be
-/// finished in any order, and readers of the output see a number when all numbers below it are done as well.
+/// A writer claims a run of the input's numbers and fills the same numbers of the output. Runs of several writers may
+/// finish in any order. Readers of the output see a number when all numbers below it are done as well.
 pub struct RunWriter<F: RingLayout, S: Item> {
     index: usize,
     input: Arc<F::View>,
@@ -31,22 +31,22 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         RunWriter { index, input, output, group, gating: Gating::new(), seen: 0, marks: 0, abandoned: None }
     }
 
-    /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns how long the run was:
+    /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns the length of the run:
     /// 0 if nothing is published, everything is claimed, or the output has no room.
     ///
-    /// A run is at most an equal share of what is there, so that few items spread over the writers as well.
+    /// A run is at most an equal share of the published numbers, so that a few items also spread over the writers.
     ///
-    /// If `f` panics, this writer is broken: it never claims again, what it wrote is dropped, and no reader sees its
-    /// run or anything behind it.
+    /// If `f` panics, this writer is broken: it never claims again, the values that it wrote are dropped, and no reader
+    /// sees its run or a later number.
     pub fn fill(&mut self, max: usize, f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
         self.fill_or_tell(max, || (), f)
     }
 
-    /// As [`fill`](RunWriter::fill), for writers whose readers park: `hid` is called, before `f`, if this writer may have hidden
-    /// finished numbers from readers while it competed for a run, so that readers that parked look again.
+    /// As [`fill`](RunWriter::fill), for outputs whose readers park. While this writer competed for a run, it may have
+    /// hidden finished numbers from readers. If so, `hid` is called, before `f`, to wake the readers that parked.
     ///
-    /// If `hid` panics, it is as if `f` had panicked at the first number of the run; where there was no run left, nothing
-    /// has changed.
+    /// A panic of `hid` has the effect of a panic of `f` at the first number of the run; if no run was left, it has
+    /// none.
     pub fn fill_or_tell(&mut self, max: usize, hid: impl FnOnce(), f: impl FnMut(Option<F::Ref<'_>>) -> S) -> usize {
         let Some((first, len)) = self.claim(max, hid) else { return 0 };
         self.fill_run(first, len, f);
@@ -54,7 +54,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         len
     }
 
-    /// As [`fill_or_tell`](RunWriter::fill_or_tell), with what `f` writes at every slot; an empty one where it says false.
+    /// As [`fill_or_tell`](RunWriter::fill_or_tell), with the text that `f` writes for every slot; an empty slot if it
+    /// returns false.
     pub fn write_text<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         max: usize,
@@ -71,8 +72,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         })
     }
 
-    /// As [`fill_or_tell`](RunWriter::fill_or_tell), with the part that goes on of every slot, which lies in a block already; an
-    /// empty slot where there is none.
+    /// As [`fill_or_tell`](RunWriter::fill_or_tell), with the slice that `parting` keeps of every slot, which is stored
+    /// in a block already; an empty slot if it keeps none.
     pub fn pass_on<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         max: usize,
@@ -95,7 +96,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         })
     }
 
-    /// Claims a run and has `fill` write it: all of it, or it panics.
+    /// Claims a run and calls `fill` to write it: `fill` writes all of it, or panics.
     fn text_run<T: Kind + ?Sized, D: Density<Slot<Span<T>> = S>>(
         &mut self,
         max: usize,
@@ -109,8 +110,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         // SAFETY: as in `fill_run`.
         let chunk = unsafe { self.input.chunk(first) };
         let mut visited = Visited { first, at: 0, abandoned: &mut self.abandoned };
-        // SAFETY: the run is this writer's; there was room below its end, so every reader has released what was in its
-        // cells, and it was dropped; and no reader sees it before the run is finished.
+        // SAFETY: the run is this writer's; there was room below its end, so every reader has released the former
+        // values of its cells, and they were dropped; and no reader sees it before the run is finished.
         let run = unsafe { Run::new(&self.output.slots, first) };
         let written = fill(pen, run, len, chunk, &mut visited.at);
         assert_eq!(written, len as u64, "a run is filled as a whole");
@@ -119,14 +120,14 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         len
     }
 
-    /// Shows a run that is filled.
+    /// Publishes a filled run.
     fn finish(&self, first: u64, len: usize) {
-        // SAFETY: the run is this writer's until it is finished, and was filled.
+        // SAFETY: the run is this writer's until it is finished, and it is filled.
         unsafe { self.output.look(first, len) };
         self.group.finish(self.index);
     }
 
-    /// Claims a run of at most `max` numbers, if there is one that is published, unclaimed, and has room in the output.
+    /// Claims a run of at most `max` numbers that are published and unclaimed, and have room in the output.
     fn claim(&mut self, max: usize, hid: impl FnOnce()) -> Option<(u64, usize)> {
         if self.abandoned.is_some() || max == 0 {
             return None;
@@ -140,7 +141,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(writers).min(max as u64));
         let Claimed { run, hid: has_hidden } = self.group.claim(self.index, limit, len);
         if has_hidden {
-            // The run is this writer's already: a panic here gives it up as one in the run itself does.
+            // The run is this writer's already: a panic here gives it up, as a panic in the run itself does.
             let given_up = run.map(|(first, _)| Visited { first, at: 0, abandoned: &mut self.abandoned });
             hid();
             std::mem::forget(given_up);
@@ -149,8 +150,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     }
 
     fn fill_run(&mut self, first: u64, len: usize, mut f: impl FnMut(Option<F::Ref<'_>>) -> S) {
-        // SAFETY: the numbers are published, and the group's gate holds them until this run is finished; `claim`
-        // was told to take no more than lie side by side.
+        // SAFETY: the numbers are published, and the group's gate holds them until this run is finished; `claim` was
+        // limited to contiguous numbers.
         let chunk = unsafe { self.input.chunk(first) };
         let mut given_up = GivenUp { first, written: 0, output: &self.output, abandoned: &mut self.abandoned };
         let slots = &self.output.slots;
@@ -161,8 +162,9 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             for i in 0..run {
                 // SAFETY: less than the length of the run.
                 let value = f(unsafe { F::at(&chunk, start + i) });
-                // SAFETY: there was room below the run's end: every reader has released what was in this cell, and it
-                // was dropped. No other writer claims this number, and no reader sees it before the run is finished.
+                // SAFETY: there was room below the run's end: every reader has released the former value of this cell,
+                // and it was dropped. No other writer claims this number, and no reader sees it before the run is
+                // finished.
                 unsafe { cells.write(i, value) };
                 given_up.written = start + i + 1;
             }
@@ -170,8 +172,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         std::mem::forget(given_up);
     }
 
-    /// Publishes END, if all numbers below it are claimed and nobody has claimed END: with the slot that `f` makes of
-    /// what the input's END holds. Returns whether END is claimed, by this writer or another: then this one is done.
+    /// Publishes END, if all numbers below it are claimed and END is not: with the slot that `f` returns for the value
+    /// of the input's END. Returns whether END is claimed, by this writer or another one: then this writer is done.
     ///
     /// If `f` panics, END is never published.
     pub fn end(&mut self, f: impl FnOnce(Option<F::Ref<'_>>) -> Option<S>) -> bool {
@@ -191,8 +193,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             return false;
         }
         if self.group.taken() > end {
-            if self.group.begins_behind(end) {
-                // No writer comes to END. Every one of them says this, and the same.
+            if self.group.begins_after(end) {
+                // No writer reaches END. All of them store the same.
                 self.output.set_end(end, false);
             }
             return true;
@@ -221,8 +223,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         self.output.sweep_for_several(&mut self.gating, &self.group.sweeping);
     }
 
-    /// Lays the input's new marks on the output; the numbers they lie at are not claimed before. False if there is no
-    /// room for them.
+    /// Copies the input's new marks to the output, before their numbers are claimed. Returns false if there is no room
+    /// for them.
     fn copy_marks(&mut self) -> bool {
         let list = &self.input.marks().0;
         let laid = list.laid();
@@ -242,13 +244,13 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         self.abandoned.map(SequenceNumber)
     }
 
-    /// Numbers that are published and that no writer has claimed, END counted.
+    /// The number of published slots that no writer has claimed, END included.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.seen.max(self.input.cursor()).saturating_sub(self.group.taken())
     }
 
-    /// The counters of its input and of its output ring, to be read from outside.
+    /// The counters of its input and of its output ring, for observers.
     #[must_use]
     pub fn probes(&self) -> (InputProbe, RingProbe) {
         (InputProbe::of::<F>(&self.input, Some((self.group.clone(), self.index))), self.output.probe())
@@ -261,7 +263,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     }
 }
 
-/// Notes where a run of text was when its function panicked.
+/// Records the position of a run of text when its function panics.
 struct Visited<'m> {
     first: u64,
     at: usize,
@@ -274,7 +276,8 @@ impl Drop for Visited<'_> {
     }
 }
 
-/// Takes back what a run has written when its function panics. Its floor stays, so that no reader goes beyond it.
+/// Drops the values that a run has written when its function panics. The floor of the run stays, so no reader passes
+/// it.
 struct GivenUp<'m, S: Item> {
     first: u64,
     written: usize,
@@ -286,14 +289,14 @@ impl<S: Item> Drop for GivenUp<'_, S> {
     fn drop(&mut self) {
         let next = self.first + self.written as u64;
         *self.abandoned = Some(next);
-        // SAFETY: this run wrote the values, and the run is not finished, so nobody looks at them; `Shared` passes
-        // over them when it drops what is left.
+        // SAFETY: this run wrote the values, and it is not finished, so no reader looks at them; `Shared` skips them
+        // when it drops the remaining values.
         unsafe { self.output.slots.drop_values(self.first..next) };
     }
 }
 
 impl<F: RingLayout, S: Item> std::fmt::Debug for RunWriter<F, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Member").field("index", &self.index).field("taken", &self.taken()).finish_non_exhaustive()
+        f.debug_struct("RunWriter").field("index", &self.index).field("taken", &self.taken()).finish_non_exhaustive()
     }
 }

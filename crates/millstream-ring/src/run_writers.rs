@@ -1,9 +1,9 @@
 //! Run writers: k writers share one input and one output ring, and each claims the next run of numbers that is free.
 //!
-//! That is what `shard(k, body)` deploys each stage of its body as. A writer fills the same numbers of the output that
-//! it has claimed of the input, so there is no splitter, no merger and no ring per shard. Uneven items balance
-//! themselves. Any k works, and nested shards multiply: the group has the product of their sizes. A run is at most an
-//! equal share of the numbers that are ready, so a few items spread over the writers as well.
+//! `shard(k, body)` deploys each stage of its body in this way. A writer fills the same numbers of the output that it
+//! has claimed of the input, so there is no splitter, no merger and no ring per shard. Uneven items balance themselves.
+//! Any k works, and nested shards multiply: the group has the product of their sizes. A run is at most an equal share
+//! of the numbers that are ready, so a few items also spread over the writers.
 //!
 //! `taken` is the next number that no writer has claimed. Each writer has a floor: the start of the run that it works
 //! on, or none. A writer that claims writes its floor, then advances `taken` by compare-and-swap. What the group has
@@ -11,8 +11,8 @@
 //! the floor that was written before it, or a later one. A writer that retries writes a floor that is too low, so the
 //! minimum may seem to step back; every observer keeps its own maximum.
 //!
-//! A writer that loses the race for a run may have hidden finished numbers by that floor, from a reader that looked at
-//! that moment and then parked. So [`RunWriter::fill_or_tell`] reports it to its caller, which notifies.
+//! A writer that loses the race for a run may have hidden finished numbers by that floor from a reader that looked at
+//! that moment and then parked. [`RunWriter::fill_or_tell`] therefore reports it to its caller, which notifies.
 
 use crate::error::CapacityError;
 use crate::gate::{GONE, Gate};
@@ -26,21 +26,21 @@ use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
 use millstream_core::{Density, Item, Text, Val};
 
-/// The floor of a writer that works on nothing.
+/// The floor of a writer without a run.
 const IDLE: u64 = u64::MAX;
 
 struct Work {
     /// The first number of the run, or IDLE.
     floor: AtomicU64,
-    /// How long the run is. Read only when all writers are gone.
+    /// The length of the run. Read only when all writers are dropped.
     len: AtomicU64,
 }
 
-/// What came of a writer's attempt to claim a run.
+/// The result of a writer's attempt to claim a run.
 pub(crate) struct Claimed {
     /// The first number of the run and its length: none if there was nothing left to claim.
     pub(crate) run: Option<(u64, u64)>,
-    /// Whether finished numbers may have been hidden meanwhile.
+    /// Whether the attempt may have hidden finished numbers.
     pub(crate) hid: bool,
 }
 
@@ -49,11 +49,11 @@ pub(crate) struct RunWriters {
     first: u64,
     taken: CachePadded<AtomicU64>,
     work: Box<[CachePadded<Work>]>,
-    /// The writers are gone: the input's producer need not wait for them.
+    /// The writers are dropped: the input's producer need not wait for them.
     left: AtomicBool,
     /// Held by the writer that drops released values of the output.
     pub(crate) sweeping: Mutex<()>,
-    /// How many of the input's marks lie on the output.
+    /// How many of the input's marks are copied to the output.
     pub(crate) marks: Mutex<u64>,
 }
 
@@ -79,8 +79,8 @@ impl RunWriters {
         }
     }
 
-    /// Whether `end` is a number that this group never comes to.
-    pub(crate) fn begins_behind(&self, end: u64) -> bool {
+    /// Whether this group begins after `end`, and therefore never reaches that number.
+    pub(crate) fn begins_after(&self, end: u64) -> bool {
         self.first > end
     }
 
@@ -92,13 +92,13 @@ impl RunWriters {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// Every number below the result is done. Acquires what the writers did, by their floors.
+    /// Every number below the result is done. Acquires all that the writers did, by their floors.
     pub(crate) fn done(&self) -> u64 {
         let taken = self.taken();
         self.work.iter().map(|work| work.floor.load(Ordering::Acquire)).min().unwrap_or(IDLE).min(taken)
     }
 
-    /// What the input's producer has to wait for.
+    /// The gate of the group: the input's producer waits for it.
     pub(crate) fn gate(&self) -> u64 {
         if self.left.load(Ordering::Acquire) { GONE } else { self.done() }
     }
@@ -107,10 +107,10 @@ impl RunWriters {
         self.left.store(true, Ordering::Release);
     }
 
-    /// Claims a run for a writer: from `taken` on, below `limit`, as long as `len` says of its start.
+    /// Claims a run for a writer: from `taken` on, below `limit`, of length `len(start)`.
     ///
-    /// Where another writer was faster, this one's floor has stood before numbers that are done, perhaps, and hidden them
-    /// from readers that looked meanwhile. That is over when this returns.
+    /// If another writer was faster, this one's floor may have been below numbers that are done, and have hidden them
+    /// from readers that looked meanwhile. They are visible again when this returns.
     pub(crate) fn claim(&self, writer: usize, limit: u64, len: impl Fn(u64) -> u64) -> Claimed {
         let work = &self.work[writer];
         let mut taken = self.taken();
@@ -123,7 +123,7 @@ impl RunWriters {
             let run = len(taken);
             work.len.store(run, Ordering::Relaxed);
             work.floor.store(taken, Ordering::Release);
-            // The release half shows the floor to whoever sees the new `taken`.
+            // The release half shows the floor to every thread that sees the new `taken`.
             match self.taken.compare_exchange(taken, taken + run, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Claimed { run: Some((taken, run)), hid },
                 Err(now) => (taken, hid) = (now, true),
@@ -131,12 +131,12 @@ impl RunWriters {
         }
     }
 
-    /// Says that the writer's run is done: releases what it read and wrote.
+    /// Records that the writer's run is done: releases all that it read and wrote.
     pub(crate) fn finish(&self, writer: usize) {
         self.work[writer].floor.store(IDLE, Ordering::Release);
     }
 
-    /// Whether number `n` belongs to a run that was given up. Only when all writers are gone.
+    /// Whether number `n` belongs to a run that was given up. Called only when all writers are dropped.
     pub(crate) fn is_unfinished(&self, n: u64) -> bool {
         self.work.iter().any(|work| {
             let floor = work.floor.load(Ordering::Relaxed);
@@ -145,12 +145,12 @@ impl RunWriters {
     }
 }
 
-/// Gives the input to `k` writers, who fill one output ring: number n of the output from number n of the input, and
-/// the output's reader begins where the input's reader is.
+/// Moves the input to `k` writers, which fill one output ring: number n of the output from number n of the input. The
+/// output's reader begins at the input's position.
 ///
 /// # Errors
 ///
-/// If `capacity`, the output ring's, is not a power of two.
+/// If `capacity`, that of the output ring, is not a power of two.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! The storage: cells that hold a value or nothing, and do not know which. The layers above decide which thread may
+//! The storage: cells that hold a value or nothing, without a record of which. The layers above decide which thread may
 //! touch a cell.
 
 use crate::sync::UnsafeCell;
@@ -6,26 +6,27 @@ use crate::view::BasePtr;
 use std::{fmt, marker::PhantomData, mem::MaybeUninit, ops::Range};
 
 pub(crate) struct Slots<S> {
-    /// The cells, with a few before or behind them that are never used.
+    /// The cells, with a few before or after them that are never used.
     storage: Box<[UnsafeCell<MaybeUninit<S>>]>,
-    /// Where the cells begin: where a cache line does.
+    /// The index of the first cell in use: it begins at a cache line.
     first: usize,
     capacity: usize,
 }
 
-/// Bytes of a cache line. Loops over cells store half a line at a time; where the cells begin 16 bytes behind a line's begin, as
-/// the allocator has it, every other store lies across two lines: a tenth to a sixth of the speed of cheap stages.
+/// Bytes of a cache line. Loops over cells store half a line at a time. The allocator's blocks begin 16 bytes after the
+/// begin of a line; with cells at that offset, every other store crosses into the next line, which costs cheap stages a
+/// tenth to a sixth of their speed.
 const LINE: usize = 64;
 
 // SAFETY: through a shared `Slots` one thread moves values in and drops them (S: Send) while others hold references to
-// other cells (S: Sync). Which thread may do what to which cell is the contract of the unsafe methods.
+// other cells (S: Sync). The contracts of the unsafe methods say which thread may touch which cell.
 unsafe impl<S: Send + Sync> Sync for Slots<S> {}
 // SAFETY: sending the storage sends the values.
 unsafe impl<S: Send> Send for Slots<S> {}
 
 impl<S> Slots<S> {
     pub(crate) fn new(capacity: usize) -> Self {
-        // One of so many cells in a row begins where a line does, if any cell ever does.
+        // Among this many consecutive cells, one begins where a line does, if any cell ever does.
         let spare = LINE >> size_of::<S>().trailing_zeros().min(LINE.ilog2());
         let storage = empty_cells(capacity + spare);
         let first = storage.as_ptr().align_offset(LINE);
@@ -46,7 +47,7 @@ impl<S> Slots<S> {
         (n & (self.capacity() - 1)) as usize
     }
 
-    /// How many numbers from `n` on, at most `max`, lie side by side.
+    /// How many numbers from `n` on, at most `max`, are stored side by side.
     pub(crate) fn contiguous(&self, n: u64, max: u64) -> u64 {
         max.min(self.capacity() - self.index(n) as u64)
     }
@@ -72,7 +73,7 @@ impl<S> Slots<S> {
         Around { cells: self.cells(0), last: self.capacity() - 1 }
     }
 
-    /// Drops the values of these numbers, the ones behind a drop that panics as well.
+    /// Drops the values of these numbers. If a drop panics, the remaining values are dropped as well.
     ///
     /// # Safety
     ///
@@ -80,19 +81,19 @@ impl<S> Slots<S> {
     pub(crate) unsafe fn drop_range(&self, numbers: Range<u64>) {
         if std::mem::needs_drop::<S>() && !numbers.is_empty() {
             let (first, len) = (self.index(numbers.start), (numbers.end - numbers.start) as usize);
-            let (before, behind) = self.cells_in_order().split_at(first);
-            let here = len.min(behind.len());
-            // Dropped in turn, the second also if a drop in the first panics.
+            let (before, after) = self.cells_in_order().split_at(first);
+            let here = len.min(after.len());
+            // Dropped in turn, and the second also if a drop in the first panics.
             let _around = Doomed(&before[..len - here]);
-            let _here = Doomed(&behind[..here]);
+            let _here = Doomed(&after[..here]);
         }
     }
 
-    /// Drops the values of these numbers, the ones behind a drop that panics as well.
+    /// Drops the values of these numbers. If a drop panics, the remaining values are dropped as well.
     ///
     /// # Safety
     ///
-    /// Every cell must hold a value that nobody else reads, writes or drops; no number may come twice.
+    /// Every cell must hold a value that no other thread reads, writes or drops; no number may occur twice.
     pub(crate) unsafe fn drop_values(&self, numbers: impl Iterator<Item = u64>) {
         if std::mem::needs_drop::<S>() {
             let mut rest = Rest { slots: self, numbers };
@@ -108,15 +109,15 @@ impl<S> Slots<S> {
     /// As [`drop_values`](Slots::drop_values), of this one number.
     unsafe fn drop_value(&self, n: u64) {
         with_mut(&self.cells_in_order()[self.index(n)], |cell| {
-            // SAFETY: the caller's contract: the cell is ours alone.
+            // SAFETY: the caller's contract: no other thread uses the cell.
             let value = unsafe { &mut *cell };
-            // SAFETY: the caller's contract: it holds a value, which nobody drops again.
+            // SAFETY: the caller's contract: it holds a value, which is not dropped again.
             unsafe { value.assume_init_drop() }
         });
     }
 }
 
-/// Cells that hold nothing, made where they stay: a slot can be larger than a stack.
+/// Cells that hold nothing, allocated in place: a slot can be larger than a stack.
 #[cfg(not(loom))]
 fn empty_cells<S>(n: usize) -> Box<[UnsafeCell<MaybeUninit<S>>]> {
     // SAFETY: such a cell may hold uninitialised bytes: there is nothing to write.
@@ -128,15 +129,15 @@ fn empty_cells<S>(n: usize) -> Box<[UnsafeCell<MaybeUninit<S>>]> {
     (0..n).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect()
 }
 
-/// Cells side by side, the values of which are dropped with this. Made by [`Slots::drop_range`] alone.
+/// Cells side by side, whose values are dropped with this. Made only by [`Slots::drop_range`].
 struct Doomed<'a, S>(&'a [UnsafeCell<MaybeUninit<S>>]);
 
 impl<S> Drop for Doomed<'_, S> {
     #[cfg(not(loom))]
     fn drop(&mut self) {
         let first = self.0.as_ptr().cast::<S>().cast_mut();
-        // SAFETY: the contract of `drop_range`: the cells hold values that are ours alone, and none is dropped again. A cell has
-        // the layout of its value, and lets its inside be written through a shared reference.
+        // SAFETY: the contract of `drop_range`: the cells hold values that no other thread uses, and none is dropped
+        // again. A cell has the layout of its value, and its inside may be written through a shared reference.
         unsafe { std::ptr::slice_from_raw_parts_mut(first, self.0.len()).drop_in_place() };
     }
 
@@ -149,7 +150,7 @@ impl<S> Drop for Doomed<'_, S> {
     }
 }
 
-/// Values that are still to be dropped, also when the drop of one of them panics.
+/// Values that are still to be dropped, also if the drop of one of them panics.
 struct Rest<'a, S, N: Iterator<Item = u64>> {
     slots: &'a Slots<S>,
     numbers: N,
@@ -161,7 +162,7 @@ impl<S, N: Iterator<Item = u64>> Rest<'_, S, N> {
     /// As [`Slots::drop_values`].
     unsafe fn drop_all(&mut self) {
         for n in self.numbers.by_ref() {
-            // SAFETY: the caller's contract; the iterator has gone on, so that this number does not come again.
+            // SAFETY: the caller's contract; the iterator is past this number, so the number does not occur again.
             unsafe { self.slots.drop_value(n) };
         }
     }
@@ -169,7 +170,7 @@ impl<S, N: Iterator<Item = u64>> Rest<'_, S, N> {
 
 impl<S, N: Iterator<Item = u64>> Drop for Rest<'_, S, N> {
     fn drop(&mut self) {
-        // SAFETY: what is left of the numbers that the caller of `drop_values` answers for.
+        // SAFETY: the contract of the caller of `drop_values` covers the remaining numbers.
         unsafe { self.drop_all() };
     }
 }
@@ -184,13 +185,13 @@ impl<S> Cells<'_, S> {
     ///
     /// # Safety
     ///
-    /// Cell `i` must not lie behind the storage's end, must hold no value, and must be the caller's alone.
+    /// Cell `i` must be inside the storage, must hold no value, and no other thread may use it.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, i: usize, value: S) {
         // SAFETY: the caller's contract: `i` is inside the storage.
         let cell = unsafe { self.cells.at(i) };
         with_mut(cell, |cell| {
-            // SAFETY: the caller's contract: the cell is ours alone, so that nobody else looks at it.
+            // SAFETY: the caller's contract: no other thread uses the cell.
             unsafe { cell.write(MaybeUninit::new(value)) }
         });
     }
@@ -199,7 +200,7 @@ impl<S> Cells<'_, S> {
 /// All cells of a ring, to be written by number.
 pub(crate) struct Around<'a, S> {
     cells: Cells<'a, S>,
-    /// The capacity less one: all of an index.
+    /// The capacity less one: the mask of an index.
     last: u64,
 }
 
@@ -208,10 +209,10 @@ impl<S> Around<'_, S> {
     ///
     /// # Safety
     ///
-    /// The cell must hold no value, and must be the caller's alone.
+    /// The cell must hold no value, and no other thread may use it.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, n: u64, value: S) {
-        // SAFETY: the contract of the caller; the capacity is a power of two, so that the index is less.
+        // SAFETY: the caller's contract; the capacity is a power of two, so the masked index is less than it.
         unsafe { self.cells.write((n & self.last) as usize, value) };
     }
 }
@@ -241,38 +242,38 @@ impl<'a, S> SlotSlice<'a, S> {
     ///
     /// # Safety
     ///
-    /// `i` must be less than the length for which this slice was made.
+    /// `i` must be less than the length that this slice was made for.
     #[inline(always)]
     pub(crate) unsafe fn get(&self, i: usize) -> &'a S {
         // SAFETY: the caller's contract: `i` is inside the storage.
         let cell = unsafe { self.cells.at(i) };
         with(cell, |cell| {
-            // SAFETY: by the contract of `Slots::slice` nobody writes the cell for as long as 'a.
+            // SAFETY: by the contract of `Slots::slice` no thread writes the cell as long as 'a.
             let value: &'a MaybeUninit<S> = unsafe { &*cell };
             // SAFETY: by the same contract it holds a value.
             unsafe { value.assume_init_ref() }
         })
     }
 
-    /// Where these slots begin.
+    /// The address of the first of these slots.
     #[inline(always)]
     pub(crate) fn place(&self) -> BasePtr {
         BasePtr::new(self.cells.first)
     }
 
-    /// The slots that begin there.
+    /// The slots that begin at `place`.
     ///
     /// # Safety
     ///
-    /// A slice like this one must begin there, made for as many slots and for as long.
+    /// A slice like this one must begin there, made for at least as many slots and as long a lifetime.
     #[inline(always)]
     pub(crate) unsafe fn at_place(place: BasePtr) -> Self {
         SlotSlice { cells: Cursor { first: place.pointer(), storage: PhantomData }, lent: PhantomData }
     }
 }
 
-/// A pointer to a cell and those behind it. A raw pointer, so that the compiler need not load it again in every turn
-/// of a loop that writes cells.
+/// A pointer to a cell and those after it. It is a raw pointer, so that the compiler need not load it again in every
+/// turn of a loop that writes cells.
 #[cfg(not(loom))]
 struct Cursor<'a, S> {
     first: *const UnsafeCell<MaybeUninit<S>>,
@@ -300,13 +301,13 @@ impl<'a, S> Cursor<'a, S> {
 
     /// # Safety
     ///
-    /// `i` cells behind the first one must still be inside the storage, which must outlive `'a`.
+    /// `i` cells after the first one must still be inside the storage, which must outlive `'a`.
     #[inline(always)]
     unsafe fn at(&self, i: usize) -> &'a UnsafeCell<MaybeUninit<S>> {
-        // SAFETY: the caller's contract: still inside one allocation.
+        // SAFETY: the caller's contract: the result is inside the same allocation.
         let cell = unsafe { self.first.add(i) };
         // SAFETY: the storage was borrowed to make this cursor and outlives it; a shared reference to an UnsafeCell
-        // says nothing about what is inside.
+        // asserts nothing about its inside.
         unsafe { &*cell }
     }
 }
@@ -335,9 +336,10 @@ mod tests {
     use super::{LINE, Slots};
 
     #[test]
-    fn cells_begin_where_a_line_does() {
-        /// How far behind a line's begin the cells begin, in rings of several sizes, which do not all lie alike.
-        fn behind<S>() -> [usize; 8] {
+    fn the_first_cell_begins_a_cache_line() {
+        /// The offset of the first cell from the begin of a line, in rings of several sizes, whose blocks are not
+        /// aligned alike.
+        fn offset<S>() -> [usize; 8] {
             std::array::from_fn(|i| {
                 let slots = Slots::<S>::new(1 << i);
                 let cells = slots.cells_in_order();
@@ -345,12 +347,12 @@ mod tests {
                 cells.as_ptr().addr() % LINE
             })
         }
-        assert_eq!(behind::<u64>(), [0; 8]);
-        assert_eq!(behind::<u8>(), [0; 8]);
-        assert_eq!(behind::<[u64; 3]>(), [0; 8]);
-        assert_eq!(behind::<(u8, u32)>(), [0; 8]);
-        // No cell of a line's size may ever begin there; then they lie as they came.
-        behind::<[u64; 8]>();
-        behind::<()>();
+        assert_eq!(offset::<u64>(), [0; 8]);
+        assert_eq!(offset::<u8>(), [0; 8]);
+        assert_eq!(offset::<[u64; 3]>(), [0; 8]);
+        assert_eq!(offset::<(u8, u32)>(), [0; 8]);
+        // A cell of a line's size may never begin there; then the cells keep the allocator's offset.
+        offset::<[u64; 8]>();
+        offset::<()>();
     }
 }

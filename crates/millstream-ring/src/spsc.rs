@@ -1,7 +1,8 @@
-//! Rings whose values are handed over: one end moves values in, the other moves them out.
+//! Rings that move values: one end moves values in, the other moves them out.
 //!
-//! On the other rings of this crate any number of readers borrow what a slot holds. Here there is one receiver, which
-//! owns what it takes. That is what joining the rings of many producers needs: a value moves on into another ring.
+//! On the other rings of this crate any number of readers borrow the values of slots. Here there is one receiver, which
+//! owns the values that it takes. Fan-in needs this: a value from the ring of one of many producers moves on into
+//! another ring.
 
 pub(crate) mod received;
 
@@ -37,9 +38,9 @@ use std::mem::ManuallyDrop;
 ///
 /// # Errors
 ///
-/// If `capacity` is not a power of two, and at least 1.
+/// If `capacity` is not a power of two.
 pub fn ring<T: Item>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    // Nobody drops what is in such a slot but who takes it out, so the producer never sweeps.
+    // Only the receiver drops the value of such a slot, so the producer never sweeps.
     let ring = Shared::new(capacity, 0, Published::producer(0))?;
     let taken = Counter::new(CachePadded::new(AtomicU64::new(0)));
     ring.gates.add(Gate::Reader(taken.clone()));
@@ -48,29 +49,29 @@ pub fn ring<T: Item>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Capaci
     Ok((sender, Receiver { rest, position: 0, seen: 0 }))
 }
 
-/// What came of giving values.
+/// The result of sending values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// So many went in, and the ring is full or as much went in as was asked for.
+    /// This many were sent; the ring is full, or the limit is reached.
     Some(usize),
-    /// So many went in, and there are no more of them.
+    /// This many were sent, and the source has no more.
     All(usize),
     /// The ring is full.
     Full,
-    /// The stream has ended: no value was asked for.
+    /// The stream has ended. No value was taken from the source.
     Ended,
 }
 
-/// The end of a [`ring`] that gives values.
+/// The sending end of a [`ring`].
 pub struct Sender<T: Item> {
     producer: Producer<ManuallyDrop<T>>,
-    /// Keeps the rest from being dropped while values can still come.
+    /// Keeps the remaining values from being dropped while further ones can follow.
     _rest: Arc<Rest<T>>,
 }
 
 impl<T: Item> Sender<T> {
-    /// Moves values in, as far as there is room, `most` at most; they show together. If the iterator panics, what it gave
-    /// before is in the ring.
+    /// Moves values in, as far as there is room, `most` at most. They are published together. If the iterator panics,
+    /// the values that it yielded before are published.
     ///
     /// # Panics
     ///
@@ -80,8 +81,8 @@ impl<T: Item> Sender<T> {
         self.give_if(values, most, || true).unwrap_or(Sent::Ended)
     }
 
-    /// As [`give`](Sender::give), but the values show only if they `may_show`. That is asked once the iterator has come back: so
-    /// whoever says no need not wait for it.
+    /// As [`give`](Sender::give), but publishes the values only if `may_show` returns true. It is called after the
+    /// iterator has returned; so a thread that forbids it need not wait for the iterator.
     ///
     /// ```
     /// use millstream_ring::spsc::{Sent, ring};
@@ -94,7 +95,7 @@ impl<T: Item> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If they may not: gives the values back. If the iterator has panicked they are dropped.
+    /// The values, if `may_show` returns false. If the iterator has panicked as well, they are dropped.
     ///
     /// # Panics
     ///
@@ -106,7 +107,7 @@ impl<T: Item> Sender<T> {
         most: usize,
         may_show: impl FnOnce() -> bool,
     ) -> Result<Sent, Vec<T>> {
-        assert!(most > 0, "at most 0 values to give");
+        assert!(most > 0, "at most 0 values to send");
         let claim = match self.producer.try_claim(most) {
             Ok(Some(claim)) => claim,
             Ok(None) => return Ok(Sent::Full),
@@ -122,7 +123,7 @@ impl<T: Item> Sender<T> {
         Ok(if moved < room { Sent::All(moved) } else { Sent::Some(moved) })
     }
 
-    /// Copies values in, as far as there is room, the first ones first; they show together.
+    /// Copies values in from the front, as far as there is room. They are published together.
     ///
     /// ```
     /// use millstream_ring::spsc::{Sent, ring};
@@ -164,18 +165,18 @@ impl<T: Item> Sender<T> {
         self.producer.ended()
     }
 
-    /// Free slots.
+    /// The number of free slots.
     pub fn free(&mut self) -> usize {
         self.producer.free()
     }
 
-    /// How many slots the ring has.
+    /// The number of slots of the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.producer.capacity()
     }
 
-    /// How many values were given.
+    /// How many values were sent.
     #[must_use]
     pub fn given(&self) -> u64 {
         self.producer.next().0 - u64::from(self.producer.ended())
@@ -188,11 +189,12 @@ impl<T: Item> std::fmt::Debug for Sender<T> {
     }
 }
 
-/// What was written, and who says whether it shows; asked also when the function that writes panics.
+/// The written values, and the function that decides whether they are published; it is also called if the iterator
+/// panics.
 struct Written<'p, T: Item, F: FnOnce() -> bool>(Option<(Claim<'p, ManuallyDrop<T>>, F)>);
 
 impl<T: Item, F: FnOnce() -> bool> Written<'_, T, F> {
-    /// Shows it, if that may be, and gives it back otherwise.
+    /// Publishes the values if that is allowed. Otherwise returns them.
     #[inline]
     fn show(&mut self) -> Vec<T> {
         let Some((claim, may_show)) = self.0.take() else { return Vec::new() };
@@ -211,7 +213,7 @@ impl<T: Item, F: FnOnce() -> bool> Drop for Written<'_, T, F> {
     }
 }
 
-/// The end of a [`ring`] that takes values out: there is one. What it leaves is dropped when both ends are gone; until
+/// The receiving end of a [`ring`]: there is one. Values that it leaves are dropped when both ends are dropped; until
 /// then the ring stays as full as it is.
 pub struct Receiver<T: Item> {
     rest: Arc<Rest<T>>,
@@ -226,7 +228,7 @@ impl<T: Item> Receiver<T> {
         self.ready_for(u64::MAX)
     }
 
-    /// As [`ready`](Receiver::ready), but looks at the other end only where that is less than `want`.
+    /// As [`ready`](Receiver::ready), but reads the sender's cursor only if fewer than `want` values are known.
     #[inline]
     fn ready_for(&mut self, want: u64) -> u64 {
         let ring = &self.rest.ring;
@@ -237,19 +239,19 @@ impl<T: Item> Receiver<T> {
         self.seen.min(ring.end()).saturating_sub(self.position)
     }
 
-    /// Takes at most `most` values out: those that are there and lie side by side. What is not taken from the iterator stays
-    /// in the ring.
+    /// Takes at most `most` values out: the contiguous ones that are published. A value that is not taken from the
+    /// iterator stays in the ring.
     #[inline]
     pub fn take(&mut self, most: usize) -> Received<'_, T> {
         let ready = self.ready_for(most as u64).min(most as u64);
         let Rest { ring, taken } = &*self.rest;
         let len = ring.slots.contiguous(self.position, ready);
-        // SAFETY: these numbers are below the cursor and not below what was taken, so they hold values; the sender does not
+        // SAFETY: these numbers are below the cursor and not below `taken`, so they hold values; the sender does not
         // write them before `taken` is beyond them, and this is the only receiver, which is borrowed.
         unsafe { Received::new(&ring.slots, &mut self.position, taken, len) }
     }
 
-    /// The next value, where it is.
+    /// The next value, left in its slot.
     #[inline]
     pub fn head(&mut self) -> Option<&T> {
         (self.ready_for(1) > 0).then(|| {
@@ -261,7 +263,7 @@ impl<T: Item> Receiver<T> {
         })
     }
 
-    /// Whether everything was taken and nothing more will come.
+    /// Whether the stream has ended and everything was taken.
     pub fn ended(&mut self) -> bool {
         self.ready_for(1) == 0 && self.seen > self.position
     }
@@ -272,7 +274,7 @@ impl<T: Item> Receiver<T> {
         self.position
     }
 
-    /// How many values can be taken, for whoever does not take them now.
+    /// How many values can be taken, by a fresh look that changes nothing.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         let ring = &self.rest.ring;
@@ -282,7 +284,7 @@ impl<T: Item> Receiver<T> {
 
 impl<T: Item> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // Also where an iterator was forgotten: what it took is not taken again.
+        // Also if an iterator was forgotten: the values that it covered are not taken again.
         self.rest.taken.store(self.position, Ordering::Release);
     }
 }
@@ -293,7 +295,7 @@ impl<T: Item> std::fmt::Debug for Receiver<T> {
     }
 }
 
-/// What both ends keep: the last one that goes drops what nobody took.
+/// Shared by both ends: the last one to be dropped drops the values that were not taken.
 struct Rest<T: Item> {
     ring: Arc<Shared<ManuallyDrop<T>>>,
     /// Every number below was taken: the sender's gate. The receiver alone writes it.
@@ -304,7 +306,8 @@ impl<T: Item> Drop for Rest<T> {
     fn drop(&mut self) {
         let from = self.taken.load(Ordering::Acquire);
         let upto = self.ring.cursor().min(self.ring.end());
-        // SAFETY: both ends are gone. Below the cursor every number from `taken` on holds a value that nobody took.
+        // SAFETY: both ends are dropped. Below the cursor every number from `taken` on holds a value that was not
+        // taken.
         unsafe { Moved::new(&self.ring.slots, from..upto).drop_all() };
     }
 }

@@ -3,7 +3,7 @@ use crate::shared::Shared;
 use crate::sync::Arc;
 use millstream_core::Item;
 
-/// Drops what the readers of one ring have released, in place of its producer: see
+/// Drops the values that the readers of one ring have released, in place of its producer: see
 /// [`Producer::sweep_apart`](crate::Producer::sweep_apart).
 pub struct Sweeper<S: Item> {
     shared: Arc<Shared<S>>,
@@ -15,10 +15,10 @@ impl<S: Item> Sweeper<S> {
         Sweeper { shared, gating: Gating::new() }
     }
 
-    /// Drops what every reader has released, and makes room of it; whether there was anything. Types without `Drop`
-    /// need no sweep: of them there is never anything.
+    /// Drops the values that every reader has released, which makes room for the producer. Returns whether there were
+    /// any. Types without `Drop` need no sweep: for them this returns false.
     ///
-    /// If the drop of a value panics, the others are dropped all the same, and their room is free.
+    /// If the drop of a value panics, the others are dropped all the same, and their slots are free.
     pub fn sweep(&mut self) -> bool {
         if !std::mem::needs_drop::<S>() {
             return false;
@@ -28,9 +28,9 @@ impl<S: Item> Sweeper<S> {
         if released <= swept {
             return false;
         }
-        // SAFETY: all readers have released these numbers, and they are published, so they hold values that nobody
-        // looks at. The producer writes over them only once `swept` says that they are dropped, and has left the
-        // sweeping to this one for good.
+        // SAFETY: all readers have released these numbers, and they are published, so they hold values that no thread
+        // looks at. The producer writes into them only once `swept` is beyond them, and has left sweeping to this
+        // sweeper for good.
         unsafe { self.shared.sweep(released) };
         true
     }

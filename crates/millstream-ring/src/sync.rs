@@ -17,7 +17,7 @@ pub(crate) use std::{
     },
 };
 
-/// What a thread does while it waits. Loom has no clock: a thread that waits lets the others go on, for as long as it takes.
+/// The steps of a waiting thread. Loom has no clock: under loom, a waiting thread lets the others run.
 pub(crate) mod pause {
     #[cfg(not(loom))]
     pub(crate) use std::{
@@ -36,12 +36,12 @@ pub(crate) mod pause {
 
 use std::sync::{PoisonError, TryLockError};
 
-/// Locks, whether or not a thread panicked while it held the lock: what the project guards so is valid at every step.
+/// Locks, also if a thread panicked while it held the lock: all data under the project's locks is valid at every step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As [`lock`], if nobody else holds the lock.
+/// As [`lock`], if no other thread holds the lock.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -2,23 +2,23 @@
 
 /// A loop that changes a `T`.
 ///
-/// That is passed apart from all else, since only of a reference that is itself an argument does the compiler know that
-/// no slot is what it refers to; without that it cannot do several slots at a time.
+/// The `T` is passed apart from everything else. The compiler knows that a reference does not point into a slot only if
+/// the reference is itself an argument; without that it cannot process several slots at a time.
 pub(crate) trait Loop<T: ?Sized> {
     type Output;
 
-    /// Must be `#[inline(always)]`: what is not inlined is compiled for any machine.
+    /// Must be `#[inline(always)]`: a function that is not inlined is compiled for any machine.
     fn run(self, state: &mut T) -> Self::Output;
 }
 
-/// Runs a loop as it is compiled for the widest vectors that this machine has, of those that are tried: on x86-64 a
-/// build for any machine uses 128 bits, and nearly every machine has 256. The results are the same bit by bit: no
-/// operation is fused with another, and none is done in another order.
+/// Runs a loop as compiled for the widest vectors of this machine, among those that are tried: on x86-64 a build for
+/// any machine uses 128 bits, and nearly every machine has 256. The results are the same bit by bit: no operation is
+/// fused with another, and none is reordered.
 #[inline(always)]
 pub(crate) fn vectorised<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(miri), not(loom)))]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: this machine has what the function is compiled for.
+        // SAFETY: this machine has the feature that the function is compiled for.
         return unsafe { with_avx2(state, work) };
     }
     work.run(state)
@@ -34,7 +34,7 @@ fn with_avx2<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
 mod tests {
     use super::{Loop, vectorised};
 
-    /// A product and a sum that a fused operation would round once, and a sum of which the order matters.
+    /// A product and a sum that a fused operation would round once, and a sum that depends on its order.
     struct Sum<'a>(&'a [f64]);
 
     impl Loop<f64> for Sum<'_> {

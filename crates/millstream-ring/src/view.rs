@@ -1,4 +1,4 @@
-//! How the slots of an edge are reached: one view a shape, composed as the shapes are.
+//! How the slots of an edge are reached: each shape has a view, composed as the shapes are.
 
 mod filtered;
 mod leaf;
@@ -23,13 +23,13 @@ pub(crate) mod sealed {
 
 /// A shape that rings carry: all shapes of this project. Sealed.
 pub trait RingLayout: Shape + sealed::Sealed {
-    /// What reads it.
+    /// The reading end of an edge of this shape.
     type View: View<Self>;
-    /// Published slots side by side.
+    /// Contiguous published slots.
     type Chunk<'a>: Copy;
 
-    /// Whether slot `i` of a chunk is filled. Apart from [`value_at`](RingLayout::value_at), so that a loop over values tests a flag, and
-    /// two flags at once where two lanes lie side by side.
+    /// Whether slot `i` of a chunk is filled. It is apart from [`value_at`](RingLayout::value_at), so that a loop over
+    /// values tests a flag, and two flags at once if two lanes are side by side.
     ///
     /// # Safety
     ///
@@ -37,15 +37,15 @@ pub trait RingLayout: Shape + sealed::Sealed {
     #[doc(hidden)]
     unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool;
 
-    /// What slot `i` of a chunk holds.
+    /// The value of slot `i` of a chunk.
     ///
     /// # Safety
     ///
-    /// As [`is_filled`](RingLayout::is_filled), which must have said true of this slot.
+    /// As [`is_filled`](RingLayout::is_filled), which must have returned true for this slot.
     #[doc(hidden)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a>;
 
-    /// What slot `i` of a chunk holds, if it is filled.
+    /// The value of slot `i` of a chunk, if it is filled.
     ///
     /// # Safety
     ///
@@ -53,44 +53,44 @@ pub trait RingLayout: Shape + sealed::Sealed {
     #[doc(hidden)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Self::Ref<'a>>;
 
-    /// This shape where every slot is filled, if it lies in one ring; any shape with the same values otherwise.
+    /// This shape with every slot filled, if it is stored in one ring; otherwise any shape with the same values.
     #[doc(hidden)]
     type Whole: RingLayout + SameItem<Self>;
 
-    /// Whether it lies in one ring of values without empty slots.
+    /// Whether it is stored in one ring of values without empty slots.
     #[doc(hidden)]
     const DENSE: bool = false;
 
-    /// Which lane it is of the choices that lie in one ring without empty slots, if it is one.
+    /// Its side, if it is a lane of choices that are stored in one ring without empty slots.
     #[doc(hidden)]
     #[must_use]
     fn lane() -> Option<Side> {
         None
     }
 
-    /// How many rings, one that is read twice counted twice.
+    /// The number of rings. A ring that is read twice counts twice.
     #[doc(hidden)]
     const RINGS: usize = 1;
 
-    /// How many bytes a slot takes, if all rings may be one.
+    /// The size of a slot in bytes, if all rings may be one.
     #[doc(hidden)]
     const SLOT: Option<usize> = None;
 
-    /// Where the slots of the first ring begin.
+    /// The address of the slots of the first ring.
     #[doc(hidden)]
     #[inline(always)]
     fn place(_: &Self::Chunk<'_>) -> BasePtr {
         BasePtr(std::ptr::null())
     }
 
-    /// Whether the slots of every ring begin there.
+    /// Whether the slots of every ring begin at that address.
     #[doc(hidden)]
     #[inline(always)]
     fn is_at(_: &Self::Chunk<'_>, _: BasePtr) -> bool {
         false
     }
 
-    /// The same chunk, by way of `place`.
+    /// The same chunk, with its pointers replaced by `place`.
     ///
     /// # Safety
     ///
@@ -123,7 +123,7 @@ impl Side {
     }
 }
 
-/// Where slots begin.
+/// The address of the first of some slots.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BasePtr(*const ());
@@ -140,17 +140,17 @@ impl BasePtr {
     }
 }
 
-/// The same chunk, if all its rings are one, with a single pointer to it: so the compiler knows that they are one, and
-/// loads a slot once, however many readers look at it.
+/// The same chunk, if all its rings are one, with a single pointer to it. The compiler then knows that they are one,
+/// and loads a slot once, however many readers look at it.
 #[inline(always)]
 pub(crate) fn of_one_ring<'a, F: RingLayout>(chunk: &F::Chunk<'a>) -> Option<F::Chunk<'a>> {
-    // Slots without a size can be at one place and of different rings.
+    // Slots without a size can be at one address and belong to different rings.
     if F::RINGS == 1 || !matches!(F::SLOT, Some(1..)) {
         return None;
     }
     let place = F::place(chunk);
     F::is_at(chunk, place).then(|| {
-        // SAFETY: as was just seen.
+        // SAFETY: `is_at` has just checked it.
         unsafe { F::by_way_of(chunk, place) }
     })
 }
@@ -167,15 +167,15 @@ pub(crate) const fn slot_of_both(one: Option<usize>, other: Option<usize>) -> Op
 ///
 /// Numbers are counted from the start of the clock. All methods are for this crate.
 pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// Every number below the result is published on all rings, END counted; may seem to step back.
+    /// Every number below the result is published on all rings, END included. It may seem to step back.
     #[doc(hidden)]
     fn cursor(&self) -> u64;
 
-    /// END's number, or OPEN; known once the cursor behind END is acquired.
+    /// END's number, or OPEN; known once the cursor beyond END is acquired.
     #[doc(hidden)]
     fn end(&self) -> u64;
 
-    /// How many numbers from `from` on, at most `max`, lie side by side in every ring.
+    /// How many numbers from `from` on, at most `max`, are contiguous in every ring.
     #[doc(hidden)]
     fn contiguous(&self, from: u64, max: u64) -> u64;
 
@@ -183,12 +183,12 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As long as `'a`, only slots that are published and not released may be read through the chunk, and no more
-    /// than lie side by side.
+    /// As long as `'a`, only slots that are published and not released may be read through the chunk, and no more than
+    /// are contiguous.
     #[doc(hidden)]
     unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a>;
 
-    /// What END holds.
+    /// The value of END.
     ///
     /// # Safety
     ///
@@ -196,7 +196,7 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     #[doc(hidden)]
     unsafe fn at_end<'a>(&self, end: u64) -> Option<F::Ref<'a>>;
 
-    /// Says that every number below `upto` is not needed any more.
+    /// Releases every number below `upto`.
     ///
     /// # Safety
     ///
@@ -216,20 +216,21 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn marks(&self) -> &HiddenMarks;
 
-    /// Adds the counters of every ring; gives this view's gate at one of them: it is the same number at all.
+    /// Adds the counters of every ring, and returns this view's gate at one of them: it has the same number at all of
+    /// them.
     #[doc(hidden)]
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
 }
 
-/// What END of an edge holds that is filled at END alone.
+/// The value of END of an edge that is filled only at END.
 pub(crate) type Beside = Box<dyn std::any::Any + Send + Sync>;
 
-/// A gate, without its secrets.
+/// A gate, with its contents hidden.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "hidden")]
 pub struct HiddenGate(pub(crate) Gate);
 
-/// A list of marks, without its secrets.
+/// A list of marks, with its contents hidden.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "hidden")]
 #[repr(transparent)]

@@ -1,7 +1,7 @@
-//! A reader that is used without an executor waits by itself: [`Reader::wait_for`], the Disruptor's `waitFor`.
+//! A reader without an executor waits by itself: [`Reader::wait_for`], the Disruptor's `waitFor`.
 //!
 //! It spins, yields or sleeps between two looks, and never parks. A park needs a notifier: `publish` would have to look
-//! for waiters, at the cost of a fence per publish, in every pipeline. Parking is the executor's, whose workers notify
+//! for waiters, at the cost of a fence per publish, in every pipeline. The executor does the parking: its workers notify
 //! once per round.
 
 use crate::reader::Reader;
@@ -11,17 +11,18 @@ use millstream_core::SequenceNumber;
 use std::time::{Duration, Instant};
 use std::{error::Error, fmt};
 
-/// What a thread does between two looks at a ring that has nothing for it yet.
+/// How a thread waits between two looks at a ring that has nothing for it yet.
 ///
-/// None of them is woken: a producer publishes by one store, and does not look for who waits. A thread that is to be parked
-/// until something is published waits on an event count, which the producer's side notifies: `millstream_exec::Signal`.
+/// None of them is woken: a producer publishes by one store, and does not look for waiters. A thread that parks until a
+/// publication waits on an event count, which the producer's side notifies: `millstream_exec::Signal`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IdleStrategy {
-    /// Looks again at once: the least latency, a whole core.
+    /// Looks again at once: the least latency, at the cost of a whole core.
     BusySpin,
     /// Spins a little, then yields.
     Yielding,
-    /// Spins and yields a little, then sleeps: a microsecond first, then twice as long every time, 512 microseconds at most.
+    /// Spins and yields a little, then sleeps: a microsecond first, then twice as long every time, up to 512
+    /// microseconds.
     #[default]
     Sleeping,
 }
@@ -32,7 +33,7 @@ const YIELDS: u32 = 16;
 const DOUBLINGS: u32 = 9;
 
 impl IdleStrategy {
-    /// Waits a little: the `round`-th time, and no longer than `left`.
+    /// Waits a little: for the `round`-th time, and no longer than `left`.
     fn idle(self, round: u32, left: Duration) {
         match self {
             IdleStrategy::BusySpin => pause::spin(),
@@ -46,12 +47,12 @@ impl IdleStrategy {
     }
 }
 
-/// Why a reader does not wait any longer.
+/// The reason why a reader stops waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitError {
-    /// The time is over.
+    /// The timeout has passed.
     TimedOut,
-    /// The number comes after END, which is this one: it will never be published.
+    /// The number comes after END, whose number this is: it will never be published.
     Ended(SequenceNumber),
 }
 
@@ -67,16 +68,16 @@ impl fmt::Display for WaitError {
 impl Error for WaitError {}
 
 impl<F: RingLayout> Reader<F> {
-    /// Blocks until number `n` is published, and returns the producer's position: the number that it publishes next, so
-    /// every number below is published, END counted. The reader stays where it is, and releases nothing.
+    /// Blocks until number `n` is published, and returns the producer's position: the next number that it publishes.
+    /// Every number below is published, END included. The reader keeps its position, and releases nothing.
     ///
-    /// Of a reader of several rings it is the position of the producer that is least far. Where the producer is ahead
-    /// of `n` already this returns at once, also with no time left, so that one call can be followed by batches of all
-    /// that is there. This is the Disruptor's `waitFor`; it needs no executor, and the producer does nothing for it. A
-    /// producer that is dropped before END looks like a slow one.
+    /// For a reader of several rings, the result is the position of the producer that is least far. If the producer is
+    /// past `n` already, this returns at once, also with a timeout of zero; the caller then takes batches of everything
+    /// that is published. This is the Disruptor's `waitFor`; it needs no executor, and the producer does nothing for
+    /// it. A producer that is dropped before END looks like a slow one.
     ///
-    /// A number that the producer has no room for before this reader has released others is never published while the
-    /// reader waits: wait for numbers less than its position plus the capacity.
+    /// A producer without room cannot publish `n` until this reader releases numbers, which it does not do while it
+    /// waits: wait only for numbers less than its position plus the capacity.
     ///
     /// ```
     /// use millstream_core::{Dense, SequenceNumber};
@@ -106,14 +107,14 @@ impl<F: RingLayout> Reader<F> {
     ///
     /// # Errors
     ///
-    /// If `timeout` is over before that, or END is published and `n` comes after it.
+    /// If `timeout` passes first, or END is published and `n` comes after it.
     pub fn wait_for(
         &mut self,
         n: SequenceNumber,
         timeout: Duration,
         idle: IdleStrategy,
     ) -> Result<SequenceNumber, WaitError> {
-        // None: longer than the clock goes.
+        // None: beyond the range of the clock.
         let deadline = Instant::now().checked_add(timeout);
         let mut round = 0;
         loop {
@@ -121,7 +122,7 @@ impl<F: RingLayout> Reader<F> {
             if position > n.0 {
                 return Ok(SequenceNumber(position));
             }
-            // Known if the cursor is behind it, which was just seen.
+            // END is known if the cursor is beyond it, and the cursor was just read.
             if self.view.end() < position {
                 return Err(WaitError::Ended(SequenceNumber(self.view.end())));
             }

@@ -9,7 +9,7 @@ use crate::view::OneRing;
 use millstream_core::{Density, Item, Text, Val};
 use std::marker::PhantomData;
 
-/// A ring that has not started: readers made here see it from number 0 on.
+/// A ring that has not started. Readers made here see it from number 0 on.
 ///
 /// ```
 /// use millstream_core::Dense;
@@ -29,29 +29,29 @@ pub struct Wiring<T: Item, D: Density> {
 }
 
 impl<T: Item, D: Density> Wiring<T, D> {
-    /// A ring of `capacity` slots, allocated here once and for all.
+    /// A ring of `capacity` slots. They are allocated here, once.
     ///
     /// # Errors
     ///
-    /// If `capacity` is not a power of two, and at least 1.
+    /// If `capacity` is not a power of two.
     pub fn new(capacity: usize) -> Result<Self, CapacityError> {
         Ok(Wiring { shared: Shared::new(capacity, 0, Published::producer(0))?, density: PhantomData })
     }
 
-    /// A reader from number 0 on.
+    /// Adds a reader from number 0 on.
     #[must_use]
     pub fn reader(&self) -> Reader<Val<T, D>> {
         reader_at(&self.shared, 0)
     }
 
-    /// The producer; nobody else can be wired now, but readers can be forked.
+    /// Ends the wiring and returns the producer. Further readers come from forks, or from [`Producer::reader`].
     #[must_use]
     pub fn start(self) -> Producer<D::Slot<T>> {
         Producer::new(self.shared)
     }
 }
 
-/// A reader from number `position` on, which must be the number that is published next.
+/// A reader from number `position` on, which must be the next number to be published.
 pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64) -> Reader<F> {
     if !F::Density::DENSE {
         shared.counts_empty(EmptyCounter::of::<F>);
@@ -65,7 +65,7 @@ pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64
 ///
 /// # Errors
 ///
-/// If `capacity` is not a power of two, and at least 1.
+/// If `capacity` is not a power of two.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
     let wiring = Wiring::<T, D>::new(capacity)?;
@@ -73,11 +73,11 @@ pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>
     Ok((wiring.start(), reader))
 }
 
-/// As [`ring`], of text: what fills its slots is a [`Pen`](crate::Pen).
+/// As [`ring`], of text: a [`Pen`](crate::Pen) fills its slots.
 ///
 /// # Errors
 ///
-/// If `capacity` is not a power of two, and at least 1.
+/// If `capacity` is not a power of two.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn text_ring<T: Kind + ?Sized, D: Density>(
     capacity: usize,

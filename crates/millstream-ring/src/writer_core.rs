@@ -1,4 +1,4 @@
-//! What keyed writers and the two lanes of a choice share: each fills its own numbers of one output ring.
+//! The common part of keyed writers and of the two lanes of a choice: each fills its own numbers of one output ring.
 
 use crate::batch::End;
 use crate::gate::Gating;
@@ -12,43 +12,59 @@ use crate::sync::{Arc, lock};
 use crate::view::{RingLayout, View};
 use millstream_core::{Item, SequenceNumber};
 
-/// One of a team: it passes over all numbers of its input, in order, and fills those of the output that are its own.
-/// Readers of the output see a number when the whole team has passed it.
+/// One of several writers of a ring: it passes all numbers of its input, in order, and fills those of the output that
+/// are its own. Readers of the output see a number when all writers have passed it.
 pub(crate) struct WriterCore<F: RingLayout, S: Item> {
     pub(crate) index: usize,
-    /// Where the team begins.
+    /// The number at which the writers begin.
     first: u64,
     pub(crate) input: Reader<F>,
     output: Arc<Shared<S>>,
-    team: Arc<KeyedWriters>,
+    keyed_writers: Arc<KeyedWriters>,
     gating: Gating,
     marks: u64,
-    /// Of a lane: what it leaves to the other one is empty for it.
+    /// Of a lane: the sampler that counts the other lane's slots as empty.
     lane: Option<std::sync::Arc<OccupancySampler>>,
-    /// Where a call of the caller's function began that has not ended.
+    /// The number at which the caller's function was called and has not returned.
     visiting: Option<u64>,
 }
 
 impl<F: RingLayout, S: Item> WriterCore<F, S> {
-    pub(crate) fn new(index: usize, input: Reader<F>, output: Arc<Shared<S>>, team: Arc<KeyedWriters>) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        input: Reader<F>,
+        output: Arc<Shared<S>>,
+        keyed_writers: Arc<KeyedWriters>,
+    ) -> Self {
         let first = input.position;
-        WriterCore { index, first, input, output, team, gating: Gating::new(), marks: 0, lane: None, visiting: None }
+        WriterCore {
+            index,
+            first,
+            input,
+            output,
+            keyed_writers,
+            gating: Gating::new(),
+            marks: 0,
+            lane: None,
+            visiting: None,
+        }
     }
 
-    /// The same of a lane, which counts for itself what it leaves to the other one.
+    /// The same writer as a lane, which counts the other lane's slots as empty.
     pub(crate) fn lane(self) -> Self {
         WriterCore { lane: Some(std::sync::Arc::default()), ..self }
     }
 
-    /// Passes over at most `max` numbers, and fills those for which `work` gives a value: it is asked about slot `i` of a
-    /// chunk. Returns how many it passed: 0 if nothing is published or the output has no room. `mine` says for which slots it
-    /// gives one.
+    /// Passes at most `max` numbers, and fills those for which `work` returns a value: it is called with slot `i` of a
+    /// chunk. Returns how many it passed: 0 if nothing is published or the output has no room. `mine` is whether `work`
+    /// returns a value for a slot.
     ///
-    /// If `work` panics, this one is broken: it never goes on, and no reader sees this number or anything behind it.
+    /// If `work` panics, this writer is broken: it stops for good, and no reader sees this number or a later one.
     ///
     /// # Safety
     ///
-    /// Of every number below END `work` must give a value to one of the team, and to one only; `mine` must say which.
+    /// For every number below END, `work` must return a value for exactly one of the writers; `mine` must be true for
+    /// that one only.
     #[inline(always)]
     pub(crate) unsafe fn fill(
         &mut self,
@@ -67,8 +83,8 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         // Without new marks the lock is not needed.
         if !batch.copy_marks(&mut self.marks.clone(), |_| false) {
-            let (output, mut copied) = (&self.output, lock(&self.team.marks));
-            let released = self.gating.released(&output.gates, self.team.done());
+            let (output, mut copied) = (&self.output, lock(&self.keyed_writers.marks));
+            let released = self.gating.released(&output.gates, self.keyed_writers.done());
             let all = batch.copy_marks(&mut copied, |mark| output.marks().0.lay(mark, released).is_ok());
             self.marks = *copied;
             if !all {
@@ -84,12 +100,12 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         for i in 0..len {
             visit.n = first + i as u64;
             let Some(value) = work(visit.n, &chunk, i) else { continue };
-            // SAFETY: `i` is inside the storage, by `contiguous`. There was room: every reader has released what was in this
-            // cell, and it was dropped. The number is this one's alone, by the caller's contract, and no reader sees it
-            // before this one has passed it.
+            // SAFETY: `i` is inside the storage, by `contiguous`. There was room: every reader has released the former
+            // value of this cell, and it was dropped. The number is this writer's alone, by the caller's contract, and
+            // no reader sees it before this writer has passed it.
             unsafe { cells.write(i, value) };
             if std::mem::needs_drop::<S>() {
-                self.team.note(visit.n);
+                self.keyed_writers.note(visit.n);
             }
         }
         std::mem::forget(visit);
@@ -97,24 +113,25 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         match (&self.lane, self.output.sampler()) {
             (Some(sampler), _) if sampler.takes_this() => sampler.count(len, len - own().count()),
             (None, Some(sampler)) if sampler.takes_this() => {
-                // SAFETY: it has filled its own, by the caller's contract, and nobody drops them before they are passed.
+                // SAFETY: it has filled its own, by the caller's contract, and no thread drops them before they are
+                // passed.
                 let empty = |i| unsafe { self.output.empty(first + i as u64, 1) };
                 sampler.count(own().count(), own().map(empty).sum());
             }
             _ => {}
         }
-        self.team.pass(self.index, first + len as u64);
+        self.keyed_writers.pass(self.index, first + len as u64);
         len
     }
 
-    /// Passes END, once it is published on the input; true if it has. `work` is asked about END: none where END is another's,
-    /// and otherwise the slot that END gets, if it gets one.
+    /// Passes END, once it is published on the input. Returns whether it has. `work` is called with END: it returns
+    /// none if END belongs to another writer, and otherwise the content of END, if END has any.
     ///
     /// If `work` panics, END is never published.
     ///
     /// # Safety
     ///
-    /// `work` must tell one of the team at most that END is its own.
+    /// `work` must return something for at most one of the writers.
     pub(crate) unsafe fn end(&mut self, work: impl FnOnce(u64, &End<'_, F>) -> Option<Option<Last<S>>>) -> bool {
         if self.visiting.is_some() {
             return false;
@@ -122,7 +139,7 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         if self.input.ended() {
             let end = self.input.view.end();
             if self.first > end {
-                // None of the team comes to END. Every one of them says this, and the same.
+                // No writer reaches END. All of them store the same.
                 self.output.set_end(end, false);
             }
             return true;
@@ -131,8 +148,8 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         let room = self.room();
         let position = self.input.position;
         let Some(end) = self.input.end() else { return false };
-        let (output, mut copied) = (&self.output, lock(&self.team.marks));
-        let released = self.gating.released(&output.gates, self.team.done());
+        let (output, mut copied) = (&self.output, lock(&self.keyed_writers.marks));
+        let released = self.gating.released(&output.gates, self.keyed_writers.done());
         let all = end.copy_marks(&mut copied, |mark| output.marks().0.lay(mark, released).is_ok());
         drop(copied);
         if room <= position || !all {
@@ -144,23 +161,23 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         std::mem::forget(visit);
         if let Some(last) = mine {
             let has_slot = last.as_ref().is_some_and(|last| last.slot.is_some());
-            // SAFETY: as in `fill`: there was room, and END is this one's.
+            // SAFETY: as in `fill`: there was room, and END is this writer's.
             unsafe { self.output.write_end(position, last) };
             if has_slot {
-                self.team.note(position);
+                self.keyed_writers.note(position);
             }
         }
-        self.team.pass(self.index, position + 1);
+        self.keyed_writers.pass(self.index, position + 1);
         true
     }
 
     /// Numbers below the result may be written.
     fn room(&mut self) -> u64 {
-        self.output.room_of_several(&mut self.gating, &self.team.sweeping)
+        self.output.room_of_several(&mut self.gating, &self.keyed_writers.sweeping)
     }
 
     pub(crate) fn sweep(&mut self) {
-        self.output.sweep_for_several(&mut self.gating, &self.team.sweeping);
+        self.output.sweep_for_several(&mut self.gating, &self.keyed_writers.sweeping);
     }
 
     pub(crate) fn abandoned_at(&self) -> Option<SequenceNumber> {
@@ -177,7 +194,7 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
     }
 }
 
-/// Notes the number at which a panic leaves a loop.
+/// Records the number at which a panic leaves a loop.
 struct Visit<'a> {
     n: u64,
     visiting: &'a mut Option<u64>,

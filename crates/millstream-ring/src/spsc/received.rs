@@ -5,15 +5,16 @@ use crate::vectorised::{Loop, vectorised};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// Values on their way out of a ring, in order. What is not taken from it stays in the ring; the room of the others is free
-/// when this is dropped.
-#[must_use = "what is not taken out stays in the ring"]
+/// Values on their way out of a ring, in order. Values that are not taken from it stay in the ring; the slots of the
+/// others are free when this is dropped.
+#[must_use = "values that are not taken out stay in the ring"]
 pub struct Received<'t, T> {
     slice: SlotSlice<'t, ManuallyDrop<T>>,
     first: u64,
     next: usize,
     len: usize,
-    /// Of the receiver: beyond all of them while this is there, so that nothing comes twice if it is forgotten.
+    /// The receiver's position: beyond all of these values while this exists, so that none is taken twice if this is
+    /// forgotten.
     position: &'t mut u64,
     taken: &'t Counter,
 }
@@ -23,7 +24,7 @@ impl<'t, T> Received<'t, T> {
     ///
     /// # Safety
     ///
-    /// They must lie side by side, and be the caller's alone until `taken` is beyond them.
+    /// They must be contiguous, and no other thread may use them until `taken` is beyond them.
     #[inline(always)]
     pub(crate) unsafe fn new(
         slots: &'t Slots<ManuallyDrop<T>>,
@@ -33,15 +34,15 @@ impl<'t, T> Received<'t, T> {
     ) -> Self {
         let first = *position;
         *position = first + len;
-        // SAFETY: the caller's contract: they hold values that nobody writes.
+        // SAFETY: the caller's contract: they hold values that no thread writes.
         let slice = unsafe { slots.slice(first) };
         Received { slice, first, next: 0, len: len as usize, position, taken }
     }
 }
 
 impl<T> Received<'_, T> {
-    /// Calls `f` with each of the values, and what it changes: as a loop over the iterator, but the compiler knows that no slot
-    /// is what `f` changes, so that it can do several at a time.
+    /// Calls `f` with `state` and each of the values, as a loop over the iterator does. But the compiler knows that
+    /// `state` is not a slot, so it can process several values at a time.
     #[inline]
     pub fn each<S: ?Sized>(mut self, state: &mut S, f: impl FnMut(&mut S, usize, T)) {
         vectorised(state, Each { taken: &mut self, f });
@@ -64,7 +65,7 @@ impl<S: ?Sized, T, F: FnMut(&mut S, usize, T)> Loop<S> for Each<'_, '_, T, F> {
         for i in 0..left {
             // SAFETY: less than the length that this was made for.
             let value: &ManuallyDrop<T> = unsafe { slice.get(first + i) };
-            // Counted first: it is moved out once.
+            // Counted first, so that it is moved out once.
             count.n = i + 1;
             // SAFETY: as in `next`.
             (self.f)(state, i, ManuallyDrop::into_inner(unsafe { std::ptr::read(value) }));
@@ -72,7 +73,7 @@ impl<S: ?Sized, T, F: FnMut(&mut S, usize, T)> Loop<S> for Each<'_, '_, T, F> {
     }
 }
 
-/// Counts what is taken, also when a function panics with it.
+/// Counts the taken values, also if the function panics.
 struct Count<'a> {
     n: usize,
     next: &'a mut usize,
@@ -95,9 +96,10 @@ impl<T> Iterator for Received<'_, T> {
         }
         // SAFETY: less than the length that this was made for.
         let value: &ManuallyDrop<T> = unsafe { self.slice.get(self.next) };
-        // Counted first: it is moved out once.
+        // Counted first, so that it is moved out once.
         self.next += 1;
-        // SAFETY: by the contract of `new` the value is ours, and it is not looked at again: the position is beyond it.
+        // SAFETY: by the contract of `new` no other thread uses the value, and it is not looked at again: the position
+        // is beyond it.
         Some(ManuallyDrop::into_inner(unsafe { std::ptr::read(value) }))
     }
 
@@ -121,11 +123,11 @@ impl<T> Drop for Received<'_, T> {
 
 impl<T> std::fmt::Debug for Received<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Taken").field("next", &self.next).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Received").field("next", &self.next).field("len", &self.len).finish_non_exhaustive()
     }
 }
 
-/// Values that nobody took, to be dropped: the ones behind a drop that panics as well.
+/// Values to drop that were not taken. If a drop panics, the remaining ones are dropped as well.
 pub(crate) struct Moved<'a, T> {
     slots: &'a Slots<ManuallyDrop<T>>,
     numbers: Range<u64>,
@@ -138,7 +140,7 @@ impl<'a, T> Moved<'a, T> {
 
     /// # Safety
     ///
-    /// Each of the numbers must hold a value that is the caller's alone.
+    /// Each of the numbers must hold a value that no other thread uses.
     pub(crate) unsafe fn drop_all(mut self) {
         // SAFETY: the caller's contract.
         unsafe { self.drop_rest() };
@@ -150,11 +152,11 @@ impl<'a, T> Moved<'a, T> {
     unsafe fn drop_rest(&mut self) {
         if std::mem::needs_drop::<T>() {
             for n in self.numbers.by_ref() {
-                // SAFETY: the caller's contract: number `n` holds a value that nobody writes.
+                // SAFETY: the caller's contract: number `n` holds a value that no thread writes.
                 let slice = unsafe { self.slots.slice(n) };
                 // SAFETY: the slice was made for one slot.
                 let value: &ManuallyDrop<T> = unsafe { slice.get(0) };
-                // SAFETY: the value is ours, and the iterator has gone on, so that it is not read again.
+                // SAFETY: no other thread uses the value, and the iterator is past it, so it is not read again.
                 drop(ManuallyDrop::into_inner(unsafe { std::ptr::read(value) }));
             }
         }
@@ -163,7 +165,7 @@ impl<'a, T> Moved<'a, T> {
 
 impl<T> Drop for Moved<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: what is left when a drop has panicked, of the numbers that the caller of `drop_all` answers for.
+        // SAFETY: the contract of the caller of `drop_all` covers the numbers that remain after a panic.
         unsafe { self.drop_rest() };
     }
 }

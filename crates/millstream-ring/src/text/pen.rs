@@ -5,15 +5,15 @@ use millstream_core::text::{Block, BlockPool, Draft, Writer};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-/// What one tasklet fills slots of text with, and how much of it readers still need.
+/// The means of one tasklet to fill slots of text, with a count of the memory that readers still need.
 ///
-/// It writes into blocks of some [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room as long as the blocks of slots that some
-/// reader has not released keep less than [`LIMIT`](Pen::LIMIT) bytes of memory; so what a ring of text keeps alive is bounded by
-/// that, and by what is written in one go: one value that is longer, or, of a writer, a run of some values.
+/// It writes into blocks of about [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room while the blocks of
+/// unreleased slots keep less than [`LIMIT`](Pen::LIMIT) bytes of memory. A ring of text therefore keeps alive at most
+/// that much, and what is written in one go: one longer value, or, for a run writer, a run of some values.
 pub struct Pen<T: ?Sized = [u8]> {
     pool: BlockPool,
     held: Held,
-    /// Bytes for one value, on average, at the last runs.
+    /// The mean number of bytes of a value in the last run.
     weight: usize,
     kind: PhantomData<fn() -> Box<T>>,
 }
@@ -21,7 +21,7 @@ pub struct Pen<T: ?Sized = [u8]> {
 /// Runs that some reader has not released.
 #[derive(Debug, Default)]
 struct Held {
-    /// The number behind each run, and the memory of its blocks.
+    /// The number after each run, and the memory of its blocks.
     runs: VecDeque<(u64, usize)>,
     bytes: usize,
     /// The block that the last of these runs ends with.
@@ -38,8 +38,8 @@ impl Held {
         }
     }
 
-    /// Holds the memory of the blocks of a run that ends in front of `end`, apart from one that it shares with the last run; so
-    /// a large block is not held once for each of its runs.
+    /// Adds a run that ends before number `end`, with the memory of its blocks. A block that it shares with the last
+    /// run is not counted again, so a large block is not counted once for each of its runs.
     fn hold(&mut self, end: u64, bytes: usize, last: Option<usize>) {
         match self.runs.back_mut() {
             Some(run) if bytes == 0 => run.0 = end,
@@ -54,11 +54,11 @@ impl Held {
 }
 
 impl<T: Kind + ?Sized> Pen<T> {
-    /// A block is finished when it has so many bytes.
+    /// A block is finished at this many bytes.
     pub const BLOCK: usize = 64 * 1024;
-    /// So many bytes may be needed by readers before a pen waits.
+    /// Readers may need this many bytes before a pen waits.
     pub const LIMIT: usize = 4 * 1024 * 1024;
-    /// So many bytes are written in one go, if values are no longer than they were before.
+    /// This many bytes are written in one go, if values are no longer than before.
     const RUN: usize = 256 * 1024;
 
     /// A pen that has not written.
@@ -67,22 +67,22 @@ impl<T: Kind + ?Sized> Pen<T> {
         Pen { pool: BlockPool::new(2 * Self::BLOCK), held: Held::default(), weight: Self::RUN, kind: PhantomData }
     }
 
-    /// The most slots of one run of a writer's.
+    /// The greatest number of slots of a run writer's run.
     const WHOLE: usize = 64;
 
-    /// As [`room`](Pen::room), where what is claimed has to be written, however much it comes to.
+    /// As [`room`](Pen::room), if every claimed slot has to be written, however many bytes it needs.
     pub(crate) fn room_for_all(&mut self, released: u64, max: usize) -> usize {
         self.room(released, max.min(Self::WHOLE))
     }
 
-    /// As [`room`](Pen::room), for pieces of blocks that there are already: also where no other block has room than the one that the
-    /// last run ended with.
+    /// As [`room`](Pen::room), for pieces of existing blocks. It also returns slots if only the block that the last run
+    /// ended with has room.
     pub(crate) fn room_for_pieces(&mut self, released: u64, max: usize) -> usize {
         self.held.release(released);
         if self.held.last.is_some() { self.share(max) } else { self.room(released, max) }
     }
 
-    /// How many of so many slots are written in one go.
+    /// How many of `max` slots are written in one go.
     fn share(&self, max: usize) -> usize {
         max.min((Self::RUN / self.weight.max(1)).max(1))
     }
@@ -93,8 +93,8 @@ impl<T: Kind + ?Sized> Pen<T> {
         if self.held.bytes >= Self::LIMIT { 0 } else { self.share(max) }
     }
 
-    /// Writes `n` slots: what `f` writes at 0, 1, ..., empty where it says false. Returns how many that are: fewer where
-    /// a block's bytes are written before, if the run need not be `whole`.
+    /// Writes `n` slots: with what `f` writes for 0, 1, ..., and empty if it returns false. Returns how many were
+    /// written. Unless the run must be `whole`, it ends early when a block is full.
     #[inline(always)]
     pub(crate) fn write<D: Density>(
         &mut self,
@@ -114,8 +114,9 @@ impl<T: Kind + ?Sized> Pen<T> {
                     bytes.len() <= Block::MOST,
                     "a block has at most 2 GiB, and a value was written of {len} bytes"
                 );
-                // SAFETY: `f` only ever appends, text of kind `T`, and the draft is finished with all of it and then kept,
-                // before another one is begun and before the run is finished. If `f` panics, or this does, the run is dropped.
+                // SAFETY: `f` only appends, text of kind `T`, and the draft is finished with all of it and then kept,
+                // before another one is begun and before the run is finished. If `f` panics, or this does, the run is
+                // dropped.
                 unsafe { run.put(draft.block(), start, len) };
             } else {
                 bytes.truncate(start);
@@ -146,7 +147,7 @@ impl<T: Kind + ?Sized> Pen<T> {
         draft
     }
 
-    /// Finishes a draft, and has the run keep it. Returns how much memory it keeps.
+    /// Finishes a draft, and makes the run keep its block. Returns the memory of that block.
     #[inline(always)]
     fn keep<D: Density>(&mut self, run: &mut Run<'_, T, D>, mut draft: Draft, bytes: Vec<u8>) -> usize {
         let len = bytes.len();
@@ -162,8 +163,8 @@ impl<T: Kind + ?Sized> Pen<T> {
         }
     }
 
-    /// Has `fill` write slots of pieces that lie in blocks already, at most `n`; or, if the run need not be `whole`, until their
-    /// blocks come to [`LIMIT`](Pen::LIMIT) bytes.
+    /// Calls `fill` to write slots with pieces that are stored in blocks already, at most `n`. Unless the run must be
+    /// `whole`, it ends early when the blocks reach [`LIMIT`](Pen::LIMIT) bytes.
     #[inline(always)]
     pub(crate) fn pass_on<'b, D: Density>(
         &mut self,
@@ -185,7 +186,7 @@ impl<T: Kind + ?Sized> Pen<T> {
         slots
     }
 
-    /// What `f` writes, in a block of its own; none if it says false. For END.
+    /// The text that `f` writes, in a block of its own; none if `f` returns false. For END.
     pub fn one(&mut self, f: impl FnOnce(&mut Writer<'_, T>) -> bool) -> Option<Span<T>> {
         let mut draft = self.draft();
         let filled = f(&mut Writer::new(&mut draft.bytes));

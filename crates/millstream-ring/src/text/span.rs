@@ -2,11 +2,12 @@ use millstream_core::text::{Block, Piece, Textual};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-/// Where a piece lies, as a slot holds it. Only this crate makes spans that rely on others.
+/// A piece as a slot holds it: its block, its start and its length. Only this crate makes spans that rely on the counts
+/// of others.
 pub struct Span<T: ?Sized = [u8]> {
     block: ManuallyDrop<Block>,
     start: u32,
-    /// The length, and in the highest bit whether this span has a count of its block.
+    /// The length; the highest bit is set if this span has a count of its block.
     len: u32,
     kind: PhantomData<fn() -> Box<T>>,
 }
@@ -14,13 +15,13 @@ pub struct Span<T: ?Sized = [u8]> {
 const OWNS: u32 = 1 << 31;
 const _: () = assert!(Block::MOST < OWNS as usize);
 
-/// What bytes are read as. For all of [`Textual`].
+/// How bytes are read. Every [`Textual`] type has it.
 pub trait Kind: Textual {
-    /// Bytes that are of this kind.
+    /// These bytes, as this kind.
     ///
     /// # Safety
     ///
-    /// They must be: [`Textual::of`] would give them.
+    /// They must be of this kind: [`Textual::of`] would accept them.
     #[doc(hidden)]
     unsafe fn of_known(bytes: &[u8]) -> &Self;
 }
@@ -45,7 +46,7 @@ impl<T: Kind + ?Sized> Span<T> {
     ///
     /// # Safety
     ///
-    /// As long as anybody reads the span, the block must be alive, and have these bytes, and they must be of kind `T`.
+    /// As long as the span is read, the block must be alive and have these bytes, and they must be of kind `T`.
     #[inline(always)]
     pub(super) unsafe fn lent(block: &Block, start: usize, len: usize) -> Self {
         // SAFETY: never dropped, since the span does not own it, and used only as long as the block is alive.
@@ -74,18 +75,18 @@ impl<T: Kind + ?Sized> Span<T> {
     pub(crate) fn lend(&self) -> Piece<'_, T> {
         let (start, len) = (self.start as usize, (self.len & !OWNS) as usize);
         let block: &Block = &self.block;
-        // SAFETY: whoever made this span has promised that the block is alive and has these bytes.
+        // SAFETY: by the contract of the functions that make a span, the block is alive and has these bytes.
         let bytes = unsafe { block.get_unchecked(start..start + len) };
-        // SAFETY: and that they are of this kind.
+        // SAFETY: as above: they are of this kind.
         Piece::of(unsafe { T::of_known(bytes) }, block)
     }
 }
 
-/// Where in its block a piece lies.
+/// The start and the length of a piece in its block.
 ///
 /// # Panics
 ///
-/// If it does not: no safe code makes such a piece, but through functions that are not for it.
+/// If it is not in its block: safe code makes no such piece, except by functions that are not meant for it.
 #[inline(always)]
 pub(super) fn place<T: Textual + ?Sized>(piece: Piece<'_, T>) -> (usize, usize) {
     let (bytes, block) = (piece.text().bytes().as_ptr_range(), piece.block().as_ptr_range());

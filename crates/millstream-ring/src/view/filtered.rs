@@ -3,7 +3,7 @@ use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
 use millstream_core::{Dense, Filtered, Shape, Val};
 
-/// A view and a ring of flags: what is not flagged is not there.
+/// A view and a ring of flags: a slot whose flag is false is empty.
 #[derive(Debug)]
 pub struct FilteredView<F: RingLayout> {
     inner: F::View,
@@ -38,7 +38,7 @@ impl<F: RingLayout> RingLayout for Filtered<F> {
 
     #[inline(always)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
-        // SAFETY: the caller's contract: what is filled behind a mask is filled.
+        // SAFETY: the caller's contract: a slot that is filled with the mask is filled without it.
         unsafe { F::value_at(&chunk.0, i) }
     }
 
@@ -61,8 +61,8 @@ impl<F: RingLayout> View<Filtered<F>> for FilteredView<F> {
     #[inline(always)]
     fn cursor(&self) -> u64 {
         let (inner, mask) = (self.inner.cursor(), self.mask().cursor());
-        // A mask can end before the other ring, if its END has no slot: then that is the edge's END, whatever stands
-        // there on the other ring.
+        // A mask can end before the other ring, if its END has no slot: then that is the edge's END, whatever the other
+        // ring holds at that number.
         if inner + 1 == mask && self.mask.ends_without_slot(inner) { mask } else { inner.min(mask) }
     }
 
@@ -86,8 +86,8 @@ impl<F: RingLayout> View<Filtered<F>> for FilteredView<F> {
     }
 
     unsafe fn at_end<'a>(&self, end: u64) -> Option<<Filtered<F> as Shape>::Ref<'a>> {
-        // SAFETY: the caller's contract, which `cursor` makes true of the mask, and of the other ring unless the mask has
-        // ended before it: then END has no slot here.
+        // SAFETY: the caller's contract, which `cursor` makes true of the mask, and of the other ring unless the mask
+        // has ended before it: then END has no slot here.
         let kept = unsafe { self.mask.end_slot(end) }?;
         if *kept {
             // SAFETY: as above.

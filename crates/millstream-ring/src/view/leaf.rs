@@ -21,7 +21,7 @@ impl<S: Item> Leaf<S> {
         Leaf { shared, gate }
     }
 
-    /// Says how empty slots are known.
+    /// Sets the counter of empty slots.
     pub(crate) fn counts_empty(&self, empty_slots: impl FnOnce() -> EmptyCounter<S>) {
         self.shared.counts_empty(empty_slots);
     }
@@ -38,13 +38,13 @@ impl<S: Item> Leaf<S> {
         unsafe { slice.get(0) }
     }
 
-    /// Whether number `n` is END, and has no slot. The cursor behind `n` must have been acquired.
+    /// Whether number `n` is END, and has no slot. The cursor beyond `n` must have been acquired.
     pub(crate) fn ends_without_slot(&self, n: u64) -> bool {
         self.shared.end() == n && !self.shared.end_has_slot()
     }
 
-    /// END's slot, if it has one. None where `end` is the END of another ring beside this one, which goes on: whoever asks
-    /// gets the same answer, whether or not this ring's own END is known already.
+    /// END's slot, if it has one. None if `end` is the END of another ring beside this one, which continues: the answer
+    /// is the same whether or not this ring's own END is known already.
     ///
     /// # Safety
     ///
@@ -59,14 +59,14 @@ impl<S: Item> Leaf<S> {
 
 impl<S: Item> Sealed for Leaf<S> {}
 
-/// A shape that lies in one ring. Sealed.
+/// A shape that is stored in one ring. Sealed.
 pub trait OneRing: for<'a> RingLayout<View = Leaf<Self::Slot>, Chunk<'a> = SlotSlice<'a, Self::Slot>> {
-    /// What a slot of the ring stores.
+    /// The type of the ring's slots.
     type Slot: Item;
-    /// What a slot holds.
+    /// The value of a slot, if it is filled.
     #[doc(hidden)]
     fn peek<'a>(slot: &'a Self::Slot) -> Option<Self::Ref<'a>>;
-    /// What END holds beside the slots.
+    /// The value of END that is kept beside the slots.
     #[doc(hidden)]
     fn peek_beside(last: &(dyn Any + Send + Sync)) -> Option<Self::Ref<'_>>;
 }
@@ -100,7 +100,7 @@ impl<T: Item, D: Density> RingLayout for Val<T, D> {
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
         // SAFETY: the caller's contract.
         let slot = unsafe { Self::at(chunk, i) };
-        // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.
+        // SAFETY: it is filled, by the caller's contract, and no thread writes it meanwhile.
         unsafe { slot.unwrap_unchecked() }
     }
 
@@ -127,8 +127,8 @@ impl<T: Item, D: Density> RingLayout for Val<T, D> {
 
     #[inline(always)]
     unsafe fn by_way_of<'a>(_: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
-        // SAFETY: this leaf's slots begin there, by the caller's contract, and with them the storage that both pointers lie
-        // in: a slot that has a size is at one place only, and of one type.
+        // SAFETY: this leaf's slots begin there, by the caller's contract, and so does the storage that both pointers
+        // point into: a slot that has a size is at one address only, and of one type.
         unsafe { SlotSlice::at_place(place) }
     }
 }
@@ -162,7 +162,7 @@ impl<T: Kind + ?Sized, D: Density> RingLayout for Text<T, D> {
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
         // SAFETY: the caller's contract.
         let slot = unsafe { Self::at(chunk, i) };
-        // SAFETY: it is filled, by the caller's contract, and nobody writes it meanwhile.
+        // SAFETY: it is filled, by the caller's contract, and no thread writes it meanwhile.
         unsafe { slot.unwrap_unchecked() }
     }
 
@@ -203,8 +203,8 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
         }
         if F::Density::AT_END {
             let last = self.shared.beside().filter(|_| self.shared.end() == end)?;
-            // SAFETY: what END holds is written once, before the cursor that shows END, and is dropped with the ring, which
-            // the reader keeps that lends this.
+            // SAFETY: END's value is written once, before the cursor that shows END, and is dropped with the ring,
+            // which the reader that lends this keeps.
             let last: &'a (dyn Any + Send + Sync) = unsafe { &*std::ptr::from_ref(last) };
             return F::peek_beside(last);
         }
@@ -216,7 +216,7 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
     unsafe fn release(&self, upto: u64) {
         match &self.gate {
             Gate::Reader(position) => position.store(upto, Ordering::Release),
-            Gate::Group(_) => unreachable!("a group releases by its floors"),
+            Gate::Group(_) => unreachable!("run writers release by their floors"),
         }
     }
 

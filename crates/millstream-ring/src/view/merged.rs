@@ -3,7 +3,7 @@ use super::{HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
 use crate::probe::RingProbe;
 use millstream_core::{Merged, SameItem, SideBySide};
 
-/// A view of two lanes with values of one type: side by side, or of the one ring that both fill.
+/// A view of two lanes with values of one type: side by side, or in the one ring that both fill.
 pub struct MergedView<A: RingLayout, B: RingLayout>(Lanes<ZipView<A, B>, <A::Whole as RingLayout>::View>);
 
 /// Published slots of two lanes.
@@ -66,10 +66,10 @@ impl<A: RingLayout, B: RingLayout + SameItem<A>> RingLayout for Merged<A, B> {
                 // SAFETY: the caller's contract.
                 let in_first = unsafe { A::is_filled(a, i) };
                 if in_first {
-                    // SAFETY: it is filled, as was just seen.
+                    // SAFETY: `is_filled` has just returned true for it.
                     unsafe { A::value_at(a, i) }
                 } else {
-                    // SAFETY: the caller's contract: one of them is filled.
+                    // SAFETY: the caller's contract: one of the two is filled.
                     unsafe { B::value_at(b, i) }
                 }
             }
@@ -186,14 +186,14 @@ impl<A: RingLayout, B: RingLayout + SameItem<A>> View<Merged<A, B>> for MergedVi
 impl<A: RingLayout, B: RingLayout> std::fmt::Debug for MergedView<A, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            Lanes::Apart(_) => "OneOfView::Apart",
-            Lanes::Joined(_) => "OneOfView::Joined",
+            Lanes::Apart(_) => "MergedView::Apart",
+            Lanes::Joined(_) => "MergedView::Joined",
         })
     }
 }
 
 impl<A: RingLayout, B: RingLayout> std::fmt::Debug for MergedChunk<'_, A, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OneOfChunk").finish_non_exhaustive()
+        f.debug_struct("MergedChunk").finish_non_exhaustive()
     }
 }

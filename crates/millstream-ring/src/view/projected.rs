@@ -33,9 +33,9 @@ impl<F: RingLayout, L: Lens<F>> RingLayout for Projected<F, L> {
 
     #[inline(always)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
-        // SAFETY: the caller's contract: what has a part is filled.
+        // SAFETY: the caller's contract: a slot with such a part is filled.
         let whole = unsafe { F::value_at(chunk, i) };
-        // Anybody can make a lens, so it is not believed that it sees the same twice.
+        // Any crate can make a lens, so the result of an earlier call is not relied on.
         L::focus(whole).expect("a lens sees the same part of a slot every time")
     }
 

@@ -3,7 +3,7 @@ use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Choice, Pair, Shape, SideBySide};
 
-/// Two views side by side: a number is there when both have it. What the two slots hold together is the shape's matter.
+/// Two views side by side: a number is published when both have it. The shape combines the two slots.
 #[derive(Debug)]
 pub struct ZipView<A: RingLayout, B: RingLayout> {
     first: A::View,
@@ -15,7 +15,7 @@ impl<A: RingLayout, B: RingLayout> ZipView<A, B> {
         ZipView { first, second }
     }
 
-    /// What END holds on either edge.
+    /// The values of END on both edges.
     ///
     /// # Safety
     ///
@@ -112,9 +112,9 @@ macro_rules! side_by_side {
             unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
                 // SAFETY: the caller's contract.
                 let $in_first = unsafe { A::is_filled(&chunk.0, i) };
-                // SAFETY: called where this half is filled.
+                // SAFETY: called only if this half is filled.
                 let $one = || unsafe { A::value_at(&chunk.0, i) };
-                // SAFETY: called where this half is filled.
+                // SAFETY: called only if this half is filled.
                 let $two = || unsafe { $second::value_at(&chunk.1, i) };
                 $value
             }
