@@ -1,8 +1,8 @@
 //! A reader without an executor waits by itself: [`Reader::wait_for`], the Disruptor's `waitFor`.
 //!
 //! It spins, yields or sleeps between two looks, and never parks. A park needs a notifier: `publish` would have to look
-//! for waiters, at the cost of a fence per publish, in every pipeline. The executor does the parking: its workers notify
-//! once per round.
+//! for waiters, at the cost of a fence per publish, in every pipeline. The executor does the parking: its workers
+//! notify once per round.
 
 use crate::reader::Reader;
 use crate::sync::pause;

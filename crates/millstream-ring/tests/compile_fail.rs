@@ -1,4 +1,4 @@
-//! What must not compile, and what the compiler says of it (`TRYBUILD=overwrite` writes its words anew).
+//! Misuse that must not compile, and the compiler's messages (`TRYBUILD=overwrite` writes them again).
 #![cfg(not(any(loom, miri)))]
 
 #[test]

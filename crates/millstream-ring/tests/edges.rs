@@ -1,4 +1,4 @@
-//! What is easily forgotten: groups that begin late, drops that panic, marks that lay marks.
+//! Edge cases: groups that begin late, drops that panic, marks that lay marks.
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, Either, SequenceNumber, Sparse, lens};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Counts its drops; the one with the fuse panics in its drop, after it was counted.
+/// Counts its drops. One with the fuse panics in its drop, after it is counted.
 struct Fused {
     dropped: Arc<AtomicUsize>,
     fuse: bool,
@@ -40,14 +40,14 @@ fn a_group_begins_where_its_input_is() {
     drop(input.batch(2));
     let (mut writers, mut output) = run_writers::<_, String, Dense>(input, 2, 4).unwrap();
     assert_eq!(output.position().0, 2);
-    assert!(output.batch(9).is_none(), "nobody has filled anything");
+    assert!(output.batch(9).is_none(), "no slot is filled");
     assert_eq!(writers[0].fill(9, |x| x.unwrap().to_string()), 1);
     assert_eq!(output.batch(9).unwrap().iter().flatten().collect::<Vec<_>>(), ["2"]);
     writers[1].sweep();
 }
 
 #[test]
-fn a_group_behind_end_has_ended() {
+fn a_group_that_begins_after_end_has_ended() {
     let (mut producer, mut input) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..1);
     producer.try_end(None).unwrap();
@@ -66,16 +66,16 @@ fn a_drop_that_panics_leaks_nothing() {
     let mut claim = producer.try_claim(3).unwrap().unwrap();
     claim.fill(3, |i| value(i == 0));
     assert!(panics(|| drop(claim)));
-    assert_eq!(dropped.load(Ordering::Relaxed), 3, "those of a claim given up");
+    assert_eq!(dropped.load(Ordering::Relaxed), 3, "the values of a claim that was given up");
     publish(&mut producer, [value(false), value(true), value(false)]);
     drop(reader.batch(3));
     assert!(panics(|| producer.sweep()));
-    assert_eq!(dropped.load(Ordering::Relaxed), 6, "those that were released");
+    assert_eq!(dropped.load(Ordering::Relaxed), 6, "the released values");
     assert_eq!(producer.free(), 4);
     publish(&mut producer, [value(true), value(false)]);
     drop(producer);
     assert!(panics(|| drop(reader)));
-    assert_eq!(dropped.load(Ordering::Relaxed), 8, "those that were left");
+    assert_eq!(dropped.load(Ordering::Relaxed), 8, "the remaining values");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_drop_that_panics_does_not_stop_a_group() {
 }
 
 #[test]
-fn whoever_gets_marks_may_lay_marks() {
+fn marks_can_be_laid_while_marks_are_copied() {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
@@ -143,19 +143,19 @@ fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
     publish(&mut producer, [value(false)]);
     drop(reader.batch(1));
     let mut sweeper = producer.sweep_apart().unwrap();
-    assert!(producer.sweep_apart().is_none(), "there is one");
+    assert!(producer.sweep_apart().is_none(), "a ring has one sweeper");
     publish(&mut producer, [value(true)]);
     assert!(producer.try_claim(1).unwrap().is_none(), "nothing was swept");
     producer.sweep();
     producer.mark(1).unwrap();
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     assert!(sweeper.sweep());
-    assert!(!sweeper.sweep(), "what is not released is not swept");
+    assert!(!sweeper.sweep(), "an unreleased value is not swept");
     assert_eq!((dropped.load(Ordering::Relaxed), producer.free()), (1, 1));
     publish(&mut producer, [value(false)]);
     // A batch ends before the mark.
     (0..2).for_each(|_| drop(reader.batch(2)));
-    // A drop that panics leaves no value behind, and takes no room.
+    // A drop that panics leaves no value, and takes no room.
     assert!(panics(|| {
         let _ = sweeper.sweep();
     }));
@@ -171,7 +171,7 @@ fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
 }
 
 #[test]
-fn a_pair_passes_over_what_one_half_has_released() {
+fn a_pair_skips_the_numbers_that_one_half_has_released() {
     let (mut p, mut a) = ring::<u64, Dense>(2).unwrap();
     let (mut q, b) = ring::<u64, Dense>(2).unwrap();
     publish(&mut p, 0..2);
@@ -194,11 +194,11 @@ fn readers_of_both_shapes_see_one_ring() {
     let mut whole = producer.reader::<Option<u64>, Dense>();
     publish(&mut producer, [Some(1), None]);
     assert_eq!(sparse.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&1), None]);
-    assert_eq!(producer.free(), 0, "the other one has not come so far");
+    assert_eq!(producer.free(), 0, "the other reader needs both");
     assert_eq!(whole.batch(2).unwrap().iter().collect::<Vec<_>>(), [Some(&Some(1)), Some(&None)]);
     producer.try_end(Some(Some(9))).unwrap();
     assert_eq!(sparse.end().unwrap().value(), Some(&9));
-    assert_eq!(whole.end().unwrap().value(), None, "the END of a full edge is empty");
+    assert_eq!(whole.end().unwrap().value(), None, "the END of a dense edge is empty");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_mask_that_ends_first_ends_the_edge() {
     let batch = edge.batch(9).unwrap();
     assert_eq!(batch.iter().collect::<Vec<_>>(), [Some(&"a".to_owned())]);
     drop(batch);
-    assert!(edge.batch(1).is_none(), "number 1 is END, though there is nothing on the other ring");
+    assert!(edge.batch(1).is_none(), "number 1 is END, though the other ring has nothing there");
     assert_eq!(edge.end().map(|end| (end.number().0, end.value().is_none())), Some((1, true)));
     assert!(edge.ended());
     publish(&mut values, [Some("b".to_owned()), Some("c".to_owned())]);
@@ -231,24 +231,24 @@ fn a_mask_whose_end_has_a_slot_waits_for_the_other_rings_end() {
 }
 
 #[test]
-fn a_team_and_two_lanes_after_end_have_ended() {
+fn keyed_writers_and_two_lanes_after_end_have_ended() {
     let (mut producer, mut input) = ring::<Either<u64, u64>, Dense>(4).unwrap();
-    let (mut key_slots, mut seated) = ring::<KeySlot, Sparse>(4).unwrap();
+    let (mut key_slots, mut keys) = ring::<KeySlot, Sparse>(4).unwrap();
     publish(&mut producer, [Either::Left(0)]);
     publish(&mut key_slots, [None]);
     producer.try_end(None).unwrap();
     key_slots.try_end(None).unwrap();
     drop(input.batch(1));
     drop(input.end().unwrap());
-    drop(seated.batch(1));
-    drop(seated.end().unwrap());
+    drop(keys.batch(1));
+    drop(keys.end().unwrap());
 
     let (mut left, other) = lane::<_, u64>(input.fork().seen::<lens::Left>(), 4);
     let (mut right, mut output) = other.joined(input.fork().seen::<lens::Right>());
     assert!(left.end() && right.end());
     assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
 
-    let (mut writers, mut output) = keyed_writers::<_, u64, Dense>(input, seated, 2, 4).unwrap();
+    let (mut writers, mut output) = keyed_writers::<_, u64, Dense>(input, keys, 2, 4).unwrap();
     assert!(writers.iter_mut().all(|writer| writer.end(|_, _, _| None)));
     assert!(output.ended() && output.batch(1).is_none() && output.end().is_none());
 }
@@ -269,8 +269,8 @@ fn a_join_that_begins_after_an_end_that_comes_later_ends() {
     assert!(output.ended());
 
     let (mut producer, joined, _ahead) = join();
-    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(4).unwrap();
-    let (mut writers, output) = keyed_writers::<_, u64, Dense>(joined, seated, 2, 4).unwrap();
+    let (mut key_slots, keys) = ring::<KeySlot, Sparse>(4).unwrap();
+    let (mut writers, output) = keyed_writers::<_, u64, Dense>(joined, keys, 2, 4).unwrap();
     producer.try_end(None).unwrap();
     publish(&mut key_slots, [None; 3]);
     assert!(writers.iter_mut().all(|writer| writer.end(|_, _, _| None)));
@@ -289,14 +289,14 @@ fn marks_are_laid_in_any_order() {
     let (mut producer, mut reader) = ring::<u64, Dense>(128).unwrap();
     let mark = |at, id| Mark { at: SequenceNumber(at), id };
     producer.copy_mark(mark(100, 0)).unwrap();
-    // One mark that is far ahead keeps no room of the others.
+    // One mark that is far ahead takes no room from the others.
     for n in 0..100 {
         assert_eq!(producer.mark(n + 1), Ok(mark(n, n + 1)));
         publish(&mut producer, [n]);
         assert_eq!(reader.mark(), Some(mark(n, n + 1)));
         drop(reader.batch(1).unwrap());
     }
-    // A batch ends at the next mark, whichever was laid first.
+    // A batch ends at the next mark, in whatever order they were laid.
     for (at, id) in [(104, 7), (102, 8)] {
         producer.copy_mark(mark(at, id)).unwrap();
     }
@@ -310,7 +310,7 @@ fn marks_are_laid_in_any_order() {
     }
     assert_eq!(batches, [(100, 2), (102, 2), (104, 4)]);
     assert_eq!(marks, [mark(100, 0), mark(102, 8), mark(104, 7)]);
-    // Whoever copies them does not miss one that was laid behind one that it could not copy.
+    // After a mark that could not be copied, the ones laid later are not missed.
     let mut known = 0;
     for (at, id) in [(120, 9), (110, 10)] {
         producer.copy_mark(mark(at, id)).unwrap();

@@ -1,4 +1,4 @@
-//! Groups on one thread: shares, order, END and panics.
+//! Groups of run writers on one thread: shares, order, END and panics.
 
 use millstream_core::{Dense, Sparse, Val};
 use millstream_ring::{Producer, Reader, ring, run_writers};
@@ -22,7 +22,7 @@ fn read(reader: &mut Reader<Val<u64>>) -> Vec<u64> {
 }
 
 #[test]
-fn members_fill_the_numbers_they_read_and_order_is_kept() {
+fn run_writers_fill_the_numbers_they_read_and_order_is_kept() {
     let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 3, 8).unwrap();
     publish(&mut producer, 0..7);
@@ -75,7 +75,7 @@ fn a_panic_in_one_run_drops_everything_once() {
         assert_eq!(writers[0].abandoned_at().unwrap().0, 2);
         assert_eq!(writers[1].fill(100, make), 2);
         assert_eq!(writers[0].fill(100, make), 0, "it is broken");
-        assert!(output.batch(1).is_none(), "nobody sees what is behind the gap");
+        assert!(output.batch(1).is_none(), "no reader sees past the gap");
         assert_eq!(Arc::strong_count(&value), 3);
     }
     assert_eq!(Arc::strong_count(&value), 1);

@@ -1,17 +1,17 @@
 //! Every interleaving of small programs, up to the preemptions that `LOOM_MAX_PREEMPTIONS` allows.
 //!
-//! Loom notices a value that is read while it is written, a value that is dropped while it is read, and a program that
-//! hangs; the programs notice a number that comes twice, out of order or never.
+//! Loom detects a value that is read while it is written, a value that is dropped while it is read, and a program that
+//! hangs. The programs detect a number that is repeated, out of order or missing.
 #![cfg(loom)]
 
 #[path = "loom/groups.rs"]
 mod groups;
+#[path = "loom/keyed.rs"]
+mod keyed;
 #[path = "loom/lanes.rs"]
 mod lanes;
 #[path = "loom/moving.rs"]
 mod moving;
-#[path = "loom/teams.rs"]
-mod teams;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use loom::thread::{spawn, yield_now};
 use millstream_core::{Dense, SequenceNumber, Sparse};
 use millstream_ring::{Batch, IdleStrategy, Producer, Reader, RingLayout, WaitError, Wiring, ring};
 
-/// Values alive, counted where loom watches.
+/// The values alive, counted by an atomic of loom's.
 #[derive(Clone)]
 struct Alive(Arc<AtomicUsize>);
 
@@ -86,7 +86,7 @@ fn read<F: RingLayout>(reader: &mut Reader<F>, upto: u64, show: impl Fn(F::Ref<'
 fn read_to_end<F: RingLayout>(reader: &mut Reader<F>, length: u64, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
     read(reader, length, show);
     loop {
-        assert!(reader.batch(1).is_none(), "END is not among what a batch lends");
+        assert!(reader.batch(1).is_none(), "a batch does not lend END");
         if let Some(end) = reader.end() {
             return assert_eq!(end.number().0, length);
         }
@@ -94,7 +94,7 @@ fn read_to_end<F: RingLayout>(reader: &mut Reader<F>, length: u64, show: impl Fn
     }
 }
 
-/// Looks for published slots a few times. Where three threads run nobody waits: loom would try every order of waiting.
+/// Looks for published slots a few times. With three threads none of them waits: loom would try every order of waiting.
 fn look<F: RingLayout>(reader: &mut Reader<F>, times: usize, show: impl Fn(F::Ref<'_>) -> u64 + Copy) {
     for _ in 0..times {
         if let Some(batch) = reader.batch(2) {
@@ -253,7 +253,7 @@ fn a_fork_of_a_fork_on_another_thread() {
 }
 
 #[test]
-fn end_is_known_to_whoever_sees_the_cursor_behind_it() {
+fn end_is_known_with_the_cursor_beyond_it() {
     loom::model(|| {
         let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = spawn(move || {

@@ -1,6 +1,6 @@
-//! What miri can judge: random operations on one thread, and two or three real threads over small rings.
+//! Tests within miri's reach: random operations on one thread, and two or three real threads over small rings.
 //!
-//! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests run on the machine.
+//! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests also run without miri.
 
 #[path = "miri/at_end.rs"]
 mod at_end;
@@ -15,7 +15,7 @@ use millstream_core::{Dense, Pair, Sparse, SplitMix64, Val};
 use millstream_ring::{Producer, Reader, RingLayout, RunWriter, Wiring, keyed_writers, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
-use support::{Counted, Op, Tally, composite, groups, must_panic, one_ring, quietly_panic, teams};
+use support::{Counted, Op, Tally, composite, groups, keyed, must_panic, one_ring, quietly_panic};
 
 const CASES: u64 = if cfg!(miri) { 6 } else { 200 };
 const NUMBERS: u64 = if cfg!(miri) { 12 } else { 5_000 };
@@ -52,10 +52,10 @@ fn random_operations_on_a_group() {
 }
 
 #[test]
-fn random_operations_on_a_team() {
+fn random_operations_on_keyed_writers() {
     for seed in 0..CASES {
         let ops = random_ops(seed, 60);
-        teams::run(1 + seed as usize % 5, [1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
+        keyed::run(1 + seed as usize % 5, [1 << (seed % 4), 1 << (seed / 2 % 4)], seed % 3, &ops, seed as u8);
     }
 }
 
@@ -74,7 +74,7 @@ fn produce(mut producer: Producer<Counted>, tally: &Tally) {
     assert!(producer.try_end(None).is_ok());
 }
 
-/// Reads to END; every number from where it is, in order.
+/// Reads to END: every number from the reader's position on, in order.
 fn consume<F: RingLayout>(mut reader: Reader<F>, show: impl Fn(F::Ref<'_>) -> u64) {
     let mut next = reader.position().0;
     loop {
@@ -163,7 +163,7 @@ fn work(mut writer: RunWriter<Val<Counted>, Counted>, tally: &Tally) {
 }
 
 #[test]
-fn three_members_on_threads() {
+fn three_run_writers_on_threads() {
     for capacity in [1, 4] {
         let (inputs, outputs) = (Tally::default(), Tally::default());
         let (producer, input) = ring::<Counted, Dense>(4).unwrap();
@@ -181,16 +181,16 @@ fn three_members_on_threads() {
 }
 
 #[test]
-fn three_mates_on_threads() {
+fn three_keyed_writers_on_threads() {
     for capacity in [1, 4] {
         let (inputs, outputs) = (Tally::default(), Tally::default());
         let (producer, input) = ring::<Counted, Dense>(4).unwrap();
-        let (mut key_slots, seated) = ring::<KeySlot, Sparse>(NUMBERS.next_power_of_two() as usize).unwrap();
+        let (mut key_slots, keys) = ring::<KeySlot, Sparse>(NUMBERS.next_power_of_two() as usize).unwrap();
         let mut claim = key_slots.try_claim(NUMBERS as usize).unwrap().unwrap();
         claim.fill(NUMBERS as usize, |i| Some(KeySlot { place: 0, lane: (i * i % 5) as u16, fresh: false }));
         claim.publish();
         assert!(key_slots.try_end(None).is_ok());
-        let (writers, output) = keyed_writers::<_, Counted, Dense>(input, seated, 3, capacity).unwrap();
+        let (writers, output) = keyed_writers::<_, Counted, Dense>(input, keys, 3, capacity).unwrap();
         scope(|threads| {
             for mut writer in writers {
                 let outputs = &outputs;
@@ -211,7 +211,7 @@ fn three_mates_on_threads() {
 }
 
 #[test]
-fn a_member_that_panics_among_others() {
+fn a_run_writer_that_panics_among_others() {
     let (inputs, outputs) = (Tally::default(), Tally::default());
     let (mut producer, input) = ring::<Counted, Dense>(8).unwrap();
     let (writers, mut output) = run_writers::<_, Counted, Dense>(input, 3, 8).unwrap();
@@ -242,7 +242,7 @@ fn a_member_that_panics_among_others() {
         assert_eq!(batch.first().0, next);
         next += batch.len() as u64;
     }
-    assert!(next == 4 || next == 5, "nobody sees the run that was given up");
+    assert!(next == 4 || next == 5, "no reader sees the run that was given up");
     drop((producer, output));
     none_left(&inputs);
     none_left(&outputs);
@@ -290,7 +290,7 @@ fn a_forgotten_guard_leaks_and_does_nothing_else() {
     assert!(reader.ended());
 }
 
-/// What stands at every number, however it is read: the numbers of the halves, which are one value each.
+/// The value of every number, read in every way: the numbers of the halves, which are one value each.
 fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> {
     let show = |((a, b), c): ((&Counted, &Counted), &Counted)| [a.number, b.number, c.number];
     let mut batch = edge.batch(max).unwrap();
@@ -299,15 +299,15 @@ fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> 
     let mut claim = copies.try_claim(batch.len()).unwrap().unwrap();
     batch.map_into(&mut claim, &mut (), |(), slot| slot.map(show));
     claim.publish();
-    let mut looped = Vec::new();
-    batch.for_each(&mut looped, |looped, _, slot| looped.push(slot.map(show)));
-    assert_eq!(one_by_one, looped);
+    let mut visited = Vec::new();
+    batch.for_each(&mut visited, |visited, _, slot| visited.push(slot.map(show)));
+    assert_eq!(one_by_one, visited);
     let (mut values, first) = (Vec::new(), batch.first().0);
     batch.for_each_value(&mut values, |values, n, value| values.push((n.0, show(value))));
-    let filled = (first..).zip(&looped).filter_map(|(n, slot)| Some((n, (*slot)?)));
+    let filled = (first..).zip(&visited).filter_map(|(n, slot)| Some((n, (*slot)?)));
     assert_eq!(values, filled.collect::<Vec<_>>());
     assert_eq!(one_by_one, copied.batch(8).unwrap().iter().map(|slot| slot.copied()).collect::<Vec<_>>());
-    looped
+    visited
 }
 
 type Val3 = Pair<Pair<Val<Counted, Sparse>, Val<Counted, Sparse>>, Val<Counted, Sparse>>;
@@ -340,22 +340,22 @@ fn readers_of_one_ring_side_by_side_and_of_two_rings_that_look_alike() {
 }
 
 #[test]
-fn end_of_two_clocks_is_one_mates() {
+fn end_of_two_clocks_belongs_to_one_keyed_writer() {
     let (mut producer, input) = ring::<u64, Dense>(4).unwrap();
-    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(4).unwrap();
+    let (mut key_slots, keys) = ring::<KeySlot, Sparse>(4).unwrap();
     let key_slot = |lane| Some(KeySlot { place: 0, lane, fresh: false });
     producer.try_end(None).unwrap(); // END is number 0,
     let mut claim = key_slots.try_claim(1).unwrap().unwrap();
-    claim.write(key_slot(1)); // and the key slots go on
+    claim.write(key_slot(1)); // and the key slots continue
     claim.publish();
-    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, seated, 2, 4).unwrap();
+    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, keys, 2, 4).unwrap();
     let mut asked = Vec::new();
     for (i, writer) in writers.iter_mut().enumerate() {
         assert!(writer.end(|_, _, _| {
             asked.push(i);
             Some(Some(i as u64))
         }));
-        // What comes after number 0 on the other edge is nothing to END.
+        // The numbers after 0 on the other edge do not matter to END.
         if i == 0 {
             key_slots.try_end(Some(key_slot(0))).unwrap();
         }

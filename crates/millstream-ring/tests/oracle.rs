@@ -1,11 +1,12 @@
-//! Random operations against simple oracles; every value is dropped once, and no sooner or later than it should be.
+//! Random operations against simple oracles; every value is dropped once, and neither sooner nor later than it should
+//! be.
 
 mod support;
 
 use millstream_core::{Dense, Sparse};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
-use support::{composite, groups, lanes, moving, one_ring, teams};
+use support::{composite, groups, keyed, lanes, moving, one_ring};
 
 proptest! {
     #[test]
@@ -25,16 +26,18 @@ proptest! {
 
     #[test]
     fn a_group_fills_the_numbers_it_reads(
-        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5,
+        ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
         groups::run(k, logs.map(|log| 1 << log), start, &ops, last);
     }
 
     #[test]
-    fn a_team_fills_the_numbers_of_its_lanes(
-        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5, ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
+    fn keyed_writers_fill_the_numbers_of_their_lanes(
+        k in 1_usize..6, logs in [0_u32..7, 0..7], start in 0_u64..5,
+        ops in vec(any::<[u8; 3]>(), 0..300), last in any::<u8>(),
     ) {
-        teams::run(k, logs.map(|log| 1 << log), start, &ops, last);
+        keyed::run(k, logs.map(|log| 1 << log), start, &ops, last);
     }
 
     #[test]
@@ -45,14 +48,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_given_is_taken_once_and_in_order(
-        log in 0_u32..6, ops in vec(any::<[u8; 3]>(), 0..300), taker_first in any::<bool>(),
+    fn sent_values_are_taken_once_and_in_order(
+        log in 0_u32..6, ops in vec(any::<[u8; 3]>(), 0..300), receiver_first in any::<bool>(),
     ) {
-        moving::run(1 << log, &ops, taker_first);
+        moving::run(1 << log, &ops, receiver_first);
     }
 
     #[test]
-    fn what_several_give_is_taken_once_and_in_order(
+    fn values_of_several_senders_are_taken_once_and_in_order(
         log in 0_u32..6, senders in 1_usize..5, ops in vec(any::<[u8; 3]>(), 0..300),
     ) {
         moving::run_shared(1 << log, senders, &ops);

@@ -1,4 +1,4 @@
-//! The parts of a ring one by one: its capacity, elements, cursor and gates, and where its slots lie.
+//! The parts of a ring one by one: its capacity, elements, cursor and gates, and the addresses of its slots.
 
 use millstream_core::{Dense, Sparse, Val};
 use millstream_ring::{Producer, Reader, Wiring, ring};
@@ -35,24 +35,24 @@ fn a_ring_has_a_capacity_elements_a_cursor_gates_and_their_cached_minimum() {
     assert_eq!((producer.capacity(), probe.capacity()), (4, 4));
     assert_eq!((producer.next().0, cursor_and_gate()), (0, (0, 0)));
 
-    // The cursor moves when what was written is published, and no sooner.
+    // The cursor moves when the written slots are published, and no sooner.
     let mut claim = producer.try_claim(3).unwrap().unwrap();
     "abc".chars().for_each(|c| claim.write(c));
     assert_eq!(cursor_and_gate(), (0, 0));
     claim.publish();
     assert_eq!((producer.next().0, cursor_and_gate()), (3, (3, 0)));
 
-    // The elements are those that were written, for each reader, and the least of the readers is the gate.
+    // Each reader sees the written elements, and the least position of the readers is the gate.
     assert_eq!(read(&mut a, 9), ['a', 'b', 'c']);
     assert_eq!((a.position().0, cursor_and_gate()), (3, (3, 0)));
     assert_eq!(read(&mut b, 2), ['a', 'b']);
     assert_eq!((b.position().0, cursor_and_gate()), (2, (3, 2)));
 
-    // The minimum is cached: a slot that was free when the gates were read last takes no look at them.
+    // The minimum is cached: a slot that was free at the last read of the gates needs no further read.
     let scans = producer.gate_scans();
     publish(&mut producer, ['d']);
     assert_eq!((producer.gate_scans(), cursor_and_gate()), (scans, (4, 2)));
-    // And then one look finds both slots that were released since.
+    // One read then finds both slots that were released since.
     publish(&mut producer, ['e', 'f']);
     assert_eq!((producer.gate_scans(), producer.free()), (scans + 1, 0));
     assert_eq!((read(&mut a, 9), read(&mut b, 9)), (vec!['d', 'e', 'f'], vec!['c', 'd', 'e', 'f']));
@@ -74,7 +74,7 @@ fn a_claim_of_one_is_the_next_number_or_none() {
     }
 }
 
-/// The article's `size`, `iter`, `foldRB`, `toListSmall` and `toListBig`, and what is shown.
+/// The article's `size`, `iter`, `foldRB`, `toListSmall` and `toListBig`, and the debug output.
 #[test]
 fn a_ring_is_counted_listed_folded_and_shown_before_and_after_it_wraps() {
     let (mut producer, mut reader) = ring::<char, Dense>(4).unwrap();
@@ -88,7 +88,7 @@ fn a_ring_is_counted_listed_folded_and_shown_before_and_after_it_wraps() {
     assert_eq!((shown(&batch), batch.len(), batch.get(0), batch.get(1)), ("[Some('a')]".into(), 1, Some(&'a'), None));
     drop(batch);
 
-    publish(&mut producer, "de".chars()); // `e` is where `a` was
+    publish(&mut producer, "de".chars()); // `e` takes the slot of `a`
     assert_eq!((producer.free(), reader.backlog()), (0, 4));
     let mut listed = String::new();
     let mut lists = reader.fork();
@@ -100,8 +100,8 @@ fn a_ring_is_counted_listed_folded_and_shown_before_and_after_it_wraps() {
     assert_eq!(format!("{producer:?}"), "Producer { next: 5, ended: false, .. }");
 }
 
-/// Values without a destructor: once a lap. Values with one are dropped at the claim that comes after their release, so
-/// each of those claims looks.
+/// For values without `Drop`: once a lap. Values with `Drop` are dropped at the claim after their release, so each of
+/// those claims reads the gates.
 #[test]
 fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() {
     fn scans<T: Clone + Send + Sync + 'static>(value: T) -> u64 {
@@ -115,7 +115,7 @@ fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() 
     let (numbers, strings) = (scans(7_u64), scans("seven".to_owned()));
     assert!((90..=110).contains(&numbers), "{numbers} scans of 100,000 claims");
     assert_eq!(strings, 100_000);
-    // A claim of many slots looks once for all of them.
+    // A claim of many slots reads them once for all.
     let (mut producer, _reader) = ring::<String, Dense>(1024).unwrap();
     let mut claim = producer.try_claim(1000).unwrap().unwrap();
     (0..1000).for_each(|n| claim.write(n.to_string()));
@@ -123,9 +123,9 @@ fn the_gates_are_read_once_a_lap_or_for_values_with_a_destructor_once_a_claim() 
     assert_eq!(producer.gate_scans(), 1);
 }
 
-/// However much is there, a reader that takes `k` at a time gives the producer `k` slots at a time.
+/// However many slots are published, a reader that takes `k` at a time frees `k` at a time for the producer.
 #[test]
-fn every_batch_is_released_when_it_is_done() {
+fn every_batch_is_released_when_it_is_dropped() {
     for k in [1, 3, 8, 64] {
         let (mut producer, mut reader) = ring::<u64, Dense>(64).unwrap();
         publish(&mut producer, 0..64);
@@ -133,7 +133,7 @@ fn every_batch_is_released_when_it_is_done() {
         while let Some(batch) = reader.batch(k) {
             let len = batch.len();
             assert!(len <= k);
-            assert_eq!(producer.free(), free, "what is lent is not released");
+            assert_eq!(producer.free(), free, "a lent slot is not released");
             drop(batch);
             free += len;
             assert_eq!(producer.free(), free);
@@ -143,7 +143,7 @@ fn every_batch_is_released_when_it_is_done() {
 }
 
 #[test]
-fn slots_lie_side_by_side_without_a_box_or_a_tag() {
+fn slots_are_contiguous_without_a_box_or_a_tag() {
     fn distance<T, const N: usize>(values: [T; N]) -> Vec<usize>
     where
         T: Send + Sync + 'static,
@@ -159,7 +159,7 @@ fn slots_lie_side_by_side_without_a_box_or_a_tag() {
     assert_eq!(distance([[0_u32; 3], [1; 3]]), [12]);
 }
 
-/// The halves of a pair of two rings lie apart, each in an array of its own kind.
+/// The halves of a pair of two rings are stored apart, each in an array of its own type.
 #[test]
 fn the_halves_of_a_pair_are_two_arrays() {
     let (mut p, a) = ring::<u64, Dense>(4).unwrap();
@@ -168,16 +168,16 @@ fn the_halves_of_a_pair_are_two_arrays() {
     publish(&mut p, 0..4);
     publish(&mut q, (0..4).map(Some));
     let batch = pair.batch(4).unwrap();
-    let places = |half: fn((&u64, &u8)) -> usize| -> Vec<usize> {
+    let distances = |half: fn((&u64, &u8)) -> usize| -> Vec<usize> {
         let at: Vec<usize> = batch.iter().flatten().map(half).collect();
         at.windows(2).map(|pair| pair[1] - pair[0]).collect()
     };
-    assert_eq!(places(|(x, _)| std::ptr::from_ref(x).addr()), [8; 3]);
-    assert_eq!(places(|(_, y)| std::ptr::from_ref(y).addr()), [size_of::<Option<u8>>(); 3]);
+    assert_eq!(distances(|(x, _)| std::ptr::from_ref(x).addr()), [8; 3]);
+    assert_eq!(distances(|(_, y)| std::ptr::from_ref(y).addr()), [size_of::<Option<u8>>(); 3]);
 }
 
-/// Where in the sources a counter is read and written in one step, which takes the cache line for itself. A producer, a
-/// claim, a batch and a reader do without: one writer a counter.
+/// The files of the sources in which a counter is read and written in one step, which takes the cache line exclusively.
+/// A producer, a claim, a batch and a reader do without: each counter has one writer.
 #[test]
 fn nothing_between_one_producer_and_its_readers_is_a_read_modify_write() {
     fn find(dir: &Path, found: &mut BTreeSet<String>) {
@@ -196,8 +196,8 @@ fn nothing_between_one_producer_and_its_readers_is_a_read_modify_write() {
     }
     let mut found = BTreeSet::new();
     find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    // A group claims runs, a ring of several producers claims slots, a set of gates has a version that changes when a
-    // reader comes or goes, and empty slots are counted once a batch, if somebody asked.
-    let expected = ["sampler.rs", "gate.rs", "group.rs", "shared_ring.rs"];
+    // Run writers claim runs, a ring of several senders claims slots, a set of gates has a version that changes when a
+    // reader is added or dropped, and empty slots are counted once a batch, if that is switched on.
+    let expected = ["gate.rs", "mpsc.rs", "occupancy.rs", "run_writers.rs"];
     assert!(found.iter().eq(expected.iter()), "{found:?}");
 }

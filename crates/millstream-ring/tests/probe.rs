@@ -1,4 +1,4 @@
-//! What is read from outside: the counters of rings and of those who read them.
+//! Observation: the counters of rings and of their readers.
 
 use millstream_core::{Dense, Val};
 use millstream_ring::{Producer, ring, run_writers};
@@ -11,7 +11,7 @@ fn publish(producer: &mut Producer<u64>, values: std::ops::Range<u64>) {
 }
 
 #[test]
-fn a_ring_tells_what_is_published_released_and_free() {
+fn a_probe_reports_what_is_published_released_and_free() {
     let (mut producer, mut a) = ring::<u64, Dense>(4).unwrap();
     let mut b = a.fork();
     let probe = producer.probe();
@@ -24,15 +24,15 @@ fn a_ring_tells_what_is_published_released_and_free() {
     assert_eq!((probe.released(), probe.occupied()), (1, 3));
     assert!(probe.has_room(4));
     drop(b);
-    assert_eq!(probe.released(), 3, "who is gone needs nothing");
+    assert_eq!(probe.released(), 3, "a dropped reader needs nothing");
     drop(a);
-    assert_eq!((probe.released(), probe.occupied()), (4, 0), "without a reader nothing is needed");
+    assert_eq!((probe.released(), probe.occupied()), (4, 0), "if there is no reader, nothing is needed");
     producer.try_end(None).unwrap();
     assert_eq!(probe.published(), 5, "END counts");
 }
 
 #[test]
-fn a_joined_edge_has_come_as_far_as_the_slower_ring() {
+fn a_joined_edge_is_as_far_as_its_slower_ring() {
     let (mut left, a) = ring::<u64, Dense>(4).unwrap();
     let (mut right, b) = ring::<u64, Dense>(4).unwrap();
     let mut both = a.zip(b);
@@ -47,7 +47,7 @@ fn a_joined_edge_has_come_as_far_as_the_slower_ring() {
 }
 
 #[test]
-fn a_member_tells_the_run_that_it_works_on() {
+fn a_probe_reports_the_run_of_a_run_writer() {
     let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
     let (writers, reader) = run_writers::<Val<u64>, u64, Dense>(input, 2, 4).unwrap();
     let mut writers = writers.into_iter();
@@ -57,7 +57,7 @@ fn a_member_tells_the_run_that_it_works_on() {
     let mut seen = Vec::new();
     a.fill(2, |x| {
         if seen.is_empty() {
-            // The other one takes its share of what is behind.
+            // The other writer takes its share of the remaining numbers.
             b.fill(2, |y| *y.unwrap());
         }
         seen.push((of_a.next(), of_b.next(), of_a.released(), output.published(), output.has_room(0)));

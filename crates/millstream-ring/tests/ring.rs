@@ -47,7 +47,7 @@ fn a_capacity_is_a_power_of_two() {
 }
 
 #[test]
-fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
+fn a_claim_is_what_is_free_or_none_and_zero_is_an_error() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.try_claim(0).unwrap_err(), ClaimError::Zero);
     assert_eq!(producer.try_claim(3).unwrap().unwrap().len(), 3);
@@ -60,7 +60,7 @@ fn a_claim_gives_what_is_free_or_none_and_zero_is_an_error() {
 }
 
 #[test]
-fn a_claim_of_all_gives_all_or_none_and_more_than_the_ring_has_is_an_error() {
+fn a_claim_of_all_is_all_or_none_and_more_than_the_ring_has_is_an_error() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.try_claim_all(0).unwrap_err(), ClaimError::Zero);
     let too_large = producer.try_claim_all(5).unwrap_err();
@@ -93,7 +93,7 @@ fn a_ring_of_one_slot_works() {
 }
 
 #[test]
-fn what_was_written_and_not_published_is_not_seen() {
+fn unpublished_values_are_not_seen() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     let mut claim = producer.try_claim(2).unwrap().unwrap();
     claim.write(7);
@@ -117,7 +117,7 @@ fn every_reader_gates_and_a_dropped_one_does_not() {
     drop(b);
     assert_eq!(publish(&mut producer, 2..9), 2);
     drop(a);
-    assert_eq!(publish(&mut producer, 0..100), 100, "nobody reads");
+    assert_eq!(publish(&mut producer, 0..100), 100, "there is no reader");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_fork_starts_where_its_reader_is_and_a_late_reader_at_the_producers_next() {
 }
 
 #[test]
-fn a_batch_can_give_slots_back() {
+fn a_batch_can_return_slots() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     publish(&mut producer, 0..4);
     let mut batch = reader.batch(4).unwrap();
@@ -147,7 +147,7 @@ fn a_batch_can_give_slots_back() {
 }
 
 #[test]
-fn end_comes_behind_the_last_number_and_can_hold_a_value() {
+fn end_comes_after_the_last_number_and_can_hold_a_value() {
     let (mut producer, mut reader) = ring::<u64, Sparse>(2).unwrap();
     assert_eq!(publish(&mut producer, [Some(1), None]), 2);
     assert_eq!(producer.try_end(Some(Some(9))), Err(Some(9)), "no room for END's value");
@@ -162,7 +162,7 @@ fn end_comes_behind_the_last_number_and_can_hold_a_value() {
 }
 
 #[test]
-fn a_pair_is_filled_where_both_halves_are() {
+fn a_pair_is_filled_if_both_halves_are() {
     let (mut p, a) = ring::<u64, Dense>(4).unwrap();
     let (mut q, b) = ring::<u64, Sparse>(8).unwrap();
     let mut pair = a.zip(b);
@@ -192,7 +192,7 @@ fn a_mask_hides_slots_and_ends_value() {
 }
 
 #[test]
-fn what_is_filled_in_one_call_is_published() {
+fn slots_filled_in_one_call_are_published() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
     assert_eq!(producer.fill(3, |i| i as u64), Ok(3));
     assert_eq!(producer.fill(3, |i| 3 + i as u64), Ok(1));
@@ -200,7 +200,7 @@ fn what_is_filled_in_one_call_is_published() {
     assert_eq!(reader.batch(9).unwrap().iter().flatten().collect::<Vec<_>>(), [&0, &1, &2, &3]);
     let panics = || producer.fill(2, |i| if i == 1 { std::panic::resume_unwind(Box::new(())) } else { 4 });
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
-    assert!(reader.batch(9).is_none(), "nothing of it is published");
+    assert!(reader.batch(9).is_none(), "none of it is published");
     producer.try_end(None).unwrap();
     assert_eq!(producer.fill(1, |_| 0), Err(ClaimError::Ended));
     assert_eq!(producer.fill(0, |_| 0), Err(ClaimError::Zero));
@@ -221,7 +221,7 @@ fn a_batch_is_split_at_a_mark() {
     for id in 0..16 {
         producer.mark(id).unwrap();
     }
-    assert!(producer.mark(16).is_err(), "the reader has not come to them");
+    assert!(producer.mark(16).is_err(), "the reader has not reached them");
     publish(&mut producer, [5]);
     assert_eq!(read(&mut reader, 9), [5]);
     producer.mark(16).unwrap();
@@ -273,7 +273,7 @@ fn a_mark_at_end_can_be_copied_from_end() {
     producer.try_end(None).unwrap();
     let (mut known, mut copied) = (0, Vec::new());
     let end = reader.end().unwrap();
-    assert!(!end.copy_marks(&mut known, |_| false), "it was not taken");
+    assert!(!end.copy_marks(&mut known, |_| false), "the mark was not copied");
     assert!(end.copy_marks(&mut known, |mark| {
         copied.push(mark);
         true

@@ -1,5 +1,5 @@
-//! Rings of text: what was written or cut is read, once each and in order, whatever the schedule; and blocks live as long as
-//! somebody is to read them, and no longer.
+//! Rings of text: the written and split pieces are read, once each and in order, whatever the schedule; and blocks are
+//! kept as long as some reader needs them, and no longer.
 #![cfg(not(loom))]
 
 use millstream_core::pipe::SliceKernel;
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Texts into a ring, and what is written of them into another.
+/// Texts in one ring, and the texts written from them in another.
 struct Written<D: Density> {
     texts: Producer<Vec<u8>>,
     input: Reader<Val<Vec<u8>>>,
@@ -32,7 +32,7 @@ impl<D: Density> Written<D> {
         true
     }
 
-    /// Writes what `f` writes, of at most `n` texts; returns of how many.
+    /// Writes with `f`, from at most `n` texts. Returns from how many.
     fn step(&mut self, n: usize, mut f: impl FnMut(&[u8], &mut Writer<'_, [u8]>) -> bool) -> usize {
         let Some(mut batch) = self.input.batch(n) else { return 0 };
         let Ok(Some(mut claim)) = self.output.try_claim(batch.len()) else {
@@ -46,7 +46,7 @@ impl<D: Density> Written<D> {
     }
 }
 
-/// Those that begin with a letter behind m stay empty.
+/// Texts that begin with a letter after m stay empty.
 fn copy_some(text: &[u8], out: &mut Writer<'_, [u8]>) -> bool {
     out.extend(text);
     text.first().is_none_or(|first| *first <= b'm')
@@ -94,7 +94,7 @@ impl WordsOf {
 }
 
 const CASES: u32 = if cfg!(miri) { 1 } else { 256 };
-/// How many texts there are at most, and how many steps are taken in turn behind the random ones, so that all come through.
+/// The greatest number of texts, and how many steps are taken in turn after the random ones, so that all texts pass.
 const TEXTS: usize = if cfg!(miri) { 6 } else { 50 };
 const TURNS: u16 = if cfg!(miri) { 250 } else { 1200 };
 
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(
+    fn written_pieces_are_read(
         log in 0_u32..5, texts in vec("[a-z]{0,4}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut stage, mut reader) = Written::<Sparse>::new(1 << log);
@@ -118,13 +118,15 @@ proptest! {
                 _ => seen_by_other.extend(read(&mut other, n)),
             }
         }
-        let some = |text: &String| copy_some(text.as_bytes(), &mut Writer::new(&mut Vec::new())).then(|| text.clone().into_bytes());
+        let some = |text: &String| {
+            copy_some(text.as_bytes(), &mut Writer::new(&mut Vec::new())).then(|| text.clone().into_bytes())
+        };
         let expected: Vec<_> = texts.iter().map(some).collect();
         assert_eq!((seen, seen_by_other), (expected.clone(), expected));
     }
 
     #[test]
-    fn pieces_outlive_the_ring_that_they_were_cut_from(
+    fn pieces_outlive_the_ring_that_they_were_split_from(
         logs in [0_u32..5, 0..5], texts in vec("[a-c ]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut stage, lines) = Written::<Dense>::new(1 << logs[0]);
@@ -141,13 +143,15 @@ proptest! {
                 _ => seen.extend(read(&mut reader, n).into_iter().flatten()),
             }
         }
-        let expected: Vec<_> = texts.iter().flat_map(|text| text.split_ascii_whitespace()).map(|word| word.as_bytes().to_vec()).collect();
+        let words = texts.iter().flat_map(|text| text.split_ascii_whitespace());
+        let expected: Vec<_> = words.map(|word| word.as_bytes().to_vec()).collect();
         assert_eq!(seen, expected);
     }
 
     #[test]
-    fn members_fill_their_runs(
-        k in 1_usize..4, logs in [0_u32..5, 0..5], texts in vec("[a-z]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
+    fn run_writers_fill_their_runs(
+        k in 1_usize..4, logs in [0_u32..5, 0..5], texts in vec("[a-z]{0,9}", 0..TEXTS),
+        ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut texts_in, input) = ring::<Vec<u8>, Dense>(1 << logs[0]).unwrap();
         let (mut writers, mut reader) = text_run_writers::<_, [u8], Sparse>(input, k, 1 << logs[1]).unwrap();
@@ -167,7 +171,9 @@ proptest! {
                 _ => seen.extend(read(&mut reader, n)),
             }
         }
-        let some = |text: &String| copy_some(text.as_bytes(), &mut Writer::new(&mut Vec::new())).then(|| text.clone().into_bytes());
+        let some = |text: &String| {
+            copy_some(text.as_bytes(), &mut Writer::new(&mut Vec::new())).then(|| text.clone().into_bytes())
+        };
         assert_eq!(seen, texts.iter().map(some).collect::<Vec<_>>());
     }
 }
@@ -179,7 +185,7 @@ fn fill(writer: &mut RunWriter<Val<Vec<u8>>, Option<Span<[u8]>>>, pen: &mut Pen,
 #[test]
 fn a_panic_publishes_nothing_of_its_run() {
     let (mut stage, mut reader) = Written::<Dense>::new(16);
-    // A pen that knows how much a value comes to writes more than one at a time.
+    // A pen that knows the size of a value writes more than one at a time.
     (0..3).for_each(|_| assert!(stage.feed(b"ok") && stage.step(9, copy) == 1));
     assert_eq!(read(&mut reader, 9).len(), 3);
     [&b"a"[..], b"b", b"bad", b"c"].iter().for_each(|text| assert!(stage.feed(text)));
@@ -195,7 +201,7 @@ fn a_panic_publishes_nothing_of_its_run() {
 }
 
 #[test]
-fn a_panic_of_a_member_publishes_nothing_of_its_run() {
+fn a_panic_of_a_run_writer_publishes_nothing_of_its_run() {
     let (mut texts, input) = ring::<Vec<u8>, Dense>(8).unwrap();
     let (mut writers, mut reader) = text_run_writers::<_, [u8], Sparse>(input, 2, 8).unwrap();
     let mut claim = texts.try_claim(6).unwrap().unwrap();
@@ -219,10 +225,10 @@ fn a_panic_of_a_member_publishes_nothing_of_its_run() {
     assert_eq!(fill(&mut writers[0], &mut pen, 9), 0, "it is broken");
     fill(&mut writers[1], &mut Pen::new(), 9);
     assert_eq!(read(&mut reader, 9), [Some(vec![0])]);
-    // What the other writer wrote behind the hole is dropped with the ring.
+    // Values that the other writer wrote after the gap are dropped with the ring.
 }
 
-/// However many slots there are, no more bytes than some limit wait to be read; and one value always goes through.
+/// However many slots there are, the unread bytes have a limit; and one value always passes.
 #[test]
 fn long_values_wait_for_readers() {
     let long = vec![b'x'; Pen::<[u8]>::LIMIT / 4];
@@ -244,7 +250,7 @@ fn long_values_wait_for_readers() {
     assert_eq!(stage.step(64, copy), 1);
 }
 
-/// A part of a piece, of the same block.
+/// A slice of a piece, of the same block.
 struct Trimmed;
 
 impl SliceKernel for Trimmed {
@@ -297,7 +303,7 @@ fn nothing_is_copied_from_the_first_ring_to_the_last() {
     assert!(pieces.iter().all(|piece| range.contains(&piece.as_ptr()) && piece.block().is_same(&block)));
 }
 
-/// Cuts lines off a block as long as the pen has room; how many those are.
+/// Splits lines off a block as long as the pen has room. Returns how many.
 fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, from: &mut usize) -> usize {
     let mut all = 0;
     loop {
@@ -314,18 +320,18 @@ fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, fr
     }
 }
 
-/// A block is held once, and not by each of its runs; so one that is large does not go through line by line.
+/// A block is counted once, and not for each of its runs; a large block therefore does not pass line by line.
 #[test]
 fn pieces_of_a_large_block_do_not_wait_for_each_other() {
     let block = Block::from(b"line\n".repeat(2 * Pen::<[u8]>::LIMIT / 5));
     let (mut output, mut reader) = text_ring::<[u8], Dense>(64).unwrap();
     let (mut pen, mut from) = (Pen::new(), 0);
-    assert_eq!(cut_lines(&mut pen, &mut output, &block, &mut from), 64, "as many as there are slots");
+    assert_eq!(cut_lines(&mut pen, &mut output, &block, &mut from), 64, "all slots");
     assert_eq!(read(&mut reader, 30).len(), 30);
     assert!(cut_lines(&mut pen, &mut output, &block, &mut from) >= 29);
 }
 
-/// What counts is the memory that a block keeps, however little of it is filled.
+/// The memory that a block keeps counts, however little of it is filled.
 #[test]
 fn short_pieces_of_large_memory_wait_for_readers() {
     let (mut output, _reader) = text_ring::<[u8], Dense>(4096).unwrap();

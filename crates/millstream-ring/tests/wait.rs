@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 const STRATEGIES: [IdleStrategy; 3] = [IdleStrategy::BusySpin, IdleStrategy::Yielding, IdleStrategy::Sleeping];
-/// Never over: what fails to come shows as a test that hangs, which the watchdog ends.
+/// Never passes: a number that is never published makes the test hang, and the watchdog ends it.
 const FOREVER: Duration = Duration::MAX;
 
 /// Runs `f`, or panics if it has not ended in a minute.
@@ -29,16 +29,16 @@ fn next<F: millstream_ring::RingLayout>(reader: &mut Reader<F>, idle: IdleStrate
 }
 
 #[test]
-fn the_producers_position_comes_back_where_it_is_ahead() {
+fn the_producers_position_is_returned_if_it_is_ahead() {
     for idle in STRATEGIES {
         let (mut producer, mut reader) = ring::<u64, Dense>(8).unwrap();
         producer.fill(5, |i| i as u64).unwrap();
         for n in 0..5 {
             assert_eq!(reader.wait_for(N(n), Duration::ZERO, idle), Ok(N(5)), "no time is needed");
         }
-        assert_eq!(reader.position(), N(0), "it stays where it is");
+        assert_eq!(reader.position(), N(0), "it keeps its position");
         assert_eq!(reader.batch(9).unwrap().len(), 5);
-        assert_eq!(reader.wait_for(N(2), Duration::ZERO, idle), Ok(N(5)), "what was read is published, too");
+        assert_eq!(reader.wait_for(N(2), Duration::ZERO, idle), Ok(N(5)), "a number that was read is published, too");
         assert_eq!(reader.wait_for(N(5), Duration::ZERO, idle), Err(WaitError::TimedOut));
     }
 }
@@ -68,7 +68,7 @@ fn a_reader_that_waits_sees_every_number_and_end() {
         let read = watched(move || {
             let mut read = Vec::new();
             loop {
-                let position = next(&mut reader, idle).expect("END is waited for as the others are");
+                let position = next(&mut reader, idle).expect("END is waited for like the others");
                 assert!(position > reader.position());
                 if let Some(end) = reader.end() {
                     break assert_eq!(end.number(), N(300));
@@ -84,11 +84,11 @@ fn a_reader_that_waits_sees_every_number_and_end() {
 }
 
 #[test]
-fn a_wait_for_what_comes_after_end_ends_with_it() {
+fn a_wait_for_a_number_after_end_ends_with_it() {
     let (mut producer, mut reader) = ring::<u64, Dense>(4).unwrap();
-    let (told, ready) = mpsc::channel();
+    let (started, ready) = mpsc::channel();
     let waiting = thread::spawn(move || {
-        told.send(()).unwrap();
+        started.send(()).unwrap();
         (reader.wait_for(N(7), FOREVER, IdleStrategy::default()), reader)
     });
     ready.recv().unwrap();
@@ -101,7 +101,7 @@ fn a_wait_for_what_comes_after_end_ends_with_it() {
 }
 
 #[test]
-fn a_join_waits_for_the_ring_that_is_behind_and_a_group_for_its_members() {
+fn a_join_waits_for_its_slower_ring_and_a_group_for_its_run_writers() {
     let (mut first, one) = ring::<u64, Dense>(4).unwrap();
     let (mut second, other) = ring::<u64, Dense>(4).unwrap();
     let mut both = one.zip(other);

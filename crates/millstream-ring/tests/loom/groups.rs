@@ -1,8 +1,8 @@
-//! Groups under loom: their readers, their input and END.
+//! Groups of run writers under loom: their readers, their input and END.
 //!
-//! Loom remembers one access to an atomic, the last: a thread that reads it and then writes it hides an earlier read by
-//! another thread, and the order of these two is not tried. A writer does so to `taken`. So the writers come first
-//! here, on the main thread and then on others, and whoever looks at what they do is spawned last.
+//! Loom remembers only the last access to an atomic. A thread that reads an atomic and then writes it hides an earlier
+//! read by another thread, and the order of these two is not tried. A writer accesses `taken` in this way. The writers
+//! therefore come first here, on the main thread and then on others, and the thread that observes them is spawned last.
 
 use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
 use loom::thread::spawn;
@@ -10,7 +10,7 @@ use millstream_core::{Dense, Sparse, Val};
 use millstream_ring::{RunWriter, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Fills what there is, and claims END if nothing is left.
+/// Fills the published numbers, and claims END if none is left.
 fn work<T: Send + Sync + 'static, S: Send + Sync + 'static>(
     writer: &mut RunWriter<Val<T>, S>,
     times: usize,
@@ -149,7 +149,7 @@ fn a_groups_values_are_dropped_once() {
 }
 
 #[test]
-fn a_member_goes_on_to_its_next_run() {
+fn a_run_writer_continues_with_its_next_run() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
         let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 1, 2).unwrap();
@@ -162,7 +162,7 @@ fn a_member_goes_on_to_its_next_run() {
 }
 
 #[test]
-fn members_that_are_gone_have_read_what_they_read() {
+fn dropped_run_writers_have_finished_reading() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Dense>(1).unwrap();
         let (mut writers, output) = run_writers::<_, u64, Dense>(input, 1, 1).unwrap();
@@ -180,10 +180,10 @@ fn members_that_are_gone_have_read_what_they_read() {
 }
 
 #[test]
-fn a_panic_behind_a_claim_leaves_a_hole() {
+fn a_panic_after_a_claim_leaves_a_gap() {
     loom::model(|| {
         let (mut producer, input) = ring::<u64, Dense>(2).unwrap();
-        let (mut writers, mut output) = group::<_, Box<u64>, Dense>(input, 2, 2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, Box<u64>, Dense>(input, 2, 2).unwrap();
         (0..2).for_each(|_| publish(&mut producer, |n| n));
         let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
         /// Fills number 0 or 1; the panic of a writer that was overtaken breaks it.
@@ -199,8 +199,8 @@ fn a_panic_behind_a_claim_leaves_a_hole() {
         });
         fill(&mut b);
         let a = one.join().unwrap();
-        let hole = [&a, &b].into_iter().filter_map(|writer| writer.abandoned_at()).min();
-        let shown = hole.map_or(2, |n| n.0);
+        let gap = [&a, &b].into_iter().filter_map(|writer| writer.abandoned_at()).min();
+        let shown = gap.map_or(2, |n| n.0);
         read(&mut output, shown, |value| **value);
         assert!(output.batch(1).is_none());
     });

@@ -1,4 +1,4 @@
-//! Two lanes of a choice that fill one ring. They share nothing that they read and then write.
+//! Two lanes of a choice that fill one ring. They share nothing that either reads and then writes.
 
 use super::{Alive, boxed, end, look, plain, publish, read};
 use loom::thread::spawn;

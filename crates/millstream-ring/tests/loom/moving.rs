@@ -1,4 +1,4 @@
-//! Rings whose values are handed over.
+//! Rings that move values.
 
 use super::{Alive, Value};
 use loom::thread::{spawn, yield_now};
@@ -6,7 +6,7 @@ use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 
 #[test]
-fn a_giver_and_a_taker_of_one_slot() {
+fn a_sender_and_a_receiver_of_one_slot() {
     loom::model(|| {
         let alive = Alive::new();
         let (mut sender, mut receiver) = spsc::ring::<Value>(1).unwrap();
@@ -36,7 +36,7 @@ fn a_giver_and_a_taker_of_one_slot() {
 }
 
 #[test]
-fn what_nobody_takes_is_dropped_once() {
+fn values_left_in_a_ring_are_dropped_once() {
     loom::model(|| {
         let alive = Alive::new();
         let (mut sender, mut receiver) = spsc::ring::<Value>(2).unwrap();
@@ -67,16 +67,16 @@ fn two_fill_one_ring() {
     loom::model(|| {
         let alive = Alive::new();
         let (first, mut receiver) = mpsc::ring::<Value>(2).unwrap();
-        let threads = [1, 2].map(|who| {
-            let (mut sender, alive) = (first.another(who), alive.clone());
-            spawn(move || give(&mut sender, &alive, &[u64::from(who)]))
+        let threads = [1, 2].map(|id| {
+            let (mut sender, alive) = (first.another(id), alive.clone());
+            spawn(move || give(&mut sender, &alive, &[u64::from(id)]))
         });
         let mut seen = [false; 3];
         while !(seen[1] && seen[2]) {
-            let (who, values) = receiver.take_run(2);
+            let (id, values) = receiver.take_run(2);
             for value in values {
-                assert_eq!(*value.number, u64::from(who));
-                assert!(!std::mem::replace(&mut seen[who as usize], true));
+                assert_eq!(*value.number, u64::from(id));
+                assert!(!std::mem::replace(&mut seen[id as usize], true));
             }
             yield_now();
         }
@@ -90,7 +90,7 @@ fn two_fill_one_ring() {
     });
 }
 
-/// A slot that is filled anew is one that was emptied.
+/// A slot is filled again only after it is emptied.
 #[test]
 fn two_fill_one_slot_by_turns() {
     loom::model(|| {
@@ -101,13 +101,13 @@ fn two_fill_one_slot_by_turns() {
             let (mut sender, alive) = (first.another(1), alive.clone());
             spawn(move || give(&mut sender, &alive, &[1]))
         };
-        for who in 0..2 {
+        for id in 0..2 {
             while !receiver.is_ready() {
                 yield_now();
             }
             let (sender, mut values) = receiver.take_run(1);
             let value = values.next().unwrap();
-            assert_eq!((sender, *value.number), (who, u64::from(who)));
+            assert_eq!((sender, *value.number), (id, u64::from(id)));
         }
         thread.join().unwrap();
         drop((first, receiver));
@@ -115,9 +115,9 @@ fn two_fill_one_slot_by_turns() {
     });
 }
 
-/// What was claimed before the ring was closed comes, and nothing else.
+/// Numbers that were claimed before the ring was closed are received, and no others.
 #[test]
-fn a_ring_is_closed_while_somebody_gives() {
+fn a_ring_is_closed_while_a_sender_sends() {
     loom::model(|| {
         let alive = Alive::new();
         let (first, mut receiver) = mpsc::ring::<Value>(2).unwrap();
@@ -126,12 +126,12 @@ fn a_ring_is_closed_while_somebody_gives() {
             spawn(move || sender.give(&mut VecDeque::from([alive.value(7)])).is_some())
         };
         first.close();
-        let mut came = 0;
+        let mut received = 0;
         while !receiver.ended() {
-            came += receiver.take(2).count();
+            received += receiver.take(2).count();
             yield_now();
         }
-        assert_eq!(came, usize::from(thread.join().unwrap()));
+        assert_eq!(received, usize::from(thread.join().unwrap()));
         drop((first, receiver));
         alive.none();
     });

@@ -57,12 +57,12 @@ fn two_lanes_on_threads() {
 }
 
 #[test]
-fn what_is_no_lane_of_the_same_choice_is_refused() {
+fn only_the_opposite_lane_of_the_same_choice_is_accepted() {
     assert!(is_lane::<Projected<Choice<Dense>, lens::Left>>() && is_lane::<Projected<Choice<Dense>, lens::Right>>());
-    // A slot may be empty: it would be nobody's.
+    // A slot may be empty: it would belong to neither lane.
     assert!(!is_lane::<Projected<Choice<Sparse>, lens::Left>>());
     assert!(!is_lane::<Val<u64>>());
-    // Slots without a size are all at one place.
+    // Slots without a size all have one address.
     type Never = millstream_core::Either<std::convert::Infallible, ()>;
     assert!(!is_lane::<Projected<Val<Never>, lens::Right>>());
 
@@ -81,9 +81,9 @@ fn what_is_no_lane_of_the_same_choice_is_refused() {
     drop(first().joined(input.fork().seen::<lens::Right>()));
 }
 
-/// The ring of the first lane is gone, and another one may lie where it was.
+/// The ring of the first lane is dropped, and another one may be allocated at its address.
 #[test]
-fn a_ring_at_the_place_of_one_that_is_gone_is_another_one() {
+fn a_ring_at_the_address_of_a_dropped_one_is_another_ring() {
     type Choice = millstream_core::Either<u64, u64>;
     let edge = |choice| {
         let (mut producer, input) = ring::<Choice, Dense>(4).unwrap();
@@ -97,7 +97,7 @@ fn a_ring_at_the_place_of_one_that_is_gone_is_another_one() {
         let (mut left, other) = lane::<_, u64>(input.seen::<lens::Left>(), 4);
         assert_eq!(left.fill(8, |_| unreachable!("number 0 is the right lane's")), 1);
         drop((left, producer));
-        // The left lane's: the right one passes it too.
+        // This is the left lane's number: the right lane passes it too.
         let (_producer, input) = edge(Choice::Left(1));
         must_panic(|| other.joined(input.seen::<lens::Right>()));
     }

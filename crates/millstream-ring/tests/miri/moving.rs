@@ -1,4 +1,4 @@
-//! Rings whose values are handed over.
+//! Rings that move values.
 
 use super::support::{Counted, Tally, moving};
 use super::{CASES, NUMBERS, none_left, random_ops};
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::thread::{scope, yield_now};
 
 #[test]
-fn random_operations_on_rings_that_hand_over() {
+fn random_operations_on_rings_that_move_values() {
     for seed in 0..CASES {
         let ops = random_ops(seed, 60);
         moving::run(1 << (seed % 4), &ops, seed % 2 == 0);
@@ -18,9 +18,9 @@ fn random_operations_on_rings_that_hand_over() {
 }
 
 #[test]
-fn a_forgotten_iterator_gives_nothing_twice() {
+fn a_forgotten_iterator_returns_no_value_twice() {
     static DROPPED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
-    // Leaks without a trace.
+    // Its leaks are not reported.
     struct Value(u64);
     impl Drop for Value {
         fn drop(&mut self) {
@@ -31,7 +31,7 @@ fn a_forgotten_iterator_gives_nothing_twice() {
     sender.give(&mut (0..4).map(Value), 4);
     let mut taken = receiver.take(3);
     assert_eq!(taken.next().map(|value| value.0), Some(0));
-    // Of three that were lent, two leak, and there is no room yet.
+    // Of the three values lent, two leak, and there is no room yet.
     std::mem::forget(taken);
     assert_eq!((sender.free(), receiver.ready()), (0, 1));
     assert_eq!(receiver.take(3).map(|value| value.0).collect::<Vec<_>>(), [3]);
@@ -40,9 +40,9 @@ fn a_forgotten_iterator_gives_nothing_twice() {
     assert_eq!(*DROPPED.lock().unwrap(), [0, 3]);
 }
 
-/// What may not show goes back, around the storage's end, and is dropped once; also where the iterator panics.
+/// Values that may not show are returned, around the storage's end, and are dropped once; also if the iterator panics.
 #[test]
-fn what_is_refused_comes_back_once() {
+fn refused_values_are_returned_once() {
     let tally = Tally::default();
     let (mut sender, mut receiver) = spsc::ring::<Counted>(4).unwrap();
     sender.give(&mut (0..3).map(|n| tally.value(n)), 3);
@@ -60,7 +60,7 @@ fn what_is_refused_comes_back_once() {
 }
 
 #[test]
-fn values_handed_over_to_another_thread() {
+fn values_move_to_another_thread() {
     let tally = Tally::default();
     let (mut sender, mut receiver) = spsc::ring::<Counted>(4).unwrap();
     scope(|scope| {
@@ -89,7 +89,7 @@ fn three_fill_one_ring_on_threads() {
     let tally = Tally::default();
     let (first, mut receiver) = mpsc::ring::<Counted>(4).unwrap();
     scope(|scope| {
-        let threads: Vec<_> = (0..3).map(|who| (who, first.another(who), tally.clone())).collect();
+        let threads: Vec<_> = (0..3).map(|id| (id, first.another(id), tally.clone())).collect();
         let threads: Vec<_> = threads
             .into_iter()
             .map(|(_, mut sender, tally)| {
@@ -107,10 +107,10 @@ fn three_fill_one_ring_on_threads() {
         let mut next = [0; 3];
         let mut left = Some(threads);
         while !receiver.ended() {
-            let (who, run) = receiver.take_run(3);
+            let (id, run) = receiver.take_run(3);
             for value in run {
-                assert_eq!(value.number, next[who as usize]);
-                next[who as usize] += 1;
+                assert_eq!(value.number, next[id as usize]);
+                next[id as usize] += 1;
             }
             if left.as_ref().is_some_and(|threads| threads.iter().all(|thread| thread.is_finished())) {
                 left = None;
@@ -132,7 +132,7 @@ fn slices_are_copied_around_the_end_of_the_ring() {
         match sender.give_slice(&left[..left.len().min(5)]) {
             spsc::Sent::Some(n) | spsc::Sent::All(n) => left = &left[n..],
             spsc::Sent::Full => (),
-            spsc::Sent::Ended => unreachable!("nobody has ended it"),
+            spsc::Sent::Ended => unreachable!("it has not ended"),
         }
         taken.extend(receiver.take(3));
     }

@@ -1,4 +1,4 @@
-//! Three rings of different capacity, read as one edge: what number n holds is known from n alone.
+//! Three rings of different capacity, read as one edge: the content of number n depends only on n.
 
 use super::{Counted, Op, Tally};
 use millstream_core::{Dense, Density, Sparse, Val, lens};
@@ -16,7 +16,7 @@ fn is_kept(n: u64) -> bool {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0
 }
 
-/// A ring whose slots are known from their numbers.
+/// A ring whose slots depend only on their numbers.
 struct Source<S: Send + Sync + 'static> {
     producer: Producer<S>,
     tally: Tally,
@@ -28,7 +28,7 @@ struct Source<S: Send + Sync + 'static> {
 }
 
 impl<S: Send + Sync + 'static> Source<S> {
-    /// Publishes `much` slots, as far as there is room and the stream goes; then perhaps END.
+    /// Publishes `much` slots, as far as there is room, up to the length of the stream; then perhaps END.
     fn publish(&mut self, much: u64, needed: u64) {
         let much = much.min(self.length - self.next);
         let room = needed.min(self.next) + self.producer.capacity() as u64 - self.next;
@@ -47,7 +47,7 @@ impl<S: Send + Sync + 'static> Source<S> {
         }
     }
 
-    /// Sweeps, and looks at what is left: what somebody needs, and nothing else.
+    /// Sweeps, and checks the values that are left: those that some reader needs, and no others.
     fn check(&mut self, needed: u64, filled: impl Fn(u64) -> bool) {
         self.producer.sweep();
         let end =
@@ -56,7 +56,7 @@ impl<S: Send + Sync + 'static> Source<S> {
         assert_eq!(self.tally.numbers(), left);
     }
 
-    /// The first number that nobody can read yet.
+    /// The first number that no reader can read yet.
     fn cursor(&self) -> u64 {
         self.next + u64::from(self.ended)
     }
@@ -79,7 +79,7 @@ fn wire<D: Density, T: Send + Sync + 'static>(
     (Source { producer, tally: Tally::default(), next: 0, length, ended: false, slot, last }, reader)
 }
 
-/// How the rings are joined, and what is seen of a number then.
+/// How the rings are joined, and how a number of the join is shown.
 struct Edge<F: RingLayout> {
     join: fn(Ends) -> Reader<F>,
     reads_a: bool,
@@ -181,7 +181,7 @@ fn drive<F: RingLayout>([a, b, mask]: [u64; 3], length: u64, ops: &[Op], edge: &
     assert!(tallies.iter().all(|tally| tally.numbers().is_empty()));
 }
 
-/// The least number that a reader needs, and the same of ring A, which not every shape reads.
+/// The least number that a reader needs, and that of ring A, which not every shape reads.
 fn needed<F: RingLayout>(readers: &[(Reader<F>, u64)], edge: &Edge<F>) -> (u64, u64) {
     let least = readers.iter().map(|(_, position)| *position).min().unwrap();
     (least, if edge.reads_a { least } else { u64::MAX })

@@ -1,4 +1,4 @@
-//! A group of writers over one input ring, stepped in any order on one thread, with functions that panic now and then.
+//! A group of run writers over one input ring, stepped in any order on one thread, with functions that sometimes panic.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::{Dense, Sparse, Val};
@@ -18,13 +18,13 @@ struct World {
     next: u64,
     ended: bool,
     taken: u64,
-    /// Runs that a panic gave up; END's, too.
+    /// Runs that a panic gave up, that of END included.
     broken: Vec<Range<u64>>,
     /// Every number below was dropped by a writer.
     swept: u64,
 }
 
-/// Runs the operations with `k` writers, who begin at number `start`.
+/// Runs the operations with `k` writers, which begin at number `start`.
 pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: u8) {
     let (mut producer, mut input) = ring::<Counted, Dense>(capacities[0] as usize).unwrap();
     let (tally_in, tally_out) = (Tally::default(), Tally::default());
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// What the group has done: the readers' cursor, and the producer's gate.
+    /// The least number that the group has not finished: the readers' cursor, and the producer's gate.
     fn done(&self) -> u64 {
         self.broken.iter().map(|run| run.start).min().unwrap_or(self.taken).min(self.taken)
     }
@@ -112,8 +112,8 @@ impl World {
         let left = (self.swept..below).filter(|n| n % 2 == 0 && !self.broken.iter().any(|run| run.contains(n)));
         let mut alive = self.tally_out.numbers();
         alive.sort_unstable();
-        let end_is_hole = self.broken.iter().any(|run| run.contains(&self.next));
-        let end = (self.taken > self.next && self.swept <= self.next && !end_is_hole).then_some(self.next);
+        let end_is_given_up = self.broken.iter().any(|run| run.contains(&self.next));
+        let end = (self.taken > self.next && self.swept <= self.next && !end_is_given_up).then_some(self.next);
         assert_eq!(alive, left.chain(end).collect::<Vec<_>>());
     }
 

@@ -1,4 +1,5 @@
-//! The two lanes of a choice that fill one ring, stepped in any order on one thread, with functions that panic now and then.
+//! The two lanes of a choice that fill one ring, stepped in any order on one thread, with functions that sometimes
+//! panic.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::Either::{self, Left, Right};
@@ -14,21 +15,21 @@ struct World {
     producer: Producer<Either<Counted, Counted>>,
     left: Of<Counted, lens::Left>,
     right: Of<Counted, lens::Right>,
-    /// How far each lane has come.
+    /// The next number that each lane passes.
     passed: [u64; 2],
     broken: [bool; 2],
     readers: Vec<(Reader<Val<Counted>>, u64)>,
     ended: bool,
 }
 
-/// Which lane a number is in.
+/// The lane of a number, with its value.
 pub(crate) fn choice<T>(n: u64, value: T) -> Either<T, T> {
     if n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { Left(value) } else { Right(value) }
 }
 
 pub(crate) type Both<T> = (Of<T, lens::Left>, Of<T, lens::Right>, Reader<Val<T>>);
 
-/// Both lanes and the reader of what they make.
+/// Both lanes and the reader of their ring.
 pub(crate) fn both<T: Send + Sync + 'static>(input: Reader<Choice<T>>, capacity: usize) -> Both<T> {
     let right = input.fork().seen::<lens::Right>();
     let (left, other) = lane(input.seen::<lens::Left>(), capacity);
@@ -103,7 +104,7 @@ impl World {
             }
             _ => (),
         }
-        // What is shown is what both have passed.
+        // Readers see only the numbers that both lanes have passed.
         let shown = self.readers.iter().map(|(reader, at)| reader.backlog() + at).max().unwrap();
         assert!(shown <= self.passed[0].min(self.passed[1]) + 1);
     }
@@ -118,7 +119,7 @@ impl World {
     }
 }
 
-/// Fills; returns how far the lane went on.
+/// Fills, and returns how many numbers the lane passed.
 fn fill<L>(lane: &mut Of<Counted, L>, tally: &Tally, much: u8, broken: &mut bool) -> u64
 where
     L: Lens<Choice<Counted>>,
@@ -134,7 +135,7 @@ where
         tally.value(value.number * 10)
     };
     if *broken {
-        assert_eq!(lane.fill(1, f), 0, "a broken lane goes on");
+        assert_eq!(lane.fill(1, f), 0, "a broken lane stays broken");
         assert!(lane.abandoned_at().is_some());
         return 0;
     }
@@ -142,7 +143,7 @@ where
         return lane.fill(usize::from(much % 6), f) as u64;
     }
     let before = lane.backlog();
-    // One number: it panics if that is the lane's.
+    // Of one number: it panics if that is the lane's.
     let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lane.fill(1, &mut f)));
     match passed {
         Ok(passed) => {

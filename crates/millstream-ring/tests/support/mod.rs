@@ -1,21 +1,21 @@
-//! What the tests of the ring share: values that count their drops, and one body for each oracle, run by proptest
+//! The common part of the ring's tests: values that count their drops, and one body for each oracle, run by proptest
 //! (`oracle.rs`) and by miri (`miri.rs`).
 
 pub(crate) mod composite;
 pub(crate) mod groups;
+pub(crate) mod keyed;
 pub(crate) mod lanes;
 pub(crate) mod moving;
 pub(crate) mod one_ring;
-pub(crate) mod teams;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-/// One operation: what, with which, how much. Every body takes it as it likes, so that any bytes are a program.
+/// One operation: what, with which, how much. Every body interprets it in its own way, so that any bytes are a program.
 pub(crate) type Op = [u8; 3];
 
-/// The values that are alive: their numbers, by the order of their birth.
+/// The values that are alive: their numbers, in the order of their creation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     alive: Arc<Mutex<(usize, BTreeMap<usize, u64>)>>,
@@ -35,7 +35,7 @@ impl Tally {
     }
 }
 
-/// A value that notices a second drop; [`Tally`] notices a missing one.
+/// A value that detects a second drop; [`Tally`] detects a missing one.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) number: u64,

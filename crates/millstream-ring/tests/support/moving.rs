@@ -1,11 +1,11 @@
-//! Rings whose values are handed over, against a queue in memory.
+//! Rings that move values, against a queue in memory.
 
 use super::{Counted, Op, Tally};
 use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What must come out, in order, and how many slots there are for it.
+/// The values that must be received, in order, and the number of slots for them.
 struct Oracle {
     tally: Tally,
     next: u64,
@@ -29,7 +29,7 @@ impl Oracle {
         }
     }
 
-    /// Takes `n` of what is lent, and leaves the rest where it is.
+    /// Takes `n` of the lent values, and leaves the others in the ring.
     fn take(&mut self, mut taken: spsc::Received<'_, Counted>, n: usize) {
         for _ in 0..n.min(taken.len()) {
             let value = taken.next().expect("it is lent");
@@ -53,7 +53,7 @@ fn give(sender: &mut spsc::Sender<Counted>, oracle: &mut Oracle, n: usize, most:
         Ok(spsc::Sent::Full) => assert_eq!(room, 0),
         Ok(spsc::Sent::Some(given)) => assert_eq!((given, given), (moved, most.min(room))),
         Ok(spsc::Sent::All(given)) => assert_eq!((given, true), (n, n < most.min(room))),
-        Ok(spsc::Sent::Ended) => panic!("nobody ended it"),
+        Ok(spsc::Sent::Ended) => panic!("it has not ended"),
         Err(_) => {
             assert!(breaks && n > 2 && most.min(room) > 2);
             return oracle.entered(2);
@@ -62,7 +62,7 @@ fn give(sender: &mut spsc::Sender<Counted>, oracle: &mut Oracle, n: usize, most:
     oracle.entered(moved);
 }
 
-pub(crate) fn run(capacity: usize, ops: &[Op], taker_first: bool) {
+pub(crate) fn run(capacity: usize, ops: &[Op], receiver_first: bool) {
     let mut oracle = Oracle::new(capacity);
     let (mut sender, mut receiver) = spsc::ring::<Counted>(capacity).unwrap();
     for &[what, a, b] in ops {
@@ -82,7 +82,7 @@ pub(crate) fn run(capacity: usize, ops: &[Op], taker_first: bool) {
     assert_eq!(sender.given(), oracle.next);
     look(&mut receiver, &oracle);
     assert_eq!(receiver.ended(), oracle.within.is_empty());
-    if taker_first {
+    if receiver_first {
         drop(receiver);
         oracle.alive();
         drop(sender);
@@ -103,20 +103,20 @@ fn look(receiver: &mut spsc::Receiver<Counted>, oracle: &Oracle) {
 pub(crate) fn run_shared(capacity: usize, senders: usize, ops: &[Op]) {
     let mut oracle = Oracle::new(capacity);
     let (first, mut receiver) = mpsc::ring::<Counted>(capacity).unwrap();
-    let mut senders: Vec<_> = (0..senders.max(1)).map(|who| first.another(who as u32)).collect();
+    let mut senders: Vec<_> = (0..senders.max(1)).map(|id| first.another(id as u32)).collect();
     let mut by: VecDeque<u32> = VecDeque::new();
     for &[what, a, b] in ops {
-        let (n, who) = (usize::from(a % 9), usize::from(b) % senders.len());
+        let (n, sender) = (usize::from(a % 9), usize::from(b) % senders.len());
         match what % 4 {
             0 | 1 => {
-                give_shared(&mut senders[who], &mut oracle, n);
-                by.resize(oracle.within.len(), who as u32);
+                give_shared(&mut senders[sender], &mut oracle, n);
+                by.resize(oracle.within.len(), sender as u32);
             }
             2 => oracle.take(receiver.take(n), usize::from(b)),
             _ => take_run(&mut receiver, &mut oracle, &by, n),
         }
         by.drain(..by.len() - oracle.within.len());
-        assert_eq!(senders[who].free(), oracle.room());
+        assert_eq!(senders[sender].free(), oracle.room());
         assert_eq!(receiver.is_ready(), !oracle.within.is_empty());
         assert_eq!(receiver.backlog(), oracle.within.len() as u64);
         oracle.alive();
@@ -144,7 +144,7 @@ fn take_run(receiver: &mut mpsc::Receiver<Counted>, oracle: &mut Oracle, by: &Ve
     let (sender, run) = receiver.take_run(most);
     if let Some(first) = by.front() {
         assert_eq!(sender, *first);
-        let same = by.iter().take(most).take_while(|who| *who == first).count();
+        let same = by.iter().take(most).take_while(|id| *id == first).count();
         assert!(run.len() <= same && (run.len() > 0 || most == 0));
     } else {
         assert_eq!(run.len(), 0);

@@ -1,4 +1,4 @@
-//! One ring and its readers against a `VecDeque`: every answer, and what is alive after every step.
+//! One ring and its readers against a `VecDeque`: every result, and the values alive after every step.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::{Density, Val};
@@ -16,14 +16,14 @@ struct World<D: Density> {
     next: u64,
     /// END's number, and whether it has a slot with a value.
     end: Option<(u64, bool)>,
-    /// The published numbers that hold a living value.
+    /// The published numbers whose values are alive.
     alive: VecDeque<u64>,
     marks: VecDeque<(u64, u64)>,
-    /// What the marks were laid at, forgotten ones too.
+    /// The numbers of all marks that were laid, forgotten ones included.
     laid: Vec<u64>,
 }
 
-/// Runs the operations; the ends are dropped in the order that `last` says.
+/// Runs the operations. `last` determines the order in which the ends are dropped.
 pub(crate) fn run<D: Density>(capacity: u64, readers: usize, ops: &[Op], last: u8) {
     let wiring = Wiring::<Counted, D>::new(capacity as usize).unwrap();
     let readers = (0..readers).map(|_| (wiring.reader(), 0)).collect();
@@ -82,7 +82,7 @@ impl<D: Density> World<D> {
         }
     }
 
-    /// The least number that somebody needs.
+    /// The least number that some reader needs.
     fn needed(&self) -> u64 {
         self.readers.iter().map(|(_, position)| *position).min().unwrap_or(self.next).min(self.next)
     }

@@ -1,4 +1,4 @@
-//! How many slots were left empty, as their ring tells it.
+//! The counts of empty slots, as their ring reports them.
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, Either, Projected, Sparse, Val, lens};
@@ -9,7 +9,7 @@ fn counted(probe: &RingProbe) -> (u64, u64) {
     (looked_at, empty)
 }
 
-/// Publishes a batch of what `slot` gives for each number, and has it read.
+/// Publishes a batch of `slot` of each number, and calls `read`.
 fn pass<T: Send + Sync + 'static>(
     producer: &mut Producer<T>,
     numbers: std::ops::Range<u64>,
@@ -27,7 +27,7 @@ fn read_all<F: millstream_ring::RingLayout>(reader: &mut Reader<F>) {
 }
 
 #[test]
-fn nobody_counts_before_it_is_wanted_nor_behind() {
+fn slots_are_counted_only_while_counting_is_on() {
     let (mut producer, mut reader) = ring::<String, Sparse>(4).unwrap();
     let probe = producer.probe();
     let third = |n: u64| n.is_multiple_of(3).then(|| n.to_string());
@@ -37,7 +37,7 @@ fn nobody_counts_before_it_is_wanted_nor_behind() {
     // Around the end of the storage.
     pass(&mut producer, 3..6, third, || read_all(&mut reader));
     assert_eq!(counted(&probe), (3, 2));
-    // What was claimed and not published is nothing.
+    // A slot that was claimed and not published is not counted.
     producer.try_claim(2).unwrap().expect("room").write(None);
     pass(&mut producer, 6..7, third, || read_all(&mut reader));
     assert_eq!(counted(&probe), (4, 2));
@@ -48,8 +48,8 @@ fn nobody_counts_before_it_is_wanted_nor_behind() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many for miri")]
-fn of_many_batches_some_are_looked_at_and_they_keep_step_with_no_period() {
-    // Whatever the period, a share of batches of one slot is looked at that is like all of them.
+fn a_sample_of_many_batches_follows_no_period() {
+    // At any period, the sampled share of batches of one slot is like that of all.
     for period in [2, 16, 256, 4096] {
         let (mut producer, mut reader) = ring::<u64, Sparse>(8).unwrap();
         let probe = producer.probe();
@@ -67,7 +67,7 @@ fn of_many_batches_some_are_looked_at_and_they_keep_step_with_no_period() {
 }
 
 #[test]
-fn a_ring_without_holes_has_none_unless_it_is_a_mask() {
+fn a_dense_ring_has_no_empty_slots_unless_it_is_a_mask() {
     let (mut values, input) = ring::<u64, Dense>(8).unwrap();
     let (mut mask, flags) = ring::<bool, Dense>(8).unwrap();
     let mut both = input.masked(flags);
@@ -80,7 +80,7 @@ fn a_ring_without_holes_has_none_unless_it_is_a_mask() {
 }
 
 #[test]
-fn the_members_of_a_group_count_for_their_ring() {
+fn run_writers_count_for_their_ring() {
     let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<_, String, Sparse>(input, 2, 8).unwrap();
     let probe = writers[0].probes().1;
@@ -94,15 +94,15 @@ fn the_members_of_a_group_count_for_their_ring() {
 }
 
 #[test]
-fn mates_count_what_is_theirs() {
+fn keyed_writers_count_their_own_numbers() {
     let (mut producer, input) = ring::<u64, Dense>(16).unwrap();
-    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(16).unwrap();
-    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, seated, 2, 16).unwrap();
+    let (mut key_slots, keys) = ring::<KeySlot, Sparse>(16).unwrap();
+    let (mut writers, mut output) = keyed_writers::<_, u64, Sparse>(input, keys, 2, 16).unwrap();
     let probe = writers[0].probes().1;
     probe.look(true);
     pass(&mut producer, 0..12, |n| n, || ());
     pass(&mut key_slots, 0..12, |n| Some(KeySlot { place: 0, lane: (n % 2) as u16, fresh: false }), || ());
-    // The first leaves out its half, and the second one in three.
+    // The first writer leaves its half empty, and the second one slot in three of its own.
     assert_eq!(writers[0].fill(100, |_, _, _| None), 12);
     assert_eq!(counted(&probe), (6, 6));
     assert_eq!(writers[1].fill(100, |n, _, _| (n % 3 != 0).then_some(n)), 12);
@@ -111,7 +111,7 @@ fn mates_count_what_is_theirs() {
 }
 
 #[test]
-fn a_lane_counts_what_the_other_one_has() {
+fn a_lane_counts_the_other_lanes_numbers_as_empty() {
     type Of<L> = Projected<Val<Either<u64, u64>>, L>;
     let (mut producer, input) = ring::<Either<u64, u64>, Dense>(8).unwrap();
     let right: Reader<Of<lens::Right>> = input.fork().seen();

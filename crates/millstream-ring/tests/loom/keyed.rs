@@ -1,4 +1,4 @@
-//! Teams under loom: their readers, their inputs and END. Writers share nothing that they read and then write.
+//! Keyed writers under loom: their readers, their inputs and END. They share nothing that one reads and then writes.
 
 use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
 use loom::thread::spawn;
@@ -13,13 +13,13 @@ fn two<T: Item, S: Item>(
     make: impl Fn(u64) -> T,
 ) -> (Producer<T>, Vec<KeyedWriter<Val<T>, S>>, Reader<Val<S>>) {
     let (mut producer, input) = ring::<T, Dense>(2).unwrap();
-    let (mut key_slots, seated) = ring::<KeySlot, Sparse>(4).unwrap();
+    let (mut key_slots, keys) = ring::<KeySlot, Sparse>(4).unwrap();
     for _ in 0..numbers {
         publish(&mut producer, &make);
         publish(&mut key_slots, |n| Some(KeySlot { place: 0, lane: (n % 2) as u16, fresh: false }));
     }
     end(&mut key_slots);
-    let (writers, output) = keyed_writers::<_, S, Dense>(input, seated, 2, capacity).unwrap();
+    let (writers, output) = keyed_writers::<_, S, Dense>(input, keys, 2, capacity).unwrap();
     (producer, writers, output)
 }
 
@@ -32,7 +32,7 @@ fn work<T: Item, S: Item>(writer: &mut KeyedWriter<Val<T>, S>, times: usize, mak
 }
 
 #[test]
-fn a_team_of_two_and_its_reader() {
+fn two_keyed_writers_and_their_reader() {
     loom::model(|| {
         let (_producer, mut writers, mut output) = two::<u64, u64>(2, 2, |n| n);
         let (mut b, mut a) = (writers.pop().unwrap(), writers.pop().unwrap());
@@ -48,7 +48,7 @@ fn a_team_of_two_and_its_reader() {
 }
 
 #[test]
-fn a_team_releases_its_input() {
+fn keyed_writers_release_their_input() {
     loom::model(|| {
         let alive = Alive::new();
         let (first, more) = (alive.clone(), alive.clone());
@@ -70,7 +70,7 @@ fn a_team_releases_its_input() {
 }
 
 #[test]
-fn a_teams_values_are_dropped_behind_their_reader() {
+fn keyed_writers_values_are_dropped_after_their_reader() {
     loom::model(|| {
         let alive = Alive::new();
         let (_producer, mut writers, mut output) = two::<u64, Value>(2, 1, |n| n);
@@ -82,7 +82,7 @@ fn a_teams_values_are_dropped_behind_their_reader() {
             look(&mut output, 1, boxed);
             output
         });
-        // Number 1 goes where number 0 was, once the reader has released that, and b sees it.
+        // Number 1 goes into the cell of number 0, once the reader has released that, and b sees it.
         work(&mut b, 1, |n| other.value(*n));
         let output = reading.join().unwrap();
         drop((a, b, output));

@@ -1,5 +1,5 @@
-//! A team of writers over one input ring and its key slots, stepped in any order on one thread, with functions that panic now and
-//! then.
+//! Keyed writers over one input ring and its key slots, stepped in any order on one thread, with functions that
+//! sometimes panic.
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::keys::KeySlot;
@@ -14,7 +14,7 @@ struct World {
     tally_out: Tally,
     producer: Producer<Counted>,
     key_slots: Producer<Option<KeySlot>>,
-    /// Each with the next number that it passes, and whether it is broken there.
+    /// Each writer, with the next number that it passes, and whether it is broken there.
     writers: Vec<(KeyedWriter<Input, Option<Counted>>, u64, bool)>,
     readers: Vec<(Reader<Output>, u64)>,
     capacities: [u64; 2],
@@ -24,16 +24,16 @@ struct World {
     swept: u64,
 }
 
-/// The key slot of a number; some have none, and some have one in a lane that nobody has.
+/// The key slot of a number; some numbers have none, and some have one in a lane without a writer.
 fn key_slot(n: u64) -> Option<KeySlot> {
     let lane = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u16;
     (n % 7 != 3).then_some(KeySlot { place: n as u32, lane, fresh: true })
 }
 
-/// Runs the operations with `k` writers, who begin at number `start`.
+/// Runs the operations with `k` writers, which begin at number `start`.
 pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: u8) {
     let (mut producer, mut input) = ring::<Counted, Dense>(capacities[0] as usize).unwrap();
-    let (mut key_slots, mut seated) = ring::<KeySlot, Sparse>(capacities[0] as usize).unwrap();
+    let (mut key_slots, mut keys) = ring::<KeySlot, Sparse>(capacities[0] as usize).unwrap();
     let (tally_in, tally_out) = (Tally::default(), Tally::default());
     for n in 0..start {
         let mut claim = producer.try_claim(1).unwrap().unwrap();
@@ -43,10 +43,10 @@ pub(crate) fn run(k: usize, capacities: [u64; 2], start: u64, ops: &[Op], last: 
         let mut claim = key_slots.try_claim(1).unwrap().unwrap();
         claim.write(key_slot(n));
         claim.publish();
-        drop(seated.batch(1));
+        drop(keys.batch(1));
     }
     producer.sweep();
-    let (writers, output) = keyed_writers::<Input, Counted, Sparse>(input, seated, k, capacities[1] as usize).unwrap();
+    let (writers, output) = keyed_writers::<Input, Counted, Sparse>(input, keys, k, capacities[1] as usize).unwrap();
     let mut world = World {
         tally_in: tally_in.clone(),
         tally_out: tally_out.clone(),
@@ -104,11 +104,11 @@ impl World {
         }
     }
 
-    fn whose(&self, n: u64) -> usize {
+    fn owner(&self, n: u64) -> usize {
         key_slot(n).map_or(0, |key_slot| usize::from(key_slot.lane).min(self.writers.len() - 1))
     }
 
-    /// What the team has done.
+    /// The least number that some writer has not passed.
     fn done(&self) -> u64 {
         self.writers.iter().map(|(_, next, _)| *next).min().unwrap()
     }
@@ -117,7 +117,7 @@ impl World {
         self.readers.iter().map(|(_, position)| *position).min().unwrap().min(self.done())
     }
 
-    /// What a writer finds that looks for room, if it does; then it sweeps.
+    /// The bound up to which a writer has room. A writer that looks also sweeps.
     fn room(&mut self, looks: bool) -> u64 {
         if looks {
             self.swept = self.released();
@@ -126,15 +126,15 @@ impl World {
     }
 
     fn check(&mut self) {
-        // What is alive of the output is what whose it is has passed, and nobody has dropped; and of a broken writer's last
-        // batch, what it wrote in it.
+        // The output's values alive are those that their owners have passed and no writer has dropped. A broken writer
+        // also keeps those that it wrote in its last batch.
         let mut alive = self.tally_out.numbers();
         alive.sort_unstable();
-        let passed = |n: &u64| n.is_multiple_of(2) && *n < self.writers[self.whose(*n)].1;
+        let passed = |n: &u64| n.is_multiple_of(2) && *n < self.writers[self.owner(*n)].1;
         let end = self.next;
         let below = self.writers.iter().map(|(_, next, _)| *next).max().unwrap().min(end);
         let mut expected: Vec<u64> = (self.swept..below).filter(passed).collect();
-        let end_passed = self.ended && self.swept <= end && self.writers[self.whose(end)].1 > end;
+        let end_passed = self.ended && self.swept <= end && self.writers[self.owner(end)].1 > end;
         expected.extend(end_passed.then_some(end));
         if self.writers.iter().all(|(_, _, broken)| !broken) {
             assert_eq!(alive, expected);
@@ -147,10 +147,10 @@ impl World {
         for _ in 0..if self.ended { 0 } else { much } {
             let n = self.next;
             let Some(mut claim) = self.producer.try_claim(1).unwrap() else { return };
-            let mut seat_claim = self.key_slots.try_claim(1).unwrap().expect("its readers are the same");
+            let mut slot_claim = self.key_slots.try_claim(1).unwrap().expect("its readers are the same");
             claim.write(self.tally_in.value(n));
-            seat_claim.write(key_slot(n));
-            seat_claim.publish();
+            slot_claim.write(key_slot(n));
+            slot_claim.publish();
             claim.publish();
             self.next += 1;
         }
@@ -158,13 +158,13 @@ impl World {
 
     fn fill(&mut self, index: usize, max: u64, panics: bool) {
         let (room, k) = (self.room(!self.writers[index].2), self.writers.len());
-        let (tally, whose) = (self.tally_out.clone(), |n| {
+        let (tally, owner) = (self.tally_out.clone(), |n| {
             key_slot(n).map_or(0, |key_slot: KeySlot| usize::from(key_slot.lane).min(k - 1))
         });
         let (writer, next, broken) = &mut self.writers[index];
         let mut fill = |mut left: u64| {
             writer.fill(max as usize, |n, value, of| {
-                assert_eq!((value.unwrap().number, of, whose(n)), (n, key_slot(n), index));
+                assert_eq!((value.unwrap().number, of, owner(n)), (n, key_slot(n), index));
                 if left == 0 {
                     quietly_panic();
                 }
@@ -175,13 +175,13 @@ impl World {
         let there = room.min(self.next).saturating_sub(*next).min(max);
         let (one, other) = (self.capacities[0], self.capacities[1]);
         let len = there.min(one - *next % one).min(other - *next % other);
-        let own = (*next..*next + len).filter(|n| whose(*n) == index).count() as u64;
+        let own = (*next..*next + len).filter(|n| owner(*n) == index).count() as u64;
         if *broken {
             assert_eq!(fill(9), 0);
         } else if panics && own > 0 {
             must_panic(|| fill(own - 1));
             *broken = true;
-            assert!(writer.abandoned_at().is_some_and(|n| whose(n.0) == index && n.0 >= *next));
+            assert!(writer.abandoned_at().is_some_and(|n| owner(n.0) == index && n.0 >= *next));
         } else {
             assert_eq!(fill(99) as u64, len);
             *next += len;
@@ -190,20 +190,20 @@ impl World {
 
     fn end(&mut self, index: usize, panics: bool) {
         let looks = !self.writers[index].2 && self.writers[index].1 <= self.next;
-        let (room, end, is_whose) = (self.room(looks), self.next, self.whose(self.next));
+        let (room, end, end_owner) = (self.room(looks), self.next, self.owner(self.next));
         let (tally, ended) = (self.tally_out.clone(), self.ended);
         let (writer, next, broken) = &mut self.writers[index];
         let at_end = ended && !*broken && *next == end && room > end;
         let mut end_it = |panics: bool| {
             writer.end(|n, value, of| {
-                assert_eq!((n, value.is_none(), of, is_whose), (end, true, key_slot(end), index));
+                assert_eq!((n, value.is_none(), of, end_owner), (end, true, key_slot(end), index));
                 if panics {
                     quietly_panic();
                 }
                 Some(Some(tally.value(end)))
             })
         };
-        if at_end && panics && is_whose == index {
+        if at_end && panics && end_owner == index {
             must_panic(|| end_it(true));
             *broken = true;
         } else {
