@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a run may take before it counts as hung. A run of a few hundred values takes milliseconds.
+/// The time after which a run counts as hung. A run of a few hundred values takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A pipeline from `T` whose outputs can be collected and compared. Nothing to implement.
@@ -21,34 +21,34 @@ impl<T: Item, P> Checkable<T> for P where
 {
 }
 
-/// A [`Checkable`] pipeline that queues run as well: one whose values are `Clone`. Nothing to implement.
+/// A [`Checkable`] pipeline that also runs on queues: one whose values are `Clone`. Nothing to implement.
 pub trait CheckableEverywhere<T: Item + Clone>: Checkable<T> + Everywhere + Arrow<Out: QueueShape> {}
 impl<T: Item + Clone, P: Checkable<T> + Everywhere + Arrow<Out: QueueShape>> CheckableEverywhere<T> for P {}
 
 /// How a deployment differs from the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// It has another number of slots, END counted.
+    /// It has another number of slots, END included.
     Length {
-        /// The model's.
+        /// That of the model.
         model: usize,
-        /// The deployment's.
+        /// That of the deployment.
         deployed: usize,
     },
-    /// It has something else in a slot.
+    /// It has another value in a slot.
     Slot {
         /// The slot's number.
         number: usize,
         /// Whether it is END.
         end: bool,
-        /// What the model has there, printed.
+        /// The model's slot, printed.
         model: String,
-        /// What the deployment has there, printed.
+        /// The deployment's slot, printed.
         deployed: String,
     },
-    /// It failed where the model does not.
+    /// It failed, and the model does not.
     Failed(RunError),
-    /// It did not come to its end.
+    /// It did not end in time.
     Hung(Hung),
 }
 
@@ -68,8 +68,8 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Compares a deployment of a pipeline with its model, slot by slot. The pipeline is in an `Arc`, because a run that
-/// hangs is left behind with it.
+/// Compares a deployment of a pipeline with its model, slot by slot. The pipeline is in an `Arc`, because the thread of
+/// a run that hangs is not joined and keeps it.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
@@ -92,7 +92,7 @@ pub fn check<T: Item + Clone, P: Checkable<T>>(
     compare(model, move || deployment.collect_slots(&*pipeline, inputs))
 }
 
-/// The first difference between the model's slots and what `deployed` gives.
+/// The first difference between the model's slots and the result of `deployed`.
 pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
     model: Slots<B>,
     deployed: impl FnOnce() -> Result<Slots<B>, RunError> + Send + 'static,
@@ -100,7 +100,7 @@ pub(crate) fn compare<B: PartialEq + fmt::Debug + Send + 'static>(
     same(&model, &ended(deployed)?)
 }
 
-/// What a run gives, if it does not hang.
+/// The result of a run, if it does not hang.
 pub(crate) fn ended<R: Send + 'static>(
     run: impl FnOnce() -> Result<R, RunError> + Send + 'static,
 ) -> Result<R, Difference> {

@@ -6,22 +6,22 @@ use std::fmt;
 /// One way to run a pipeline on rings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Deployment {
-    /// Slots of every ring: a power of two.
+    /// The capacity of every ring: a power of two.
     pub ring: usize,
-    /// The most that one step moves.
+    /// The most values that one step moves.
     pub batch: usize,
     /// How many workers run the stages.
     pub workers: usize,
-    /// How the values come in.
+    /// How the values are fed.
     pub feeding: Feeding,
 }
 
-/// How the values come in, and where the stages run.
+/// How the values are fed, and where the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feeding {
     /// One value at a time, everything on the calling thread.
     Inline,
-    /// As they are wanted, everything on the calling thread, the stages' steps in an order that the seed chooses. The same
+    /// On demand, everything on the calling thread, the stages' steps in an order that the seed determines. The same
     /// seed replays the same schedule.
     Stepped(u64),
     /// From a source that is always ready, in batches.
@@ -30,14 +30,15 @@ pub enum Feeding {
     Waiting,
 }
 
-/// The slots of an output, by number, END's the last.
+/// The slots of an output by number, END last.
 pub(crate) type Slots<T> = Vec<Option<T>>;
 
-/// The slots of a pipeline's output, and what came of starting its producers.
+/// The slots of a pipeline's output, and the result of starting its producers.
 pub(crate) type Fed<P, S> = (Slots<Owned<P>>, S);
 
 impl Deployment {
-    /// Every slot of the pipeline's output behind many producers, who get their senders by `start`; and what `start` gave.
+    /// Every slot of the output of the pipeline after many producers, whose senders `start` gets; and the result of
+    /// `start`.
     pub(crate) fn collect_fan_in<T: Item, P, S>(
         &self,
         pipeline: &P,
@@ -59,7 +60,7 @@ impl Deployment {
         Ok((padded(slots, &report), started))
     }
 
-    /// Whether other threads than the caller's run the stages.
+    /// Whether threads other than the caller's run the stages.
     pub(crate) fn has_workers(&self) -> bool {
         matches!(self.feeding, Feeding::Ready | Feeding::Waiting)
     }
@@ -70,7 +71,7 @@ impl Deployment {
         Rings::new().ring(self.ring).batch(self.batch).workers(self.workers)
     }
 
-    /// Every slot of the pipeline's output, by number, empty ones and END among them.
+    /// Every slot of the pipeline's output by number, empty ones and END included.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Deployment {
         self.collect_from(pipeline, inputs)
     }
 
-    /// As [`collect_slots`](Deployment::collect_slots), from anything that gives values.
+    /// As [`collect_slots`](Deployment::collect_slots), from any iterator.
     pub(crate) fn collect_from<T: Item, P>(
         &self,
         pipeline: &P,
@@ -106,11 +107,11 @@ impl Deployment {
     }
 }
 
-/// What a sink does with a value.
+/// The sink's function: it stores a value at its number.
 type Put<P> = for<'a> fn(&mut Slots<Owned<P>>, SequenceNumber, <<P as Arrow>::Out as Shape>::Ref<'a>);
 type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 
-/// The slots that a run puts into its state.
+/// The slots that a run stores in its state.
 fn slots_of<P: Arrow<Out: ToOwnedItem>>(
     run: impl FnOnce(Put<P>) -> Result<(Slots<Owned<P>>, Report), RunError>,
 ) -> Result<Slots<Owned<P>>, RunError> {

@@ -8,23 +8,23 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Pipelines are built for so many shards at most.
+/// The greatest number of shards that pipelines are built for.
 const MOST_SHARDS: usize = 8;
 
-/// How often a case is run again once something was found. A closure that hides something need not show it every time.
+/// How often a case is repeated after a difference was found. A closure with hidden state need not differ every time.
 const TRIES: usize = 8;
 
-/// How many smaller cases are tried.
+/// The greatest number of smaller cases that are tried.
 const MOST_SHRINKS: u32 = 1 << 14;
 
-/// Asserts that a pipeline gives its model's output in every deployment on rings: random ones, for random inputs. As many
-/// cases as `PROPTEST_CASES` says, or 256.
+/// Asserts that a pipeline has its model's output in random deployments on rings, for random inputs. The number of
+/// cases is `PROPTEST_CASES`, or 256.
 ///
 /// # Panics
 ///
-/// If a deployment differs from the model, fails where it does not, or hangs for a minute: with the stages that may be to
-/// blame, the first number that differs, the smallest input and deployment found, and the plan. If the pipeline panics in
-/// the model: with the smallest input found.
+/// If a deployment differs from the model, fails where the model does not, or hangs for a minute. The message has the
+/// stages that may be the cause, the first number that differs, the smallest input and deployment found, and the plan.
+/// If the pipeline panics in the model: with the smallest input found.
 pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
 where
     T: Item + Clone + fmt::Debug,
@@ -33,8 +33,8 @@ where
     Determinacy::of(pipeline).assert(inputs);
 }
 
-/// As [`assert_deterministic`], and every fourth case on queues, whose stages are a thread each and clone what they hand on:
-/// what a `Clone` does that is no copy comes out too.
+/// As [`assert_deterministic`], with every fourth case on queues. There each stage has its own thread and clones the
+/// values that it passes on, so a `Clone` that is no copy shows as a difference.
 ///
 /// # Panics
 ///
@@ -55,7 +55,7 @@ where
     Determinacy::of(pipeline).everywhere().assert(inputs);
 }
 
-/// [`assert_deterministic`], with more to say of the pipeline.
+/// [`assert_deterministic`] with more options.
 ///
 /// ```
 /// use millstream_core::{Arrow, Val, pipeline};
@@ -76,7 +76,7 @@ pub struct Determinacy<T, P> {
     edges: Vec<Box<dyn Edge<T>>>,
 }
 
-/// A pipeline that is built for a number of shards, and where it can run.
+/// A pipeline that is built for a number of shards, and the deployments on which it can run.
 struct Subject<T, P> {
     build: Box<dyn Fn(usize) -> Arc<P>>,
     on_queues: Option<OnQueues<T, P>>,
@@ -87,7 +87,7 @@ type OnQueues<T, P> = fn(&Arc<P>, &[T], Queues, bool) -> Result<(), Difference>;
 /// A pipeline up to one of its stages.
 trait Edge<T> {
     fn plan(&self, shards: usize) -> Plan;
-    /// Against its model, and its model against that with one shard; nothing where it cannot run that way.
+    /// Compares it with its model, and its model with that of one shard. None if it cannot run in that way.
     fn check(&self, inputs: &[T], shards: usize, way: Way) -> Option<Result<(), Difference>>;
 }
 
@@ -122,13 +122,14 @@ where
     T: Item + Clone + fmt::Debug,
     P: Checkable<T>,
 {
-    /// Of a pipeline with the shards that it has.
+    /// Checks a pipeline with its own number of shards.
     pub fn of(pipeline: P) -> Self {
         let pipeline = Arc::new(pipeline);
         Self::built(Box::new(move |_| pipeline.clone()), 1)
     }
 
-    /// Of a pipeline that is built for a number of shards: 1 to 8, and with all of them the output must be the same.
+    /// Checks a pipeline that is built for a number of shards, from 1 to 8. Its output must be the same for all of
+    /// them.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
         Self::built(Box::new(move |shards| Arc::new(build(shards))), MOST_SHARDS)
     }
@@ -137,7 +138,7 @@ where
         Determinacy { whole: Subject { build, on_queues: None }, shards, edges: Vec::new() }
     }
 
-    /// On queues as well, every fourth case.
+    /// Runs every fourth case on queues.
     #[must_use]
     pub fn everywhere(mut self) -> Self
     where
@@ -147,9 +148,9 @@ where
         self
     }
 
-    /// The pipeline up to one of its stages, in pipeline order. Where the whole differs, the first edge that differs on
-    /// the same input names the stage. Where it differs on queues, only [`edge_everywhere`](Determinacy::edge_everywhere)
-    /// helps.
+    /// Adds the pipeline up to one of its stages; call this in pipeline order. If the whole differs, the first edge
+    /// that differs on the same input names the stage. If it differs on queues, only edges of
+    /// [`edge_everywhere`](Determinacy::edge_everywhere) are compared.
     #[must_use]
     pub fn edge<Q: Checkable<T> + 'static>(self, up_to: impl Fn(usize) -> Q + 'static) -> Self
     where
@@ -158,7 +159,7 @@ where
         self.up_to(up_to, None)
     }
 
-    /// As [`edge`](Determinacy::edge), for queues too.
+    /// As [`edge`](Determinacy::edge), also for queues.
     #[must_use]
     pub fn edge_everywhere<Q: CheckableEverywhere<T> + 'static>(self, up_to: impl Fn(usize) -> Q + 'static) -> Self
     where
@@ -206,14 +207,14 @@ where
                 let shards = if shards == 1 { String::new() } else { format!(", shards {shards}") };
                 panic!(
                     "{}: {why}\n  input, the smallest found: {inputs:?}\n  deployment: {way:?}{shards}\n\n{plan}",
-                    told(&stages)
+                    described(&stages)
                 )
             }
             Err(TestError::Abort(why)) => panic!("{why}"),
         }
     }
 
-    /// The stages that run up to the first edge that differs, but for those up to edges that do not.
+    /// The stages up to the first edge that differs, without those up to edges that do not differ.
     fn suspects(&self, inputs: &[T], shards: usize, way: Way) -> Vec<String> {
         let mut cleared = Vec::new();
         let left = |plan: Plan, cleared: &[String]| -> Vec<String> {
@@ -234,12 +235,12 @@ where
     }
 }
 
-fn told(stages: &[String]) -> String {
+fn described(stages: &[String]) -> String {
     let quoted: Vec<String> = stages.iter().map(|stage| format!("{stage:?}")).collect();
     match &quoted[..] {
         [] => "no stage of its own".to_owned(),
         [one] => format!("stage {one}"),
-        [others @ .., last] => format!("stage {} or {last}, which are not known apart", others.join(", ")),
+        [others @ .., last] => format!("stage {} or {last}, which cannot be distinguished", others.join(", ")),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Proves of a pipeline that it gives the same output wherever it runs.
+//! Proves that a pipeline has the same output on every deployment.
 //!
-//! Every deployment of a pipeline must give what its model gives, slot by slot, for every ring size, batch size and
-//! number of workers. A user proves that of a pipeline of his own in three lines:
+//! Every deployment of a pipeline must have its model's output, slot by slot, for every ring size, batch size and
+//! number of workers. A user proves this of a pipeline in three lines:
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};
@@ -11,9 +11,8 @@
 //! assert_deterministic(p, vec(any::<u32>(), 0..50));
 //! ```
 //!
-//! Closures that hide state, read a clock or draw random numbers break the promise, and this is how that comes out: as a
-//! panic that says which stages may be the one, the first number that differs, and the smallest input and deployment that
-//! show it.
+//! Closures that hide state, read a clock or draw random numbers break this promise. The test then panics, with the
+//! stages that may be the cause, the first number that differs, and the smallest input and deployment that show it.
 //!
 //! ```should_panic
 //! use millstream_core::{Arrow, pipeline};
@@ -28,13 +27,13 @@
 //! assert_deterministic(p, vec(any::<u32>(), 1..50));
 //! ```
 //!
-//! A pipeline whose values are `Clone` runs on queues as well: [`assert_deterministic_everywhere`].
+//! A pipeline whose values are `Clone` also runs on queues: [`assert_deterministic_everywhere`].
 //!
-//! [`Determinacy`] says more: pipelines that are built for a number of shards, and the edges inside a pipeline, by which
-//! the stage is found that differs first.
+//! [`Determinacy`] has more options: pipelines that are built for a number of shards, and edges inside a pipeline,
+//! which locate the first stage that differs.
 //!
-//! `random` (a feature, on unless it is switched off) has pipelines that nobody wrote: syntax trees that print and shrink,
-//! to prove a deployment with. [`programs`] says of a program that a test runs whether it is there.
+//! `random` (a default feature) has random pipelines to prove a deployment with: syntax trees that print and shrink.
+//! [`programs`] checks whether a program that a test needs is installed.
 
 mod check;
 #[cfg_attr(not(feature = "random"), allow(dead_code, reason = "random pipelines use all of it"))]

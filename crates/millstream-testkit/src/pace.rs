@@ -1,13 +1,13 @@
 use std::panic::{UnwindSafe, catch_unwind};
 
-/// The paces that are tried, each twice as slow as the one before.
+/// The paces to try, each twice as slow as the one before.
 const PACES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Runs a test that measures what sleeps: at pace 1, and if it fails there with all times doubled, and so on up to 32.
+/// Runs a test that measures sleeps: at pace 1; if it fails, with all times doubled; and so on up to 32.
 ///
-/// A machine that is busy with other things adds about as much to a short sleep as to a long one, so measured against a
-/// long one that is next to nothing. What a test claims of times holds at some pace if it is true, and at none if it is
-/// not: on a quiet machine the first try passes, and only what is wrong takes all of them.
+/// A busy machine adds about as much to a short sleep as to a long one, so the relative error of a long one is small. A
+/// true claim about times therefore holds at some pace, and a false one at none. On a quiet machine the first try
+/// passes; only a false claim takes all of them.
 ///
 /// ```
 /// use std::{thread::sleep, time::{Duration, Instant}};
@@ -22,9 +22,9 @@ const PACES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 ///
 /// # Panics
 ///
-/// As `test` does at the last pace; the panics of the others are printed, and the next pace is tried.
+/// As `test` does at the last pace. The panics at the others are printed, and the next pace is tried.
 pub fn at_some_pace(test: impl Fn(u32) + UnwindSafe + std::panic::RefUnwindSafe) {
-    let (last, others) = PACES.split_last().expect("there are some");
+    let (last, others) = PACES.split_last().expect("the list is not empty");
     if !others.iter().any(|pace| catch_unwind(|| test(*pace)).is_ok()) {
         test(*last);
     }

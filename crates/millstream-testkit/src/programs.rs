@@ -1,14 +1,14 @@
-//! Programs that a test runs and that a machine may lack.
+//! Programs that a test needs and that a machine may lack.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Says on standard output that the test `test` did not run, and why.
+/// Prints on standard output that the test `test` did not run, and why.
 ///
 /// # Panics
 ///
-/// Where every test has to run: if the variable `MILLSTREAM_REQUIRE` of the environment is `all`.
-#[expect(clippy::print_stdout, reason = "a test that cannot run says so")]
+/// If every test has to run: the environment variable `MILLSTREAM_REQUIRE` is `all`.
+#[expect(clippy::print_stdout, reason = "a skipped test must be visible")]
 pub fn skipped(test: &str, reason: &str) {
     assert_ne!(std::env::var("MILLSTREAM_REQUIRE").as_deref(), Ok("all"), "{test}: {reason}");
     println!("SKIPPED {test}: {reason}");
@@ -38,8 +38,8 @@ pub fn is_here(program: &str, test: &str) -> bool {
     here
 }
 
-/// Chromium without a window, with its profile in this directory. What it is to do, and with which page, the caller says:
-/// `--dump-dom` or `--screenshot=FILE`, and the address.
+/// Chromium without a window, with its profile in this directory. The caller adds the task and the address:
+/// `--dump-dom` or `--screenshot=FILE`, and a URL.
 #[must_use]
 pub fn headless_chromium(profile: &Path) -> Command {
     let mut chromium = Command::new("chromium");

@@ -1,4 +1,4 @@
-//! Pipelines that nobody wrote: syntax trees that print, shrink, and build a pipeline of boxes.
+//! Random pipelines: syntax trees that print, shrink, and build a pipeline of boxes.
 //!
 //! ```
 //! use millstream_testkit::random::{Pipe, Value};
@@ -8,9 +8,9 @@
 //! assert_eq!(slots, [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]);
 //! ```
 
-mod behind;
 mod build;
 mod edge;
+mod fan_in;
 mod join;
 mod kind;
 mod leaf;

@@ -4,13 +4,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{self, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a panic of a [`Sabotaged`] value begins with.
+/// The first word of the panic message of a [`Sabotaged`] value.
 pub const SABOTAGE: &str = "sabotaged";
 
-/// A call that goes wrong.
+/// A kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// A closure looks at a value.
+    /// A closure reads a value.
     Closure,
     /// A value is cloned.
     Clone,
@@ -27,12 +27,12 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Call; 7] = [Call::Closure, Call::Clone, Call::Drop, Call::Eq, Call::Ord, Call::Hash, Call::Debug];
 }
 
-/// Makes values of which one call, the k-th of its kind over all of them, does something else as well: it panics, or it
-/// calls back into what is running. Counts which values are alive, and notices one that is dropped twice.
+/// Makes values of which one call, the k-th of its kind over all of them, has an additional action: it panics, or it
+/// calls back into the run. It counts the values alive, and detects a value that is dropped twice.
 ///
 /// ```
 /// use millstream_testkit::{Call, Saboteur};
@@ -51,7 +51,7 @@ struct Inner {
     call: Call,
     at: u64,
     calls: AtomicU64,
-    /// Taken out while it runs, so that it is called once, and may call anything.
+    /// Taken out before it runs, so that it runs once, and may call anything.
     action: Mutex<Option<Action>>,
     /// How often the value of each number was dropped.
     drops: Mutex<Vec<u32>>,
@@ -67,7 +67,7 @@ pub struct Sabotaged {
 }
 
 impl Saboteur {
-    /// The k-th such call panics, k from 1 on. 0: none does.
+    /// The k-th such call panics, with k from 1 on. With 0 none does.
     #[must_use]
     pub fn panics(call: Call, k: u64) -> Self {
         let saboteur = Self::new(call, k);
@@ -75,7 +75,7 @@ impl Saboteur {
         saboteur
     }
 
-    /// The k-th such call does what [`then`](Saboteur::then) says by then, k from 1 on.
+    /// The k-th such call runs the action that was last set by [`then`](Saboteur::then), with k from 1 on.
     #[must_use]
     pub fn new(call: Call, k: u64) -> Self {
         Saboteur(Arc::new(Inner {
@@ -87,13 +87,13 @@ impl Saboteur {
         }))
     }
 
-    /// What the k-th call does besides, once.
+    /// Sets the additional action of the k-th call. It runs once.
     pub fn then(&self, action: impl FnOnce() + Send + 'static) {
         let before = self.lock(&self.0.action).replace(Box::new(action));
         drop(before);
     }
 
-    /// It does nothing any more.
+    /// Removes the action.
     pub fn disarm(&self) {
         let action = self.lock(&self.0.action).take();
         drop(action);
@@ -107,31 +107,31 @@ impl Saboteur {
         Sabotaged { number, id: drops.len() - 1, saboteur: self.clone() }
     }
 
-    /// Which calls it counts.
+    /// The kind of calls that it counts.
     #[must_use]
     pub fn call(&self) -> Call {
         self.0.call
     }
 
-    /// Whether the k-th call has come.
+    /// Whether the k-th call was made.
     #[must_use]
     pub fn acted(&self) -> bool {
         self.0.at != 0 && self.0.calls.load(atomic::Ordering::Relaxed) >= self.0.at
     }
 
-    /// How many such calls there were.
+    /// The number of such calls.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.0.calls.load(atomic::Ordering::Relaxed)
     }
 
-    /// How many values were not dropped yet.
+    /// The number of values that are not dropped yet.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.lock(&self.0.drops).iter().filter(|drops| **drops == 0).count()
     }
 
-    /// How many values were dropped more than once.
+    /// The number of values that were dropped more than once.
     #[must_use]
     pub fn dropped_twice(&self) -> usize {
         self.lock(&self.0.drops).iter().filter(|drops| **drops > 1).count()

@@ -3,10 +3,10 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Something did not come to its end in time.
+/// The error of a function that did not end in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hung {
-    /// How long was waited for it.
+    /// The time limit.
     pub limit: Duration,
 }
 
@@ -18,8 +18,8 @@ impl fmt::Display for Hung {
 
 impl std::error::Error for Hung {}
 
-/// Runs `f` on a thread of its own and gives its result, or says that it did not end within `limit`: a deadlock then
-/// fails a test and does not hang it. The thread of something that hangs is left behind.
+/// Runs `f` on a thread of its own and returns its result, or an error if it does not end within `limit`. A deadlock
+/// then fails a test instead of hanging it. The thread of a function that hangs is not joined.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +38,7 @@ pub fn within<T: Send + 'static>(limit: Duration, f: impl FnOnce() -> T + Send +
     let (done, wait) = sync_channel(1);
     let thread = thread::spawn(move || {
         let result = f();
-        // Nobody waits any more if the time was up.
+        // After the time limit the receiver is gone.
         let _ = done.send(result);
     });
     match wait.recv_timeout(limit) {
@@ -49,7 +49,7 @@ pub fn within<T: Send + 'static>(limit: Duration, f: impl FnOnce() -> T + Send +
         Err(RecvTimeoutError::Timeout) => Err(Hung { limit }),
         Err(RecvTimeoutError::Disconnected) => match thread.join() {
             Err(payload) => std::panic::resume_unwind(payload),
-            Ok(()) => unreachable!("a thread that ends well has sent its result"),
+            Ok(()) => unreachable!("a thread that returns has sent its result"),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Rings in any number of ways, and queues.
+//! Random deployments on rings, and queues.
 
 use crate::deployment::{Deployment, Fed, Slots, deployments};
 use millstream_core::{Arrow, Item, ToOwnedItem, Val};
@@ -10,14 +10,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Rings(Deployment),
-    /// The source is always ready, or may wait.
+    /// With a source that is always ready, or that may wait.
     Queues {
         queues: Queues,
         ready: bool,
     },
 }
 
-/// Ways on rings, the simplest, and every fourth on queues, if it may.
+/// Ways on rings, which are the simplest; if `queues`, every fourth is on queues.
 pub(crate) fn ways(queues: bool) -> BoxedStrategy<Way> {
     let rings = deployments().prop_map(Way::Rings);
     if !queues {

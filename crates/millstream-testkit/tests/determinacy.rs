@@ -44,7 +44,7 @@ fn halved(shards: usize) -> impl Pipeline<u64, u64> {
 #[test]
 fn a_hidden_clock_is_found_and_made_small() {
     let message = told(|| assert_deterministic(halved(1), inputs()));
-    begins(&message, "stage \"square\", \"stamp\" or \"halve\", which are not known apart: number 0 holds Some(");
+    begins(&message, "stage \"square\", \"stamp\" or \"halve\", which cannot be distinguished: number 0 holds Some(");
     assert!(message.contains("\n  input, the smallest found: [0]\n  deployment: ring 1, batch 1, workers 1, Inline\n"));
     assert!(message.contains("halve"), "the plan is missing: {message}");
 }
@@ -134,7 +134,7 @@ fn what_only_queues_show_is_found_on_queues() {
     let message = told(|| assert_deterministic_everywhere(beside_itself(1), inputs()));
     begins(
         &message,
-        "stage \"count\" or \"greater\", which are not known apart: number 0 holds Some(1), and in the model Some(0)",
+        "stage \"count\" or \"greater\", which cannot be distinguished: number 0 holds Some(1), and in the model Some(0)",
     );
     assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Waiting\n"), "{message}");
     // An edge that cannot run there says nothing; one that can clears its stage.

@@ -17,11 +17,11 @@ use std::thread::JoinHandle;
 #[derive(Clone)]
 pub struct Built {
     pipeline: Arc<dyn Runs>,
-    /// Whether it keeps the order only in the model, on queues and on a lone thread.
+    /// Whether it keeps the order only in the model, on queues and on one thread.
     gives_order_up: bool,
 }
 
-/// A pipeline whose output is of some shape.
+/// A pipeline whose output has some shape.
 pub(super) trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
@@ -34,7 +34,7 @@ pub(super) trait Runs: Send + Sync {
     fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send>;
 }
 
-/// What feeds a run, and the run.
+/// The senders of a run, and the run.
 type ManyFed = (Vec<Sender<Value>>, Handle<u64>);
 
 /// Starts producers.
@@ -100,8 +100,7 @@ impl Pipe {
     /// # Panics
     ///
     /// If the body of a shard is not [pure](Pipe::is_pure), a lane is not [quiet](Pipe::is_quiet), a body
-    /// [renumbers](Pipe::renumbers), or a shard has no
-    /// tasklets.
+    /// [renumbers](Pipe::renumbers), or a shard has no tasklets.
     #[must_use]
     pub fn build(&self) -> Built {
         let chain = chain(self, Kind::Whole(Whole::F));
@@ -164,19 +163,19 @@ impl Built {
         self.gives_order_up
     }
 
-    /// Its plan.
+    /// The plan of the pipeline.
     #[must_use]
     pub fn plan(&self) -> Plan {
         self.pipeline.plan()
     }
 
-    /// Every slot of the model's output, END's the last.
+    /// Every slot of the model's output, END last.
     #[must_use]
     pub fn model_slots(&self, inputs: Vec<Value>) -> Vec<Option<Value>> {
         self.pipeline.model_slots(inputs)
     }
 
-    /// Every slot of a deployment's output, END's the last.
+    /// Every slot of a deployment's output, END last.
     ///
     /// # Errors
     ///
@@ -185,7 +184,7 @@ impl Built {
         self.pipeline.collect_slots(inputs, deployment)
     }
 
-    /// Starts a run that gets its values by a sender, and counts those that come out, once each was cloned.
+    /// Starts a run that is fed by a sender. It counts the output values, and clones each.
     ///
     /// # Errors
     ///
@@ -207,17 +206,17 @@ impl Built {
         self.pipeline.start_fan_in(rings, fan_in)
     }
 
-    /// The values that come out, as an iterator.
+    /// The output values, as an iterator.
     ///
     /// # Panics
     ///
-    /// The iterator does if the run fails.
+    /// The iterator panics if the run fails.
     #[must_use]
     pub fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
         self.pipeline.through(rings, inputs)
     }
 
-    /// Every slot of the output on queues, END's the last: with a source that is always ready, or with one that may wait.
+    /// Every slot of the output on queues, END last. The source is always ready if `ready`, and otherwise may wait.
     ///
     /// # Errors
     ///
@@ -231,8 +230,8 @@ impl Built {
         self.pipeline.collect_on_queues(inputs, queues, ready)
     }
 
-    /// Compares a deployment with the model, as [`check`](crate::check) does. Where the pipeline
-    /// [gives its order up](Pipe::gives_order_up), and the deployment makes use of it, both outputs are sorted before.
+    /// Compares a deployment with the model, as [`check`](crate::check) does. If the pipeline [gives its order
+    /// up](Pipe::gives_order_up) and the deployment has workers, both outputs are sorted first.
     ///
     /// # Errors
     ///
@@ -246,7 +245,7 @@ impl Built {
         compare(model, move || pipeline.collect_slots(inputs, deployment))
     }
 
-    /// Compares the deployment on queues with the model: with a source that is always ready, or with one that may wait.
+    /// Compares the deployment on queues with the model. The source is always ready if `ready`, and otherwise may wait.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Pipelines whose shapes only the running program knows, and the way back to pipelines of a type.
+//! Pipelines whose shapes are known only at run time, and the way back to typed pipelines.
 
 use super::kind::{Kind, Whole};
 use super::shape::RandomShape;
@@ -10,10 +10,10 @@ use std::any::{Any, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The edge of some deployment, of some shape.
+/// An edge of some deployment and of some shape.
 type AnyEdge = Box<dyn Any>;
 
-/// A pipeline between some shapes, wherever it runs.
+/// A pipeline between some shapes, on any deployment.
 trait Step: Send + Sync {
     fn describe_step(&self, input: Port, plan: &mut Describe) -> Port;
     fn on_model(&self, input: AnyEdge, extent: &mut Extent, outer: bool) -> AnyEdge;
@@ -46,8 +46,8 @@ impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     }
 }
 
-/// Pipelines one after the other, of which the types of the ends are known, and what is known of all: a
-/// [`BoxPipeline`](millstream_exec::BoxPipeline) for every deployment, queues among them.
+/// Pipelines in sequence, with the types of their ends and their common properties: a
+/// [`BoxPipeline`](millstream_exec::BoxPipeline) for every deployment, queues included.
 pub(crate) struct Boxed<A, B, Known = AnyPipe> {
     steps: Vec<Arc<dyn Step>>,
     ends: Ends<A, B, Known>,
@@ -79,7 +79,7 @@ impl<A: RandomShape, B: RandomShape> Boxed<A, B, FreePipe> {
     }
 }
 
-/// Boxes one after the other, and the shape that comes out.
+/// Boxes in sequence, and the shape of their output.
 #[derive(Clone)]
 pub(crate) struct Chain {
     steps: Vec<Arc<dyn Step>>,
@@ -91,7 +91,7 @@ impl Chain {
         Chain { steps: Vec::new(), output: kind }
     }
 
-    /// `A` must be what came out so far, and `B` have a name.
+    /// Appends a box. `A` must be the shape of the output so far, and `B` must have a name.
     pub(crate) fn then<A: RandomShape, B: RandomShape, Known: 'static>(self, pipeline: Boxed<A, B, Known>) -> Self {
         let whole = Whole::of::<B>().unwrap_or_else(|| panic!("{} has no name", type_name::<B>()));
         self.then_as(pipeline, Kind::Whole(whole))
@@ -114,7 +114,7 @@ impl Chain {
         self
     }
 
-    /// The chain as a pipeline, boxed. `B` must be what comes out, and `A` what goes in.
+    /// The chain as a boxed pipeline. `A` must be the shape of its input, and `B` that of its output.
     pub(crate) fn boxed<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B> {
         Boxed { steps: self.steps, ends: PhantomData }
     }

@@ -1,4 +1,4 @@
-//! Random pipelines behind random producers.
+//! Random pipelines after random producers.
 
 use super::build::{Built, Runs};
 use super::order::in_one_order;
@@ -11,15 +11,15 @@ use millstream_exec::{FanIn, MergeLog, Queues, RunError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Built {
-    /// Runs it behind producers who are joined live, and compares its output with the model: on what the rule gives, if that is
-    /// determinate, and on what is recorded. Then replays the record, and compares again. Orders are compared as
-    /// [`check`](Built::check) does.
+    /// Runs it after producers that are merged live, and compares its output with the model: on the merged values by
+    /// the rule, if the rule is determinate, and on those by the recorded choices. Then replays the record, and
+    /// compares again. Orders are compared as in [`check`](Built::check).
     ///
     /// # Errors
     ///
     /// The first difference.
     pub fn check_fan_in(&self, producers: &Arc<Producers>, deployment: Deployment) -> Result<(), Difference> {
-        self.check_behind(producers, Way::Rings(deployment))
+        self.check_way(producers, Way::Rings(deployment))
     }
 
     /// As [`check_fan_in`](Built::check_fan_in), on queues.
@@ -28,10 +28,10 @@ impl Built {
     ///
     /// The first difference.
     pub fn check_fan_in_on_queues(&self, producers: &Arc<Producers>, queues: Queues) -> Result<(), Difference> {
-        self.check_behind(producers, Way::Queues { queues, ready: false })
+        self.check_way(producers, Way::Queues { queues, ready: false })
     }
 
-    fn check_behind(&self, producers: &Arc<Producers>, way: Way) -> Result<(), Difference> {
+    fn check_way(&self, producers: &Arc<Producers>, way: Way) -> Result<(), Difference> {
         let recorded = Arc::new(Mutex::new(MergeLog::default()));
         let choices = recorded.clone();
         let record = move |producer, count| {

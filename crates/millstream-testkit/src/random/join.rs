@@ -39,7 +39,7 @@ pub(crate) fn both(input: Whole, first: Chain, second: Chain) -> Chain {
     with_halved!(input, A => on::<A>(kind, first, second, pair), unreachable!("{input:?} has no halves"))
 }
 
-/// The edge, or a ring of tuples behind it, whose slots have halves.
+/// The edge, or a ring of tuples after it, whose slots have halves.
 pub(crate) fn halved(input: Kind) -> (Chain, Whole) {
     match input {
         Kind::Whole(whole) if whole.has_halves() => (Chain::empty(input), whole),
@@ -51,7 +51,7 @@ pub(crate) fn halved(input: Kind) -> (Chain, Whole) {
     }
 }
 
-/// The edge, or a ring of choices behind it, whose slots have lanes.
+/// The edge, or a ring of choices after it, whose slots have lanes.
 pub(crate) fn laned(input: Kind) -> (Chain, Whole) {
     match input {
         Kind::Whole(whole) if whole.has_lanes() => (Chain::empty(input), whole),
@@ -63,7 +63,7 @@ pub(crate) fn laned(input: Kind) -> (Chain, Whole) {
     }
 }
 
-/// Two quiet bodies, each in its lane, chosen still or merged; the edge must have lanes.
+/// Two quiet bodies, each in its lane, joined as a choice or merged; the edge must have lanes.
 pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Chain {
     let total = |chain: &Chain| chain.output == Kind::Whole(Whole::LF);
     let sparse = |chain: Chain| if chain.output == Kind::Whole(Whole::H) { chain } else { with_copy(chain) };
@@ -94,12 +94,12 @@ pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Cha
     }
 }
 
-/// A body whose second output comes back as its second input; in front of it and behind it there is one ring of values.
+/// A body whose second output is its second input at the next number. Its input and its output are rings of values.
 pub(crate) fn feedback(start: i64, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     macro_rules! looped {
         ($chain:ident, $body:ident: $input:ident, $pair:ident, $output:ident) => {{
             let body = $body.boxed::<$pair, $output>();
-            // A state that held what it was made from would grow without bound.
+            // A state that kept its own history would grow without bound.
             let body = body.map(|(output, state)| (output.clone(), Value::I(state.digest())));
             let looped = id::<$input>().feedback(Value::I(start), |_| body);
             $chain.then(Boxed::new(looped.map(Value::clone)))
@@ -130,7 +130,7 @@ pub(crate) fn tee(input: Kind, body: Chain) -> Chain {
     })
 }
 
-/// A body run by `k` tasklets.
+/// A body that `k` tasklets run.
 pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
     fn on<A: RandomShape, B: RandomShape>(k: usize, input: Kind, body: Chain) -> Chain {
         let body = body.boxed_pure::<A, B>();
@@ -148,11 +148,11 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
         Kind::Whole(Whole::MF) => on::<A, MF>(k, input, body),
         Kind::Whole(Whole::Pff) => on::<A, Pff>(k, input, body),
         Kind::Whole(Whole::Phh) => on::<A, Phh>(k, input, body),
-        other => unreachable!("a copy gave {other:?}"),
+        other => unreachable!("a copy has the shape {other:?}"),
     })
 }
 
-/// A body for every key; in front of it there is one ring of values.
+/// A body for every key; its input is a ring of values.
 pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     fn on<A: RandomShape, B: RandomShape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
         let (key, bound) =
@@ -172,7 +172,7 @@ pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl
         (Kind::Whole(Whole::F), Kind::Whole(Whole::MF)) => on::<F, MF>(keys, most, k, input, body),
         (Kind::Whole(Whole::F), Kind::Whole(Whole::Pff)) => on::<F, Pff>(keys, most, k, input, body),
         (Kind::Whole(Whole::H), Kind::Whole(Whole::H)) => on::<H, H>(keys, most, k, input, body),
-        other => unreachable!("a stage cannot go from and to {other:?}"),
+        other => unreachable!("no stage has these ends: {other:?}"),
     };
     before.followed_by(sharded)
 }
@@ -190,7 +190,7 @@ pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Ch
         (Kind::Whole(Whole::F), Kind::Whole(Whole::H)) => on::<F, H>(name, input, body),
         (Kind::Whole(Whole::H), Kind::Whole(Whole::H)) => on::<H, H>(name, input, body),
         (Kind::Whole(Whole::H), Kind::Whole(Whole::F)) => on::<H, F>(name, input, body),
-        other => unreachable!("a stage cannot go from and to {other:?}"),
+        other => unreachable!("no stage has these ends: {other:?}"),
     };
     before.followed_by(named)
 }
@@ -204,7 +204,7 @@ fn as_ring(chain: Chain) -> Chain {
     if matches!(chain.output, Kind::Whole(Whole::F | Whole::H)) { chain } else { with_copy(chain) }
 }
 
-/// Two bodies whose outputs can stand side by side, copied into a ring where they cannot.
+/// Two bodies whose outputs can be side by side. An output for which this is impossible is copied into a ring.
 fn as_pair(first: Chain, second: Chain) -> (Chain, Chain, Whole) {
     if let (Kind::Whole(a), Kind::Whole(b)) = (first.output, second.output)
         && let Some(pair) = Whole::pair(a, b)

@@ -1,4 +1,4 @@
-//! The shapes that random pipelines have edges of: a type for each, a name for it, and the way from name to type.
+//! The shapes of the edges of random pipelines: a type for each, a name for it, and the way from name to type.
 
 use super::value::Value;
 use millstream_core::{AtEnd, Choice, Dense, Either, Filtered, Lane, Merged, Pair, Sparse, Val};
@@ -6,7 +6,7 @@ use std::any::TypeId;
 
 pub(crate) type F = Val<Value, Dense>;
 pub(crate) type H = Val<Value, Sparse>;
-/// Of what a fold gives.
+/// The output of a fold.
 pub(crate) type N = Val<Value, AtEnd>;
 /// Tuples in one ring.
 pub(crate) type TF = Val<(Value, Value), Dense>;
@@ -14,7 +14,7 @@ pub(crate) type TH = Val<(Value, Value), Sparse>;
 /// Choices in one ring.
 pub(crate) type EF = Val<Either<Value, Value>, Dense>;
 pub(crate) type EH = Val<Either<Value, Value>, Sparse>;
-/// What fills a lane of a choice.
+/// The output of a lane of a choice.
 pub(crate) type LF = Val<Value, Lane<Dense>>;
 pub(crate) type LH = Val<Value, Lane<Sparse>>;
 /// Two lanes side by side.
@@ -53,7 +53,7 @@ pub(crate) enum Kind {
     Right(Whole),
 }
 
-/// The name of a shape that a pipeline can end with.
+/// The name of a shape that a pipeline's output can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     F,
@@ -99,18 +99,18 @@ impl Whole {
         found.map(|(whole, _)| whole)
     }
 
-    /// Whether its slots are pairs, so that `both` can take it apart.
+    /// Whether its slots are pairs, which `both` can take apart.
     pub(crate) fn has_halves(self) -> bool {
         use Whole::{Mpff, Mtf, Pff, Pfh, Phf, Phh, Phm, Pmf, Pnn, TF, TH};
         matches!(self, TF | TH | Mtf | Pff | Pfh | Phf | Phh | Pnn | Pmf | Phm | Mpff)
     }
 
-    /// Whether its slots are choices, so that `choose` and `merge` can take it apart.
+    /// Whether its slots are choices, which `choose` and `merge` can take apart.
     pub(crate) fn has_lanes(self) -> bool {
         matches!(self, Whole::EF | Whole::EH | Whole::Cll | Whole::Clh | Whole::Chl | Whole::Chh)
     }
 
-    /// Two edges side by side; none if there is no such shape among these.
+    /// Two edges side by side; none if that shape is not among these.
     pub(crate) fn pair(first: Whole, second: Whole) -> Option<Self> {
         Some(match (first, second) {
             (Whole::F, Whole::F) => Whole::Pff,
@@ -133,7 +133,7 @@ macro_rules! with_whole {
     };
 }
 
-/// Evaluates the expression with a shape that has halves; with the second expression for another one.
+/// Evaluates the expression with a shape that has halves, or the second expression for any other shape.
 macro_rules! with_halved {
     ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
@@ -141,7 +141,7 @@ macro_rules! with_halved {
     };
 }
 
-/// Evaluates the expression with a shape that has lanes; with the second expression for another one.
+/// Evaluates the expression with a shape that has lanes, or the second expression for any other shape.
 macro_rules! with_laned {
     ($whole:expr, $shape:ident => $body:expr, $otherwise:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body; EF EH Cll Clh Chl Chh; $otherwise)

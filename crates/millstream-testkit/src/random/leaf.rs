@@ -1,4 +1,4 @@
-//! One stage, on an edge of any shape.
+//! Single stages, on an edge of any shape.
 
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
@@ -32,8 +32,9 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
     }
 }
 
-/// A stage that stands behind a ring of values, after a copy if need be. Every stage reads all shapes through the same
-/// readers, so a few on all shapes will do, and the others need not be compiled for each.
+/// A stage after a ring of values, which is a copy if the edge is of another shape. Every stage reads all shapes
+/// through the same readers. Therefore a few stages are tested on all shapes, and the others need not be compiled for
+/// each.
 pub(crate) fn on_ring(input: Kind, stage: impl FnOnce(Kind) -> Chain) -> Chain {
     if matches!(input, Kind::Whole(Whole::F | Whole::H)) {
         return stage(input);
@@ -43,7 +44,8 @@ pub(crate) fn on_ring(input: Kind, stage: impl FnOnce(Kind) -> Chain) -> Chain {
     copied.followed_by(stage)
 }
 
-/// A stage that changes no value, to one ring of values: full if the edge is, sparse if not, in a lane too.
+/// A stage that changes no value and writes one ring of values: dense if the edge is, and otherwise sparse, also in a
+/// lane.
 pub(crate) fn copied(input: Kind) -> Chain {
     with_kind!(input, A => written::<A, Value>(input))
 }
@@ -93,7 +95,7 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(Boxed::new(stage))
         }
         Pipe::Delay { first } => match Whole::of::<Val<A::Owned, A::Density>>() {
-            // What it begins with is a pair, which a ring of choices cannot hold.
+            // Its first value is a pair, which a ring of choices cannot hold.
             None | Some(Whole::EF | Whole::EH) => {
                 let copied = copied(input);
                 let delayed = leaf(tree, copied.output);
@@ -104,11 +106,11 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
                 chain.then(Boxed::new(delay))
             }
         },
-        _ => unreachable!("{tree} stands behind one ring of values"),
+        _ => unreachable!("{tree} follows one ring of values"),
     }
 }
 
-/// A stage that stands behind one ring of values.
+/// A stage that follows one ring of values.
 fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
@@ -155,7 +157,7 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
         }
         Pipe::DeadLetter { modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
-            // Clones the values of the lane into a ring, for whatever comes behind.
+            // Clones the values of the success lane into a ring, for the next stage.
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
@@ -204,13 +206,13 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     }
 }
 
-/// What a [`Pipe::Map`] does, once others had their turn, some values' more often than others'.
+/// As [`Pipe::Map`], after other futures had their turn; some values yield more often than others.
 async fn mapped_later(value: Value, plus: i64) -> Value {
     give_way(value.digest().rem_euclid(5)).await;
     of_value(value, |value| mapped(value, plus))
 }
 
-/// Pending so many times.
+/// Returns `Pending` this many times.
 async fn give_way(mut times: i64) {
     let pending = |cx: &mut Context<'_>| {
         if times == 0 {
@@ -223,7 +225,7 @@ async fn give_way(mut times: i64) {
     poll_fn(pending).await;
 }
 
-/// What a [`Pipe::TryMap`] tries.
+/// The function of a [`Pipe::TryMap`].
 fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
     match kept(value, modulus) {
         true => Ok(mapped(value, plus)),
@@ -233,13 +235,13 @@ fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> 
     }
 }
 
-/// What a delay begins with: the same in a ring of values and in a ring of tuples.
+/// The first value of a delay: the same in a ring of values and in a ring of tuples.
 fn pair_of(i: i64) -> Value {
     let (first, second) = Value::I(i).halves();
     Value::pair(first, second)
 }
 
-/// A filter, behind a copy where the masked shape is none of those that random pipelines have.
+/// A filter. It follows a copy if random pipelines do not have the filtered shape of its input.
 fn filter(modulus: i64, input: Kind) -> Chain {
     fn on<A: RandomShape>(modulus: i64) -> Boxed<A, Filtered<A>> {
         Boxed::new(id::<A>().filter(move |slot| kept(&A::value(slot), modulus)))

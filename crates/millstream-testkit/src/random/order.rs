@@ -1,12 +1,12 @@
-//! Pipelines that give their order up, and how their outputs are compared all the same.
+//! Pipelines that give their order up, and the comparison of their outputs.
 
 use super::value::Value;
 use crate::deployment::Slots;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Backend, Deploy, Determinate, On};
 
-/// A pipeline that is determinate but for the order of its output, and says that it is: who runs it compares without the
-/// order ([`in_one_order`]).
+/// A pipeline that is determinate except for the order of its output, and is marked as determinate all the same. Its
+/// outputs are compared without their order ([`in_one_order`]).
 pub(crate) struct AnyOrder<P>(pub(crate) P);
 
 impl<P> Determinate for AnyOrder<P> {}
@@ -30,8 +30,8 @@ impl<K: Backend, P: Deploy<K>> Deploy<K> for AnyOrder<P> {
     }
 }
 
-/// The same slots below END in an order that depends on nothing else, and END: two outputs are equal then if they hold
-/// the same values, each as often.
+/// The same slots, with those below END sorted. Two outputs are then equal if they hold the same values the same number
+/// of times.
 pub(crate) fn in_one_order(mut slots: Slots<Value>) -> Slots<Value> {
     if let Some((_, below)) = slots.split_last_mut() {
         below.sort_unstable();

@@ -1,4 +1,4 @@
-//! Producers that nobody wrote, and what joins them.
+//! Random producers, and the rules that join them.
 
 use super::value::Value;
 use millstream_core::SplitMix64;
@@ -12,26 +12,27 @@ use std::sync::Arc;
 use std::thread::{JoinHandle, spawn, yield_now};
 use std::time::Duration;
 
-/// Many producers: what each sends, and how that is joined.
+/// Many producers: their values, and the rule that joins them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Producers {
-    /// What each one sends, in order; some send nothing. In the order of [`time_of`](Producers::time_of), if the rule is by
-    /// time.
+    /// The values of each producer, in order; a list may be empty. If the rule is by time, lists are sorted by
+    /// [`time_of`](Producers::time_of).
     pub lists: Vec<Vec<Value>>,
-    /// How many are there to begin with, at least 1. Each other one is added by the one before it, in the middle of its list.
+    /// The number of producers at the start, at least 1. Each further one is added by the one before it, in the middle
+    /// of its list.
     pub first: usize,
-    /// The most that are there at a time.
+    /// The most producers at a time.
     pub at_most: usize,
-    /// Slots of each ring, or of the one that all share: a power of two.
+    /// The capacity of each ring, or of the one that all share: a power of two.
     pub slots: usize,
-    /// The most that is taken of one ring before the others' turn has come.
+    /// The most values that are taken from one ring before the turn of the others.
     pub turn: usize,
-    /// Whose values come next.
+    /// The rule that selects the next value.
     pub rule: Joining,
-    /// When each one waits and when it hurries; nothing that comes out depends on it where the rule is determinate.
+    /// The seed of each producer's waits and bursts. If the rule is determinate, the output does not depend on it.
     pub pace: u64,
-    /// Whose threads panic, with the senders in their hands, behind their last values: a bit each. What comes out does
-    /// not depend on it.
+    /// The producers whose threads panic after their last values, while they own their senders: a bit each. The output
+    /// does not depend on it.
     pub dying: u64,
 }
 
@@ -46,18 +47,18 @@ pub enum Joining {
     RoundRobin,
     /// The earliest first.
     ByTime,
-    /// The earliest first, and who says nothing for a millisecond is not waited for.
+    /// The earliest first; a producer without a value for a millisecond is not waited for.
     ByTimeOrIdle,
 }
 
 impl Producers {
-    /// A value's time, for the rules that ask for it.
+    /// A value's time, for the rules by time.
     #[must_use]
     pub fn time_of(value: &Value) -> u64 {
         value.digest().unsigned_abs() / 4
     }
 
-    /// What the rule alone says is given; nothing where it leaves that to chance, and so to what was recorded.
+    /// The merged values by the rule alone; none if the rule leaves them to chance.
     #[must_use]
     pub fn by_rule(&self) -> Option<Vec<Value>> {
         if self.first < self.lists.len() {
@@ -70,13 +71,13 @@ impl Producers {
         }
     }
 
-    /// What is given by a merge that chose so; nothing if that cannot be.
+    /// The values of a merge with these choices; none if that is impossible.
     #[must_use]
     pub fn as_chosen(&self, choices: &MergeLog) -> Option<Vec<Value>> {
         sources::as_chosen(self.lists.clone(), choices.iter())
     }
 
-    /// What joins them.
+    /// The fan-in that joins them.
     pub fn fan_in(&self) -> FanIn<Value> {
         let of = self.plain();
         match self.rule {
@@ -88,7 +89,7 @@ impl Producers {
         }
     }
 
-    /// What joins them as it was done before.
+    /// The fan-in that repeats the recorded choices.
     pub fn replay(&self, choices: MergeLog) -> FanIn<Value> {
         self.plain().replay(choices)
     }
@@ -98,7 +99,7 @@ impl Producers {
         if self.dying == 0 { of } else { of.isolate_panics() }
     }
 
-    /// Each of them sends what is its, on a thread of its own, until it has or nobody takes it any more.
+    /// Starts a thread for each sender. It sends its producer's list, and ends early if the run takes no more values.
     #[must_use]
     pub fn start(self: &Arc<Self>, senders: Vec<Sender<Value>>) -> Vec<JoinHandle<()>> {
         let starting = senders.into_iter().map(|sender| {
@@ -113,7 +114,7 @@ impl Producers {
         let mut pace = Pace(SplitMix64::new(SplitMix64::at(self.pace, k as u64)));
         let adds = k + 1 >= self.first && k + 1 < self.lists.len();
         let list = &self.lists[k];
-        let (before, behind) = list.split_at(if adds { pace.below(list.len() + 1) } else { list.len() });
+        let (before, after) = list.split_at(if adds { pace.below(list.len() + 1) } else { list.len() });
         let mut added = None;
         if self.send_unevenly(&sender, before, &mut pace) && adds {
             added = another(&sender).map(|next| {
@@ -121,25 +122,25 @@ impl Producers {
                 spawn(move || producers.send(next))
             });
         }
-        self.send_unevenly(&sender, behind, &mut pace);
+        self.send_unevenly(&sender, after, &mut pace);
         self.go(sender);
         if let Some(Err(payload)) = added.map(JoinHandle::join) {
             resume_unwind(payload);
         }
     }
 
-    /// A producer goes, in peace or not.
+    /// Drops a producer's sender: in a panic, if its bit of `dying` is set.
     fn go(&self, sender: Sender<Value>) {
         if self.dying >> sender.producer() & 1 == 1 {
             let died = catch_unwind(AssertUnwindSafe(move || {
-                let _in_its_hands = sender;
-                resume_unwind(Box::new("as it was meant to"))
+                let _owned = sender;
+                resume_unwind(Box::new("meant to panic"))
             }));
             assert!(died.is_err(), "it has panicked");
         }
     }
 
-    /// One by one, or many at once, and sometimes somebody else first. False if nobody takes it any more.
+    /// Sends one by one or many at once, and sometimes yields. Returns false if the run takes no more values.
     fn send_unevenly(&self, sender: &Sender<Value>, mut list: &[Value], pace: &mut Pace) -> bool {
         while let Some(value) = list.first() {
             let sent = match pace.below(6) {
@@ -168,7 +169,7 @@ impl Producers {
     }
 }
 
-/// One more, as soon as there is room for it; none if nobody takes its values.
+/// Adds a producer, as soon as there is room for it; none if the run takes no more values.
 fn another(sender: &Sender<Value>) -> Option<Sender<Value>> {
     loop {
         match sender.add_producer() {
@@ -179,7 +180,7 @@ fn another(sender: &Sender<Value>) -> Option<Sender<Value>> {
     }
 }
 
-/// Decides who sends how much at a time.
+/// Decides how many values a producer sends at a time.
 struct Pace(SplitMix64);
 
 impl Pace {
@@ -206,7 +207,7 @@ pub fn producers(most: usize) -> impl Strategy<Value = Producers> {
                 lists.iter_mut().for_each(|list| list.sort_by_key(Producers::time_of));
             }
             let first = lists.len().saturating_sub(later).max(1);
-            // Where others are waited for, nobody may wait for one of them to go.
+            // A rule that waits for all producers cannot wait until one of them ends.
             let waits = !matches!(rule, Joining::Arrival | Joining::Shared);
             let at_most = if waits { lists.len() } else { (first.max(2) + room).min(lists.len()).max(first) };
             Producers { lists, first, at_most, slots: 1 << log, turn, rule, pace, dying }

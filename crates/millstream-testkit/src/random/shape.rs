@@ -1,4 +1,4 @@
-//! What random pipelines know of the shapes of their edges.
+//! The properties of edges' shapes that random pipelines use.
 
 use super::value::Value;
 use millstream_core::model::ModelShape;
@@ -7,7 +7,7 @@ use millstream_core::{
 };
 use millstream_exec::{QueueShape, RingShape};
 
-/// What one ring of a random pipeline holds.
+/// The type of the values in one ring of a random pipeline.
 pub(crate) trait Element: Item + Clone + PartialEq {
     fn value(&self) -> Value;
     fn into_value(self) -> Value;
@@ -50,20 +50,20 @@ impl Element for Either<Value, Value> {
     }
 }
 
-/// What `f` gives for the value of a slot. The value goes before `f`'s result is returned: a panic of its drop on the way
-/// out would leak that result (rust-lang/rust#47949).
+/// `f` of the value of a slot. The value is dropped before `f`'s result is returned: a panic of its drop during the
+/// return would leak that result (rust-lang/rust#47949).
 pub(crate) fn of_slot<A: RandomShape, B>(slot: A::Ref<'_>, f: impl FnOnce(&Value) -> B) -> B {
     of_value(A::value(slot), f)
 }
 
 /// As [`of_slot`], for a value.
 pub(crate) fn of_value<B>(value: Value, f: impl FnOnce(&Value) -> B) -> B {
-    let given = f(&value);
+    let result = f(&value);
     drop(value);
-    given
+    result
 }
 
-/// A shape of an edge whose slots are values, in one way or another.
+/// A shape of an edge whose slots can be read as values.
 pub(crate) trait RandomShape:
     RingShape + QueueShape + ModelShape + On<Model, Edge: 'static> + ToOwnedItem<Owned: Element>
 {

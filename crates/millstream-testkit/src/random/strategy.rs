@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
 
-/// Random pipelines of at most `size` nodes that keep their clock, so that they can be bodies. They shrink: to a part
-/// of theirs, or to simpler stages.
+/// Random pipelines of at most `size` nodes that keep their clock, so that they can be bodies. They shrink to one of
+/// their parts, or to simpler stages.
 #[must_use]
 pub fn pipes(size: usize) -> Pipes {
     Pipes { size, place: Context::Body }
 }
 
-/// As [`pipes`], of which some renumber on the way, or [give the order up](Pipe::gives_order_up), and go on.
+/// As [`pipes`], but some renumber, or [give the order up](Pipe::gives_order_up), and continue after that.
 #[must_use]
 pub fn streams(size: usize) -> Pipes {
     Pipes { size, place: Context::Outer }
@@ -25,39 +25,40 @@ pub struct Pipes {
     place: Context,
 }
 
-/// Where a tree grows, and so what can be in it.
+/// The place of a tree, which limits its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
-    /// Behind the source: anything.
+    /// After the source: anything.
     Outer,
-    /// Behind what gave the order up: what gives the same values in whatever order they come. Its bodies are as in a shard.
+    /// After a stage that gave the order up: only stages whose output values do not depend on the order. Its bodies are
+    /// as in a shard.
     Scattered,
-    /// In a body: what keeps its clock.
+    /// In a body: only stages that keep their clock.
     Body,
-    /// In a lane of a choice: what is also quiet.
+    /// In a lane of a choice: only stages that are also quiet.
     Lane,
-    /// In a shard: what is also stateless.
+    /// In a shard: only stages that are also stateless.
     Shard,
 }
 
 impl Context {
-    /// The place in a body that allows no more than `body`.
+    /// The context of a body that allows no more than `body`.
     fn at_most(self, body: Self) -> Self {
         if self == Context::Scattered { Context::Shard } else { self.max(body) }
     }
 
-    /// Whether a stage there may know what came before.
+    /// Whether a stage there may have a state.
     fn keeps_states(self) -> bool {
         !matches!(self, Context::Scattered | Context::Shard)
     }
 
-    /// Whether a stage there may number afresh.
+    /// Whether a stage there may start a new clock.
     fn has_clocks(self) -> bool {
         matches!(self, Context::Outer | Context::Scattered)
     }
 
-    /// The place behind a tree that stands here.
-    fn behind(self, tree: &Pipe) -> Self {
+    /// The context after a tree in this context.
+    fn after(self, tree: &Pipe) -> Self {
         if self == Context::Outer && tree.gives_order_up() { Context::Scattered } else { self }
     }
 }
@@ -84,16 +85,16 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
     if size == 2 || below(rng, 5) == 0 {
         return match below(rng, 9) {
             0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
-            // In a lane or a shard the body on the side is there, too.
+            // In a lane or a shard, the context of the body on the side is the same.
             2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Context::Body)).into()),
             3 if place.keeps_states() => {
-                // A loop in a loop costs the model, which runs a body anew for every number, too much.
+                // A loop in a loop costs the model too much: it runs a body again for every number.
                 let body = grow(rng, size - 1, place.at_most(Context::Body)).without_loops();
                 Pipe::Feedback(size as i64, body.into())
             }
             4 | 5 if place.keeps_states() => {
                 let (keys, k) = (1 + below(rng, 6) as i64, 1 + below(rng, 4));
-                // Sometimes keys are forgotten, again and again. A body that is a loop costs the model too much then.
+                // Sometimes keys are forgotten again and again. A body with a loop then costs the model too much.
                 let most = if below(rng, 3) == 0 { 1 + below(rng, 3) } else { 100 };
                 let body = grow(rng, size - 1, place.at_most(Context::Lane));
                 let body = if most < 100 { body.without_loops() } else { body }.into();
@@ -110,7 +111,7 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
         _ => place.at_most(Context::Lane),
     };
     let p = grow(rng, first, inside);
-    let q = grow(rng, size - 1 - first, inside.behind(&p));
+    let q = grow(rng, size - 1 - first, inside.after(&p));
     let (p, q) = (p.into(), q.into());
     match join {
         0..=3 => Pipe::Then(p, q),
@@ -178,7 +179,7 @@ fn windows(rng: &mut TestRng) -> Windows {
     }
 }
 
-/// The last one is not quiet.
+/// The last stage is not quiet.
 fn stream(rng: &mut TestRng, stages: usize) -> Stream {
     let small = below(rng, 6);
     let modulus = 1 + small as i64;
@@ -197,10 +198,10 @@ fn stream(rng: &mut TestRng, stages: usize) -> Stream {
     }
 }
 
-/// A pipeline that shrinks, candidate by candidate.
+/// A pipeline that shrinks, one candidate at a time.
 #[derive(Debug)]
 pub struct Shrinking {
-    /// The last tree that was not refused.
+    /// The last accepted tree.
     accepted: Pipe,
     candidates: std::vec::IntoIter<Pipe>,
     trying: Option<Pipe>,
@@ -232,8 +233,8 @@ impl ValueTree for Shrinking {
         if self.trying.is_none() {
             return false;
         }
-        // Back at the accepted tree when there is no other candidate: also a change, so that the caller goes on with
-        // what else there is to shrink.
+        // Without another candidate this is the accepted tree again. That also counts as a change, so that the caller
+        // continues with other parts of the case.
         self.trying = self.candidates.next();
         true
     }
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_shrinks_to_what_makes_it_fail() {
+    fn a_failure_shrinks_to_its_cause() {
         let mut runner = TestRunner::deterministic();
         let mut shrunk = 0;
         for _ in 0..500 {

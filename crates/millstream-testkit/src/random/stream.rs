@@ -12,19 +12,19 @@ use std::fmt;
 /// The stages of [`StreamsExt`]; none of them is stateless.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// The first values: at the outer level the stream ends behind them, in a body the rest is empty.
+    /// The first values. At the outer level the stream ends after them; in a body the following slots are empty.
     Take(usize),
-    /// As [`Stream::Take`], the values before the first one whose digest the modulus, at least 1, divides.
+    /// As [`Stream::Take`], with the values before the first one whose digest is divisible by the modulus, at least 1.
     TakeWhile(i64),
     /// All but the first values.
     Skip(usize),
-    /// The values from the first one on whose digest the modulus, at least 1, divides.
+    /// The values from the first one on whose digest is divisible by the modulus, at least 1.
     SkipWhile(i64),
-    /// The digest modulo this number, at least 1, where it is not the one before.
+    /// The digest modulo this number, at least 1, if it differs from the one before.
     Dedup(i64),
-    /// At every so many, at least 1, their list; at END what is left.
+    /// A list of this many values, at least 1, at the last of them; at END the remaining ones.
     Chunks(usize),
-    /// At every value the list of the last so many, at least 1, once there are as many.
+    /// At every value the list of the last values, this many, at least 1; nothing before there are that many.
     Windows(usize),
     /// The value before, and the value.
     Pairwise,
@@ -37,7 +37,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether it fills a slot only where its input is filled.
+    /// Whether it fills a slot only if its input is filled.
     #[must_use]
     pub fn is_quiet(self) -> bool {
         !matches!(self, Stream::Chunks(_))
@@ -52,13 +52,13 @@ impl Stream {
 
 pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
     match stage {
-        Stream::Take(_) | Stream::TakeWhile(_) | Stream::Skip(_) | Stream::SkipWhile(_) => sifted(stage, input),
+        Stream::Take(_) | Stream::TakeWhile(_) | Stream::Skip(_) | Stream::SkipWhile(_) => filtered(stage, input),
         Stream::Dedup(modulus) => {
             let rest = on_ring(input, |input| match input {
                 Kind::Whole(Whole::F) => rest::<F>(modulus, input),
                 _ => rest::<H>(modulus, input),
             });
-            let differing = sifted(stage, rest.output);
+            let differing = filtered(stage, rest.output);
             rest.followed_by(differing)
         }
         _ => on_ring(input, |input| match input {
@@ -94,12 +94,12 @@ fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
         Stream::MapM(plus) => {
             chain.then(Boxed::new(id::<A>().map_m(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
         }
-        _ => unreachable!("{stage} is a sieve"),
+        _ => unreachable!("{stage} is a filter"),
     }
 }
 
-/// A sieve, behind a copy where the masked shape is none of those that random pipelines have.
-fn sifted(stage: Stream, input: Kind) -> Chain {
+/// A filter with a state. It follows a copy if random pipelines do not have the filtered shape of its input.
+fn filtered(stage: Stream, input: Kind) -> Chain {
     fn on<A: RandomShape>(stage: Stream) -> Boxed<A, Filtered<A>> {
         let id = id::<A>();
         match stage {
@@ -118,8 +118,8 @@ fn sifted(stage: Stream, input: Kind) -> Chain {
         Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff, _>(on(stage)),
         _ => {
             let copied = copied(input);
-            let sifted = sifted(stage, copied.output);
-            copied.followed_by(sifted)
+            let filtered = filtered(stage, copied.output);
+            copied.followed_by(filtered)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Stages on text, between a ring of values and another.
+//! Stages on text, from one ring of values to another.
 
 use super::edge::{Boxed, Chain};
 use super::kind::Kind;
@@ -9,7 +9,7 @@ use millstream_core::text::Piece;
 use millstream_core::{Arrow, TextExt, id};
 use std::io::Write;
 
-/// What a piece is read as: a number that depends on every byte.
+/// The number of a piece: it depends on every byte.
 fn number(text: &str) -> i64 {
     text.bytes().fold(3, |sum, byte| sum.wrapping_mul(7).wrapping_add(i64::from(byte)))
 }
@@ -29,7 +29,7 @@ pub(crate) fn text<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     Chain::empty(input).then(Boxed::new(stage))
 }
 
-/// Text that is written, and cut twice.
+/// Text that is written, and split twice.
 pub(crate) fn words<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
     let Pipe::Words { modulus } = *tree else { unreachable!("{tree} has a new clock") };
     let lines = id::<A>().map_bytes(move |slot, out| {

@@ -5,9 +5,9 @@ use super::stream::Stream;
 use super::value::Value;
 use super::windows::Windows;
 
-/// The syntax tree of a random pipeline, and in its comments what it means.
+/// The syntax tree of a random pipeline. The comments are its meaning.
 ///
-/// Trees fit together in any way: what wants a pair gets the [halves](Value::halves) of whatever is there. Only the
+/// Trees fit together in any way: a stage that needs a pair gets the [halves](Value::halves) of any value. Only the
 /// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), the lanes of a choice [quiet](Pipe::is_quiet), and no body
 /// may [renumber](Pipe::renumbers).
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -19,15 +19,15 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::Map`], with a thread of its own.
+    /// As [`Pipe::Map`], on a thread of its own.
     MapBlocking {
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::Map`], by futures, so many at a time at most, at least 1; each gives way a few times before it is
-    /// done, so that they are done in any order.
+    /// As [`Pipe::Map`], by futures, at most `limit` at a time, at least 1. Each yields a few times, so they finish in
+    /// any order.
     MapAsync {
-        /// How many at a time.
+        /// The most futures at a time.
         limit: usize,
         /// The summand.
         plus: i64,
@@ -42,11 +42,11 @@ pub enum Pipe {
     Swap,
     /// The value twice.
     Fork,
-    /// The first half, with the [left or right value](Value::either) that the second half is: left or right.
+    /// The first half, on the side of the [left or right value](Value::either) of the second half.
     Distribute,
     /// Nothing.
     DeadEnd,
-    /// Only values whose digest the modulus, at least 1, does not divide.
+    /// Only values whose digest is not divisible by the modulus, at least 1.
     Filter {
         /// The modulus.
         modulus: i64,
@@ -58,21 +58,22 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::FilterMap`], by a function that fails where the other leaves out, or panics where `plus` is odd.
+    /// As [`Pipe::FilterMap`], by a function that fails for the values that the other leaves out, or panics if `plus`
+    /// is odd.
     TryMap {
         /// The modulus.
         modulus: i64,
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::TryMap`], whose failures somebody is told of.
+    /// As [`Pipe::TryMap`], with a function that receives the failures.
     DeadLetter {
         /// The modulus.
         modulus: i64,
         /// The summand.
         plus: i64,
     },
-    /// The state, a number, becomes `state * 31 + digest`, and that is the output.
+    /// The state, a number, becomes `state * 31 + digest`, which is also the output.
     Scan {
         /// The state before the first value.
         start: i64,
@@ -82,14 +83,14 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
-    /// For every [key](Pipe::ShardBy) what [`Pipe::Fold`] answers of its values: a list of pairs.
+    /// For every [key](Pipe::ShardBy) the answer of [`Pipe::Fold`] to its values: a list of pairs.
     FoldBy {
         /// The modulus of the keys.
         keys: i64,
         /// The state before the first value.
         start: i64,
     },
-    /// As [`Pipe::DeadLetter`], of a stage that parks the [key](Pipe::ShardBy) of a value that failed.
+    /// As [`Pipe::DeadLetter`], by a stage that parks the [key](Pipe::ShardBy) of a value that failed.
     Park {
         /// The modulus of the keys.
         keys: i64,
@@ -100,25 +101,26 @@ pub enum Pipe {
     },
     /// At every value the value before it.
     Delay {
-        /// At the first value stand the halves of this number, as a pair.
+        /// The output at the first value: the halves of this number, as a pair.
         first: i64,
     },
     /// A stage that keeps a state and its clock.
     Stream(Stream),
-    /// On a new clock, as many numbers as the digest modulo `modulus`, at least 1: `digest * 31` plus 0, 1, ...
+    /// On a new clock, `digest * 31` plus 0, 1, ...: the count is the digest modulo `modulus`, at least 1.
     FlatMap {
         /// The modulus.
         modulus: i64,
     },
-    /// Written as text, read again, and joined with its first character; nothing where
-    /// [`Pipe::Filter`] leaves nothing, or the text is short.
+    /// Written as text, read again, and joined with its first character. Nothing if [`Pipe::Filter`] leaves the value
+    /// out, or the text is short.
     Text {
         /// The modulus.
         modulus: i64,
-        /// What is written behind the digest.
+        /// A number that is written after the digest.
         plus: i64,
     },
-    /// On a new clock, as many words as the digest modulo `modulus`, at least 1, some of them on a line, written and cut again.
+    /// On a new clock, words, some of them on one line, written and split again: their count is the digest modulo
+    /// `modulus`, at least 1.
     Words {
         /// The modulus.
         modulus: i64,
@@ -127,18 +129,18 @@ pub enum Pipe {
     Flatten,
     /// On a new clock, the same values.
     Compact,
-    /// On a new clock, as [`Pipe::MapAsync`], in the order in which they are done. Behind it random pipelines have only
-    /// what [needs no order](Pipe::needs_no_order).
+    /// On a new clock, as [`Pipe::MapAsync`], in the order in which the futures finish. After it, random pipelines have
+    /// only stages that [need no order](Pipe::needs_no_order).
     Unordered {
-        /// How many at a time.
+        /// The most futures at a time.
         limit: usize,
         /// The summand.
         plus: i64,
     },
     /// On a new clock, windows of event time.
     WindowsBy(Windows),
-    /// The same value, and a panic where the modulus, at least 1, divides its digest. Random pipelines do not have it;
-    /// it is put in by [`Pipe::failing`].
+    /// The same value, and a panic if its digest is divisible by the modulus, at least 1. Random pipelines do not have
+    /// it; [`Pipe::failing`] inserts it.
     Fail {
         /// The modulus.
         modulus: i64,
@@ -147,27 +149,27 @@ pub enum Pipe {
     Then(Box<Pipe>, Box<Pipe>),
     /// The same value through both; a pair.
     Fanout(Box<Pipe>, Box<Pipe>),
-    /// The value's halves, each through its own; a pair.
+    /// The value's halves, each through its own pipeline; a pair.
     Both(Box<Pipe>, Box<Pipe>),
-    /// Each value through one of the two, by [which it is](Value::either); left or right still. Both must be quiet.
+    /// Each value through one of the two, by [its side](Value::either); the output keeps the side. Both must be quiet.
     Choose(Box<Pipe>, Box<Pipe>),
-    /// As [`Pipe::Choose`], which of the two forgotten.
+    /// As [`Pipe::Choose`], without the side.
     Merge(Box<Pipe>, Box<Pipe>),
-    /// The body sees a pair of the value and the state; of what it gives the first half is the output, and the digest of the
-    /// second the next state.
+    /// The body sees a pair of the value and the state. The first half of its output is the output, and the digest of
+    /// the second half is the next state.
     Feedback(i64, Box<Pipe>),
     /// The same values, and the body on the side.
     Tee(Box<Pipe>),
-    /// The body, run by so many tasklets, at least 1. The body must be pure.
+    /// The body, run by this many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
-    /// The body for every key, run by so many tasklets, at least 1. A value's key is its digest modulo `keys`, at least 1. The
-    /// body must be quiet.
+    /// The body for every key, run by `k` tasklets, at least 1. A value's key is its digest modulo `keys`, at least 1.
+    /// The body must be quiet.
     ShardBy {
         /// The modulus of the keys.
         keys: i64,
-        /// How many keys are not forgotten, at least 1.
+        /// How many keys are kept, at least 1.
         most: usize,
-        /// How many tasklets.
+        /// The number of tasklets.
         k: usize,
         /// The body.
         body: Box<Pipe>,
@@ -176,23 +178,23 @@ pub enum Pipe {
     Named(Box<Pipe>),
 }
 
-/// What a [`Pipe::Map`] does.
+/// The function of a [`Pipe::Map`].
 pub(crate) fn mapped(value: &Value, plus: i64) -> Value {
     value.like(value.digest().wrapping_mul(31).wrapping_add(plus))
 }
 
-/// What a [`Pipe::Filter`] lets through.
+/// The predicate of a [`Pipe::Filter`].
 pub(crate) fn kept(value: &Value, modulus: i64) -> bool {
     value.digest().rem_euclid(modulus) != 0
 }
 
-/// What a [`Pipe::Scan`] does.
+/// The function of a [`Pipe::Scan`].
 pub(crate) fn scanned(state: &mut Value, value: &Value) -> Value {
     *state = value.like(state.digest().wrapping_mul(31).wrapping_add(value.digest()));
     state.clone()
 }
 
-/// What a [`Pipe::FlatMap`] does.
+/// The function of a [`Pipe::FlatMap`].
 pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Value> + use<> {
     let value = value.clone();
     (0..value.digest().rem_euclid(modulus)).map(move |plus| mapped(&value, plus))
@@ -203,13 +205,13 @@ pub(crate) fn keyed(value: &Value, keys: i64) -> Value {
     value.like(value.digest().rem_euclid(keys))
 }
 
-/// What a [`Pipe::Fold`] does.
+/// The function of a [`Pipe::Fold`].
 pub(crate) fn folded(state: &mut Value, value: &Value) {
     *state = value.like(state.digest().wrapping_mul(17) ^ value.digest());
 }
 
 impl Pipe {
-    /// Whether it is stateless and quiet, all through, and so can be a shard's body.
+    /// Whether it is stateless and quiet in all parts, and can therefore be a shard's body.
     #[must_use]
     pub fn is_pure(&self) -> bool {
         match self {
@@ -246,7 +248,7 @@ impl Pipe {
         }
     }
 
-    /// Whether it fills a slot only where its input is filled, and so can stand in a lane.
+    /// Whether it fills a slot only if its input is filled, and can therefore be a lane.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
@@ -262,7 +264,7 @@ impl Pipe {
         }
     }
 
-    /// Whether it numbers its outputs afresh, and so cannot be a body.
+    /// Whether it starts a new clock, and therefore cannot be a body.
     #[must_use]
     pub fn renumbers(&self) -> bool {
         match self {
@@ -273,7 +275,7 @@ impl Pipe {
         }
     }
 
-    /// Whether it is one stage that numbers its outputs afresh.
+    /// Whether it is one stage that starts a new clock.
     fn starts_a_clock(&self) -> bool {
         matches!(
             self,
@@ -286,7 +288,7 @@ impl Pipe {
         )
     }
 
-    /// Whether it can end the stream before its source does, if it stands at the outer level.
+    /// Whether it can end the stream before its source does, at the outer level.
     #[must_use]
     pub fn ends(&self) -> bool {
         match self {
@@ -297,7 +299,7 @@ impl Pipe {
         }
     }
 
-    /// Whether its output is in no order: which value has which number can be another one in every run.
+    /// Whether its output has no order: the numbers of the values can differ in every run.
     #[must_use]
     pub fn gives_order_up(&self) -> bool {
         match self {
@@ -308,7 +310,7 @@ impl Pipe {
         }
     }
 
-    /// Whether it gives the same values, each as often, in whatever order its input's come.
+    /// Whether its output values do not depend on the order of its input.
     #[must_use]
     pub fn needs_no_order(&self) -> bool {
         match self {
@@ -319,7 +321,7 @@ impl Pipe {
         }
     }
 
-    /// How often the stage that is run by the most tasklets is: what shards inside shards multiply to.
+    /// The greatest number of tasklets that run one stage: nested shards multiply.
     #[must_use]
     pub fn width(&self) -> usize {
         match self {
@@ -332,7 +334,7 @@ impl Pipe {
         }
     }
 
-    /// How many nodes it has.
+    /// The number of nodes.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -345,7 +347,7 @@ impl Pipe {
         }
     }
 
-    /// The same tree with a [`Pipe::Fail`] in front of its `place`-th leaf, counted round and round.
+    /// The same tree with a [`Pipe::Fail`] before its `place`-th leaf, modulo the number of leaves.
     #[must_use]
     pub fn failing(mut self, place: usize, modulus: i64) -> Pipe {
         let mut left = place % self.leaves();

@@ -3,7 +3,7 @@ use millstream_core::Either::{self, Left, Right};
 use proptest::prelude::*;
 use std::fmt;
 
-/// Whatever flows through a random pipeline. All functions on it are total, so that any two pipelines fit together.
+/// The value of every edge of a random pipeline. All functions on it are total, so that any two pipelines fit together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     /// A number.
@@ -16,7 +16,7 @@ pub enum Value {
     R(Box<Value>),
     /// Any number of values.
     List(Vec<Value>),
-    /// A number, of which some call goes wrong.
+    /// A number whose calls a saboteur counts.
     Sabotaged(Sabotaged),
 }
 
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// The halves of a pair; the digest of anything else makes two numbers.
+    /// The halves of a pair; of any other value, two numbers made from its digest.
     #[must_use]
     pub fn halves(&self) -> (Value, Value) {
         match self {
@@ -81,7 +81,7 @@ impl Value {
         second
     }
 
-    /// What is in a list or a pair; anything else is alone.
+    /// The elements of a list or a pair; of any other value, the value alone.
     #[must_use]
     pub fn parts(&self) -> Vec<Value> {
         match self {
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// The value of a left or a right one; anything else is left if its digest is even, and right if it is odd.
+    /// The content of a left or a right value. Any other value is left if its digest is even, and right if it is odd.
     #[must_use]
     pub fn either(&self) -> Either<Value, Value> {
         match self {

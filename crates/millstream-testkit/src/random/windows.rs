@@ -7,20 +7,20 @@ use super::value::Value;
 use millstream_core::{Arrow, ClockExt, Late, Overflow, TimeWindow, Window, id};
 use std::fmt;
 
-/// Which windows. The first one behind it makes room where they hold too much.
+/// The parameters of a window stage. If the windows hold too many values, the first one closes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Windows {
-    /// How long they are, or the gap of sessions; at least 1.
+    /// Their length, or the gap of sessions; at least 1.
     pub size: u64,
-    /// One begins every so much, at least 1 and at most their size; sessions, if there is none.
+    /// The distance of their starts, at least 1 and at most their size; none for sessions.
     pub every: Option<u64>,
     /// How long they wait for late values.
     pub lateness: u64,
     /// Whether late values are kept.
     pub keep: bool,
-    /// How many values they hold, at most.
+    /// The most values that they hold.
     pub most: usize,
-    /// Whether the times are the last ones that there are.
+    /// Whether the times are the greatest possible ones.
     pub last: bool,
 }
 
@@ -39,8 +39,8 @@ impl Windows {
     }
 }
 
-/// The list of start, end, values, late values and how many were dropped.
-fn given<E: Element>(window: &TimeWindow<E>) -> Value {
+/// The list of start, end, values, late values and the number of dropped ones.
+fn listed<E: Element>(window: &TimeWindow<E>) -> Value {
     let list = |values: &[E]| Value::List(values.iter().map(E::value).collect());
     let number = |n: u64| Value::I(n as i64);
     let (values, late) = (list(&window.values), list(&window.late));
@@ -49,7 +49,7 @@ fn given<E: Element>(window: &TimeWindow<E>) -> Value {
 
 pub(crate) fn windows<A: RandomShape>(windows: Windows, input: Kind) -> Chain {
     let stage = id::<A>().windows_by(windows.window(), move |slot| windows.time(&A::value(slot)));
-    Chain::empty(input).then(Boxed::free(stage.map(given)))
+    Chain::empty(input).then(Boxed::free(stage.map(listed)))
 }
 
 impl fmt::Display for Windows {

@@ -1,9 +1,9 @@
-//! What a tree shrinks to.
+//! The smaller trees of a tree.
 
 use super::Pipe;
 
 impl Pipe {
-    /// Trees that are a little simpler, the simplest first. A pure tree has pure ones only, a quiet one quiet ones.
+    /// Trees that are a little simpler, the simplest first. All of a pure tree's are pure, and of a quiet one's quiet.
     #[must_use]
     pub fn simpler(&self) -> Vec<Pipe> {
         let mut found = Vec::new();
