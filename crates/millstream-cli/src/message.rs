@@ -45,9 +45,11 @@ impl Complaints {
     }
 }
 
-/// Writes a line to standard error. If nobody reads it, that is no reason to fail.
+/// Writes a line to standard error, by one write: so lines of several processes that share a pipe stay whole. A failure to
+/// write is ignored.
 pub(crate) fn say(line: &str) {
-    let _ = progress::aside(|| writeln!(io::stderr(), "{line}"));
+    let line = format!("{line}\n");
+    let _ = progress::aside(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// How long a line may hold up a thread that has more to do than to write it.

@@ -1,6 +1,9 @@
 //! A pipeline that fails says where and why, in one line, and nothing else.
 
-use crate::scene::{Input, Scene};
+use crate::scene::{Input, Scene, ended};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
 
 #[test]
 fn a_panic_is_told_with_its_stage_and_number() {
@@ -50,4 +53,23 @@ fn the_model_tells_what_it_knows() {
     let seen = Scene::new().millstream("panic --at 1000 --deploy model", Input::Nothing);
     assert_eq!(seen.stderr, "millstream: model, which knows neither stage nor number: panicked: boom\n");
     assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));
+}
+
+/// Several processes may share one standard error: each message has to be one write, or their lines mix.
+#[test]
+fn a_message_is_one_write() {
+    let scene = Scene::new();
+    for args in ["wc missing", "panic --at 3"] {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        let mut command = scene.command("millstream", args);
+        let mut child = command.stdout(Stdio::null()).stderr(OwnedFd::from(theirs)).spawn().unwrap();
+        drop(command);
+        assert!(!ended(&mut child).success());
+        // One datagram is one write.
+        ours.set_nonblocking(true).unwrap();
+        let mut written = [0; 4096];
+        let length = ours.recv(&mut written).expect("a message");
+        let message = String::from_utf8_lossy(&written[..length]).into_owned();
+        assert!(message.starts_with("millstream") && message.ends_with('\n'), "{args}: {message:?}");
+    }
 }
