@@ -2,6 +2,7 @@ mod asynchronous;
 mod choice;
 mod clock;
 mod feedback;
+mod folds;
 mod keys;
 mod parts;
 mod streams;
@@ -11,6 +12,7 @@ pub use asynchronous::AsyncExt;
 pub use choice::ChoiceExt;
 pub use clock::ClockExt;
 pub use feedback::FeedbackExt;
+pub use folds::{Answered, FoldExt};
 pub use keys::KeysExt;
 pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
@@ -18,8 +20,8 @@ pub use text::TextExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
-    Both, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, Named, Scan, Shard,
-    Stop, Then, TryMap, TryMapOrDeadLetter, id,
+    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, MapOwned,
+    Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
@@ -54,6 +56,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     }
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.
+    #[doc(alias("compose", "pipe"))]
     fn then<Q: Arrow<In = Self::Out>>(self, next: Q) -> Then<Self, Q> {
         Then::new(self, next)
     }
@@ -70,6 +73,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// let add = |x: &u64| x + 1; // and not `|x| x + 1`
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
+    #[doc(alias = "select")]
     fn map<B, F>(self, f: F) -> Then<Self, Map<Self::Out, F, B>>
     where
         B: Item,
@@ -78,10 +82,52 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Map::new(f))
     }
 
+    /// Applies `f` to every value, which it gets itself, and not by reference.
+    ///
+    /// On rings and in the model the value is cloned, always: a ring owns what is in its slots, and lends it to every
+    /// reader. On queues the value is moved, and cloned only where the edge forks. So on rings this is
+    /// `map(|x| f(x.clone()))`, and a function that only reads its value is cheaper as a [`map`](Arrow::map).
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// let shout = pipeline::<String>().map_owned(|mut word| { word.push('!'); word });
+    /// assert_eq!(shout.model(["hey".to_owned()]), ["hey!"]);
+    /// ```
+    #[doc(alias = "into")]
+    fn map_owned<B, F>(self, f: F) -> Then<Self, OwnedBy<MapOwned<Self::Out, F, B>>>
+    where
+        Self::Out: ToOwnedItem,
+        B: Item,
+        F: Fn(<Self::Out as ToOwnedItem>::Owned) -> B + Send + Sync + 'static,
+    {
+        Then::new(self, OwnedBy::new(MapOwned::new(f)))
+    }
+
+    /// Clones every value into a ring of its own. On queues the value is moved.
+    ///
+    /// The output's shape is [`Val`](crate::Val), whatever the shape of the input: after a filter it is the value,
+    /// and of a pair of rings it is a tuple. So a function that returns a pipeline can write its type.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, Sparse, Val, pipeline};
+    /// fn even() -> impl Arrow<In = Val<u64>, Out = Val<u64, Sparse>> {
+    ///     pipeline::<u64>().filter(|x| x % 2 == 0).cloned()
+    /// }
+    /// assert_eq!(even().plan().stages.len(), 2);
+    /// ```
+    #[doc(alias("copied", "to_owned"))]
+    fn cloned(self) -> Then<Self, OwnedBy<Cloned<Self::Out>>>
+    where
+        Self::Out: ToOwnedItem,
+    {
+        Then::new(self, OwnedBy::new(Cloned::new()))
+    }
+
     /// Applies a function that may wait, for a disk, a server or a lock, to every value.
     ///
     /// On rings the stage has a thread of its own, inside `shard` one for each of the k tasklets. It takes and
     /// publishes one value at a time.
+    #[doc(alias = "spawn_blocking")]
     fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
     where
         B: Item,
@@ -154,6 +200,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(parse.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
     /// assert_eq!(letters.try_iter().collect::<Vec<_>>(), [r#"parse 1 "x": invalid digit found in string"#]);
     /// ```
+    #[doc(alias = "catch")]
     fn try_map_or_dead_letter<B, E, F, G>(
         self,
         name: impl Into<String>,
@@ -175,6 +222,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// If every try fails, the run ends with the last error. A panic is not tried again. The number is held meanwhile,
     /// and later numbers wait. On rings the stage has a thread of its own, as [`map_blocking`](Arrow::map_blocking)
     /// has, since it may sleep between two tries. The model does not sleep.
+    #[doc(alias = "retry")]
     fn try_map_retry<B, E, F>(self, retry: Retry, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Retry>>
     where
         B: Item,
@@ -196,6 +244,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
     ///
     /// No value is copied: the stage writes a mask of one byte a number.
+    #[doc(alias = "where")]
     fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
@@ -212,6 +261,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// let sum = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
     /// assert_eq!(sum.model([1, 2, 3, 4, 5]), [1, 3, 6, 10, 15]);
     /// ```
+    #[doc(alias("map_with_state", "stateful_map", "accumulate"))]
     fn scan<S, B, F>(self, state: S, f: F) -> Then<Self, Scan<Self::Out, S, F, B>>
     where
         S: Item + Clone,
@@ -232,6 +282,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(count.model(['a', 'b']), [2]);
     /// assert_eq!(count.model([]), [0]);
     /// ```
+    #[doc(alias("aggregate", "reduce", "collect", "product"))]
     fn fold<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, Fold<Self::Out, S, F, G, B>>
     where
         S: Item + Clone,
@@ -245,6 +296,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Yields at every value the value before it, and `first` at the first value.
     ///
     /// There are as many outputs as inputs; the last input is not among them.
+    #[doc(alias = "lag")]
     fn delay(self, first: <Self::Out as ToOwnedItem>::Owned) -> Then<Self, Delay<Self::Out>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -256,6 +308,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     ///
     /// A body sees only numbers at which both halves are filled. The pair can be two rings side by side, or tuples in
     /// one ring.
+    #[doc(alias = "unzip")]
     fn both<P, Q>(
         self,
         first: impl FnOnce(Id<<Self::Out as PairShape>::First>) -> P,
@@ -272,6 +325,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Runs the same values through two bodies, and joins their outputs by number: Haskell's `&&&`.
     ///
     /// No value is copied.
+    #[doc(alias("zip", "broadcast", "split"))]
     fn fanout<P, Q>(
         self,
         first: impl FnOnce(Id<Self::Out>) -> P,
@@ -292,6 +346,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// # Panics
     ///
     /// If `k` is 0.
+    #[doc(alias("par_map", "parallel"))]
     fn shard<P>(self, k: usize, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Shard<P>>
     where
         P: Arrow<In = Self::Out> + Shardable,
@@ -307,6 +362,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
     /// assert_eq!(names, ["increment", "map-1"]);
     /// ```
+    #[doc(alias("uid", "label"))]
     fn named(self, name: impl Into<String>) -> Named<Self> {
         Named::new(self, name.into())
     }

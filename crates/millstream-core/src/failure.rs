@@ -101,7 +101,7 @@ pub(crate) fn finish<R>(finished: Finished<R>) -> R {
 }
 
 /// The output of `f`, or `None` if it fails or panics.
-pub(crate) fn attempt<B, E>(f: impl Fn() -> Result<B, E>) -> Option<B> {
+pub(crate) fn attempt<B, E>(f: impl FnOnce() -> Result<B, E>) -> Option<B> {
     caught(f).map_err(discard).ok()?.ok()
 }
 

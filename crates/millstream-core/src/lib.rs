@@ -36,8 +36,8 @@ mod shape;
 pub mod text;
 
 pub use arrow::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, KeysExt, PartsExt, StreamsExt, TextExt, WithFirst, WithLeft,
-    WithRight, WithSecond,
+    Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt,
+    WithFirst, WithLeft, WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
@@ -52,6 +52,6 @@ pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
 pub use shape::{
-    Choice, ChoiceShape, Distributed, Filtered, Item, Lens, Merged, Nothing, OfPieces, Pair, PairShape, Projected,
-    SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Twice, Val, lens,
+    Choice, ChoiceShape, Distributed, Filtered, Flat, Item, Lens, Merged, Nothing, OfPieces, Pair, PairShape,
+    Partitioned, Projected, SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Tuple, Twice, Val, lens,
 };

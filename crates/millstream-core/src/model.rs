@@ -14,11 +14,13 @@ use crate::{
 };
 use std::sync::Arc;
 
+mod answers;
 mod asynchronous;
 mod clock;
 mod dead_letter;
 mod feedback;
 mod keys;
+mod maps;
 pub mod sources;
 mod streams;
 mod text;

@@ -1,5 +1,6 @@
 //! The combinators as plain data, one file each.
 
+mod answer;
 mod both;
 mod choose;
 mod chunks;
@@ -9,6 +10,7 @@ mod dedup;
 mod delay;
 mod enumerate;
 mod fanout;
+mod fanout_all;
 mod feedback;
 mod filter;
 mod filter_kernel;
@@ -26,8 +28,10 @@ mod map_blocking;
 mod map_m;
 mod merge;
 mod named;
+mod owned;
 mod pairwise;
 mod park;
+mod partition;
 mod project;
 mod renumber;
 mod scan;
@@ -43,10 +47,15 @@ mod take_while;
 mod tee;
 mod then;
 mod try_map;
+mod try_scan;
 mod unordered;
 mod windows;
 mod windows_by;
 
+pub use answer::{
+    Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
+    Quantifier, SOME, Sum,
+};
 pub use both::Both;
 pub use choose::Choose;
 pub use chunks::Chunks;
@@ -56,6 +65,7 @@ pub use dedup::Dedup;
 pub use delay::Delay;
 pub use enumerate::Enumerate;
 pub use fanout::Fanout;
+pub use fanout_all::FanoutAll;
 pub use feedback::{Fed, Feedback, Looped};
 pub use filter::Filter;
 pub use filter_kernel::{FilterBy, FilterKernel};
@@ -73,8 +83,10 @@ pub use map_blocking::MapBlocking;
 pub use map_m::MapM;
 pub use merge::Merge;
 pub use named::Named;
+pub use owned::{Cloned, MapOwned, OwnedBy, OwnedKernel};
 pub use pairwise::Pairwise;
 pub use park::{Parked, TryMapOrPark};
+pub use partition::{InLanes, Judged, Partition};
 pub use project::{Project, Projection};
 pub use renumber::{ExpandKernel, Renumber};
 pub use scan::Scan;
@@ -90,6 +102,7 @@ pub use take_while::TakeWhile;
 pub use tee::Tee;
 pub use then::Then;
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
+pub use try_scan::{ScanPolicy, TryScan};
 pub use unordered::Unordered;
 pub use windows::Windows;
 pub(crate) use windows_by::WindowShape;

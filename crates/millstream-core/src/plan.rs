@@ -6,7 +6,7 @@
 mod build;
 mod show;
 
-pub use build::{Describe, Filled, Port, StageKind};
+pub use build::{Body, Describe, Filled, Port, StageKind};
 
 /// The contents of a pipeline. Stages are in pipeline order: a stage reads only rings of earlier stages, of the
 /// source, or the states of a feedback loop that it is in.

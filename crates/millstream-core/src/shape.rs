@@ -1,15 +1,17 @@
+mod flat;
 pub mod lens;
 mod rearranged;
 mod side_by_side;
 mod text;
 
+pub use flat::{Flat, Tuple};
 pub use lens::{ChoiceShape, Lens, PairShape};
-pub use rearranged::{Distributed, Nothing, Swapped, Twice};
+pub use rearranged::{Distributed, Nothing, Partitioned, Swapped, Twice};
 pub use side_by_side::{Choice, Merged, Pair, SameItem, SideBySide};
 pub use text::{OfPieces, Text};
 
 use crate::{Dense, Density, Sparse};
-use std::{fmt, marker::PhantomData};
+use std::{cmp::Ordering, fmt, marker::PhantomData};
 
 /// What can flow on an edge: anything that can be shared between threads. Nothing to implement.
 pub trait Item: Send + Sync + 'static {}
@@ -41,6 +43,14 @@ pub trait ToOwnedItem: Shape {
         Self::Owned: PartialEq,
     {
         *owned == Self::to_owned_item(value)
+    }
+    /// How a value compares to the one that a slot holds. Clones that one where the shape cannot compare it in its
+    /// slot.
+    fn cmp_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> Ordering
+    where
+        Self::Owned: Ord,
+    {
+        owned.cmp(&Self::to_owned_item(value))
     }
 }
 
@@ -86,6 +96,13 @@ impl<T: Item + Clone, D: Density> ToOwnedItem for Val<T, D> {
     {
         owned == value
     }
+    #[inline]
+    fn cmp_owned(owned: &T, value: &T) -> Ordering
+    where
+        T: Ord,
+    {
+        owned.cmp(value)
+    }
 }
 
 impl<F: ToOwnedItem> ToOwnedItem for Filtered<F> {
@@ -99,6 +116,13 @@ impl<F: ToOwnedItem> ToOwnedItem for Filtered<F> {
         F::Owned: PartialEq,
     {
         F::eq_owned(owned, value)
+    }
+    #[inline]
+    fn cmp_owned(owned: &F::Owned, value: Self::Ref<'_>) -> Ordering
+    where
+        F::Owned: Ord,
+    {
+        F::cmp_owned(owned, value)
     }
 }
 
@@ -116,6 +140,13 @@ where
         Self::Owned: PartialEq,
     {
         <L::Target as ToOwnedItem>::eq_owned(owned, value)
+    }
+    #[inline]
+    fn cmp_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> Ordering
+    where
+        Self::Owned: Ord,
+    {
+        <L::Target as ToOwnedItem>::cmp_owned(owned, value)
     }
 }
 

@@ -15,6 +15,7 @@ mod asynchronous;
 mod clock;
 mod dead_letter;
 mod keys;
+mod maps;
 mod streams;
 mod text;
 

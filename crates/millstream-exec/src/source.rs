@@ -5,19 +5,21 @@
 //!
 //! Streams are joined where they begin: by number ([`zip`](fn@zip)), by key within a distance of numbers or of time
 //! ([`join_by_number`], [`join_by_time`]), in turn ([`round_robin`](fn@round_robin)), by time
-//! ([`by_timestamp`](fn@by_timestamp)). A join pulls: it asks a source for a value only where its rule cannot go on
-//! without one. So it is the same iterator on every deployment, its output does not depend on which source is faster,
-//! it keeps no more than its rule says, and back-pressure reaches each source because it is not asked. The price: a
-//! join waits for a source that is silent. Two streams that were joined have one clock. What each join means is a
-//! function on lists in `millstream_core::model::sources`.
+//! ([`by_timestamp`](fn@by_timestamp)), one after another ([`chain`](fn@chain)). A join pulls: it asks a source for a
+//! value only where its rule cannot go on without one. So it is the same iterator on every deployment, its output
+//! does not depend on which source is faster, it keeps no more than its rule says, and back-pressure reaches each
+//! source because it is not asked. The price: a join waits for a source that is silent. Two streams that were joined
+//! have one clock. What each join means is a function on lists in `millstream_core::model::sources`.
 
 mod by_timestamp;
+mod chain;
 mod join;
 mod matches;
 mod round_robin;
 mod zip;
 
 pub use by_timestamp::{ByTimestamp, InTime, by_timestamp};
+pub use chain::{Chain, chain};
 pub use join::{Join, OuterJoin, join_by_number, join_by_time};
 pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};

@@ -8,6 +8,7 @@
 //! assert_eq!(slots, [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]);
 //! ```
 
+mod answer;
 mod build;
 mod edge;
 mod fan_in;
@@ -17,6 +18,7 @@ mod leaf;
 mod order;
 mod producers;
 mod shape;
+mod steps;
 mod strategy;
 mod stream;
 mod text;
@@ -24,6 +26,7 @@ mod tree;
 mod value;
 mod windows;
 
+pub use answer::Answer;
 pub use build::Built;
 pub use producers::{Joining, Producers, producers};
 pub use strategy::{Pipes, pipes, streams};

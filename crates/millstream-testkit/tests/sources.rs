@@ -72,6 +72,12 @@ proptest! {
     }
 
     #[test]
+    fn one_after_another(a in vec(any::<u8>(), 0..40), b in vec(any::<u8>(), 0..40), log in 0..5_u32) {
+        let chain = || source::chain(a.clone(), source::ready(b.clone()));
+        assert_means(&shown(), chain, sources::chain(a.clone(), b.clone()), 1 << log);
+    }
+
+    #[test]
     fn in_turn(all in vec(vec(any::<u8>(), 0..20), 0..5), log in 0..5_u32) {
         assert_means(&shown(), || source::round_robin(all.clone()), sources::round_robin(all.clone()), 1 << log);
     }

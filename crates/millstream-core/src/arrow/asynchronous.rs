@@ -49,6 +49,7 @@ pub trait AsyncExt: Arrow {
     /// # Panics
     ///
     /// If `limit` is 0.
+    #[doc(alias("buffered", "buffer_ordered"))]
     fn map_async<B, Fut, F>(self, limit: usize, f: F) -> Then<Self, MapAsync<Self::Out, F, Fut, AsIs>>
     where
         B: Item,
@@ -139,6 +140,7 @@ pub trait AsyncExt: Arrow {
     /// # Panics
     ///
     /// If `limit` is 0.
+    #[doc(alias("buffer_unordered", "for_each_concurrent"))]
     fn unordered<B, Fut, F>(self, limit: usize, f: F) -> Then<Self, Unordered<Self::Out, F, Fut>>
     where
         B: Item,

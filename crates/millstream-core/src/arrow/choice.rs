@@ -1,9 +1,29 @@
-use crate::pipe::{Choose, Id, Merge, Then, id};
-use crate::{Arrow, ChoiceShape, Quiet, SameItem};
+use crate::pipe::{Choose, Id, Merge, Partition, Then, id};
+use crate::{Arrow, ChoiceShape, Quiet, SameItem, Shape};
 
 /// Choices: one body for the left values of an `Either`, and one for the right values. For every [`Arrow`] whose
 /// values are an `Either`, in one ring or in two lanes.
 pub trait ChoiceExt: Arrow {
+    /// Puts every value into one of two lanes: left where `is_left` returns true, and right where it returns false.
+    ///
+    /// The output is a choice, for [`choose`](ChoiceExt::choose) or [`merge`](ChoiceExt::merge). No value is copied:
+    /// the stage writes one byte a number, and both lanes read the same edge.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ChoiceExt, ModelExt, pipeline};
+    /// let p = pipeline::<u64>()
+    ///     .partition(|x| x % 2 == 0)
+    ///     .merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| 3 * x + 1));
+    /// assert_eq!(p.model([3, 4, 5]), [10, 2, 16]);
+    /// ```
+    #[doc(alias("unzip", "split", "branch"))]
+    fn partition<F>(self, is_left: F) -> Then<Self, Partition<Self::Out, F>>
+    where
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+    {
+        Then::new(self, Partition::new(is_left))
+    }
+
     /// Runs left values through one body and right values through another: Haskell's `+++`.
     ///
     /// Each lane reads the same edge and sees the other lane's numbers as empty. Nothing is copied or routed, and
@@ -42,6 +62,7 @@ pub trait ChoiceExt: Arrow {
     ///     .merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| 3 * x + 1));
     /// assert_eq!(p.model([3, 4, 5]), [10, 2, 16]);
     /// ```
+    #[doc(alias = "either")]
     fn merge<P, Q>(
         self,
         left: impl FnOnce(Id<<Self::Out as ChoiceShape>::Left>) -> P,

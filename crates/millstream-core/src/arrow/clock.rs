@@ -29,6 +29,7 @@ pub trait ClockExt: Arrow {
     /// let p = pipeline::<u64>().flat_map(|n| 0..*n);
     /// assert_eq!(p.model_slots([2, 0, 3]), [Some(0), Some(1), Some(0), Some(1), Some(2), None]);
     /// ```
+    #[doc(alias = "concat_map")]
     fn flat_map<I, F>(self, f: F) -> Then<Self, Renumber<FlatMap<Self::Out, F, I>>>
     where
         I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
@@ -46,6 +47,7 @@ pub trait ClockExt: Arrow {
     /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
     /// assert_eq!(pipeline::<Vec<u64>>().flatten().model([vec![1, 2], vec![], vec![3]]), [1, 2, 3]);
     /// ```
+    #[doc(alias = "concat")]
     fn flatten(self) -> Then<Self, Renumber<Flatten<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>,
@@ -62,6 +64,7 @@ pub trait ClockExt: Arrow {
     /// let p = pipeline::<u64>().filter(|x| x % 2 == 1).compact();
     /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), Some(3), None]);
     /// ```
+    #[doc(alias = "cat_maybes")]
     fn compact(self) -> Then<Self, Renumber<Compact<Self::Out>>>
     where
         Self::Out: ToOwnedItem,
@@ -90,6 +93,7 @@ pub trait ClockExt: Arrow {
     /// // The value of time 9 comes after one of time 11, and the window up to 10 still waits for it.
     /// assert_eq!(sums.model([(1, 1), (11, 2), (9, 4), (12, 8)]), [(0, 5), (10, 10)]);
     /// ```
+    #[doc(alias("tumbling", "session"))]
     fn windows_by<F>(self, window: Window, time: F) -> Then<Self, Renumber<WindowsBy<Self::Out, F>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,

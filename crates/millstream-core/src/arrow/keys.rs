@@ -1,4 +1,6 @@
-use crate::pipe::{FoldBy, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id};
+use crate::pipe::{
+    AnswerBy, Count, FoldBy, Group, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id,
+};
 use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
 
 /// Stages that keep a state for every key. For every [`Arrow`].
@@ -41,6 +43,7 @@ pub trait KeysExt: Arrow {
     /// # Panics
     ///
     /// If `k` is 0. A deployment panics if there are more than 65,536 tasklets for the keys.
+    #[doc(alias("group_by", "key_by", "partition_by"))]
     fn shard_by<K, L, P>(
         self,
         key: L,
@@ -86,6 +89,7 @@ pub trait KeysExt: Arrow {
     /// let count = pipeline::<char>().fold_by(|c| *c, 0, |n, _| *n += 1, |n| n);
     /// assert_eq!(count.model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
     /// ```
+    #[doc(alias("aggregate_by", "reduce_by"))]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn fold_by<K, S, B, L, F, G>(
         self,
@@ -131,6 +135,46 @@ pub trait KeysExt: Arrow {
         G: Fn(S) -> B + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(FoldBy::new(Bound::refuse(most).most(), key, state, f, finish)))
+    }
+
+    /// Counts the values of each key, and yields at END one vector of keys and counts, in the order of the keys.
+    ///
+    /// There can be as many keys as in [`fold_by`](KeysExt::fold_by).
+    ///
+    /// ```
+    /// use millstream_core::{KeysExt, ModelExt, pipeline};
+    /// assert_eq!(pipeline::<char>().count_by(|c| *c).model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
+    /// ```
+    #[doc(alias("counts", "histogram"))]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn count_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, K, L>>>
+    where
+        K: Item + Ord + Clone,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::default().most(), key)))
+    }
+
+    /// Collects the values of each key, and yields at END one vector of keys and their values, in the order of the
+    /// keys.
+    ///
+    /// Clones every value, and keeps all of them until END: for a state a key while the values flow, there is
+    /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).
+    ///
+    /// ```
+    /// use millstream_core::{KeysExt, ModelExt, pipeline};
+    /// let by_rest = pipeline::<u64>().group_by(|x| x % 2);
+    /// assert_eq!(by_rest.model(1..=5), [vec![(0, vec![2, 4]), (1, vec![1, 3, 5])]]);
+    /// ```
+    #[doc(alias = "into_group_map")]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn group_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, K, L>>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        K: Item + Ord + Clone,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::default().most(), key)))
     }
 
     /// Applies a function that can fail to every value, and parks a key after its first failure.

@@ -1,5 +1,5 @@
-use crate::pipe::{Both, Choose, Id, Project, Tee, Then, id};
-use crate::shape::{Distributed, Nothing, Swapped, Twice};
+use crate::pipe::{Both, Choose, Fanout, FanoutAll, Id, Project, Tee, Then, id};
+use crate::shape::{Distributed, Flat, Nothing, Swapped, Twice};
 use crate::{Arrow, ChoiceShape, KeepsClock, Lens, PairShape, Quiet, lens};
 
 /// The type that [`PartsExt::first`] returns.
@@ -10,6 +10,31 @@ pub type WithSecond<S, P> = Then<S, Both<<S as Arrow>::Out, Id<<<S as Arrow>::Ou
 pub type WithLeft<S, P> = Then<S, Choose<<S as Arrow>::Out, P, Id<<<S as Arrow>::Out as ChoiceShape>::Right>>>;
 /// The type that [`PartsExt::right`] returns.
 pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Id<<<S as Arrow>::Out as ChoiceShape>::Left>, P>>;
+
+/// Fan-outs in fan-outs: as a type, and as a value.
+macro_rules! nested {
+    (type $all:ty) => { $all };
+    (type $first:ty, $second:ty $(, $rest:ty)*) => { nested!(type Fanout<$first, $second> $(, $rest)*) };
+    (value $all:expr) => { $all };
+    (value $first:expr, $second:expr $(, $rest:expr)*) => { nested!(value Fanout::new($first, $second) $(, $rest)*) };
+}
+
+/// A method for fan-outs to `$n` bodies.
+macro_rules! fanout_method {
+    ($(#[$doc:meta])* $method:ident, $n:literal: $($body:ident $name:ident),+) => {
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "one body each, and the type says so")]
+        fn $method<$($body),+>(
+            self,
+            $($name: impl FnOnce(Id<Self::Out>) -> $body,)+
+        ) -> Then<Self, FanoutAll<nested!(type $($body),+), Flat<$n>>>
+        where
+            $($body: Arrow<In = Self::Out> + KeepsClock,)+
+        {
+            Then::new(self, FanoutAll::new(nested!(value $($name(id())),+)))
+        }
+    };
+}
 
 /// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values: what the article's
 /// arrow classes and its unfinished shapes do. For every [`Arrow`].
@@ -24,6 +49,7 @@ pub type WithRight<S, P> = Then<S, Choose<<S as Arrow>::Out, Id<<<S as Arrow>::O
 /// ```
 pub trait PartsExt: Arrow {
     /// Keeps the first half of every pair: Haskell's `arr fst`.
+    #[doc(alias("fst", "unzip"))]
     fn firsts(self) -> Then<Self, Project<Self::Out, lens::First>>
     where
         lens::First: Lens<Self::Out>,
@@ -32,6 +58,7 @@ pub trait PartsExt: Arrow {
     }
 
     /// Keeps the second half of every pair: Haskell's `arr snd`.
+    #[doc(alias("snd", "unzip"))]
     fn seconds(self) -> Then<Self, Project<Self::Out, lens::Second>>
     where
         lens::Second: Lens<Self::Out>,
@@ -71,6 +98,54 @@ pub trait PartsExt: Arrow {
         Twice: Lens<Self::Out>,
     {
         Then::new(self, Project::new())
+    }
+
+    fanout_method! {
+        /// Runs the same values through three bodies, and joins their outputs by number, as one flat tuple.
+        ///
+        /// It is [`fanout`](Arrow::fanout) in `fanout`, and a lens that sees `((a, b), c)` as `(a, b, c)`: no value is
+        /// copied, and no stage is added.
+        ///
+        /// ```
+        /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+        /// let p = pipeline::<u64>()
+        ///     .fanout3(|p| p, |p| p.map(|x| x * x), |p| p.map(|x| x % 2 == 0))
+        ///     .map(|(x, square, even)| format!("{x} {square} {even}"));
+        /// assert_eq!(p.model([2, 3]), ["2 4 true", "3 9 false"]);
+        /// ```
+        #[doc(alias("fanout_all", "broadcast"))]
+        fanout3, 3: A first, B second, C third
+    }
+
+    fanout_method! {
+        /// Runs the same values through four bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+        fanout4, 4: A first, B second, C third, D fourth
+    }
+
+    fanout_method! {
+        /// Runs the same values through five bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+        fanout5, 5: A first, B second, C third, D fourth, E fifth
+    }
+
+    fanout_method! {
+        /// Runs the same values through six bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+        fanout6, 6: A first, B second, C third, D fourth, E fifth, F sixth
+    }
+
+    fanout_method! {
+        /// Runs the same values through seven bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+        fanout7, 7: A first, B second, C third, D fourth, E fifth, F sixth, G seventh
+    }
+
+    fanout_method! {
+        /// Runs the same values through eight bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+        ///
+        /// ```
+        /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+        /// let p = pipeline::<u64>().fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
+        /// assert_eq!(p.map(|(a, _, _, _, _, _, _, h)| a + h).model([1, 2]), [3, 5]);
+        /// ```
+        fanout8, 8: A first, B second, C third, D fourth, E fifth, F sixth, G seventh, H eighth
     }
 
     /// Keeps the left values of a choice, and leaves the slots of right values empty.

@@ -1,8 +1,8 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, Skip, SkipWhile, Take, TakeWhile,
-    Then, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, LeaveEmpty, MapM, Pairwise, ScanBy, Skip, SkipWhile, Stop,
+    Take, TakeWhile, Then, TryScan, Windows,
 };
-use crate::{Arrow, Item, Shape, ToOwnedItem};
+use crate::{Arrow, Cause, Item, Shape, ToOwnedItem};
 
 /// Stages that remember something from one value to the next. All of them keep the clock, and none of them can be
 /// inside a `shard`. For every [`Arrow`].
@@ -28,6 +28,7 @@ pub trait StreamsExt: Arrow {
     /// let beside = pipeline::<u64>().fanout(|p| p.take(1), |p| p);
     /// assert_eq!(beside.model_slots(0..3), [Some((0, 0)), None, None, None]);
     /// ```
+    #[doc(alias("limit", "head"))]
     fn take(self, n: usize) -> Then<Self, FilterBy<Take<Self::Out>>> {
         Then::new(self, FilterBy::new(Take::new(n)))
     }
@@ -78,6 +79,7 @@ pub trait StreamsExt: Arrow {
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
     /// assert_eq!(pipeline::<u64>().dedup().model([1, 1, 2, 1]), [1, 2, 1]);
     /// ```
+    #[doc(alias = "distinct_until_changed")]
     fn dedup(self) -> Then<Self, FilterBy<Dedup<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone + PartialEq>,
@@ -99,6 +101,7 @@ pub trait StreamsExt: Arrow {
     /// # Panics
     ///
     /// If `n` is 0.
+    #[doc(alias("buffer", "batch", "array_chunks"))]
     fn chunks(self, n: usize) -> Then<Self, ScanBy<Chunks<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -120,6 +123,7 @@ pub trait StreamsExt: Arrow {
     /// # Panics
     ///
     /// If `n` is 0.
+    #[doc(alias = "sliding_window")]
     fn windows(self, n: usize) -> Then<Self, ScanBy<Windows<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -136,6 +140,7 @@ pub trait StreamsExt: Arrow {
     /// let rises = pipeline::<u64>().pairwise().map(|(before, now)| now - before);
     /// assert_eq!(rises.model_slots([1, 2, 5]), [None, Some(1), Some(3), None]);
     /// ```
+    #[doc(alias("tuple_windows", "map_windows"))]
     fn pairwise(self) -> Then<Self, Annotate<Pairwise<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -152,6 +157,7 @@ pub trait StreamsExt: Arrow {
     /// let p = pipeline::<char>().filter(|c| *c != 'b').enumerate().map(|(number, c)| (number.0, *c));
     /// assert_eq!(p.model(['a', 'b', 'c']), [(0, 'a'), (2, 'c')]);
     /// ```
+    #[doc(alias = "zip_with_index")]
     fn enumerate(self) -> Then<Self, Annotate<Enumerate<Self::Out>>> {
         Then::new(self, Annotate::new(Enumerate::new()))
     }
@@ -160,6 +166,7 @@ pub trait StreamsExt: Arrow {
     ///
     /// Each call happens once, in the order of the numbers, and before the stages downstream see the value. No value
     /// is copied, and the density stays the same.
+    #[doc(alias("for_each", "peek", "tap"))]
     fn inspect<F>(self, f: F) -> Then<Self, Inspect<Self::Out, F>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
@@ -190,12 +197,66 @@ pub trait StreamsExt: Arrow {
     /// });
     /// assert_eq!((p.model([1, 2]), &*log.lock().unwrap()), (vec![2, 4], &vec![1, 2]));
     /// ```
+    #[doc(alias = "for_each")]
     fn map_m<B, F>(self, f: F) -> Then<Self, ScanBy<MapM<Self::Out, F, B>>>
     where
         B: Item,
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(MapM::new(f)))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail: an error ends the run, with the stage, the number, the
+    /// error and its sources.
+    ///
+    /// ```
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// let spend = |left: &mut u64, cost: &u64| {
+    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
+    ///     Ok::<_, &str>(*left)
+    /// };
+    /// assert_eq!(pipeline::<u64>().try_scan(10, spend).model([3, 4]), [7, 3]);
+    /// ```
+    #[doc(alias = "try_fold")]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn try_scan<S, B, E, F>(self, state: S, f: F) -> Then<Self, ScanBy<TryScan<Self::Out, S, F, B, E, Stop>>>
+    where
+        S: Item + Clone,
+        B: Item,
+        E: Cause,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(TryScan::new(state, f, Stop)))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail: an error or a panic leaves the slot empty, and the state
+    /// is put back.
+    ///
+    /// What the function had changed of the state at that value is undone. For this, the state is cloned before every
+    /// value, so it should be cheap to clone.
+    ///
+    /// ```
+    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// let spend = |left: &mut u64, cost: &u64| {
+    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
+    ///     Ok::<_, &str>(*left)
+    /// };
+    /// let p = pipeline::<u64>().try_scan_or_empty(10, spend);
+    /// assert_eq!(p.model_slots([3, 9, 4]), [Some(7), None, Some(3), None]);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn try_scan_or_empty<S, B, E, F>(
+        self,
+        state: S,
+        f: F,
+    ) -> Then<Self, ScanBy<TryScan<Self::Out, S, F, B, E, LeaveEmpty>>>
+    where
+        S: Item + Clone,
+        B: Item,
+        E: Cause,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(TryScan::new(state, f, LeaveEmpty)))
     }
 }
 

@@ -72,6 +72,7 @@ pub trait TextExt: Arrow {
     /// # Panics
     ///
     /// If `separator` is not an ASCII character.
+    #[doc(alias = "csv")]
     fn fields(self, separator: u8) -> Then<Self, Split<Self::Out, Fields>>
     where
         Self::Out: OfPieces,
@@ -104,6 +105,7 @@ pub trait TextExt: Arrow {
     }
 
     /// Cuts every value by a rule of your own, a [`Cut`]; a **new clock**.
+    #[doc(alias = "split")]
     fn cut<C>(self, cut: C) -> Then<Self, Split<Self::Out, C>>
     where
         Self::Out: OfPieces,

@@ -9,6 +9,12 @@ pub fn zip<A, B>(first: Vec<A>, second: Vec<B>) -> Vec<(A, B)> {
     first.into_iter().zip(second).collect()
 }
 
+/// All values of the one, and then all of the other.
+#[must_use]
+pub fn chain<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
+    [first, second].into_iter().flatten().collect()
+}
+
 /// All values by (number in its source, source).
 #[must_use]
 pub fn round_robin<T>(sources: Vec<Vec<T>>) -> Vec<T> {

@@ -2,10 +2,10 @@
 
 use super::{Extent, Model, ModelShape, Slots, column};
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, Skip, SkipWhile, Take, TakeWhile,
-    Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, ScanPolicy, Skip, SkipWhile, Take,
+    TakeWhile, TryScan, Windows,
 };
-use crate::{Deploy, Item, SequenceNumber, ToOwnedItem};
+use crate::{Cause, Deploy, Item, SequenceNumber, ToOwnedItem};
 use std::sync::Arc;
 
 type Mask = Arc<Vec<bool>>;
@@ -116,6 +116,29 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         column::<A, B>(&input, *extent, |a, _| Some((self.kernel.f)(a?)))
+    }
+}
+
+/// A failure that ends the run unwinds.
+impl<A: ModelShape, S: Item + Clone, F, B: Item, E: Cause, P: ScanPolicy> Deploy<Model>
+    for ScanBy<TryScan<A, S, F, B, E, P>>
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
+        let (mut state, policy) = (self.kernel.state.clone(), &self.kernel.policy);
+        column::<A, B>(&input, *extent, |a, _| {
+            let a = a?;
+            let (next, output) = policy.judge(
+                || {
+                    let mut next = state.clone();
+                    (self.kernel.f)(&mut next, a).map(|output| (next, output))
+                },
+                |_| (),
+            )?;
+            state = next;
+            Some(output)
+        })
     }
 }
 

@@ -58,6 +58,9 @@ pub struct StageKind {
     pub fills: Filled,
 }
 
+/// A body that describes itself.
+pub type Body<'a> = Box<dyn FnOnce(&mut Describe) -> Port + 'a>;
+
 struct Node {
     parent: Option<usize>,
     branch: &'static str,
@@ -187,13 +190,24 @@ impl Describe {
         first: impl FnOnce(&mut Self) -> Port,
         second: impl FnOnce(&mut Self) -> Port,
     ) -> Port {
+        self.join_all(kind, vec![Box::new(first), Box::new(second)])
+    }
+
+    /// Adds a combinator with two to eight bodies, joined by number.
+    pub fn join_all(&mut self, kind: &'static str, bodies: Vec<Body<'_>>) -> Port {
+        const BRANCHES: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
         let node = self.node(kind, None);
-        let a = self.within(node, "first", first);
-        let b = self.within(node, "second", second);
+        let bodies = BRANCHES.into_iter().zip(bodies);
+        let ports: Vec<Port> = bodies.map(|(branch, body)| self.within(node, branch, body)).collect();
         self.last = Some(node);
-        let filled = a.filled.and(b.filled);
-        self.nodes[node].never_joins = filled == Filled { numbers: false, end: false };
-        Port { rings: [a.rings, b.rings].concat(), filled, clock: a.clock }
+        let joined = ports.into_iter().reduce(|a, b| Port {
+            rings: [a.rings, b.rings].concat(),
+            filled: a.filled.and(b.filled),
+            clock: a.clock,
+        });
+        let joined = joined.expect("a join has bodies");
+        self.nodes[node].never_joins = joined.filled == Filled { numbers: false, end: false };
+        joined
     }
 
     /// Adds a combinator with two bodies; each value goes through one of them.

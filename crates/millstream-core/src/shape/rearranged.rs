@@ -16,6 +16,10 @@ pub enum Twice {}
 #[derive(Clone, Copy, Debug)]
 pub enum Distributed {}
 
+/// A pair of an answer and a value, as a choice: left where the answer is yes, and right where it is no.
+#[derive(Clone, Copy, Debug)]
+pub enum Partitioned {}
+
 /// Nothing of any value.
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
@@ -80,6 +84,18 @@ where
     #[inline(always)]
     fn focus<'a>((a, choice): <Val<(A, E), X> as Shape>::Ref<'a>) -> Option<<Self::Target as Shape>::Ref<'a>> {
         distribute::<Val<A>, Val<E>>(a, choice)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Density, A: Shape> Lens<Pair<Val<bool, X>, A>> for Partitioned {
+    type Target = Choice<A, A>;
+    type Part<D: Density> = D;
+    #[inline(always)]
+    fn focus<'a>(
+        (is_left, value): <Pair<Val<bool, X>, A> as Shape>::Ref<'a>,
+    ) -> Option<<Self::Target as Shape>::Ref<'a>> {
+        Some(if *is_left { Left(value) } else { Right(value) })
     }
 }
 

@@ -5,6 +5,7 @@ mod clock;
 mod dead_letter;
 mod feedback;
 mod keys;
+mod maps;
 mod streams;
 mod text;
 

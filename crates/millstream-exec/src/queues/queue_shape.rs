@@ -1,7 +1,7 @@
 use super::message::Queue;
 use crate::Queues;
 use millstream_core::{
-    Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Val,
+    Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Tuple, Val,
 };
 
 /// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
@@ -74,3 +74,19 @@ impl<A: Shape, L: Lens<A, Target: LendItem>> LendItem for Projected<A, L> {
         <L::Target as LendItem>::lend(owned)
     }
 }
+
+macro_rules! lend_tuple {
+    ($($shape:ident $value:ident),+) => {
+        impl<$($shape: LendItem),+> LendItem for Tuple<($($shape,)+)> {
+            fn lend(($($value,)+): &Self::Owned) -> Self::Ref<'_> {
+                ($($shape::lend($value),)+)
+            }
+        }
+    };
+}
+lend_tuple!(A a, B b, C c);
+lend_tuple!(A a, B b, C c, D d);
+lend_tuple!(A a, B b, C c, D d, E e);
+lend_tuple!(A a, B b, C c, D d, E e, F f);
+lend_tuple!(A a, B b, C c, D d, E e, F f, G g);
+lend_tuple!(A a, B b, C c, D d, E e, F f, G g, H h);

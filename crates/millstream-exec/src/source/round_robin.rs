@@ -23,6 +23,7 @@ pub struct RoundRobin<X> {
 /// assert_eq!(pipeline().collect(&Rings::new(), merged)?, ["a1", "b1", "c1", "a2", "c2", "a3"]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
+#[doc(alias = "interleave")]
 pub fn round_robin<X>(sources: impl IntoIterator<Item = X>) -> RoundRobin<X> {
     RoundRobin { sources: sources.into_iter().collect() }
 }

@@ -121,6 +121,13 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             panic!("{tree} has a body that renumbers")
         }
         Pipe::Fanout(p, q) => join::fanout(input, chain(p, input), chain(q, input)),
+        Pipe::FanoutAll(bodies) => {
+            assert!(!bodies.iter().any(Pipe::renumbers), "{tree} has a body that renumbers");
+            let before = join::as_ring(Chain::empty(input));
+            let bodies = bodies.iter().map(|body| chain(body, before.output)).collect();
+            let joined = join::fanout_all(before.output, bodies);
+            before.followed_by(joined)
+        }
         Pipe::Both(p, q) => {
             let (before, whole) = join::halved(input);
             let joined = join::both(whole, chain(p, Kind::First(whole)), chain(q, Kind::Second(whole)));

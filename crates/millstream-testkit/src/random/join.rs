@@ -4,7 +4,7 @@ use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, LF, MF, N, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
 use super::leaf::{choices, copied, tuples};
 use super::shape::{RandomShape, of_slot};
-use super::tree::keyed;
+use super::steps::keyed;
 use super::value::Value;
 use millstream_core::{Arrow, Bound, ChoiceExt, FeedbackExt, KeysExt, Lens, PartsExt, Projected, id, lens};
 
@@ -19,6 +19,47 @@ pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
     }
     let (first, second, pair) = as_pair(first, second);
     with_kind!(input, A => on::<A>(input, first, second, pair))
+}
+
+/// Three to eight bodies on the same edge, which is one ring of values.
+pub(crate) fn fanout_all(input: Kind, bodies: Vec<Chain>) -> Chain {
+    fn on<A: RandomShape, B: RandomShape>(input: Kind, bodies: Vec<Chain>) -> Chain {
+        macro_rules! flat {
+            ($method:ident: $($body:ident)+) => {{
+                let mut bodies = bodies.into_iter().map(Chain::boxed::<A, B>);
+                $(let $body = bodies.next().expect("there are as many");)+
+                let flat = id::<A>().$method($(|_| $body),+);
+                let list = flat.map(|($($body,)+)| Value::List(vec![$(B::value($body)),+]));
+                Chain::empty(input).then(Boxed::new(list))
+            }};
+        }
+        match bodies.len() {
+            3 => flat!(fanout3: a b c),
+            4 => flat!(fanout4: a b c d),
+            5 => flat!(fanout5: a b c d e),
+            6 => flat!(fanout6: a b c d e f),
+            7 => flat!(fanout7: a b c d e f g),
+            8 => flat!(fanout8: a b c d e f g h),
+            n => unreachable!("{n} bodies"),
+        }
+    }
+    let bodies: Vec<Chain> = bodies.into_iter().map(as_ring).collect();
+    let dense = |body: &Chain| body.output == Kind::Whole(Whole::F);
+    if bodies.iter().all(dense) {
+        return on::<F, F>(input, bodies);
+    }
+    let sparse = |body: Chain| {
+        if !dense(&body) {
+            return body;
+        }
+        let copy = Boxed::new(id::<F>().filter_map(|value| Some(value.clone())));
+        body.followed_by(Chain::empty(Kind::Whole(Whole::F)).then(copy))
+    };
+    let bodies = bodies.into_iter().map(sparse).collect();
+    match input {
+        Kind::Whole(Whole::F) => on::<F, H>(input, bodies),
+        _ => on::<H, H>(input, bodies),
+    }
 }
 
 /// Two bodies, each on its half; the edge must have halves.
@@ -200,7 +241,7 @@ fn with_copy(chain: Chain) -> Chain {
     chain.followed_by(copy)
 }
 
-fn as_ring(chain: Chain) -> Chain {
+pub(crate) fn as_ring(chain: Chain) -> Chain {
     if matches!(chain.output, Kind::Whole(Whole::F | Whole::H)) { chain } else { with_copy(chain) }
 }
 

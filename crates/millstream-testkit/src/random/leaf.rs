@@ -1,15 +1,19 @@
 //! Single stages, on an edge of any shape.
 
+use super::answer::answer;
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, RandomShape, of_slot, of_value};
+use super::steps::{expanded, folded, kept, keyed, mapped, scanned};
 use super::stream::stream;
 use super::text::{text, words};
-use super::tree::{Pipe, expanded, folded, kept, keyed, mapped, scanned};
+use super::tree::Pipe;
 use super::value::Value;
 use super::windows::windows;
-use millstream_core::{Arrow, AsyncExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, Val, id};
+use millstream_core::{
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, Val, id,
+};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
@@ -21,6 +25,7 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
         Pipe::Stream(stage) => stream(stage, input),
         Pipe::Map { .. }
         | Pipe::Tuple
+        | Pipe::Cloned
         | Pipe::FilterMap { .. }
         | Pipe::Scan { .. }
         | Pipe::Fold { .. }
@@ -77,6 +82,9 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(Boxed::new(id::<A>().map(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
         }
         Pipe::Tuple => written::<A, (Value, Value)>(input),
+        // Of a choice in lanes it is a ring of choices in a lane, which has no name.
+        Pipe::Cloned if Whole::of::<Val<A::Owned, A::Density>>().is_none() => copied(input),
+        Pipe::Cloned => chain.then(Boxed::new(id::<A>().cloned())),
         Pipe::FilterMap { modulus, plus } => {
             let stage = id::<A>().filter_map(move |slot| {
                 of_slot::<A, _>(slot, |value| kept(value, modulus).then(|| mapped(value, plus)))
@@ -118,6 +126,24 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let halves = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::halves));
             chain.then(Boxed::new(halves.swap().map(|(a, b)| Value::pair(a.clone(), b.clone()))))
         }
+        Pipe::MapOwned { plus } => {
+            let stage = id::<A>().map_owned(move |owned| of_value(owned.into_value(), |value| mapped(value, plus)));
+            chain.then(Boxed::new(stage))
+        }
+        Pipe::Partition { modulus } => {
+            let lanes = id::<A>().partition(move |slot| of_slot::<A, _>(slot, |value| kept(value, modulus)));
+            chain.then(Boxed::new(lanes.map(|lane| Value::lane(lane.map_either(A::value, A::value)))))
+        }
+        Pipe::TryScan { start, modulus } => {
+            let step = move |state: &mut Value, slot: A::Ref<'_>| {
+                of_slot::<A, _>(slot, |value| {
+                    let output = scanned(state, value);
+                    tried(value, modulus, start).map(drop).map(|()| output)
+                })
+            };
+            chain.then(Boxed::new(id::<A>().try_scan_or_empty(Value::I(start), step)))
+        }
+        Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();
             chain.then(Boxed::new(twice.map(|(a, b)| Value::pair(a.clone(), b.clone()))))

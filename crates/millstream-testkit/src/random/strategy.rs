@@ -1,3 +1,4 @@
+use super::answer::Answer;
 use super::stream::Stream;
 use super::tree::Pipe;
 use super::windows::Windows;
@@ -103,6 +104,11 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
             _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Context::Shard).into()),
         };
     }
+    if size >= 4 && below(rng, 12) == 0 {
+        let count = (3 + below(rng, 6)).min(size - 1);
+        let inside = place.at_most(Context::Body);
+        return Pipe::FanoutAll((0..count).map(|_| grow(rng, (size - 1) / count, inside)).collect());
+    }
     let first = 1 + below(rng, size - 2);
     let join = below(rng, 12);
     let inside = match join {
@@ -135,9 +141,9 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         };
     }
     let stages = match place {
-        Context::Shard | Context::Scattered => 17,
-        Context::Lane => 26,
-        Context::Body | Context::Outer => 29,
+        Context::Shard | Context::Scattered => 20,
+        Context::Lane => 30,
+        Context::Body | Context::Outer => 35,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -157,13 +163,36 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
         15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },
         16 => Pipe::Text { modulus: 1 + small, plus: small },
-        17 => Pipe::Delay { first: small },
-        18 | 19 => Pipe::Scan { start: small },
-        20..=24 => Pipe::Stream(stream(rng, 10)),
-        25 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        26 => Pipe::Stream(stream(rng, 11)),
-        27 => Pipe::FoldBy { keys: 1 + small, start: small },
+        17 => Pipe::MapOwned { plus: small },
+        18 => Pipe::Cloned,
+        19 => Pipe::Partition { modulus: 1 + small },
+        20 => Pipe::Delay { first: small },
+        21 | 22 => Pipe::Scan { start: small },
+        23 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
+        24..=28 => Pipe::Stream(stream(rng, 10)),
+        29 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
+        30 => Pipe::Stream(stream(rng, 11)),
+        31 => Pipe::FoldBy { keys: 1 + small, start: small },
+        32 | 33 => Pipe::Answer(answer(rng)),
         _ => Pipe::Fold { start: small },
+    }
+}
+
+fn answer(rng: &mut TestRng) -> Answer {
+    let modulus = 1 + below(rng, 12) as i64;
+    match below(rng, 12) {
+        0 => Answer::Count,
+        1 => Answer::Sum,
+        2 => Answer::Last,
+        3 => Answer::Min,
+        4 => Answer::Max,
+        5 => Answer::MinByKey(modulus),
+        6 => Answer::MaxByKey(modulus),
+        7 => Answer::Find(modulus),
+        8 => Answer::Any(modulus),
+        9 => Answer::All(modulus),
+        10 => Answer::CountBy(modulus),
+        _ => Answer::GroupBy(modulus),
     }
 }
 
@@ -274,6 +303,9 @@ mod tests {
                 Pipe::Fanout(p, q) | Pipe::Both(p, q) if p.renumbers() || q.renumbers() => false,
                 Pipe::Then(p, q) if p.gives_order_up() && !q.needs_no_order() => false,
                 Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) => bodies_fit(p) && bodies_fit(q),
+                Pipe::FanoutAll(bodies) => {
+                    (3..=8).contains(&bodies.len()) && bodies.iter().all(|p| !p.renumbers() && bodies_fit(p))
+                }
                 Pipe::Choose(p, q) | Pipe::Merge(p, q) => [p, q].iter().all(|p| p.is_quiet() && bodies_fit(p)),
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
                 Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
@@ -290,8 +322,11 @@ mod tests {
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
                    scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
-                   skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks(";
-        assert!(all.split(' ').all(|name| printed.contains(name)));
+                   skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
+                   map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
+                   any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8(";
+        let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
+        assert_eq!(missing, [""; 0]);
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));
     }
 }

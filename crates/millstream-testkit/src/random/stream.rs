@@ -4,7 +4,7 @@ use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
 use super::leaf::{copied, on_ring};
 use super::shape::{Element, RandomShape, of_slot};
-use super::tree::{kept, mapped};
+use super::steps::{kept, mapped};
 use super::value::Value;
 use millstream_core::{Arrow, Filtered, StreamsExt, id};
 use std::fmt;

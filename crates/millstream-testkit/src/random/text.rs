@@ -3,7 +3,8 @@
 use super::edge::{Boxed, Chain};
 use super::kind::Kind;
 use super::shape::RandomShape;
-use super::tree::{Pipe, kept};
+use super::steps::kept;
+use super::tree::Pipe;
 use super::value::Value;
 use millstream_core::text::Piece;
 use millstream_core::{Arrow, TextExt, id};

@@ -1,15 +1,16 @@
+mod changed;
 mod show;
 mod simpler;
 
+use super::answer::Answer;
 use super::stream::Stream;
-use super::value::Value;
 use super::windows::Windows;
 
 /// The syntax tree of a random pipeline. The comments are its meaning.
 ///
-/// Trees fit together in any way: a stage that needs a pair gets the [halves](Value::halves) of any value. Only the
-/// body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), the lanes of a choice [quiet](Pipe::is_quiet), and no body
-/// may [renumber](Pipe::renumbers).
+/// Trees fit together in any way: a stage that needs a pair gets the [halves](super::Value::halves) of any value.
+/// Only the body of a [`Pipe::Shard`] must be [pure](Pipe::is_pure), the lanes of a choice [quiet](Pipe::is_quiet),
+/// and no body may [renumber](Pipe::renumbers).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Pipe {
     /// The same values, and no stage.
@@ -32,6 +33,18 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::Map`], of the value itself.
+    MapOwned {
+        /// The summand.
+        plus: i64,
+    },
+    /// The same values, in a ring of their own.
+    Cloned,
+    /// Left where the modulus, at least 1, does not divide the digest, and right where it does.
+    Partition {
+        /// The modulus.
+        modulus: i64,
+    },
     /// The value's halves, as a tuple in one ring.
     Tuple,
     /// The first of the value's halves.
@@ -42,7 +55,7 @@ pub enum Pipe {
     Swap,
     /// The value twice.
     Fork,
-    /// The first half, on the side of the [left or right value](Value::either) of the second half.
+    /// The first half, on the side of the [left or right value](super::Value::either) of the second half.
     Distribute,
     /// Nothing.
     DeadEnd,
@@ -78,6 +91,16 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
+    /// As [`Pipe::Scan`], by a function that fails, or panics where `start` is odd, once it has changed the state,
+    /// where the modulus, at least 1, divides the value's digest.
+    TryScan {
+        /// The state before the first value.
+        start: i64,
+        /// The modulus.
+        modulus: i64,
+    },
+    /// A fold that has a name.
+    Answer(Answer),
     /// The state becomes `state * 17 ^ digest`; the answer is the state.
     Fold {
         /// The state before the first value.
@@ -125,7 +148,7 @@ pub enum Pipe {
         /// The modulus.
         modulus: i64,
     },
-    /// On a new clock, the value's [parts](Value::parts).
+    /// On a new clock, the value's [parts](super::Value::parts).
     Flatten,
     /// On a new clock, the same values.
     Compact,
@@ -149,9 +172,12 @@ pub enum Pipe {
     Then(Box<Pipe>, Box<Pipe>),
     /// The same value through both; a pair.
     Fanout(Box<Pipe>, Box<Pipe>),
+    /// The same value through three to eight; a list.
+    FanoutAll(Vec<Pipe>),
     /// The value's halves, each through its own pipeline; a pair.
     Both(Box<Pipe>, Box<Pipe>),
-    /// Each value through one of the two, by [its side](Value::either); the output keeps the side. Both must be quiet.
+    /// Each value through one of the two, by [its side](super::Value::either); the output keeps the side. Both must
+    /// be quiet.
     Choose(Box<Pipe>, Box<Pipe>),
     /// As [`Pipe::Choose`], without the side.
     Merge(Box<Pipe>, Box<Pipe>),
@@ -178,38 +204,6 @@ pub enum Pipe {
     Named(Box<Pipe>),
 }
 
-/// The function of a [`Pipe::Map`].
-pub(crate) fn mapped(value: &Value, plus: i64) -> Value {
-    value.like(value.digest().wrapping_mul(31).wrapping_add(plus))
-}
-
-/// The predicate of a [`Pipe::Filter`].
-pub(crate) fn kept(value: &Value, modulus: i64) -> bool {
-    value.digest().rem_euclid(modulus) != 0
-}
-
-/// The function of a [`Pipe::Scan`].
-pub(crate) fn scanned(state: &mut Value, value: &Value) -> Value {
-    *state = value.like(state.digest().wrapping_mul(31).wrapping_add(value.digest()));
-    state.clone()
-}
-
-/// The function of a [`Pipe::FlatMap`].
-pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Value> + use<> {
-    let value = value.clone();
-    (0..value.digest().rem_euclid(modulus)).map(move |plus| mapped(&value, plus))
-}
-
-/// The key of a value.
-pub(crate) fn keyed(value: &Value, keys: i64) -> Value {
-    value.like(value.digest().rem_euclid(keys))
-}
-
-/// The function of a [`Pipe::Fold`].
-pub(crate) fn folded(state: &mut Value, value: &Value) {
-    *state = value.like(state.digest().wrapping_mul(17) ^ value.digest());
-}
-
 impl Pipe {
     /// Whether it is stateless and quiet in all parts, and can therefore be a shard's body.
     #[must_use]
@@ -217,6 +211,9 @@ impl Pipe {
         match self {
             Pipe::Id
             | Pipe::Map { .. }
+            | Pipe::MapOwned { .. }
+            | Pipe::Cloned
+            | Pipe::Partition { .. }
             | Pipe::Tuple
             | Pipe::Firsts
             | Pipe::Seconds
@@ -232,7 +229,8 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
-            Pipe::Scan { .. } | Pipe::Fold { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
+            Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
+            Pipe::Fold { .. } | Pipe::Answer(_) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
             Pipe::Stream(_) => false,
             Pipe::FlatMap { .. }
@@ -244,6 +242,7 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_pure() && q.is_pure()
             }
+            Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_pure),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => p.is_pure(),
         }
     }
@@ -252,12 +251,13 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } | Pipe::FoldBy { .. } => false,
+            Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
+            Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_quiet),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
             Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
@@ -328,6 +328,7 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.width().max(q.width())
             }
+            Pipe::FanoutAll(bodies) => bodies.iter().map(Pipe::width).max().unwrap_or(1),
             Pipe::Shard(k, p) | Pipe::ShardBy { k, body: p, .. } => k * p.width(),
             Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
             _ => 1,
@@ -341,60 +342,10 @@ impl Pipe {
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 1 + p.size() + q.size()
             }
+            Pipe::FanoutAll(bodies) => 1 + bodies.iter().map(Pipe::size).sum::<usize>(),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
             Pipe::ShardBy { body, .. } => 1 + body.size(),
             _ => 1,
-        }
-    }
-
-    /// The same tree with a [`Pipe::Fail`] before its `place`-th leaf, modulo the number of leaves.
-    #[must_use]
-    pub fn failing(mut self, place: usize, modulus: i64) -> Pipe {
-        let mut left = place % self.leaves();
-        self.each_leaf(&mut |leaf| {
-            if left == 0 {
-                let stage = std::mem::replace(leaf, Pipe::Id);
-                *leaf = Pipe::Then(Pipe::Fail { modulus }.into(), stage.into());
-            }
-            left = left.wrapping_sub(1);
-        });
-        self
-    }
-
-    /// The same tree with the body of each [`Pipe::Feedback`] instead of the loop.
-    #[must_use]
-    pub fn without_loops(self) -> Pipe {
-        let body = |p: Box<Pipe>| Box::new(p.without_loops());
-        match self {
-            Pipe::Feedback(_, p) => p.without_loops(),
-            Pipe::Then(p, q) => Pipe::Then(body(p), body(q)),
-            Pipe::Fanout(p, q) => Pipe::Fanout(body(p), body(q)),
-            Pipe::Both(p, q) => Pipe::Both(body(p), body(q)),
-            Pipe::Choose(p, q) => Pipe::Choose(body(p), body(q)),
-            Pipe::Merge(p, q) => Pipe::Merge(body(p), body(q)),
-            Pipe::Shard(k, p) => Pipe::Shard(k, body(p)),
-            Pipe::ShardBy { keys, most, k, body: p } => Pipe::ShardBy { keys, most, k, body: body(p) },
-            Pipe::Named(p) => Pipe::Named(body(p)),
-            Pipe::Tee(p) => Pipe::Tee(body(p)),
-            leaf => leaf,
-        }
-    }
-
-    fn leaves(&self) -> usize {
-        let mut leaves = 0;
-        self.clone().each_leaf(&mut |_| leaves += 1);
-        leaves
-    }
-
-    fn each_leaf(&mut self, f: &mut impl FnMut(&mut Pipe)) {
-        match self {
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
-                p.each_leaf(f);
-                q.each_leaf(f);
-            }
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
-            Pipe::ShardBy { body, .. } => body.each_leaf(f),
-            leaf => f(leaf),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
 //! and is given the whole prefix anew at every number: nothing here has a state.
 
+mod answer;
 pub(crate) mod fan_in;
 mod keys;
 mod stream;
@@ -34,6 +35,11 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => edge(q, &edge(p, input)),
         Pipe::Fanout(p, q) => joined(edge(p, input), edge(q, input)),
+        Pipe::FanoutAll(bodies) => {
+            let outputs: Vec<Vec<Slot>> = bodies.iter().map(|body| edge(body, input)).collect();
+            let here = |n: usize| outputs.iter().map(|output| output[n].clone()).collect::<Option<Vec<Value>>>();
+            (0..input.len()).map(|n| here(n).map(Value::List)).collect()
+        }
         Pipe::Both(p, q) => {
             let halves = |slot: &Slot| slot.as_ref().map(halves);
             let (first, second): (Vec<Slot>, Vec<Slot>) = input.iter().map(|slot| halves(slot).unzip()).unzip();
@@ -156,7 +162,14 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
     let divides = |modulus: i64, value: &Value| digest(value).rem_euclid(modulus) == 0;
     match *stage {
         Pipe::Id => here.cloned(),
-        Pipe::Map { plus } | Pipe::MapBlocking { plus } | Pipe::MapAsync { plus, .. } => Some(mapped(here?, plus)),
+        Pipe::Map { plus } | Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } | Pipe::MapAsync { plus, .. } => {
+            Some(mapped(here?, plus))
+        }
+        Pipe::Cloned => here.cloned(),
+        Pipe::Partition { modulus } => here
+            .cloned()
+            .map(Box::new)
+            .map(|value| if divides(modulus, &value) { Value::R(value) } else { Value::L(value) }),
         Pipe::Tuple => Some(halves(here?)).map(|pair| Value::Pair(Box::new(pair))),
         Pipe::Firsts => Some(halves(here?).0),
         Pipe::Seconds => Some(halves(here?).1),
@@ -177,6 +190,14 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             (text.len() > 4).then(|| Value::Pair(Box::new((part(&text[..1]), part(&text)))))
         }
         Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),
+        Pipe::TryScan { start, modulus } => here.filter(|value| !divides(modulus, value)).map(|_| {
+            let tried = seen.iter().flatten().filter(|value| !divides(modulus, value)).map(digest);
+            Value::I(tried.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d)))
+        }),
+        Pipe::Answer(of) => {
+            let values: Vec<&Value> = seen.iter().flatten().collect();
+            if is_end { answer::of(of, &values) } else { None }
+        }
         Pipe::Delay { first } => {
             here?;
             let (_, before) = seen.split_last()?;

@@ -10,6 +10,9 @@ impl fmt::Display for Pipe {
             Pipe::Map { plus } => write!(f, "map({plus})"),
             Pipe::DeadLetter { modulus, plus } => write!(f, "dead_letter({modulus}, {plus})"),
             Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
+            Pipe::MapOwned { plus } => write!(f, "map_owned({plus})"),
+            Pipe::Cloned => write!(f, "cloned"),
+            Pipe::Partition { modulus } => write!(f, "partition({modulus})"),
             Pipe::Tuple => write!(f, "tuple"),
             Pipe::Firsts => write!(f, "firsts"),
             Pipe::Seconds => write!(f, "seconds"),
@@ -22,6 +25,8 @@ impl fmt::Display for Pipe {
             Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
             Pipe::TryMap { modulus, plus } => write!(f, "try_map({modulus}, {plus})"),
             Pipe::Scan { start } => write!(f, "scan({start})"),
+            Pipe::TryScan { start, modulus } => write!(f, "try_scan({start}, {modulus})"),
+            Pipe::Answer(answer) => write!(f, "{answer}"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::FoldBy { keys, start } => write!(f, "fold_by({keys}, {start})"),
             Pipe::Park { keys, modulus, plus } => write!(f, "park({keys}, {modulus}, {plus})"),
@@ -37,6 +42,10 @@ impl fmt::Display for Pipe {
             Pipe::Fail { modulus } => write!(f, "fail({modulus})"),
             Pipe::Then(p, q) => write!(f, "{p}.{q}"),
             Pipe::Fanout(p, q) => write!(f, "fanout({p}, {q})"),
+            Pipe::FanoutAll(bodies) => {
+                let bodies: Vec<_> = bodies.iter().map(Pipe::to_string).collect();
+                write!(f, "fanout{}({})", bodies.len(), bodies.join(", "))
+            }
             Pipe::Both(p, q) => write!(f, "both({p}, {q})"),
             Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
             Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),

@@ -18,6 +18,18 @@ impl Pipe {
         match self {
             Pipe::Then(p, q) => found.extend(join(Pipe::Then, p, q)),
             Pipe::Fanout(p, q) => found.extend(join(Pipe::Fanout, p, q)),
+            Pipe::FanoutAll(bodies) => {
+                found.extend(bodies.iter().cloned());
+                let without = |n: usize| [&bodies[..n], &bodies[n + 1..]].concat();
+                found.extend((0..bodies.len()).filter(|_| bodies.len() > 3).map(|n| Pipe::FanoutAll(without(n))));
+                for (n, body) in bodies.iter().enumerate() {
+                    found.extend(body.simpler().into_iter().map(|simple| {
+                        let mut bodies = bodies.clone();
+                        bodies[n] = simple;
+                        Pipe::FanoutAll(bodies)
+                    }));
+                }
+            }
             Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
             Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
             Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
@@ -52,7 +64,9 @@ impl Pipe {
             Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
             Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
-            Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
+            Pipe::Answer(_) => found.push(Pipe::Fold { start: 0 }),
+            Pipe::TryScan { start, .. } => found.push(Pipe::Scan { start: *start }),
+            Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::Text { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::Words { modulus } => found.push(Pipe::FlatMap { modulus: *modulus }),
             Pipe::FlatMap { .. } | Pipe::Flatten | Pipe::WindowsBy(_) => found.push(Pipe::Compact),

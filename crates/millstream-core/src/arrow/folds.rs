@@ -1,0 +1,166 @@
+use crate::pipe::{Answer, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, LEAST, Last, Quantifier, SOME, ScanBy};
+use crate::pipe::{Sum, Then};
+use crate::{Arrow, Item, Shape, ToOwnedItem};
+
+/// What one of the folds of [`FoldExt`] makes of a pipeline.
+pub type Answered<P, K> = Then<P, ScanBy<Answer<K>>>;
+
+/// Folds that have a name: one answer about all values, at END, as of [`fold`](Arrow::fold). For every [`Arrow`].
+///
+/// As with every fold, the output is empty below END and nothing is written there: the edge is filled
+/// [`AtEnd`](crate::AtEnd) alone. Where [`Iterator`] returns `None`, END is left empty. A fold reads its input to the
+/// end: on an endless source, let [`take`](crate::StreamsExt::take) end the stream first.
+///
+/// ```
+/// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+/// let range = pipeline::<u64>().fanout(|p| p.min(), |p| p.max());
+/// assert_eq!(range.model([3, 1, 2]), [(1, 3)]);
+/// assert_eq!(range.model([]), []);
+/// ```
+pub trait FoldExt: Arrow {
+    /// Counts the values.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+    /// let even = pipeline::<u64>().filter(|x| x % 2 == 0).count();
+    /// assert_eq!(even.model(0..5), [3]);
+    /// ```
+    #[doc(alias = "len")]
+    fn count(self) -> Answered<Self, Count<Self::Out>> {
+        answered(self, Count::new())
+    }
+
+    /// Adds up all values, from the first to the last; the sum of none is zero.
+    ///
+    /// As of [`Iterator::sum`], a sum of integers that does not fit panics where overflow checks are on. To add up in a
+    /// larger type, [`map`](Arrow::map) to it first.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+    /// assert_eq!(pipeline::<u8>().map(|x| u64::from(*x)).sum().model([200, 100]), [300]);
+    /// assert_eq!(pipeline::<u64>().sum().model([]), [0]);
+    /// ```
+    #[doc(alias = "total")]
+    fn sum(self) -> Answered<Self, Sum<Self::Out>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone + std::iter::Sum>,
+    {
+        answered(self, Sum::new())
+    }
+
+    /// Yields the last value; nothing if there is none. Clones every value, since each may be the last.
+    ///
+    /// ```
+    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// assert_eq!(pipeline::<u64>().last().model([3, 1, 2]), [2]);
+    /// ```
+    fn last(self) -> Answered<Self, Last<Self::Out>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+    {
+        answered(self, Last::new())
+    }
+
+    /// Yields the least value, and of equal ones the first; nothing if there is none.
+    ///
+    /// Clones a value where it is less than all before it.
+    #[doc(alias = "minimum")]
+    fn min(self) -> Answered<Self, Extreme<Self::Out, LEAST>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone + Ord>,
+    {
+        answered(self, Extreme::new())
+    }
+
+    /// Yields the greatest value, and of equal ones the last; nothing if there is none.
+    ///
+    /// Clones a value where none before it is greater.
+    #[doc(alias = "maximum")]
+    fn max(self) -> Answered<Self, Extreme<Self::Out, GREATEST>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone + Ord>,
+    {
+        answered(self, Extreme::new())
+    }
+
+    /// Yields the value with the least key, and of equal ones the first; nothing if there is none.
+    ///
+    /// ```
+    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// assert_eq!(pipeline::<&str>().min_by_key(|word| word.len()).model(["to", "be", "not"]), ["to"]);
+    /// ```
+    #[doc(alias = "min_by")]
+    fn min_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, LEAST>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        K: Item + Clone + Ord,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        answered(self, ExtremeByKey::new(key))
+    }
+
+    /// Yields the value with the greatest key, and of equal ones the last; nothing if there is none.
+    #[doc(alias = "max_by")]
+    fn max_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, GREATEST>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        K: Item + Clone + Ord,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        answered(self, ExtremeByKey::new(key))
+    }
+
+    /// Yields the first value for which `wanted` returns true; nothing if there is none.
+    ///
+    /// `wanted` is not called after that value. The answer comes at END. To have the value at its own number, and to
+    /// end the stream there, use [`filter`](Arrow::filter) and [`take(1)`](crate::StreamsExt::take).
+    ///
+    /// ```
+    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// let p = pipeline::<u64>().find(|x| x % 5 == 0);
+    /// assert_eq!(p.model_slots([3, 5, 10]), [None, None, None, Some(5)]);
+    /// assert_eq!(p.model([1]), []);
+    /// ```
+    #[doc(alias = "first_where")]
+    fn find<F>(self, wanted: F) -> Answered<Self, Find<Self::Out, F>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+    {
+        answered(self, Find::new(wanted))
+    }
+
+    /// Yields whether `is_so` returns true for some value; of no values, false.
+    ///
+    /// `is_so` is not called after the first such value.
+    ///
+    /// ```
+    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// assert_eq!(pipeline::<u64>().any(|x| *x > 2).model([1, 2, 3]), [true]);
+    /// assert_eq!(pipeline::<u64>().all(|x| *x > 2).model([]), [true]);
+    /// ```
+    #[doc(alias("exists", "contains"))]
+    fn any<F>(self, is_so: F) -> Answered<Self, Quantifier<Self::Out, F, SOME>>
+    where
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+    {
+        answered(self, Quantifier::new(is_so))
+    }
+
+    /// Yields whether `is_so` returns true for every value; of no values, true.
+    ///
+    /// `is_so` is not called after the first value for which it returns false.
+    #[doc(alias = "every")]
+    fn all<F>(self, is_so: F) -> Answered<Self, Quantifier<Self::Out, F, EVERY>>
+    where
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+    {
+        answered(self, Quantifier::new(is_so))
+    }
+}
+
+impl<P: Arrow> FoldExt for P {}
+
+fn answered<P: Arrow, K>(pipeline: P, kernel: K) -> Answered<P, K> {
+    Then::new(pipeline, ScanBy::new(Answer::new(kernel)))
+}

@@ -1,0 +1,155 @@
+//! Folds with names: one answer at END, of all values or of each key's.
+//!
+//! An [`AnswerKernel`] is the fold; [`Answer`] runs it over all values and [`AnswerBy`] over each key's. Both are
+//! [`ScanKernel`]s, so no deployment knows them.
+
+mod count;
+mod extreme;
+mod find;
+mod group;
+mod last;
+mod quantifier;
+mod sum;
+
+pub use count::Count;
+pub use extreme::{Extreme, ExtremeByKey, GREATEST, LEAST};
+pub use find::Find;
+pub use group::Group;
+pub use last::Last;
+pub use quantifier::{EVERY, Quantifier, SOME};
+pub use sum::Sum;
+
+use super::scan_kernel::ScanKernel;
+use crate::failure::fail;
+use crate::plan::Filled;
+use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// What a fold keeps of the values, and its answer at END.
+pub trait AnswerKernel: Send + Sync + 'static {
+    /// What it reads.
+    type In: Shape;
+    /// The answer.
+    type Out: Item;
+    /// What it keeps of the values.
+    type State: Item + Clone;
+    /// The combinator's name.
+    const NAME: &'static str;
+    /// The combinator's name where there is an answer for each key.
+    const NAME_BY_KEY: &'static str = "fold_by";
+    /// The state before the first value.
+    fn start(&self) -> Self::State;
+    /// What a value does to the state.
+    fn add(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>);
+    /// The answer; where it is `None`, END is left empty.
+    fn answer(&self, state: Self::State) -> Option<Self::Out>;
+}
+
+/// The answer of an [`AnswerKernel`] at END, of all values.
+pub struct Answer<K> {
+    /// The fold.
+    pub kernel: K,
+}
+super::debug!(Answer<K>);
+
+impl<K> Answer<K> {
+    pub(crate) fn new(kernel: K) -> Self {
+        Answer { kernel }
+    }
+}
+
+impl<K: AnswerKernel> ScanKernel for Answer<K> {
+    type In = K::In;
+    type Out = K::Out;
+    type Density = AtEnd;
+    type State = K::State;
+    const NAME: &'static str = K::NAME;
+
+    fn start(&self) -> K::State {
+        self.kernel.start()
+    }
+
+    #[inline]
+    fn step(
+        &self,
+        state: &mut K::State,
+        _: SequenceNumber,
+        slot: Option<<K::In as Shape>::Ref<'_>>,
+        end: bool,
+    ) -> Option<K::Out> {
+        if let Some(value) = slot {
+            self.kernel.add(state, value);
+        }
+        if !end {
+            return None;
+        }
+        self.kernel.answer(std::mem::replace(state, self.kernel.start()))
+    }
+
+    fn fills(_: Filled) -> Filled {
+        Filled::END
+    }
+}
+
+/// The answers of an [`AnswerKernel`] at END, one for each key, in the order of the keys.
+pub struct AnswerBy<K, T, F> {
+    /// The fold.
+    pub kernel: K,
+    /// How many keys at most.
+    pub most: usize,
+    /// The key of a value.
+    pub key: F,
+    shape: PhantomData<fn() -> T>,
+}
+super::debug!(AnswerBy<K, T, F>);
+
+impl<K, T, F> AnswerBy<K, T, F> {
+    pub(crate) fn new(kernel: K, most: usize, key: F) -> Self {
+        AnswerBy { kernel, most, key, shape: PhantomData }
+    }
+}
+
+impl<K: AnswerKernel, T: Item + Ord + Clone, F> ScanKernel for AnswerBy<K, T, F>
+where
+    F: for<'a> Fn(<K::In as Shape>::Ref<'a>) -> T + Send + Sync + 'static,
+{
+    type In = K::In;
+    type Out = Vec<(T, K::Out)>;
+    type Density = AtEnd;
+    type State = BTreeMap<T, K::State>;
+    const NAME: &'static str = K::NAME_BY_KEY;
+
+    fn start(&self) -> BTreeMap<T, K::State> {
+        BTreeMap::new()
+    }
+
+    #[inline]
+    fn step(
+        &self,
+        states: &mut BTreeMap<T, K::State>,
+        _: SequenceNumber,
+        slot: Option<<K::In as Shape>::Ref<'_>>,
+        end: bool,
+    ) -> Option<Vec<(T, K::Out)>> {
+        if let Some(value) = slot {
+            let key = (self.key)(value);
+            if states.len() == self.most && !states.contains_key(&key) {
+                fail(Bound::refuse(self.most).refusal());
+            }
+            self.kernel.add(states.entry(key).or_insert_with(|| self.kernel.start()), value);
+        }
+        end.then(|| {
+            let answers = std::mem::take(states).into_iter();
+            answers.filter_map(|(key, state)| Some((key, self.kernel.answer(state)?))).collect()
+        })
+    }
+
+    fn fills(_: Filled) -> Filled {
+        Filled::END
+    }
+
+    fn keys(&self) -> Option<usize> {
+        Some(self.most)
+    }
+}

@@ -1,0 +1,99 @@
+use super::AnswerKernel;
+use crate::{Item, Shape, ToOwnedItem};
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+
+/// Of an [`Extreme`]: the least value.
+pub const LEAST: bool = false;
+/// Of an [`Extreme`]: the greatest value.
+pub const GREATEST: bool = true;
+
+/// The least value, and of equal ones the first; or the greatest, and of equal ones the last.
+pub struct Extreme<A, const MAX: bool> {
+    shape: PhantomData<fn() -> A>,
+}
+
+/// As [`Extreme`], by something that each value has.
+pub struct ExtremeByKey<A, K, F, const MAX: bool> {
+    /// What values are compared by.
+    pub key: F,
+    shape: PhantomData<fn() -> (A, K)>,
+}
+
+impl<A, const MAX: bool> std::fmt::Debug for Extreme<A, MAX> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Extreme")
+    }
+}
+
+impl<A, K, F, const MAX: bool> std::fmt::Debug for ExtremeByKey<A, K, F, MAX> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ExtremeByKey")
+    }
+}
+
+impl<A, const MAX: bool> Extreme<A, MAX> {
+    pub(crate) fn new() -> Self {
+        Extreme { shape: PhantomData }
+    }
+}
+
+impl<A, K, F, const MAX: bool> ExtremeByKey<A, K, F, MAX> {
+    pub(crate) fn new(key: F) -> Self {
+        ExtremeByKey { key, shape: PhantomData }
+    }
+}
+
+/// Whether a value takes the place of the best one so far, which compares to it like this.
+fn replaces<const MAX: bool>(best: Ordering) -> bool {
+    if MAX { best.is_le() } else { best.is_gt() }
+}
+
+impl<A: ToOwnedItem<Owned: Clone + Ord>, const MAX: bool> AnswerKernel for Extreme<A, MAX> {
+    type In = A;
+    type Out = A::Owned;
+    type State = Option<A::Owned>;
+    const NAME: &'static str = if MAX { "max" } else { "min" };
+
+    fn start(&self) -> Option<A::Owned> {
+        None
+    }
+
+    #[inline]
+    fn add(&self, best: &mut Option<A::Owned>, value: A::Ref<'_>) {
+        if best.as_ref().is_none_or(|best| replaces::<MAX>(A::cmp_owned(best, value))) {
+            *best = Some(A::to_owned_item(value));
+        }
+    }
+
+    fn answer(&self, best: Option<A::Owned>) -> Option<A::Owned> {
+        best
+    }
+}
+
+impl<A: Shape + ToOwnedItem<Owned: Clone>, K, F, const MAX: bool> AnswerKernel for ExtremeByKey<A, K, F, MAX>
+where
+    K: Item + Clone + Ord,
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = A::Owned;
+    type State = Option<(K, A::Owned)>;
+    const NAME: &'static str = if MAX { "max_by_key" } else { "min_by_key" };
+
+    fn start(&self) -> Option<(K, A::Owned)> {
+        None
+    }
+
+    #[inline]
+    fn add(&self, best: &mut Option<(K, A::Owned)>, value: A::Ref<'_>) {
+        let key = (self.key)(value);
+        if best.as_ref().is_none_or(|(best, _)| replaces::<MAX>(best.cmp(&key))) {
+            *best = Some((key, A::to_owned_item(value)));
+        }
+    }
+
+    fn answer(&self, best: Option<(K, A::Owned)>) -> Option<A::Owned> {
+        best.map(|(_, value)| value)
+    }
+}

@@ -1,0 +1,153 @@
+//! Combinators that are made of others: what their plans say, and what of their bodies' types reaches the outside.
+
+use millstream_core::{
+    Arrow, AtEnd, ChoiceExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable, StreamsExt, pipeline,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn kinds(p: &impl Arrow) -> Vec<String> {
+    p.plan().stages.iter().map(|stage| stage.kind.to_owned()).collect()
+}
+
+fn names(p: &impl Arrow) -> Vec<String> {
+    p.plan().stages.into_iter().map(|stage| stage.name).collect()
+}
+
+fn density<P: Arrow>(_: &P) -> &'static str {
+    std::any::type_name::<<P::Out as Shape>::Density>()
+}
+
+fn shardable<P: Arrow + Shardable>(p: P) -> P {
+    p
+}
+
+#[test]
+fn a_plan_calls_a_stage_by_the_name_of_its_combinator() {
+    let p = || pipeline::<u64>();
+    assert_eq!(kinds(&p().count()), ["count"]);
+    assert_eq!(kinds(&p().sum()), ["sum"]);
+    assert_eq!(kinds(&p().last()), ["last"]);
+    assert_eq!(kinds(&p().min()), ["min"]);
+    assert_eq!(kinds(&p().max()), ["max"]);
+    assert_eq!(kinds(&p().min_by_key(|x| x % 3)), ["min_by_key"]);
+    assert_eq!(kinds(&p().max_by_key(|x| x % 3)), ["max_by_key"]);
+    assert_eq!(kinds(&p().find(|x| *x > 3)), ["find"]);
+    assert_eq!(kinds(&p().any(|x| *x > 3)), ["any"]);
+    assert_eq!(kinds(&p().all(|x| *x > 3)), ["all"]);
+    assert_eq!(kinds(&p().count_by(|x| x % 3)), ["count_by"]);
+    assert_eq!(kinds(&p().group_by(|x| x % 3)), ["group_by"]);
+    assert_eq!(kinds(&p().map_owned(|x| x + 1)), ["map_owned"]);
+    assert_eq!(kinds(&p().cloned()), ["cloned"]);
+    assert_eq!(kinds(&p().partition(|x| *x > 3)), ["partition"]);
+    assert_eq!(kinds(&p().try_scan(0, |_, x| Ok::<_, String>(*x))), ["try_scan"]);
+    assert_eq!(kinds(&p().try_scan_or_empty(0, |_, x| Ok::<_, String>(*x))), ["try_scan_or_empty"]);
+}
+
+#[test]
+fn a_fold_with_a_name_writes_nothing_below_end() {
+    let p = pipeline::<u64>().sum();
+    assert_eq!(density(&p), std::any::type_name::<AtEnd>());
+    let ring = p.plan().rings.iter().find(|ring| ring.writer.is_some()).map(|ring| ring.slot_bytes);
+    assert_eq!(ring, Some(0));
+}
+
+#[test]
+fn of_equal_values_min_is_the_first_and_max_the_last() {
+    let words = ["bb", "a", "cc", "d"];
+    assert_eq!(pipeline::<&str>().min_by_key(|word| word.len()).model(words), ["a"]);
+    assert_eq!(pipeline::<&str>().max_by_key(|word| word.len()).model(words), ["cc"]);
+}
+
+#[test]
+fn a_fan_out_to_three_is_one_node_of_three_branches() {
+    let p = pipeline::<u64>().fanout3(
+        |p| p.map(|x| x + 1),
+        |p| p.fanout(|p| p.map(|x| x + 2), |p| p),
+        |p| p.map(|x| x + 3).named("third"),
+    );
+    assert_eq!(names(&p), ["fanout-1.first.map-1", "fanout-1.second.fanout-1.first.map-1", "third"]);
+    // A body that is a fan-out itself stays a pair.
+    let sums = p.map(|(a, (b, x), c)| a + b + x + c);
+    assert_eq!(sums.model([0, 10]), [6, 46]);
+}
+
+#[test]
+fn a_fan_out_to_eight_is_as_dense_and_as_shardable_as_its_bodies() {
+    let p = pipeline::<u64>().fanout8(
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p.map(|x| x + 1),
+        |p| p,
+    );
+    assert_eq!(density(&p), std::any::type_name::<Dense>());
+    assert_eq!(shardable(p).plan().stages.len(), 7);
+    let sparse = pipeline::<u64>().fanout3(|p| p, |p| p.filter(|x| x % 2 == 0), |p| p.skip(1));
+    assert_eq!(sparse.model_slots([1, 2, 4]), [None, Some((2, 2, 2)), Some((4, 4, 4)), None]);
+}
+
+#[test]
+fn the_plan_warns_of_a_fan_out_to_three_that_never_joins() {
+    let p = pipeline::<u64>().fanout3(|p| p, |p| p, |p| p.sum());
+    assert_eq!(p.plan().warnings.len(), 1);
+    assert!(pipeline::<u64>().fanout3(|p| p.sum(), |p| p.min(), |p| p.max()).plan().warnings.is_empty());
+}
+
+#[test]
+fn two_total_lanes_of_a_partition_are_dense() {
+    let p = pipeline::<u64>().partition(|x| x % 2 == 0).merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| x * 3));
+    assert_eq!(density(&p), std::any::type_name::<Dense>());
+    let p = shardable(p);
+    assert_eq!(p.model_slots([1, 2]), [Some(3), Some(1), None]);
+}
+
+/// A state that counts its clones.
+struct Counted(u64, Arc<AtomicUsize>);
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Counted(self.0, self.1.clone())
+    }
+}
+
+#[test]
+fn a_state_that_a_failure_has_half_changed_is_put_back() {
+    let step = |sum: &mut u64, x: &u64| {
+        *sum += x;
+        match x {
+            0 => panic!("nothing"),
+            x if x % 2 == 1 => Err("odd"),
+            _ => Ok(*sum),
+        }
+    };
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let slots = pipeline::<u64>().try_scan_or_empty(10, step).model_slots([2, 3, 0, 4]);
+    std::panic::set_hook(hook);
+    assert_eq!(slots, [Some(12), None, None, Some(16), None]);
+}
+
+#[test]
+fn a_scan_that_ends_the_run_at_an_error_clones_no_state() {
+    use millstream_core::SequenceNumber;
+    use millstream_core::pipe::ScanKernel;
+    let clones = Arc::new(AtomicUsize::new(0));
+    let state = Counted(0, clones.clone());
+    let step = |sum: &mut Counted, x: &u64| {
+        sum.0 += x;
+        Ok::<_, String>(sum.0)
+    };
+    let p = pipeline::<u64>().try_scan(state, step);
+    let kernel = p.second.kernel.clone();
+    let mut state = kernel.start();
+    let before = clones.load(Ordering::Relaxed);
+    for n in 0..10 {
+        kernel.step(&mut state, SequenceNumber(n), Some(&n), false);
+    }
+    assert_eq!((state.0, clones.load(Ordering::Relaxed)), (45, before));
+}

@@ -1,0 +1,42 @@
+//! Stateless stages in families of their own.
+
+use crate::group_stage::stateless_stage;
+use crate::lane_stage::{can_be_lane, lane_stage};
+use crate::stage::EndSlot;
+use crate::wiring::Home;
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::pipe::{InLanes, OwnedBy, OwnedKernel, Partition};
+use millstream_core::{Deploy, Shape, ToOwnedItem, Val};
+use millstream_ring::Reader;
+use std::any::Any;
+
+impl<K: OwnedKernel<In: RingShape>> Deploy<Rings> for OwnedBy<K> {
+    fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Val<K::Out, <K::In as Shape>::Density>> {
+        let (kernel, end) = (self.kernel.clone(), EndSlot::of::<<K::In as Shape>::Density>());
+        stateless_stage::<K::In, K::Out, <K::In as Shape>::Density>(input, wiring, end, Home::Workers, move |value| {
+            value.map(|value| kernel.apply(K::In::to_owned_item(value)))
+        })
+    }
+
+    fn is_lane(&self, wiring: &Wiring) -> bool {
+        can_be_lane::<K::In>(wiring)
+    }
+
+    fn deploy_lane(&self, input: Reader<K::In>, other: Option<Box<dyn Any>>, wiring: &mut Wiring) -> Box<dyn Any> {
+        let kernel = self.kernel.clone();
+        lane_stage::<K::In, K::Out>(input, other, wiring, move |value| kernel.apply(K::In::to_owned_item(value)))
+    }
+}
+
+impl<A: RingShape, F> Deploy<Rings> for Partition<A, F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<InLanes<A>> {
+        let (is_left, end) = (self.is_left.clone(), EndSlot::of::<A::Density>());
+        let judged = stateless_stage::<A, bool, A::Density>(input.fork(), wiring, end, Home::Workers, move |value| {
+            value.map(|value| is_left(value))
+        });
+        judged.zip(input).seen()
+    }
+}

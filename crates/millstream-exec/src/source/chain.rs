@@ -1,0 +1,36 @@
+use super::Source;
+use millstream_core::Item;
+
+/// One source after another. See [`chain`].
+#[derive(Clone, Debug)]
+pub struct Chain<X, Y> {
+    first: X,
+    second: Y,
+}
+
+/// All values of the first source, and then all of the second.
+///
+/// No value is kept, and the second source is not asked for a value before the first one has ended. A failure of either
+/// fails the run. The values get a thread of their own if one of the two sources may wait.
+///
+/// ```
+/// use millstream_core::pipeline;
+/// use millstream_exec::{Rings, Run, source};
+/// let chained = source::chain(source::ready([1, 2]), source::ready([3]));
+/// assert_eq!(pipeline().collect(&Rings::new(), chained)?, [1, 2, 3]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[doc(alias = "concat")]
+pub fn chain<X, Y>(first: X, second: Y) -> Chain<X, Y> {
+    Chain { first, second }
+}
+
+impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
+    type Values = std::iter::Chain<X::Values, Y::Values>;
+    const WAITS: bool = X::WAITS || Y::WAITS;
+    const SLOTS: usize = if X::SLOTS < Y::SLOTS { X::SLOTS } else { Y::SLOTS };
+
+    fn values(self) -> Self::Values {
+        self.first.values().chain(self.second.values())
+    }
+}

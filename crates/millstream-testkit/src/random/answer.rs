@@ -1,0 +1,98 @@
+//! Folds that have a name.
+
+use super::edge::{Boxed, Chain};
+use super::kind::Kind;
+use super::shape::{RandomShape, of_slot};
+use super::steps::{kept, keyed};
+use super::value::Value;
+use millstream_core::{Arrow, FoldExt, KeysExt, id};
+use std::fmt;
+use std::num::Wrapping;
+
+/// The folds of [`FoldExt`], and those of [`KeysExt`] that are made of them. A modulus is at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// How many values there are.
+    Count,
+    /// The sum of the digests, which wraps.
+    Sum,
+    /// The last value.
+    Last,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+    /// The value with the least rest of its digest by the modulus; of several the first.
+    MinByKey(i64),
+    /// The value with the greatest rest of its digest by the modulus; of several the last.
+    MaxByKey(i64),
+    /// The first value whose digest the modulus divides.
+    Find(i64),
+    /// Whether the modulus divides some value's digest: 1 or 0.
+    Any(i64),
+    /// Whether the modulus divides every value's digest: 1 or 0.
+    All(i64),
+    /// How many values there are of each rest of the digest by the modulus: a list of pairs.
+    CountBy(i64),
+    /// The values of each rest of the digest by the modulus: a list of pairs.
+    GroupBy(i64),
+}
+
+pub(crate) fn answer<A: RandomShape>(of: Answer, input: Kind) -> Chain {
+    let divides = |modulus| move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| !kept(value, modulus));
+    let key = |modulus| move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, modulus));
+    let values = || id::<A>().map(|slot| A::value(slot));
+    let truth = |is_so: &bool| Value::I(i64::from(*is_so));
+    let number = |count: &u64| Value::I(*count as i64);
+    let chain = Chain::empty(input);
+    match of {
+        Answer::Count => chain.then(Boxed::new(id::<A>().count().map(number))),
+        Answer::Sum => {
+            let digests = id::<A>().map(|slot| of_slot::<A, _>(slot, |value| Wrapping(value.digest())));
+            chain.then(Boxed::new(digests.sum().map(|sum| Value::I(sum.0))))
+        }
+        Answer::Last => chain.then(Boxed::new(values().last())),
+        Answer::Min => chain.then(Boxed::new(values().min())),
+        Answer::Max => chain.then(Boxed::new(values().max())),
+        Answer::MinByKey(modulus) => chain.then(Boxed::new(values().min_by_key(move |value| keyed(value, modulus)))),
+        Answer::MaxByKey(modulus) => chain.then(Boxed::new(values().max_by_key(move |value| keyed(value, modulus)))),
+        Answer::Find(modulus) => chain.then(Boxed::new(values().find(move |value| !kept(value, modulus)))),
+        Answer::Any(modulus) => chain.then(Boxed::new(id::<A>().any(divides(modulus)).map(truth))),
+        Answer::All(modulus) => chain.then(Boxed::new(id::<A>().all(divides(modulus)).map(truth))),
+        Answer::CountBy(modulus) => {
+            let pair = |(key, count): &(Value, u64)| Value::pair(key.clone(), Value::I(*count as i64));
+            let counts = id::<A>().count_by(key(modulus));
+            chain.then(Boxed::new(counts.map(move |counts| Value::List(counts.iter().map(pair).collect()))))
+        }
+        Answer::GroupBy(modulus) => {
+            let pair = |(key, own): &(Value, Vec<Value>)| Value::pair(key.clone(), Value::List(own.clone()));
+            let groups = values().group_by(move |value| keyed(value, modulus));
+            chain.then(Boxed::new(groups.map(move |groups| Value::List(groups.iter().map(pair).collect()))))
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Count => write!(f, "count"),
+            Answer::Sum => write!(f, "sum"),
+            Answer::Last => write!(f, "last"),
+            Answer::Min => write!(f, "min"),
+            Answer::Max => write!(f, "max"),
+            Answer::MinByKey(modulus) => write!(f, "min_by_key({modulus})"),
+            Answer::MaxByKey(modulus) => write!(f, "max_by_key({modulus})"),
+            Answer::Find(modulus) => write!(f, "find({modulus})"),
+            Answer::Any(modulus) => write!(f, "any({modulus})"),
+            Answer::All(modulus) => write!(f, "all({modulus})"),
+            Answer::CountBy(modulus) => write!(f, "count_by({modulus})"),
+            Answer::GroupBy(modulus) => write!(f, "group_by({modulus})"),
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
