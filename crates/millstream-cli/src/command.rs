@@ -1,4 +1,4 @@
-//! What the command can do, one program a file.
+//! The command's programs, one for each file.
 
 #[cfg(feature = "completions")]
 mod completions;
@@ -93,29 +93,29 @@ impl Command {
 /// How a command ended. Most wrong use is refused before there is a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Everything asked for was done, or its reader has gone away.
+    /// All work was done, or the reader of the output is gone.
     Done,
     /// An input or the output failed; the rest was processed.
     InputOrOutputFailed,
-    /// What was asked for cannot be done on this machine.
+    /// This machine cannot do what the flags ask for.
     WrongUse,
     /// The pipeline failed; standard error says where.
     PipelineFailed,
-    /// What should be the same is not; standard error says where.
+    /// A comparison found a difference; standard error says where.
     CheckFailed,
     /// This signal came; what was accepted before it was processed.
     Interrupted(u8),
 }
 
 impl Outcome {
-    /// Ends the process here and now, whatever its other threads do.
+    /// Ends the process now, without waiting for its other threads.
     pub(crate) fn exit(self) -> ! {
         progress::end();
         watching::ended(self);
         process::exit(self.code().into())
     }
 
-    /// What it means, for those who look on, with how much was read.
+    /// The outcome in words, with the number of bytes read, for readers of the page.
     #[cfg(feature = "page")]
     pub(crate) fn sentence(self) -> String {
         let how = match self {
@@ -137,7 +137,7 @@ impl Outcome {
             Outcome::WrongUse => 2,
             Outcome::PipelineFailed => 3,
             Outcome::CheckFailed => 4,
-            // What a shell says of a program that a signal has ended.
+            // The exit code that a shell reports for a program that a signal has ended.
             Outcome::Interrupted(signal) => 128 + signal,
         }
     }

@@ -1,4 +1,4 @@
-//! From raw flags to what will be done, with every default filled in and every contradiction refused.
+//! Turns raw flags into a command, with every default filled in and every contradiction refused.
 
 mod evolve;
 
@@ -21,17 +21,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Slots of each ring unless chosen otherwise. A slot holds a block of text: 16 keep a reader and a worker apart, and
-/// keep what a run holds in memory at a few megabytes.
+/// The default number of slots of each ring. A slot holds a block of text: 16 let a reader and a worker run
+/// independently, and limit a run's memory to a few megabytes.
 const RING: usize = 16;
 
-/// The same where a slot holds a number or a line.
+/// The default if a slot holds a number or a line.
 pub(crate) const NUMBERS: usize = 4096;
 
-/// The same where a slot says where a line lies.
+/// The default if a slot holds the position of a line.
 const LINES: usize = 1024;
 
-/// Slots of each ring of a program, unless chosen otherwise.
+/// The default number of slots of each ring of a program.
 fn slots_of(program: Program) -> usize {
     match program {
         Program::Copying => NUMBERS,
@@ -40,25 +40,25 @@ fn slots_of(program: Program) -> usize {
     }
 }
 
-/// An answer of fewer bytes stays in memory, however small the blocks are.
+/// An answer of fewer bytes stays in memory, whatever the block size.
 const MOST_ANSWER: usize = 1 << 16;
 
-/// How one pipeline is to be run, and what is to be told about it.
+/// How to run one pipeline, and what to report about it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunConfig {
     pub(crate) place: Deployment,
     pub(crate) rings: Rings,
-    /// What threads are to do without work, if that was said.
+    /// The idle strategy, if the flags name one.
     pub(crate) wait: Option<Wait>,
     pub(crate) queues: Queues,
     pub(crate) stats: Option<StatsTo>,
     pub(crate) stats_format: StatsFormat,
     pub(crate) observe: bool,
-    /// Where a picture of the run goes.
+    /// The file for a picture of the run.
     pub(crate) picture: Option<PathBuf>,
     #[cfg(feature = "page")]
     pub(crate) page: Option<String>,
-    /// How long it stays when all is done.
+    /// How long the page stays after the runs.
     #[cfg(feature = "page")]
     pub(crate) page_linger: Duration,
     pub(crate) hash: bool,
@@ -90,7 +90,7 @@ impl StatsTo {
     }
 }
 
-/// What the flags ask for, or why it cannot be done: a sentence for the user.
+/// The command that the flags ask for, or a message to the user about why it cannot run.
 pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
     let flags::Colours { color } = flags.colours;
     #[cfg(not(feature = "top"))]
@@ -123,7 +123,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Idle(Idle { shards, run: run(flags.run)? }))
         }
         flags::Command::Copying(flags) => {
-            // A slot holds a number here, and no block.
+            // A slot holds a number here, not a block.
             let (shards, quiet) = (flags.run.tuning.shards.unwrap_or(1), flags.run.quiet);
             let run = run_with_slots(NUMBERS, flags.run)?;
             Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, shards, quiet, run }))
@@ -159,7 +159,7 @@ fn wc(flags: flags::Wc) -> Result<Wc, String> {
     let kinds = Kinds { lines, words, chars, bytes, width };
     let kinds = if kinds == Kinds::NONE { Kinds::USUAL } else { kinds };
     let names = match files0_from {
-        Some(_) if !files.is_empty() => return Err("--files0-from names the files: no other can be given".into()),
+        Some(_) if !files.is_empty() => return Err("--files0-from names the files: no others are allowed".into()),
         Some(list) => wc::Names::Listed(list),
         None => wc::Names::Given(files),
     };
@@ -173,7 +173,7 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
     let (how, slots) = match (flags.shard, flags.block, flags.patience) {
         (ShardBy::Block, _, Some(_)) => return Err("--patience is for `--shard line`".into()),
         (ShardBy::Line, Some(_), _) => return Err("--block is for `--shard block`".into()),
-        // As many blocks as keep all processes busy while one of them takes longer.
+        // Enough blocks to keep all processes busy while one of them takes longer.
         (ShardBy::Block, size, _) => (How::Block(size.unwrap_or(1 << 20)), (4 * jobs).next_power_of_two()),
         (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
     };
@@ -196,7 +196,7 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
     let filter = Filter::new(words).accepting(&flags.accept).keeping_going(flags.keep_going);
     let filter = filter.trying(flags.timeout, flags.retries).tagging(flags.tag).with_line_end(line_end);
     let filter = match how {
-        // What the ring of answers holds is then a multiple of what that of blocks does.
+        // Then the ring of answers holds at most a fixed multiple of the bytes in the ring of blocks.
         How::Block(size) => filter.most_in_memory(MOST_ANSWER.max(4 * size)),
         How::Line(_) => filter,
     };
@@ -207,24 +207,24 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
     if !flags.program.reads() && !flags.files.is_empty() {
-        return Err("this program reads no files: it is verified on numbers of its own".into());
+        return Err("this program reads no files: its input is its own numbers".into());
     }
     let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
     Ok(Verify { program: flags.program, files, longest: flags.max_line, quiet: flags.quiet })
 }
 
-/// What `plan` is asked to tell.
+/// What `plan` shows.
 pub(crate) fn how_to_show(flags: &flags::Planning) -> HowToShow {
     HowToShow { json: flags.json, explain: flags.explain, rings: rings(&flags.tuning) }
 }
 
-/// How a graph is to be drawn whose rings hold `slots`, if the flags do not say how many.
+/// How to draw a graph. Its rings have `slots` slots, unless the flags set another number.
 pub(crate) fn how_to_draw(flags: &flags::Drawing, slots: usize) -> HowToDraw {
     let rings = rings(&flags.tuning).ring(flags.tuning.ring.unwrap_or(slots));
     HowToDraw { format: flags.format, rings }
 }
 
-/// How a pipeline is to be run whose rings hold `slots`, if the flags do not say how many.
+/// How to run a pipeline. Its rings have `slots` slots, unless the flags set another number.
 pub(crate) fn run_with_slots(slots: usize, mut flags: flags::Run) -> Result<RunConfig, String> {
     flags.tuning.ring.get_or_insert(slots);
     run(flags)
@@ -248,7 +248,7 @@ fn run(flags: flags::Run) -> Result<RunConfig, String> {
     let queues = Queues::new().capacity(flags.tuning.ring.unwrap_or(RING));
     let stats = flags.stats.as_ref().map(|to| stats_to(to)).transpose()?;
     if (observe || flags.record_picture.is_some()) && place != Deployment::Rings {
-        return Err("only runs on rings are looked at, and make pictures: `--deploy rings`".into());
+        return Err("only runs on rings can be observed or recorded: use `--deploy rings`".into());
     }
     let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
     let asked = flags.tuning.wait.map(|asked| wait(Some(asked)));
@@ -299,8 +299,8 @@ fn wait(flag: Option<flags::Wait>) -> Wait {
     }
 }
 
-/// Where statistics go. `--stats FILE` can be meant as `--stats` and a file to read; a file that holds anything but
-/// statistics is therefore never overwritten.
+/// The destination of statistics. `--stats FILE` can be meant as `--stats` and a file to read; a file that holds
+/// anything but statistics is therefore never overwritten.
 fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
     if to == "-" {
         return Ok(StatsTo::StandardError);
@@ -318,7 +318,7 @@ fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
 fn picture_to(to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
     if would_overwrite(&path, PICTURE_BEGIN) {
-        return Err(format!("--record-picture would overwrite {}, which is no picture", quoted(to)));
+        return Err(format!("--record-picture would overwrite {}, which is not a picture", quoted(to)));
     }
     Ok(path)
 }
@@ -326,12 +326,12 @@ fn picture_to(to: &OsStr) -> Result<PathBuf, String> {
 fn job_log_to(to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
     if would_overwrite(&path, JOB_LOG_BEGIN) {
-        return Err(format!("--joblog would overwrite {}, which is no log of jobs", quoted(to)));
+        return Err(format!("--joblog would overwrite {}, which is not a job log", quoted(to)));
     }
     Ok(path)
 }
 
-/// Whether a file has something in it that does not begin so.
+/// Whether the file has contents that do not begin with `begin`.
 fn would_overwrite(path: &Path, begin: &str) -> bool {
     let mut start = vec![0; begin.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));

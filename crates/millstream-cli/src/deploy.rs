@@ -1,4 +1,4 @@
-//! Running a pipeline where the user wants it, and telling what the user wants to know about it.
+//! Runs a pipeline on the deployment that the user chose, and reports on it.
 
 mod before;
 
@@ -28,9 +28,9 @@ use std::panic::resume_unwind;
 /// Why a pipeline failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// At a stage and a number.
+    /// A run failed at a stage and a number.
     Run(RunError),
-    /// Somewhere: the model is a function of whole lists, and knows no more than the cause.
+    /// The model failed. It is a function of whole lists, and knows only the cause.
     Model(String),
 }
 
@@ -43,11 +43,11 @@ impl fmt::Display for Failed {
     }
 }
 
-/// What a hash sees of an output.
+/// The bytes of an output that a hash covers.
 pub(crate) trait Hashed {
     fn bytes(&self) -> Cow<'_, [u8]>;
 
-    /// Whether it is output at all.
+    /// Whether the value counts as output.
     fn is_output(&self) -> bool {
         true
     }
@@ -65,13 +65,13 @@ impl Hashed for u64 {
     }
 }
 
-/// Slots of the ring that blocks of text come through. They stay in a core's cache.
+/// Slots of the ring of text blocks. That many blocks stay in a core's cache.
 pub(crate) const BLOCKS: usize = 4;
 
-/// What a sink changes: its state, and the hash of the output if one is wanted.
+/// The state that a sink changes, and the hash of the output, if the user wants one.
 type Sunk<S> = (S, Option<Hash>);
 
-/// The runs of one command: most have one, `wc` has one for each file.
+/// The runs of one command. `wc` has one for each file, other commands have one in all.
 #[derive(Debug)]
 pub(crate) struct Runs {
     config: RunConfig,
@@ -87,13 +87,13 @@ impl Runs {
         panics::quiet_in_pipelines();
         let interrupts = Interrupts::default();
         if let Err(error) = interrupts.listen() {
-            // Then signals end the process as they always do.
+            // Then signals have their default effect.
             complaints.complain(&format!("signals: {}", cause(&error)));
         }
         let hash = config.hash.then(Hash::default);
-        // What cannot be told is known before the work.
-        let told = [config.stats.as_ref().and_then(StatsTo::path), config.picture.as_deref()];
-        let writable = told.into_iter().flatten().all(|path| can_write(path, &complaints));
+        // A file that cannot be written is reported before the work.
+        let files = [config.stats.as_ref().and_then(StatsTo::path), config.picture.as_deref()];
+        let writable = files.into_iter().flatten().all(|path| can_write(path, &complaints));
         let shown = Shown::open(&config, &complaints);
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
         Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown }
@@ -104,7 +104,7 @@ impl Runs {
         self.interrupts.first().is_some()
     }
 
-    /// How inputs are opened. Where the run is on this thread, a read that waits sees the first signal itself.
+    /// How inputs are opened. If the run is on this thread, the first signal ends a read that waits.
     pub(crate) fn opening(&self, decompress: bool) -> Opening {
         let watched = matches!(self.config.place, Deployment::Inline | Deployment::Model);
         Opening { decompress, interrupts: Some(self.interrupts.clone()), watched }
@@ -114,7 +114,7 @@ impl Runs {
         self.interrupts.clone()
     }
 
-    /// Runs `pipeline` over `input`; `sink` sees every output, in order, and what it makes of `state` comes back.
+    /// Runs `pipeline` over `input`. `sink` receives every output in order; the final `state` is returned.
     pub(crate) fn run<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
@@ -132,7 +132,7 @@ impl Runs {
         self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink)
     }
 
-    /// As [`run`](Runs::run); `bytes` is what a hash sees of an output; none of what is no output.
+    /// The same as [`run`](Runs::run), but `bytes` returns what a hash covers: `None` for a value that is no output.
     pub(crate) fn run_hashing<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
@@ -159,7 +159,7 @@ impl Runs {
         self.run_into(pipeline, input, state, sink, |_| ())
     }
 
-    /// Runs a pipeline whose output is text over some files, into an output that gathers what it writes.
+    /// Runs a pipeline with text output over some files. The output gathers adjacent pieces.
     pub(crate) fn write<P, O>(&mut self, pipeline: &P, input: Joined, output: Output) -> Result<Output, Failed>
     where
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
@@ -177,7 +177,7 @@ impl Runs {
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
         O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
-        // Of queues nobody says when nothing more is there.
+        // Queues never call `pause`, so every piece is written at once.
         let gathers = self.config.place != Deployment::Queues;
         let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
             if let Some(hash) = hash {
@@ -191,7 +191,7 @@ impl Runs {
         self.run_into(pipeline, input, output, sink, |(output, _)| output.flush())
     }
 
-    /// Runs `pipeline` over `input`, wherever the user wants it; `pause` is called when nothing more is there for now.
+    /// Runs `pipeline` over `input` on the chosen deployment. `pause` is called when no more output is ready for now.
     fn run_into<P, T, O, S>(
         &mut self,
         pipeline: &P,
@@ -228,7 +228,7 @@ impl Runs {
             }
             Deployment::Rings => {
                 let rings = &self.config.rings;
-                // Once, however many runs there are.
+                // Only the first of several runs prints it.
                 if let (Some(asked @ Wait::BusySpin), false) = (self.config.wait.take(), self.config.quiet) {
                     say_other_wait(&self.complaints, rings, asked, &pipeline.plan(), feed);
                 }
@@ -250,17 +250,18 @@ impl Runs {
         }
     }
 
-    /// Notes what a run did, failed or not.
+    /// Records the report of a run, failed or not.
     fn ended<S>(&mut self, deploy: &str, ended: RunEnd<S>) -> (Option<S>, Option<Failed>) {
         self.reports.push(stats::of_run(deploy, &ended.report, ended.failure.as_ref()));
         (ended.state, ended.failure.map(Failed::Run))
     }
 
-    /// Notes what was seen of the last run.
+    /// Records what observers saw of the last run.
     fn seen(&mut self, watching: Watching) {
         let run = self.reports.len();
         if let (Some(mut seen), Some(report)) = (watching.end(run, &self.complaints), self.reports.last_mut()) {
-            // One verdict: what was seen while it went on knows better than what is left of it.
+            // An observer that watched the run knows more than its final report, so its bottleneck replaces the
+            // report's.
             match seen.as_object_mut().and_then(|seen| seen.remove("bottleneck")) {
                 Some(found) if !found.is_null() => report["bottleneck"] = found,
                 _ => {}
@@ -269,7 +270,7 @@ impl Runs {
         }
     }
 
-    /// By the model, a function of whole lists.
+    /// Runs the model, a function of whole lists.
     fn on_lists<P, T, O, S>(
         &mut self,
         pipeline: &P,
@@ -287,7 +288,7 @@ impl Runs {
             most.check(number);
             value
         });
-        // What prints a value is the user's code as well.
+        // Printing a value runs the user's code, too.
         let ran = panics::of_pipeline(|| pipeline.model_each(input, |number, value| sink(&mut state, number, value)));
         match ran {
             Ok(end) => {
@@ -302,10 +303,10 @@ impl Runs {
         }
     }
 
-    /// Tells what was asked for, the hash last.
+    /// Writes the reports that the flags ask for, the hash last.
     pub(crate) fn finish(self) -> Outcome {
         progress::end();
-        self.tell();
+        self.write_reports();
         let outcome = match self.interrupts.first() {
             Some(signal) => Outcome::Interrupted(signal),
             None if self.complaints.any() => Outcome::InputOrOutputFailed,
@@ -316,10 +317,10 @@ impl Runs {
         outcome
     }
 
-    /// Says why a run failed; then what was asked for, up to there.
+    /// Prints why a run failed, then writes the reports up to the failure.
     pub(crate) fn fail(mut self, failed: &Failed) -> Outcome {
         progress::end();
-        // A failure that only what comes out has shown.
+        // The failure was found in the output, not by the run.
         if let Some(report) = self.reports.last_mut()
             && report["failure"].is_null()
         {
@@ -334,26 +335,26 @@ impl Runs {
             say(&format!("millstream: {why}"));
             Outcome::PipelineFailed
         };
-        self.tell();
+        self.write_reports();
         self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
         watching::ended(outcome);
         outcome
     }
 
-    fn tell(&self) {
+    fn write_reports(&self) {
         if let Some(to) = &self.config.stats {
-            self.tell_stats(to);
+            self.write_stats(to);
         }
         if let Some(hash) = &self.hash {
             say(&hash.to_string());
         }
     }
 
-    fn tell_stats(&self, to: &StatsTo) {
+    fn write_stats(&self, to: &StatsTo) {
         let stats = match self.config.stats_format {
             StatsFormat::Json => stats::text(&self.reports),
             StatsFormat::Table => stats::table(&self.reports),
         };
-        stats::tell(to, &stats, &self.complaints);
+        stats::write(to, &stats, &self.complaints);
     }
 }

@@ -1,4 +1,4 @@
-//! What can be written on the command line, and nothing else: no meaning, no defaults that depend on anything.
+//! The syntax of the command line alone: no meaning, and no defaults that depend on anything.
 
 mod evolve;
 mod examples;
@@ -35,11 +35,10 @@ pub(crate) struct Flags {
     pub(crate) command: Command,
 }
 
-/// Whether what is said is coloured.
+/// Whether messages are coloured.
 #[derive(Debug, Args)]
 pub(crate) struct Colours {
-    /// Whether help and messages about wrong use are coloured, and `top`: auto is on a terminal, if the environment has no
-    /// NO_COLOR
+    /// Colour help, messages about wrong use, and `top`: auto does on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", hide_short_help = true)]
     pub(crate) color: ColorChoice,
 }
@@ -51,20 +50,20 @@ pub(crate) enum Command {
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     #[command(after_long_help = examples::UPPERCASE)]
     Uppercase(OverFiles),
-    /// Put in front of every line how many spaces it has, as `[spaces: N]`, or `[spaces: >6]`; a last line without end
-    /// gets one
+    /// Begin every line with its number of spaces, as `[spaces: N]`, or `[spaces: >6]`; a last line without an end gets
+    /// one
     #[command(after_long_help = examples::SPACES)]
     Spaces(OverLines),
-    /// Five items through stages that sleep, two of them side by side: what overlaps, and what does not
+    /// Run five items through stages that sleep, two of them in parallel, to show what overlaps
     #[command(after_long_help = examples::SLEEP)]
     Sleep(Sleep),
-    /// Numbers without end through three maps, the third of which panics: what a failure looks like
+    /// Run endless numbers through three maps, the third of which panics, to show a failure
     #[command(after_long_help = examples::PANIC)]
     Panic(Panic),
-    /// A pipeline whose source never gives a value: what waiting costs
+    /// Run a pipeline whose source never yields a value, to show what waiting costs
     #[command(after_long_help = examples::IDLE)]
     Idle(Idle),
-    /// Numbers that fan out two to twenty ways, and a map that reads all halves: what copying costs, and what none does
+    /// Fan numbers out two to twenty ways, and read all of them in one map, to show the cost of copying, and of sharing
     #[command(after_long_help = examples::COPYING)]
     Copying(Copying),
     Pipe(Pipe),
@@ -80,11 +79,11 @@ pub(crate) enum Command {
     /// Draw a program's pipeline, without running it
     #[command(after_long_help = examples::GRAPH)]
     Graph(Graph),
-    /// Show in the terminal what a program does that was started with `--page ADDR`
+    /// Show in the terminal a program that was started with `--page ADDR`
     #[cfg(feature = "top")]
     #[command(after_long_help = examples::TOP)]
     Top(Top),
-    /// Print what a shell needs to complete this command's words
+    /// Print the completion script for a shell
     #[cfg(feature = "completions")]
     #[command(after_long_help = examples::COMPLETIONS)]
     Completions(Completions),
@@ -96,11 +95,10 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OverFiles {
-    /// Files to read, one after the other; `-` and no file at all mean standard input
+    /// Files to read, one after the other; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
-    /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
-    /// name
+    /// Decompress gzip and zstd, from files and from pipes; the first bytes decide, not the name
     #[arg(long)]
     pub(crate) decompress: bool,
     #[command(flatten)]
@@ -109,7 +107,8 @@ pub(crate) struct OverFiles {
 
 #[derive(Debug, Args)]
 pub(crate) struct OverLines {
-    /// The longest line, with its end; K, M and G are powers of 1024. A longer one ends its file, and is told of
+    /// The longest allowed line, with its end; K, M and G are powers of 1024. A longer one ends its file, with a
+    /// message
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
     #[command(flatten)]
@@ -118,7 +117,7 @@ pub(crate) struct OverLines {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sleep {
-    /// Two tasklets for each stage that sleeps, as `--shards 2`
+    /// Two tasklets for each stage that sleeps, the same as `--shards 2`
     #[arg(long, conflicts_with = "shards")]
     pub(crate) sharded: bool,
     #[command(flatten)]
@@ -127,7 +126,7 @@ pub(crate) struct Sleep {
 
 #[derive(Debug, Args)]
 pub(crate) struct Panic {
-    /// At which number
+    /// The number at which the map panics
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) at: u64,
     #[command(flatten)]
@@ -142,10 +141,10 @@ pub(crate) struct Idle {
 
 #[derive(Debug, Args)]
 pub(crate) struct Copying {
-    /// How many ways
+    /// Number of ways
     #[arg(long, value_name = "N", default_value = "5")]
     pub(crate) fanout: Fanout,
-    /// How many numbers
+    /// How many numbers to send
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = whole)]
     pub(crate) items: u64,
     #[command(flatten)]
@@ -154,17 +153,17 @@ pub(crate) struct Copying {
 
 /// Run one input through a program on every deployment, with several sizes, and compare every edge
 ///
-/// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments; at the first that is not, says the
-/// stage and the number, and exits with 4. Each edge is run some forty times over an input in memory, also with rings
-/// and queues of one slot, which cost microseconds a line: of a large input, some megabytes tell as much
+/// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments. At the first difference it prints the
+/// stage and the number, and exits with 4. Each edge runs about forty times over an input in memory, also with rings
+/// and queues of one slot, which cost microseconds a line: some megabytes of a large input are enough
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Whose pipeline
+    /// The program to verify
     pub(crate) program: Program,
-    /// What it reads, if it reads files; `-` and no file at all mean standard input
+    /// Files to read, if the program reads files; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
-    /// The longest line of `spaces`, with its end, as when it is run
+    /// The longest allowed line of `spaces`, with its end
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
     /// Show no progress on a terminal
@@ -172,42 +171,43 @@ pub(crate) struct Verify {
     pub(crate) quiet: bool,
 }
 
-/// How a pipeline is run. None of these changes what comes out.
+/// How to run a pipeline. None of these flags changes the output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HOW_IT_RUNS)]
 pub(crate) struct Run {
-    /// On lists that hold everything in memory, on this one thread, over queues, or over rings on several workers
+    /// Where to run: on lists that hold everything in memory, on one thread, over queues, or over rings on several
+    /// workers
     #[arg(long, value_name = "WHERE", default_value = "rings")]
     pub(crate) deploy: Deploy,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
-    /// Write what the run did as JSON to a file; without one, or with `-`, to standard error
+    /// Write a report of the run to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
-    /// As what
+    /// The format of the report
     #[arg(long, value_name = "FORMAT", default_value = "json", requires = "stats")]
     pub(crate) stats_format: StatsFormat,
-    /// Look at the run while it goes on: `--stats` then tells latencies and what every stage waited for. On rings only
+    /// Observe the run: `--stats` then has latencies, and what every stage waited for. On rings only
     #[arg(long)]
     pub(crate) observe: bool,
-    /// Record the run as one picture to play and to step through: an SVG for any browser. Of a second run, as of `wc`
-    /// with two files, the name gets `-2`. On rings only
+    /// Record the run as a picture to play and to step through: an SVG for any browser. The file of a second run, as of
+    /// `wc` with two files, gets `-2` in its name. On rings only
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) record_picture: Option<OsString>,
-    /// Show the run in the browser while it goes on, and tell it to Prometheus at `/metrics`: HOST:PORT, or a port of
-    /// this machine alone; port 0 is any that is free. On rings only
+    /// Show the run in the browser, and to Prometheus at `/metrics`: HOST:PORT, or a port of this machine alone; port 0
+    /// is any free port. On rings only
     #[cfg(feature = "page")]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) page: Option<String>,
-    /// Keep the page for this many seconds after the run has ended, or until a signal comes
+    /// Keep the page for this many seconds after the run, or until a signal comes
     #[cfg(feature = "page")]
     #[arg(long, value_name = "SECONDS", requires = "page", value_parser = whole)]
     pub(crate) page_linger: Option<u64>,
-    /// Say nothing on standard error but what failed and what was asked for: no progress on a terminal, no advice
+    /// Print only failures and requested reports on standard error: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,
     /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always
-    /// cut into the same blocks, so their outputs have the same numbers; what comes through a pipe is cut as it comes
+    /// cut into the same blocks, so their outputs have the same numbers; the blocks of a pipe depend on its reads
     #[arg(long)]
     pub(crate) hash: bool,
 }
@@ -218,35 +218,35 @@ pub(crate) enum StatsFormat {
     Table,
 }
 
-/// What can be tuned. The output is always the same.
+/// Tuning flags. None of them changes the output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HOW_IT_RUNS)]
 pub(crate) struct Tuning {
-    /// Worker threads [default: as many as pay, at most one for each usable core]
+    /// Worker threads [default: as many as improve throughput, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
-    /// Slots of each ring, a power of two [default: 16 where a slot holds a block of a file, 4096 where a number or
-    /// a line, 4 for each process of `pipe`]
+    /// Slots of each ring, a power of two [default: 16 for blocks of a file, 1024 for lines of a file, 4096 for numbers
+    /// or parsed lines, 4 for each process of `pipe`]
     #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
-    /// The most slots that a stage takes in one step
+    /// The most slots that a stage processes in one step
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
-    /// How many tasklets run the stateless stages at once [default: 1]
+    /// Tasklets for the stateless stages [default: 1]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
-    /// What a thread does that has nothing to do [default: phased]
+    /// What a thread without work does [default: phased]
     #[arg(long, value_name = "HOW")]
     pub(crate) wait: Option<Wait>,
-    /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says where that cannot be
+    /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says if that is impossible
     #[arg(long)]
     pub(crate) pin: bool,
     /// Milliseconds that a stage's step may take; `--stats` names the stages that took longer [default: 100]
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) step_budget: Option<u64>,
-    /// Refuse to run if the rings take more; K, M and G are powers of 1024 [default: what the control group allows, or
-    /// the machine's memory]. What values own, as blocks of text do, is no part of it. `--deploy model` ends when its
-    /// lists, with all that was read, take more
+    /// Refuse to run if the rings need more; K, M and G are powers of 1024 [default: the control group's limit, or the
+    /// machine's memory]. Memory that values own, such as blocks of text, does not count. `--deploy model` fails when
+    /// its lists and all input need more
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_limit: Option<u64>,
 }
@@ -259,16 +259,16 @@ pub(crate) enum Deploy {
     Rings,
 }
 
-/// What a thread without work does before it has some again.
+/// What a thread without work does until it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Wait {
     /// Spins a little, yields a little, then parks until something happens
     Phased,
-    /// Never gives its core away; where threads outnumber cores, phased instead, which is said
+    /// Never yields its core; if threads outnumber cores, phased instead, with a message
     BusySpin,
-    /// Spins a little, then yields for ever
+    /// Spins a little, then keeps yielding
     Yielding,
-    /// Spins and yields a little, then sleeps, longer every time, 512 microseconds at most
+    /// Spins and yields a little, then sleeps, longer each time, at most 512 microseconds
     Sleeping,
     /// Parks at once
     Blocking,
@@ -276,7 +276,7 @@ pub(crate) enum Wait {
 
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// Whose pipeline
+    /// The program
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) how: Planning,
@@ -285,10 +285,10 @@ pub(crate) struct Plan {
 #[cfg(feature = "top")]
 #[derive(Debug, Args)]
 pub(crate) struct Top {
-    /// Where its page is: HOST:PORT, or a port of this machine
+    /// The address of its page: HOST:PORT, or a port of this machine
     #[arg(value_parser = address)]
     pub(crate) address: String,
-    /// Print what there is to be seen, and end: what happens anyway if the output is no terminal
+    /// Print the current state and exit; the default if the output is no terminal
     #[arg(long)]
     pub(crate) once: bool,
 }
@@ -296,30 +296,30 @@ pub(crate) struct Top {
 #[cfg(feature = "completions")]
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Whose words
+    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[cfg(feature = "completions")]
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// Where to write millstream.1, millstream-wc.1 and so on; without it, millstream.1 is printed
+    /// The directory for millstream.1, millstream-wc.1 and so on; without it, millstream.1 is printed
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// Whose pipeline
+    /// The program
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) how: Drawing,
 }
 
-/// How a graph is drawn.
+/// How to draw a graph.
 #[derive(Debug, Args)]
 pub(crate) struct Drawing {
-    /// A picture for any browser, the language of Graphviz, or nodes and wires with where they stand
+    /// A picture for any browser, the language of Graphviz, or nodes and wires with their positions
     #[arg(long, value_name = "FORMAT", default_value = "svg")]
     pub(crate) format: GraphFormat,
     #[command(flatten)]
@@ -333,13 +333,13 @@ pub(crate) enum GraphFormat {
     Json,
 }
 
-/// What is told of a plan.
+/// What to show of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct Planning {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// With what would be decided when it runs on rings, and why
+    /// Also show the decisions of a run on rings, and their reasons
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
@@ -357,7 +357,7 @@ pub(crate) enum Program {
     Copying,
     /// Blocks through `cat`
     Pipe,
-    /// Numbers with the time added to them: not the same twice, and so refused by `verify`
+    /// Numbers plus the time: different in every run, and therefore refused by `verify`
     HiddenClock,
 }
 

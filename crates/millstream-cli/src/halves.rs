@@ -1,6 +1,6 @@
 //! Fan-outs of two to twenty ways: the copying workload, for the command and for the benches.
 
-/// What is read of a nest of halves, which [`fan_out!`](crate::fan_out) makes: a sum of one number from each.
+/// A nest of halves, which [`fan_out!`](crate::fan_out) makes. It yields the sum of one number from each half.
 ///
 /// ```
 /// use millstream_cli::{fan_out, halves::Halves};
@@ -25,7 +25,7 @@ impl<A: Halves, B: Halves> Halves for (A, B) {
     }
 }
 
-/// A pipeline whose output fans out into so many halves (1, 2, 3, 5, 10 or 20), by halves.
+/// A pipeline whose output fans out into this many halves (1, 2, 3, 5, 10 or 20), by repeated halving.
 ///
 /// See [`Halves`](crate::halves::Halves).
 #[macro_export]

@@ -1,8 +1,8 @@
 use millstream_core::SequenceNumber;
 use std::fmt;
 
-/// FNV-1a with 64 bits, over every filled output slot in order: the eight bytes of its number, lowest first, then its
-/// bytes. Equal hashes and counts mean equal outputs at equal numbers.
+/// FNV-1a with 64 bits, over every filled output slot in order: the eight bytes of its number, lowest first, then the
+/// bytes of its value. Equal hashes and counts mean equal outputs at equal numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hash {
     state: u64,
@@ -23,7 +23,7 @@ impl Hash {
         }
     }
 
-    /// One that has seen so many slots, and came to this.
+    /// A hash in this state, after this many slots.
     pub(crate) fn resumed(state: u64, slots: u64) -> Self {
         Hash { state, slots }
     }
@@ -32,7 +32,7 @@ impl Hash {
         self.state
     }
 
-    /// How many slots it has seen.
+    /// The number of slots it covers.
     pub(crate) fn slots(&self) -> u64 {
         self.slots
     }

@@ -1,4 +1,4 @@
-//! Inputs by the names that the user gave them.
+//! Inputs, by the names that the user wrote.
 
 use crate::interrupts::{Interrupts, Watched, is_end};
 use crate::message::{Complaints, cause, quoted};
@@ -11,16 +11,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::{fmt, io, vec};
 
-/// The inputs that a command was given.
+/// The inputs of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     /// In this order; `-` is standard input.
     pub(crate) files: Vec<OsString>,
-    /// Whether those that are compressed hold what is meant only once they are decompressed.
+    /// Whether to decompress compressed inputs.
     pub(crate) decompress: bool,
 }
 
-/// Something that is read, and told as progress.
+/// An open input. Its reads count as progress.
 #[derive(Debug)]
 pub(crate) enum Input {
     Plain(File),
@@ -33,7 +33,7 @@ impl Read for Input {
         let read = match self {
             Input::Plain(file) => file.read(buffer)?,
             Input::Watched(file) => file.read(buffer)?,
-            // What it reads is told already.
+            // Reads of the compressed input are counted already.
             Input::Decompressed(input) => return input.read(buffer),
         };
         progress::read(read);
@@ -45,14 +45,14 @@ impl Read for Input {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {
     pub(crate) decompress: bool,
-    /// What ends the wait for somebody to open the other end.
+    /// Ends the wait for another process to open the other end of a FIFO.
     pub(crate) interrupts: Option<Interrupts>,
-    /// Whether it ends a wait for input as well.
+    /// Whether a signal also ends a wait for input.
     pub(crate) watched: bool,
 }
 
 impl Opening {
-    /// Opens a file by its name; `-` is standard input. None if a signal comes while that waits.
+    /// Opens a file by its name; `-` is standard input. `None` if a signal ends the wait.
     pub(crate) fn open(&self, name: &OsStr) -> io::Result<Option<Input>> {
         let is_fifo = || name != "-" && fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo());
         let file = match &self.interrupts {
@@ -78,29 +78,29 @@ impl Opening {
     }
 }
 
-/// Whether reading never waits for somebody else: of a regular file.
+/// Whether a read never waits for another process: true for a regular file.
 pub(crate) fn never_waits(name: &OsStr) -> bool {
     let metadata = if name == "-" { stdio::input().and_then(|file| file.metadata()) } else { fs::metadata(name) };
     metadata.is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Says that an input failed, unless it was a signal that has ended it.
-pub(crate) fn tell(complaints: &Complaints, name: &OsStr, error: &io::Error) {
+/// Reports that an input failed, unless a signal has ended it.
+pub(crate) fn report(complaints: &Complaints, name: &OsStr, error: &io::Error) {
     if !is_end(error) {
         complaints.complain(&message(name, error));
     }
 }
 
-/// How a message speaks of an input that failed.
+/// The message about an input that failed.
 pub(crate) fn message(name: &OsStr, error: &io::Error) -> String {
     if name.is_empty() { "invalid zero-length file name".into() } else { format!("{}: {}", quoted(name), cause(error)) }
 }
 
-/// The blocks of several inputs as one stream. An input that fails is told of and left out from there on.
+/// The blocks of several inputs as one stream. An input that fails is reported, and the next one follows.
 pub(crate) struct Joined {
     names: vec::IntoIter<OsString>,
     opening: Opening,
-    /// Of at most so many bytes each, if blocks are of whole lines.
+    /// The limit for a line in bytes, if blocks consist of whole lines.
     longest_line: Option<usize>,
     current: Option<(OsString, Box<dyn Iterator<Item = Block> + Send>, Failure)>,
     complaints: Complaints,
@@ -111,12 +111,12 @@ impl Joined {
         Joined { names: files.into_iter(), opening, longest_line: None, current: None, complaints }
     }
 
-    /// Blocks of whole lines; a line that is longer than so many bytes, its end counted, fails its input.
+    /// Blocks of whole lines. A line longer than `longest` bytes, its end included, fails its input.
     pub(crate) fn lines(files: Vec<OsString>, longest: usize, opening: Opening, complaints: Complaints) -> Self {
         Joined { longest_line: Some(longest), ..Joined::new(files, opening, complaints) }
     }
 
-    /// Whether reading the next block never waits for somebody else.
+    /// Whether reading the next block never waits for another process.
     pub(crate) fn never_waits(&self) -> bool {
         self.names.as_slice().iter().all(|name| never_waits(name))
     }
@@ -140,7 +140,7 @@ impl Joined {
                 let (blocks, failure) = self.blocks(input);
                 self.current = Some((name, blocks, failure));
             }
-            // A signal ends all of it.
+            // A signal ends the whole stream.
             Ok(None) => return None,
             Err(error) => self.complaints.complain(&message(&name, &error)),
         }
@@ -158,7 +158,7 @@ impl Iterator for Joined {
                     return Some(block);
                 }
                 if let Some(error) = failure.take() {
-                    tell(&self.complaints, name, &error);
+                    report(&self.complaints, name, &error);
                 }
                 self.current = None;
             }

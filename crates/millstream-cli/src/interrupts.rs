@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first drains what runs, the second stops it now.
+//! SIGINT and SIGTERM: the first signal drains the run, the second one stops it now.
 
 mod hang_up;
 mod watched;
@@ -18,10 +18,10 @@ use std::thread;
 use std::time::Duration;
 use watched::Wake;
 
-/// How long a run that was told to stop may take: its sink can sit in a write that nobody reads.
+/// How long a stopped run may take to end: its sink may be blocked in a write.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The signals that came, and what they are to end.
+/// The signals that came, and what they end.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts(Arc<Inner>);
 
@@ -33,17 +33,17 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// The first signal; its number is what the exit code tells.
+    /// The first signal; its number is in the exit code.
     first: Option<u8>,
-    /// Whether a second one has come.
+    /// Whether a second signal has come.
     stopped: bool,
     running: Option<Stopper>,
     when_stopped: Vec<Box<WhenStopped>>,
-    /// Called at the first signal. Then the run is not told to drain: its source ends by what it reads.
+    /// Called at the first signal. The run is then not drained: its source ends with its input.
     when_drained: Option<Box<dyn Fn() + Send>>,
-    /// Wakes those who wait for input, once there is one.
+    /// Wakes threads that wait for input, if any input is watched.
     wake: Option<Arc<Wake>>,
-    /// Whether nothing more is to be read.
+    /// Whether the input has been ended.
     input_ended: bool,
 }
 
@@ -60,11 +60,11 @@ impl State {
     }
 }
 
-/// Stops what the run would wait for; told `true`, it takes no time.
+/// Stops what the run would wait for. With `true` it must return at once.
 type WhenStopped = dyn Fn(bool) + Send;
 
 impl Interrupts {
-    /// Listens from now on; until then the signals do what they always do.
+    /// Listens from now on; until then the signals have their default effect.
     pub(crate) fn listen(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let interrupts = self.clone();
@@ -81,7 +81,7 @@ impl Interrupts {
         let Some(first) = state.first else {
             state.first = u8::try_from(signal).ok();
             state.drain();
-            // Before the input ends: its reader is to know why.
+            // Before the input ends, so that its reader knows why.
             state.when_drained.iter().for_each(|drained| drained());
             state.end_input();
             drop(state);
@@ -92,7 +92,7 @@ impl Interrupts {
         self.stop(first)
     }
 
-    /// Stops now what runs, and ends the process if that does not end it.
+    /// Stops the run now, and ends the process if the run does not.
     fn stop(&self, first: u8) -> ! {
         let mut state = self.lock();
         state.stopped = true;
@@ -101,19 +101,19 @@ impl Interrupts {
         }
         state.when_stopped.iter().for_each(|stop| stop(false));
         drop(state);
-        // The process ends by itself meanwhile, unless something hangs that nobody can stop.
+        // The process ends by itself in this time, unless something in it hangs and cannot be stopped.
         thread::sleep(GRACE);
         let state = self.lock();
         state.when_stopped.iter().for_each(|stop| stop(true));
         if let Some(running) = &state.running {
             for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
-                say(&format!("millstream: stage \"{}\" did not come to its end", stage.stage));
+                say(&format!("millstream: stage \"{}\" did not end", stage.stage));
             }
         }
         Outcome::Interrupted(first).exit()
     }
 
-    /// The signal that came first, if one came.
+    /// The first signal, if one has come.
     pub(crate) fn first(&self) -> Option<u8> {
         self.lock().first
     }
@@ -123,13 +123,13 @@ impl Interrupts {
         self.lock().stopped
     }
 
-    /// At the second signal `stop` is called, and once more if the run has not ended a little later.
+    /// At the second signal `stop` is called with `false`, and with `true` if the process has not ended a little later.
     pub(crate) fn when_stopped(&self, stop: impl Fn(bool) + Send + 'static) {
         self.lock().when_stopped.push(Box::new(stop));
     }
 
-    /// As if a second signal came, if what runs has not ended after so long. What is said then, if anything, `say`
-    /// says.
+    /// If a first signal has come, and no second one within `time`, calls `say` and stops the run as a second signal
+    /// does.
     pub(crate) fn stop_after(&self, time: Duration, say: impl FnOnce() + Send + 'static) {
         let interrupts = self.clone();
         let later = move || {
@@ -141,18 +141,18 @@ impl Interrupts {
                 interrupts.stop(first);
             }
         };
-        // Where no thread can be started, a second signal still stops it.
+        // If no thread can be started, a second signal still stops the run.
         let _ = thread::Builder::new().name("signals-late".to_owned()).spawn(later);
     }
 
-    /// Instead of draining the run, the first signal calls this: with what is read [watched](Interrupts::watch), its
-    /// source ends by itself. It must not wait, nor ask this for anything.
+    /// The first signal calls `drain` instead of draining the run, whose source ends by itself if its input is
+    /// [watched](Interrupts::watch). `drain` must not wait, nor call any method of this.
     pub(crate) fn when_drained(&self, drain: impl Fn() + Send + 'static) {
         self.lock().when_drained = Some(Box::new(drain));
     }
 
-    /// An input whose reads end with an error that [`is_end`] knows when a signal comes, or when
-    /// [nothing more is to be read](Interrupts::end_input).
+    /// An input whose reads fail with an error that [`is_end`] recognizes when a signal comes, or when [the input is
+    /// ended](Interrupts::end_input).
     pub(crate) fn watch(&self, file: File) -> io::Result<Watched> {
         let mut state = self.lock();
         let wake = match &state.wake {
@@ -166,7 +166,7 @@ impl Interrupts {
         Ok(Watched::new(file, wake))
     }
 
-    /// Nothing more is to be read, as if a signal had come.
+    /// Ends all watched inputs, as if a signal had come.
     pub(crate) fn end_input(&self) {
         self.lock().end_input();
     }
@@ -178,25 +178,26 @@ impl Interrupts {
         drop(came);
     }
 
-    /// Waits for the first signal, but no longer than this.
+    /// Waits for the first signal, at most this long.
     #[cfg(feature = "page")]
     pub(crate) fn wait_at_most(&self, time: Duration) {
         let state = self.lock();
         drop(self.0.came.wait_timeout_while(state, time, |state| state.first.is_none()));
     }
 
-    /// What `f` gives, on a thread of its own; none if a signal comes before. Then nobody waits for `f` any more.
+    /// Runs `f` on a thread of its own and returns its result; `None` if a signal comes first. Then the result of `f`
+    /// is dropped.
     pub(crate) fn unless_interrupted<R: Send + 'static>(
         &self,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> io::Result<Option<R>> {
         let (interrupts, result) = (self.clone(), Arc::new(Mutex::new(None)));
-        let given = result.clone();
+        let shared = result.clone();
         thread::Builder::new().name("waiting".to_owned()).spawn(move || {
             let made = f();
-            // Under the lock that the waiter looks under, so that it does not miss it.
+            // Under the waiter's lock, so that the waiter does not miss the result.
             let state = interrupts.lock();
-            *given.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
             drop(state);
             interrupts.0.came.notify_all();
         })?;
@@ -210,7 +211,7 @@ impl Interrupts {
         }
     }
 
-    /// From now on signals end this run; one that has come already does so at once.
+    /// From now on signals end this run. If one has come already, the run is drained at once.
     pub(crate) fn attend(&self, run: Stopper) {
         let mut state = self.lock();
         state.running = Some(run);
@@ -219,7 +220,7 @@ impl Interrupts {
         }
     }
 
-    /// Nothing runs any more.
+    /// From now on signals have no run to end.
     pub(crate) fn leave(&self) {
         self.lock().running = None;
     }
@@ -231,8 +232,8 @@ impl std::fmt::Debug for Interrupts {
     }
 }
 
-/// A source that ends when a signal has come: for deployments without a handle to drain by. Where it sits in a `read`,
-/// it ends after that.
+/// A source that ends when a signal has come, for deployments without a handle to drain. A `read` that waits is
+/// finished first.
 #[derive(Debug)]
 pub(crate) struct Until<X>(pub(crate) X, pub(crate) Interrupts);
 

@@ -1,5 +1,5 @@
-//! The `millstream` command, and what gives any program its subcommands: raw flags, then a resolved configuration, then
-//! a command that runs.
+//! The `millstream` command, and its subcommands for any program: raw flags, then a resolved configuration, then a
+//! command that runs.
 //!
 //! Results go to standard output, everything else to standard error.
 
@@ -23,7 +23,7 @@ pub use program::{Line, Printed, Program, main};
 
 use std::process::ExitCode;
 
-/// What the `millstream` command does with this process's arguments.
+/// Runs the `millstream` command with this process's arguments.
 #[must_use]
 pub fn command() -> ExitCode {
     let flags = flags::parse::<flags::Flags>();

@@ -1,4 +1,4 @@
-//! What is said on standard error, and how names are written there.
+//! Messages on standard error, and how they quote names.
 
 use crate::progress;
 use millstream_core::Plan;
@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// Says what is wrong with inputs and outputs, in the name of a program, and remembers whether anything was.
+/// Prints errors of inputs and outputs in the name of a program, and remembers whether there were any.
 #[derive(Clone, Debug)]
 pub(crate) struct Complaints {
     program: &'static str,
@@ -29,12 +29,12 @@ impl Complaints {
         self.note(what);
     }
 
-    /// Says something that is no complaint, in the name of the program.
+    /// Prints a message that is no error, in the name of the program.
     pub(crate) fn note(&self, what: &str) {
         say(&format!("millstream {}: {what}", self.program));
     }
 
-    /// The program in whose name it speaks.
+    /// The program that messages name.
     #[cfg(feature = "page")]
     pub(crate) fn program(&self) -> &'static str {
         self.program
@@ -45,18 +45,18 @@ impl Complaints {
     }
 }
 
-/// Writes a line to standard error, by one write: so lines of several processes that share a pipe stay whole. A failure to
-/// write is ignored.
+/// Writes a line to standard error, by one write: lines of several processes that share a pipe stay whole. An error of
+/// that write is ignored.
 pub(crate) fn say(line: &str) {
     let line = format!("{line}\n");
     let _ = progress::aside(|| io::stderr().write_all(line.as_bytes()));
 }
 
-/// How long a line may hold up a thread that has more to do than to write it.
+/// How long writing a line may delay a thread that has more to do.
 const SOON: Duration = Duration::from_millis(100);
 
-/// Writes a line to standard error on a thread of its own, and waits for that, but not for long: a terminal that is stopped, or a
-/// pipe that is full, must not hold up what a signal is to end.
+/// Writes a line to standard error on a thread of its own, and waits briefly for it. A stopped terminal or a full pipe
+/// must not delay what a signal ends.
 pub(crate) fn say_soon(line: String) {
     let (said, seen) = channel();
     let work = move || {
@@ -68,19 +68,19 @@ pub(crate) fn say_soon(line: String) {
     }
 }
 
-/// Says in the name of a program that `--shards` was for nothing, and why.
+/// Notes in the name of a program that `--shards` has no effect, and why.
 pub(crate) fn say_no_shards(program: &'static str, plan: &Plan) {
     let built_in = plan.stages.iter().any(|stage| stage.tasklets > 1);
     let why = if built_in { "the pipeline is built with its shards" } else { "the pipeline has none" };
     Complaints::of(program).note(&format!("--shards has no effect: {why}"));
 }
 
-/// A message of several lines, as that of `assert_eq!`, in one.
+/// Joins a message of several lines, such as that of `assert_eq!`, into one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The system's words for an error, as other programs print them.
+/// The system's text for an error, as other programs print it.
 pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {
@@ -89,8 +89,8 @@ pub(crate) fn cause(error: &io::Error) -> String {
     }
 }
 
-/// A file name as a shell would take it back: as it is, if that is unmistakable, else in quotes. What GNU programs do
-/// in their messages, with the letters of UTF-8 counted as printable.
+/// A file name in a form that a shell accepts: as it is if that is unambiguous, else in quotes. GNU programs do the
+/// same in their messages; here characters of UTF-8 count as printable, too.
 pub(crate) fn quoted(name: &OsStr) -> String {
     let pieces: Vec<Piece> = pieces(name.as_bytes()).collect();
     let text = |c: &Piece| if let Piece::Char(c) = c { Some(*c) } else { None };
@@ -107,7 +107,7 @@ pub(crate) fn quoted(name: &OsStr) -> String {
     in_single_quotes(&pieces)
 }
 
-/// As [`quoted`], and in quotes also where that is not needed.
+/// The same as [`quoted`], but always in quotes.
 pub(crate) fn quoted_always(name: &OsStr) -> String {
     let quoted = quoted(name);
     if quoted.starts_with(['\'', '"']) { quoted } else { format!("'{quoted}'") }
@@ -161,7 +161,7 @@ fn push_escape(out: &mut String, byte: u8) {
     const LETTERS: &[u8] = b"abtnvfr";
     match byte.checked_sub(7).and_then(|index| LETTERS.get(usize::from(index))) {
         Some(letter) => out.extend(['\\', char::from(*letter)]),
-        None => write!(out, "\\{byte:03o}").expect("a String takes everything"),
+        None => write!(out, "\\{byte:03o}").expect("writing to a String cannot fail"),
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_quoted_where_a_shell_needs_it() {
+    fn names_are_quoted_if_a_shell_needs_it() {
         check(b"nosuch", "nosuch");
         check(b"a-b_c.txt", "a-b_c.txt");
         check("été".as_bytes(), "été");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_escaped() {
+    fn unprintable_bytes_are_escaped() {
         check(b"a\nb", "'a'$'\\n''b'");
         check(b"\n", "''$'\\n'");
         check(b"a\n\nb c", "'a'$'\\n\\n''b c'");

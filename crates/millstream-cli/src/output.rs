@@ -1,4 +1,4 @@
-//! Standard output, where results go.
+//! Standard output, for results.
 
 use crate::command::Outcome;
 use crate::message::{Complaints, cause};
@@ -9,25 +9,25 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Seek, Write};
 use std::path::Path;
 
-/// Standard output, unbuffered: what is written is out.
+/// Standard output, unbuffered.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
-    /// What was gathered and is not written: bytes of one block, side by side.
+    /// Adjacent bytes of one block that are not yet written.
     gathered: Option<Gathered>,
-    /// Where something else may be shown.
+    /// Whether the output is a terminal, which may show a progress line.
     is_terminal: bool,
     complaints: Complaints,
 }
 
-/// What was gathered is output, however the run ended.
+/// Gathered bytes are written however the run ended.
 impl Drop for Output {
     fn drop(&mut self) {
         self.flush();
     }
 }
 
-/// Where in memory the bytes are that were gathered, and the block that they are in.
+/// The addresses of the gathered bytes, and their block.
 #[derive(Debug)]
 struct Gathered {
     block: Block,
@@ -36,7 +36,7 @@ struct Gathered {
 }
 
 impl Output {
-    /// What `command` comes to with standard output; where that cannot be opened, says so, and nothing is run.
+    /// Runs `command` with standard output. If that cannot be opened, prints why and runs nothing.
     pub(crate) fn opened(complaints: &Complaints, command: impl FnOnce(Self) -> Outcome) -> Outcome {
         match stdio::output() {
             Ok(file) => {
@@ -50,7 +50,8 @@ impl Output {
         }
     }
 
-    /// Writes a piece, with those beside it in its block: at the latest at the next [`flush`](Output::flush), and without a copy.
+    /// Writes a piece without copying it, together with adjacent pieces of its block: at the next
+    /// [`flush`](Output::flush) at the latest.
     #[inline]
     pub(crate) fn gather(&mut self, piece: Piece<'_>) {
         let start = piece.text().as_ptr() as usize;
@@ -58,16 +59,16 @@ impl Output {
             Some(gathered) if gathered.end == start && gathered.block.is_same(piece.block()) => {
                 gathered.end += piece.len()
             }
-            _ => self.gather_anew(piece, start),
+            _ => self.gather_first(piece, start),
         }
     }
 
-    fn gather_anew(&mut self, piece: Piece<'_>, start: usize) {
+    fn gather_first(&mut self, piece: Piece<'_>, start: usize) {
         self.flush();
         self.gathered = Some(Gathered { block: piece.block().clone(), start, end: start + piece.len() });
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     pub(crate) fn flush(&mut self) {
         if let Some(Gathered { block, start, end }) = self.gathered.take() {
             let first = start - block.as_ptr() as usize;
@@ -77,15 +78,15 @@ impl Output {
 
     /// Writes all of `bytes`, or ends the process.
     ///
-    /// Without an output nothing is left to be done, and a run could not end by itself: its source may be waiting for
-    /// input that never comes. A reader who has seen enough is no failure, so that ends the process quietly.
+    /// Without an output no work is left. The run could not end by itself: its source may be waiting for input that
+    /// never comes. An output closed by its reader is no failure, and ends the process quietly.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         let written =
             if self.is_terminal { progress::aside(|| self.file.write_all(bytes)) } else { self.file.write_all(bytes) };
         self.or_end(written);
     }
 
-    /// As [`write`](Output::write), for those who have to clear up: false if nobody reads any more.
+    /// The same as [`write`](Output::write), for callers that clean up: returns false if the output's reader is gone.
     pub(crate) fn offer(&mut self, bytes: &[u8]) -> bool {
         match progress::aside(|| self.file.write_all(bytes)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
@@ -114,10 +115,10 @@ impl Output {
     }
 }
 
-/// Whether a file that is to be written in the end can be, as far as that is to be known before. It is as it was behind this.
+/// Whether a file for a later write can be written, as far as that can be known now. The file is unchanged afterwards.
 pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
     match path.metadata() {
-        // A pipe, or a device.
+        // A pipe or a device.
         Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
         Ok(_) => File::options().append(true).open(path).map(drop),
         Err(_) => {

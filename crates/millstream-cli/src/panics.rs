@@ -1,16 +1,16 @@
-//! What panics print: one in a pipeline is told as the pipeline's failure, with its stage and number, and as nothing
-//! else; any other is a fault of the program itself, and is shown as such.
+//! What panics print. A panic in a pipeline is reported only as the pipeline's failure, with its stage and number. Any
+//! other panic is a fault of the program itself, and prints as usual.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 thread_local! {
-    /// Whether this thread runs a pipeline's closures at the moment, though no worker.
+    /// Whether this thread, which is no worker, now runs a pipeline's closures.
     static IN_PIPELINE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How the threads of a run are named.
+/// The beginning of the names of a run's threads.
 const WORKERS: &str = "millstream-";
 
 /// From now on a pipeline's panics print nothing.
@@ -24,7 +24,7 @@ pub(crate) fn quiet_in_pipelines() {
     }));
 }
 
-/// `run`, whose panics are the pipeline's: as an error, if `run` does not catch them.
+/// Calls `run`, whose panics are the pipeline's. A panic that `run` does not catch is returned as an error.
 pub(crate) fn of_pipeline<R>(run: impl FnOnce() -> R) -> thread::Result<R> {
     IN_PIPELINE.set(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));

@@ -22,12 +22,13 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// What a line of text can be read as. Nothing to implement: a `String` takes every line, a number one with a number.
+/// A type that a line of text can be parsed as. It needs no implementation: a `String` accepts every line, a number
+/// type every line with a number.
 pub trait Line: FromStr<Err: Display> + Item + Clone {}
 impl<T: FromStr<Err: Display> + Item + Clone> Line for T {}
 
-/// An output whose values of type `B` can be printed, and cloned for [`Queues`](millstream_exec::Queues). Nothing to
-/// implement; a pair of edges is made one by a `map`.
+/// An output whose values of type `B` can be printed, and cloned for [`Queues`](millstream_exec::Queues). It needs no
+/// implementation; a `map` makes such an output of a pair of edges.
 pub trait Printed<B: Item + Display>:
     RingShape + ModelShape + QueueShape + ToOwnedItem<Owned = B> + for<'a> Shape<Ref<'a> = &'a B>
 {
@@ -37,7 +38,7 @@ impl<B: Item + Display, O> Printed<B> for O where
 {
 }
 
-/// Makes a program of a pipeline: its `main` calls this and gives back what it gives.
+/// Makes a program of a pipeline: its `main` calls this and returns the result.
 ///
 /// | subcommand | what it does |
 /// |---|---|
@@ -51,19 +52,19 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
 /// number N: CAUSE`), 4 `verify` found a difference, 130 and 143 drained after a signal.
 ///
-/// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]; the n-th line that can be
-/// parsed has number n. A line that cannot be, or is no UTF-8, is told of on standard error with its file and place,
-/// and left out; the exit code is then 1. Lines go in as they arrive, so a program works behind `tail -f`.
-/// `--decompress` reads what begins as gzip (feature `gzip`) or zstd (feature `zstd`) does decompressed.
+/// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
+/// from 0. A line that cannot be parsed, or is not UTF-8, is left out, with a message on standard error that names its
+/// file and line; the exit code is then 1. Lines enter as they arrive, so a program works downstream of `tail -f`.
+/// `--decompress` decompresses input that begins as gzip (feature `gzip`) or zstd (feature `zstd`) does.
 ///
-/// **Output.** Every value on a line of its own, by [`Display`], as soon as it is there and in order. `--hash` sees
-/// that text, without the line end. Values are `Clone` and no more: `--deploy queues` copies them.
+/// **Output.** Every value is a line of its own, by [`Display`], in order, and as soon as it is computed. `--hash`
+/// covers that text, without the line end. Values must be `Clone` because `--deploy queues` copies them.
 ///
-/// **Verify.** Reads all input into memory first. Only what comes out is known of a pipeline, so what differs is blamed
-/// on all of its stages; [`Program::edge`] tells them apart.
+/// **Verify.** Reads all input into memory first. It compares only the pipeline's output, so it attributes a difference
+/// to all stages; [`Program::edge`] tells them apart.
 ///
-/// **Shards.** A pipeline's shards are part of it, so `run` and `plan` say that `--shards` has no effect;
-/// [`Program::sharded`] makes it have one.
+/// **Shards.** A pipeline's shards are part of it. `run` and `plan` therefore say that `--shards` has no effect; with
+/// [`Program::sharded`] it has one.
 ///
 /// # Examples
 ///
@@ -91,7 +92,7 @@ where
     Program::new(pipeline).main()
 }
 
-/// A pipeline that becomes a program, with what there is to say about it: [`main`] for those who have more to say.
+/// A pipeline that becomes a program, with more options than [`main`].
 ///
 /// ```no_run
 /// use millstream_cli::Program;
@@ -115,7 +116,7 @@ pub struct Program<T, P> {
     edges: Vec<Box<EdgeOf<T>>>,
 }
 
-/// An edge of a pipeline with so many shards, on an input.
+/// An edge of a pipeline with this many shards, over an input.
 type EdgeOf<T> = dyn Fn(usize, Vec<T>) -> Edge;
 
 enum Whole<P> {
@@ -132,12 +133,12 @@ impl<P> Whole<P> {
     }
 }
 
-/// All lines, by a pipeline without a stage: a panic of one is told as in any run.
+/// All lines, read by a pipeline without stages, so that a panic of a parser is reported as in any run.
 fn read<T: Line>(lines: Lines<T>) -> Result<Vec<T>, RunError> {
     Inline::default().collect(&pipeline::<T>(), lines)
 }
 
-/// What is printed of a value, and hashed.
+/// The text of a value, which is printed and hashed.
 fn text<B: Display>(value: &B) -> Cow<'_, [u8]> {
     value.to_string().into_bytes().into()
 }
@@ -148,18 +149,19 @@ where
     O: QueueShape,
     T: Line,
 {
-    /// A pipeline with the shards that it was built with.
+    /// A program of a pipeline with the shards that it was built with.
     pub fn new(pipeline: P) -> Self {
         Program { pipeline: Whole::Built(pipeline), edges: Vec::new() }
     }
 
-    /// A pipeline that is built for as many shards as `--shards` says, or 1. `verify` builds it with 1, 2 and 3.
+    /// A program of a pipeline that `build` makes, with `--shards` shards, or 1. `verify` builds it with 1, 2 and 3.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
         Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new() }
     }
 
-    /// The pipeline up to one of its stages, in pipeline order: `verify` then prints a line for that edge as well, and
-    /// the first one that differs names the stage. It is given the shards, and has to be what the whole begins with.
+    /// Adds the pipeline up to one of its stages, in pipeline order. `verify` then prints a line for that edge as well,
+    /// and the first edge that differs names the stage. `up_to` receives the number of shards, and must return what the
+    /// whole pipeline begins with.
     #[must_use]
     pub fn edge<Q, E, B>(mut self, up_to: impl Fn(usize) -> Q + 'static) -> Self
     where
@@ -171,8 +173,8 @@ where
         self
     }
 
-    /// Does what this process's arguments say. Wrong ones and `--help` end the process.
-    #[must_use = "the program's `main` gives it back"]
+    /// Runs the subcommand in this process's arguments. Wrong arguments and `--help` end the process.
+    #[must_use = "the program's `main` returns it"]
     pub fn main<B>(self) -> ExitCode
     where
         O: Printed<B>,

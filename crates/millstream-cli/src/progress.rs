@@ -1,7 +1,7 @@
-//! How far the inputs have been read, for somebody who waits at a terminal: one line of standard error, which is taken
-//! away before anything else is written there.
+//! The progress of reading the inputs, for a user at a terminal: one line on standard error, which is removed before
+//! anything else is written there.
 //!
-//! There is one terminal and one command a process, so there is one line.
+//! A process has one terminal and one command, and therefore one line.
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use millstream_io::stdio;
@@ -19,27 +19,27 @@ struct Bar {
     line: ProgressBar,
     began: Instant,
     shown: AtomicBool,
-    /// Held while the line is taken away for something else.
+    /// Held while the line is removed for other output.
     aside: Mutex<()>,
 }
 
-/// What has ended before that needs no line.
+/// A run that is shorter than this shows no line.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// How often the line changes.
+/// The interval between changes of the line.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What a command does with standard output.
+/// How a command writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writes {
-    /// All the time: on a terminal that shows how far it is, and leaves no line for anything else.
+    /// All the time. On a terminal the output itself shows the progress, and leaves no line free.
     AllTheTime,
     /// A line now and then.
     Lines,
 }
 
-/// From now on tells how much of these files has been read, if there is a terminal and nobody wants it quiet. Who types
-/// the input at a terminal knows how far it is.
+/// Shows from now on how much of these files has been read, if standard error is a terminal and `quiet` is not set.
+/// Input that is typed at a terminal needs no progress.
 pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writes) {
     let reads_terminal = files.iter().any(|name| name == "-") && stdin().is_terminal();
     let full = writes == Writes::AllTheTime && stdout().is_terminal();
@@ -62,7 +62,7 @@ pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writ
     }
 }
 
-/// From now on tells how many of `count` things there have been, if there is a terminal and it is not to be quiet.
+/// Shows from now on how many of `count` things are done, if standard error is a terminal and `quiet` is not set.
 pub(crate) fn begin_count(program: &str, things: &str, count: u64, quiet: bool) {
     if quiet || !stderr().is_terminal() {
         return;
@@ -71,15 +71,15 @@ pub(crate) fn begin_count(program: &str, things: &str, count: u64, quiet: bool) 
     show(program, ProgressBar::new(count), &template, "{percent}%, {eta}");
 }
 
-/// As [`begin_count`], of particles.
+/// The same as [`begin_count`], for particles.
 pub(crate) fn begin_particles(program: &str, particles: u64, quiet: bool) {
     begin_count(program, "particles", particles, quiet);
 }
 
-/// Fewer columns have no room for the line, and would leave its end behind.
+/// Fewer columns have no room for the line: its end would remain on the screen.
 const NARROW: u16 = 76;
 
-/// How many columns the terminal has, if that is known.
+/// The terminal's number of columns, if it is known.
 fn columns() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(stderr()).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
@@ -95,25 +95,25 @@ fn show(program: &str, line: ProgressBar, wide: &str, narrow: &str) {
     line.set_style(style.tick_chars("-\\|/ ").with_key("speed", speed));
     line.set_prefix(format!("millstream {program}"));
     let bar = Bar { line, began: Instant::now(), shown: AtomicBool::new(false), aside: Mutex::default() };
-    // A second command would be one too many.
+    // A process has one command, so the line is not set yet.
     let _ = BAR.set(bar);
 }
 
-/// How many bytes of input this process has read.
+/// The bytes of input that this process has read.
 static READ: AtomicU64 = AtomicU64::new(0);
 
-/// This many bytes have been read.
+/// Counts bytes that were read.
 pub(crate) fn read(bytes: usize) {
     READ.fetch_add(bytes as u64, Ordering::Relaxed);
     advance(bytes);
 }
 
-/// How many bytes of input have been read.
+/// The bytes of input read so far.
 pub(crate) fn bytes() -> u64 {
     READ.load(Ordering::Relaxed)
 }
 
-/// So much more has been done: bytes read, or particles.
+/// Adds to the progress: bytes read, or particles.
 pub(crate) fn advance(more: usize) {
     let Some(bar) = BAR.get() else { return };
     bar.line.inc(more as u64);
@@ -123,7 +123,7 @@ pub(crate) fn advance(more: usize) {
     }
 }
 
-/// Does something that writes to the terminal, without the line in its way.
+/// Runs `write`, which writes to the terminal, with the line removed.
 pub(crate) fn aside<R>(write: impl FnOnce() -> R) -> R {
     match BAR.get() {
         Some(bar) if bar.shown.load(Ordering::Relaxed) => {
@@ -134,7 +134,7 @@ pub(crate) fn aside<R>(write: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Takes the line away for good. Where somebody sits in a write to a terminal that nobody reads, it is away already.
+/// Removes the line for good. If another thread is blocked in a write to the terminal, the line is removed already.
 pub(crate) fn end() {
     if let Some(bar) = BAR.get()
         && let Ok(_held) = bar.aside.try_lock()
@@ -143,7 +143,8 @@ pub(crate) fn end() {
     }
 }
 
-/// How many bytes there are to read, if all of these are files that say so. What cannot be opened has none.
+/// The number of bytes to read, if all of these are files with a known size. A file that cannot be opened counts as
+/// empty.
 fn total(files: &[OsString]) -> Option<u64> {
     files.iter().map(|name| size(name)).sum()
 }

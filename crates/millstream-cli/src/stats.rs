@@ -1,4 +1,4 @@
-//! What a run did, as JSON.
+//! The report of a run, as JSON.
 
 mod table;
 
@@ -10,11 +10,11 @@ use millstream_exec::{Overrun, Report, RunError, RunOutcome, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// How statistics begin, by which a file of them is known.
+/// The beginning of statistics, which identifies a file of them.
 pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
 
-/// Puts them where they are wanted.
-pub(crate) fn tell(to: &StatsTo, stats: &str, complaints: &Complaints) {
+/// Writes statistics to their destination.
+pub(crate) fn write(to: &StatsTo, stats: &str, complaints: &Complaints) {
     match to {
         StatsTo::StandardError => say(stats),
         StatsTo::File(path) => {
@@ -25,7 +25,7 @@ pub(crate) fn tell(to: &StatsTo, stats: &str, complaints: &Complaints) {
     }
 }
 
-/// All runs of a command.
+/// The statistics of all runs of a command.
 pub(crate) fn text(runs: &[Value]) -> String {
     format!("{:#}", json!({ "runs": runs }))
 }

@@ -1,4 +1,4 @@
-//! Whoever looks at a run while it goes on.
+//! Observers of a run.
 
 use crate::command::Outcome;
 use crate::config::RunConfig;
@@ -20,10 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "page")]
 use std::time::Duration;
 
-/// What a picture begins with.
+/// The beginning of a picture, which identifies its file.
 pub(crate) const PICTURE_BEGIN: &str = "<svg ";
 
-/// Those who are wanted.
+/// The observers that the flags ask for.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watch: Option<Arc<Watch>>,
@@ -31,7 +31,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// From now on. Whoever cannot look is complained about, and the run goes on.
+    /// Attaches the observers to a run. If one cannot be attached, that is reported, and the run goes on.
     pub(crate) fn begin(config: &RunConfig, shown: &Shown, observer: &Observer, complaints: &Complaints) -> Self {
         let watch = config.observe.then(|| started(Watch::attach(observer.clone()), "--observe", complaints)).flatten();
         let watch = watch.map(Arc::new).inspect(|watch| shown.show(watch));
@@ -41,7 +41,8 @@ impl Watching {
         Watching { watch, recorder: config.picture.as_ref().and_then(record) }
     }
 
-    /// The run, which is number `run` of this command, from 1, has ended: what was seen of it.
+    /// Ends the observers after run `run` of this command, counted from 1. Writes the picture, and returns what was
+    /// seen.
     pub(crate) fn end(self, run: usize, complaints: &Complaints) -> Option<Value> {
         if let Some((recorder, path)) = self.recorder {
             let path = numbered(&path, run);
@@ -53,9 +54,10 @@ impl Watching {
     }
 }
 
-/// Where the runs of a command are shown while they go on, if that is wanted.
+/// The page that shows the runs of a command, if the flags ask for one.
 ///
-/// There is one command a process, so there is one page; that way whatever ends the process can tell it how.
+/// A process has one command and therefore one page, a static. Any code that ends the process can report the outcome to
+/// it.
 #[derive(Debug)]
 pub(crate) struct Shown {
     #[cfg(feature = "page")]
@@ -70,7 +72,7 @@ fn page() -> MutexGuard<'static, Option<Page>> {
     PAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process is about to end so: readers of its page are told.
+/// Reports to readers of the page how the process is about to end.
 pub(crate) fn ended(outcome: Outcome) {
     #[cfg(feature = "page")]
     if let Some(page) = page().take() {
@@ -82,7 +84,7 @@ pub(crate) fn ended(outcome: Outcome) {
 
 #[cfg(feature = "page")]
 impl Shown {
-    /// Says where; none if it cannot listen there, which is said as well.
+    /// Opens the page and prints its address. `None` if it cannot listen there, with a message.
     pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Option<Self> {
         if let Some(address) = &config.page {
             let opened = started(Page::open(address.as_str()), format_args!("--page {address}"), complaints)?;
@@ -102,7 +104,8 @@ impl Shown {
         }
     }
 
-    /// All runs have ended, and so: the page stays for as long as it was asked to, or until a signal comes; `complaints` says so.
+    /// After all runs, keeps the page for as long as the flags say, or until a signal comes. Notes that in
+    /// `complaints`.
     pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) {
         if self.linger.is_zero() || interrupts.first().is_some() {
             return;

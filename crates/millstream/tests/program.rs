@@ -176,8 +176,8 @@ fn it_verifies() {
 
 /// Known as a whole only: every stage may be the one, and nothing else is said.
 fn a_hidden_clock_is_found() {
-    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which are not known apart, number 0: --deploy \
-                model and --deploy inline --ring 1 --batch 1 do not give the same\n";
+    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: --deploy \
+                model and --deploy inline --ring 1 --batch 1 differ\n";
     comes(started("clock", "verify", "1\n2\n"), "", told, 4);
 }
 

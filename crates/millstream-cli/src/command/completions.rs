@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete the command's words.
+//! `completions`: scripts with which a shell completes the command line.
 
 use super::Outcome;
 use crate::flags::{Flags, shaped};

@@ -15,13 +15,13 @@ use millstream_exec::source::ready;
 pub(crate) struct Copying {
     pub(crate) fanout: Fanout,
     pub(crate) items: u64,
-    /// What was asked for, though there are none.
+    /// The value of `--shards`, which has no effect.
     pub(crate) shards: usize,
     pub(crate) quiet: bool,
     pub(crate) run: RunConfig,
 }
 
-/// How many ways. Each is a type of its own, so these are all.
+/// The number of ways. Each is a type of its own, so there are only these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fanout {
     #[value(name = "2")]

@@ -16,21 +16,21 @@ use crate::output::Output;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
 use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Population, Secret, Tuning};
 use processes::Processes;
-use run::{Driven, Run};
+use run::{Run, RunResult};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where workers find the secret.
+/// The environment variable that holds the secret.
 const SECRET: &str = "MILLSTREAM_SECRET";
 
-/// A shorter one is tried out by whoever has seen one greeting.
+/// A shorter secret could be found by trying all of them against one recorded greeting.
 const SHORTEST_SECRET: usize = 8;
 
-/// What is known to master and workers, if that is set.
+/// The secret that master and workers share, if it is set.
 fn secret() -> Result<Option<String>, String> {
     let Some(secret) = std::env::var_os(SECRET) else { return Ok(None) };
-    let secret = secret.into_string().map_err(|_| format!("{SECRET} is no UTF-8"))?;
+    let secret = secret.into_string().map_err(|_| format!("{SECRET} is not UTF-8"))?;
     match secret.chars().count() {
         short if short < SHORTEST_SECRET => {
             let make = "`export MILLSTREAM_SECRET=$(openssl rand -hex 16)` makes one";
@@ -48,7 +48,7 @@ pub(crate) struct Evolve {
     pub(crate) rounds: u64,
     pub(crate) seed: u64,
     pub(crate) workers: usize,
-    /// None where workers are threads; an empty file name stands for a temporary one.
+    /// `None` if workers are threads. An empty file name means a temporary file.
     pub(crate) listen: Option<Address>,
     pub(crate) resume: Option<PathBuf>,
     pub(crate) tuning: Tuning,
@@ -62,7 +62,7 @@ pub(crate) struct Evolve {
     pub(crate) hash: bool,
 }
 
-/// What workers are told to work on.
+/// The task that workers receive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Task {
     model: String,
@@ -113,21 +113,21 @@ impl Evolve {
             Err(error) => return failed(&complaints, 0, &error),
         };
         let run = Run { evolve: &self, name, particle: &evolve.particle, scene, exact, complaints };
-        let (mut driven, opened) = (None, &run.complaints);
+        let (mut ran, opened) = (None, &run.complaints);
         let opened = Output::opened(opened, |output| {
-            driven = Some(run.drive(&mut population, output));
+            ran = Some(run.run_rounds(&mut population, output));
             Outcome::Done
         });
         if let Some(processes) = &processes {
             processes.stop_watching();
         }
-        // This tells the workers that nobody needs them any more.
+        // This ends the workers.
         drop(population);
         drop(processes);
         drop(lock);
-        match driven {
+        match ran {
             None => opened,
-            Some(Ok(Driven { outcome, hash })) => {
+            Some(Ok(RunResult { outcome, hash })) => {
                 if let Some(hash) = hash.filter(|_| self.hash) {
                     say(&hash.to_string());
                 }
@@ -137,7 +137,7 @@ impl Evolve {
         }
     }
 
-    /// None where nobody is asked for it, or all workers are told.
+    /// `None` if workers are threads, or if this process starts all of them and makes a secret for them.
     fn secret(&self) -> Result<Option<String>, String> {
         match self.listen {
             None => Ok(None),
@@ -150,8 +150,8 @@ impl Evolve {
         }
     }
 
-    /// What would fail after all the work is tried before it: files that are written in the end. The checkpoints are this
-    /// process's for as long as the lock lives.
+    /// Opens now what would otherwise fail after all the work: the files that are written at the end, and the
+    /// checkpoints, which no other process can use while the lock is held.
     fn opened(&self) -> Result<Option<Lock>, EvolveError> {
         let stats = match &self.stats {
             Some(StatsTo::File(path)) => Some(path),
@@ -164,8 +164,8 @@ impl Evolve {
         self.resume.as_deref().map(Checkpoint::lock).transpose()
     }
 
-    /// The population with its workers, and what has to live as long.
-    #[expect(clippy::type_complexity, reason = "three things that are taken apart at once")]
+    /// The population with its workers, and the values that must live as long as they do.
+    #[expect(clippy::type_complexity, reason = "the caller destructures it at once")]
     fn start<P: Particle>(
         &self,
         task: &Task,

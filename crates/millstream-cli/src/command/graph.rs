@@ -16,7 +16,7 @@ pub(crate) struct Graph {
     pub(crate) how: HowToDraw,
 }
 
-/// As what, and with which rings.
+/// The format, and the rings.
 #[derive(Debug)]
 pub(crate) struct HowToDraw {
     pub(crate) format: GraphFormat,
@@ -30,7 +30,7 @@ impl Graph {
 }
 
 impl HowToDraw {
-    /// Draws the plan of a pipeline that is fed like this.
+    /// Draws the plan of a pipeline with this feed.
     pub(crate) fn draw(&self, plan: Plan, feed: Feed) -> Outcome {
         let graph = Drawn::of(&self.rings.planned(plan, feed));
         let text = match self.format {

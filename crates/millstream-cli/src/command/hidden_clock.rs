@@ -1,4 +1,4 @@
-//! A pipeline that breaks the promise, for `verify` to find: its second stage reads a clock, which no type forbids.
+//! A pipeline that is not determinate, for `verify` to find: its second stage reads a clock, which no type forbids.
 
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::Everywhere;

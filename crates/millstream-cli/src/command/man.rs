@@ -18,7 +18,7 @@ impl Man {
         let whole = shaped_for_manual::<Flags>();
         let Some(dir) = self.dir else {
             let mut page = Vec::new();
-            clap_mangen::Man::new(whole).render(&mut page).expect("a vector takes everything");
+            clap_mangen::Man::new(whole).render(&mut page).expect("writing to a vector cannot fail");
             return Output::opened(&complaints, |mut output| {
                 output.write(&page);
                 Outcome::Done

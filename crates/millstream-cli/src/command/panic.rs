@@ -14,7 +14,7 @@ pub(crate) struct Panic {
     pub(crate) run: RunConfig,
 }
 
-/// Three maps, of which the third does not like a number.
+/// Three maps, the third of which fails at a number.
 pub(crate) fn panicking(at: u64, shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     let third = move |x: &u64| {
         assert!(*x != at, "boom");
@@ -34,7 +34,7 @@ pub(crate) fn first(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u
 impl Panic {
     pub(crate) fn run(self) -> Outcome {
         let mut runs = Runs::new(self.run, Complaints::of("panic"));
-        // No number behind the failure is ever wanted, and the model could not hold them all.
+        // Numbers after the failure are never needed, and the model could not hold them all.
         match runs.run(&panicking(self.at, self.shards), ready(0..=self.at), (), |(), _: &u64| {}) {
             Ok(()) => runs.finish(),
             Err(error) => runs.fail(&error),

@@ -1,4 +1,4 @@
-//! `pipe`: standard input through a command, several processes at once, and the output in the order of the input.
+//! `pipe`: runs standard input through a command, several processes at once, with the output in the order of the input.
 //!
 //! It is a program like any other: a stage that waits, in a `shard`, between a source and a sink. Blocks are cut by the
 //! bytes alone and not by how they arrive, so they have the same numbers in every run. Each block is the whole input of
@@ -6,18 +6,19 @@
 //! temporary file if it has four times the size of a block or more (and at least 64 KiB). `lines.rs` is `--shard line`,
 //! where a process gets line after line.
 //!
-//! A command that fails does not fail the stage: its answer says so (`answer.rs`). So what it wrote is printed, and the
-//! sink, which sees answers in order, ends at the first failure. `admission.rs` knows up to which number the command is
-//! run: after a failure no further number is, processes of later numbers are ended, and those of earlier ones are
-//! waited for. So the failure that is reported, and the output before it, are the same in every run. `--keep-going`
-//! counts failures instead.
+//! A command that fails does not fail the stage: its answer says so (`answer.rs`). Its output is therefore printed, and
+//! the sink, which receives answers in order, ends at the first failure. `admission.rs` decides up to which number the
+//! command is run: after a failure, later numbers are not run, their processes are ended, and those of earlier numbers
+//! are waited for. The failure that is reported, and the output before it, are therefore the same in every run.
+//! `--keep-going` counts failures instead.
 //!
 //! The first signal does not drain the run from outside. Standard input is read through a poll that the signal wakes
 //! (`interrupts/watched.rs`), so the source ends by itself, with the whole lines that it has read. The command is not
-//! run for numbers that wait in rings, except for the one that the signal has cut short, if nothing waits before it.
-//! Processes have process groups of their own, so an interrupt from the keyboard does not end them. After `--grace`
-//! seconds, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll ends a wait
-//! for input where a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from outside.
+//! run for numbers that wait in rings, except for the one that the signal has cut short, if no other number waits
+//! before it. Processes have process groups of their own, so an interrupt from the keyboard does not end them. After
+//! `--grace` seconds, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll
+//! ends a wait for input if a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from
+//! outside.
 
 mod admission;
 mod answer;
@@ -45,7 +46,7 @@ use crate::message::{Complaints, cause, quoted, say_soon};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;
-use header::part;
+use header::split_header;
 use job_log::JobLog;
 use lines::Talks;
 use millstream_core::{Arrow, SequenceNumber, Val, pipeline};
@@ -64,24 +65,24 @@ pub(crate) struct Pipe {
     pub(crate) filter: Filter,
     pub(crate) jobs: usize,
     pub(crate) how: How,
-    /// The longest line, in bytes.
+    /// The limit for a line, in bytes.
     pub(crate) max_line: usize,
-    /// How many lines at the beginning of the input every block begins with.
+    /// The number of lines at the beginning of the input that every block begins with.
     pub(crate) header: usize,
-    /// Where a line goes for every process.
+    /// The file of the job log.
     pub(crate) log: Option<PathBuf>,
-    /// How long commands may take to end what they have begun when a signal has come.
+    /// How long commands may take to finish their work after a signal.
     pub(crate) grace: Duration,
     pub(crate) run: RunConfig,
 }
 
-/// What a process is given.
+/// The input of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum How {
-    /// A block of whole lines of about so many bytes, and its end.
+    /// A block of whole lines of about this many bytes, and its end.
     Block(usize),
-    /// One line after the other, each when the one before was answered; an answer may take so long before the process
-    /// is told that no more lines come.
+    /// One line after the other, each after the answer to the one before. If no answer comes in this time, the input of
+    /// the process is closed.
     Line(Duration),
 }
 
@@ -91,14 +92,14 @@ const STDIN: &str = "-";
 /// The stage's name.
 const STAGE: &str = "pipe";
 
-/// Each block as a new process of the command answers it.
+/// Each block, answered by a new process of the command.
 pub(crate) fn blocks(jobs: usize, filter: Filter) -> impl Everywhere<In = Val<Numbered>, Out = Val<Answer>> {
     pipeline::<Numbered>().shard(jobs, move |p| {
         p.map_blocking(move |(number, block): &Numbered| filter.answer(*number, block)).named(STAGE)
     })
 }
 
-/// Each line as one of the processes answers it that are kept for this.
+/// Each line, answered by one of the long-lived processes.
 fn lines(jobs: usize, talks: Arc<Talks>) -> impl Everywhere<In = Val<Numbered>, Out = Val<Answer>> {
     pipeline::<Numbered>()
         .shard(jobs, move |p| p.map_blocking(move |(number, line): &Numbered| talks.answer(*number, line)).named(STAGE))
@@ -132,8 +133,9 @@ impl Pipe {
         let (interrupts, line_end) = (runs.interrupts(), filter.line_end());
         listen(&interrupts, &filter, self.grace, quiet);
         let watched = interrupts.watch(input).map(Input::Watched);
-        let (header, input) = match watched.and_then(|input| part(input, self.header, line_end, self.max_line)) {
-            Ok(parted) => (parted.header, parted.rest),
+        let (header, input) = match watched.and_then(|input| split_header(input, self.header, line_end, self.max_line))
+        {
+            Ok(split) => (split.header, split.rest),
             Err(error) => return failed_input(&advised(error), complaints),
         };
         let input = LineBlocks::with_size(input, size).longest(self.max_line).ended_by(line_end);
@@ -149,7 +151,7 @@ impl Pipe {
                 let ran = runs.run(&lines(self.jobs, talks.clone()), input, printed, Printed::print);
                 ran.map(|mut printed| {
                     if printed.is_over() {
-                        // What they would still do is not needed.
+                        // Their remaining work is not needed.
                         processes.stop_from(0);
                     }
                     let ends = talks.end();
@@ -161,13 +163,13 @@ impl Pipe {
             }
         };
         if let Some(error) = failure.take() {
-            input::tell(complaints, STDIN.as_ref(), &advised(error));
+            input::report(complaints, STDIN.as_ref(), &advised(error));
         }
         if let Some(error) = log.and_then(|log| log.failure()) {
             complaints.complain(&format!("--joblog: {}", cause(&error)));
         }
         match ran.map(|printed| printed.verdict(units)) {
-            // What a process did that was stopped is not its fault.
+            // The failure of a process that was stopped is not its own.
             _ if interrupts.stopped() => runs.finish(),
             Err(error) => runs.fail(&error),
             Ok(Verdict::Failed(number, cause)) => runs.fail(&failed(number, cause)),
@@ -180,12 +182,12 @@ impl Pipe {
     }
 }
 
-/// The first signal ends the input; what the command has begun it ends, for so long as it may; the second one stops it.
+/// The first signal ends the input, and the command has `grace` to finish its work. The second one stops it.
 fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool) {
     let (processes, hung_up) = (filter.processes().clone(), filter.processes().clone());
     interrupts.when_stopped(move |now| processes.stop(now));
-    // They have groups of their own, which a terminal that is closed does not reach. Without a thread for that, they
-    // notice when they read or write.
+    // The processes have groups of their own, which the closing of a terminal does not reach. If no thread can be
+    // started to send them SIGHUP, they notice when they read or write.
     let _ = when_hung_up(move || hung_up.hang_up());
     let ending = interrupts.clone();
     filter.admission().when_ended(move || ending.end_input());
@@ -203,7 +205,7 @@ fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool
     });
 }
 
-/// An empty log; how the command ends if there can be none.
+/// An empty log, or the outcome if it cannot be written.
 fn logged(path: PathBuf, filter: &Filter, complaints: &Complaints) -> Result<Arc<JobLog>, Outcome> {
     JobLog::create(&path, filter.line()).map(Arc::new).map_err(|error| {
         complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(&error)));
@@ -216,12 +218,12 @@ fn failed_input(error: &Error, complaints: &Complaints) -> Outcome {
     Outcome::InputOrOutputFailed
 }
 
-/// A failure at a number that only what comes out has shown.
+/// A failure at a number that was found in the output.
 fn failed(number: u64, cause: String) -> Failed {
     Failed::Run(RunError::Stage { stage: STAGE.to_owned(), number: Some(SequenceNumber(number)), cause })
 }
 
-/// With what can be done about it.
+/// Adds advice to an error.
 fn advised(error: Error) -> Error {
     match error.kind() {
         ErrorKind::InvalidData => Error::other(format!("{error}: --max-line allows longer ones")),

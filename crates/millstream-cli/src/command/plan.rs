@@ -15,7 +15,7 @@ use std::fs::File;
 use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::IntoIter;
 
-/// `plan`: what a program's pipeline consists of.
+/// `plan`: the parts of a program's pipeline.
 #[derive(Debug)]
 pub(crate) struct PlanCommand {
     pub(crate) program: Program,
@@ -23,7 +23,7 @@ pub(crate) struct PlanCommand {
     pub(crate) how: HowToShow,
 }
 
-/// What is told of a plan, and how.
+/// What to show of a plan, and how.
 #[derive(Debug)]
 pub(crate) struct HowToShow {
     pub(crate) json: bool,
@@ -41,7 +41,7 @@ impl PlanCommand {
     }
 }
 
-/// How a program is fed.
+/// The feed of a program's pipeline.
 pub(crate) fn feed_of(program: Program) -> Feed {
     match program {
         Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
@@ -53,7 +53,7 @@ pub(crate) fn feed_of(program: Program) -> Feed {
     }
 }
 
-/// The plan of a program with so many shards.
+/// The plan of a program with this many shards.
 pub(crate) fn plan_of(program: Program, shards: usize) -> Plan {
     match (program, shards) {
         (Program::Wc, 1) => pipelines::whole().plan(),
@@ -61,18 +61,18 @@ pub(crate) fn plan_of(program: Program, shards: usize) -> Plan {
         (Program::Uppercase, shards) => uppercase(shards).plan(),
         (Program::Spaces, shards) => spaces::spaces(shards).plan(),
         (Program::Sleep, shards) => sleep(shards, NAP).plan(),
-        // The stages are the same wherever it fails.
+        // The stages do not depend on the number at which it fails.
         (Program::Panic, shards) => panicking(0, shards).plan(),
         (Program::Copying, _) => summed(five()).plan(),
         (Program::HiddenClock, shards) => stamped(shards).plan(),
-        // The stages are the same whatever the command.
+        // The stages do not depend on the command.
         (Program::Pipe, shards) => pipe::blocks(shards, pipe::Filter::cat()).plan(),
         (Program::Idle, shards) => idle(shards).plan(),
     }
 }
 
 impl HowToShow {
-    /// Prints the plan of a pipeline that is fed like this.
+    /// Prints the plan of a pipeline with this feed.
     pub(crate) fn show(&self, plan: Plan, feed: Feed) -> Outcome {
         let plan = self.rings.planned(plan, feed);
         let explanation = self.explain.then(|| self.rings.explain(&plan, feed));

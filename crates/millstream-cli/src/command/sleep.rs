@@ -9,7 +9,7 @@ use millstream_exec::source::ready;
 use std::thread;
 use std::time::Duration;
 
-/// `sleep`: five items, each of which is slept over four times, and no two of these sleeps are in each other's way.
+/// `sleep`: five items, each of which goes through four sleeps. Sleeps of different stages overlap.
 #[derive(Debug)]
 pub(crate) struct Sleep {
     pub(crate) shards: usize,
@@ -24,7 +24,7 @@ fn slept<B>(nap: Duration, value: B) -> B {
     value
 }
 
-/// A sleep, two of them side by side, and one more.
+/// A sleep, two in parallel, and one more.
 pub(crate) fn sleep(shards: usize, nap: Duration) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     first(shards, nap)
         .fanout(move |p| p.then(left(shards, nap)), move |p| p.then(right(shards, nap)))

@@ -18,7 +18,7 @@ pub(crate) struct Spaces {
     pub(crate) run: RunConfig,
 }
 
-/// Each line with the number of its spaces in front.
+/// Each line after its number of spaces.
 pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
     pipeline::<Block>().lines_with_ends().shard(shards, |p| {
         p.map_bytes(|line, out| {
@@ -49,17 +49,17 @@ fn write_header(spaces: Spaced, out: &mut Writer<'_, [u8]>) {
     }
 }
 
-/// How many spaces a line has.
+/// The number of spaces in a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Spaced {
     Few(u8),
-    /// More than are counted.
+    /// More than `MOST`.
     Many,
 }
 
 const MOST: u32 = 6;
 
-/// No more of a line is read than tells how many spaces it has.
+/// Reads no more of a line than the number of spaces needs.
 #[inline(always)]
 fn count(line: &[u8]) -> Spaced {
     let mut spaces = 0;
@@ -80,18 +80,18 @@ fn count(line: &[u8]) -> Spaced {
     if spaces > MOST { Spaced::Many } else { Spaced::Few(spaces as u8) }
 }
 
-/// The last bytes of a line, fewer than eight, and 0 for each that is missing.
+/// The last bytes of a line, fewer than eight, padded with 0.
 #[inline(always)]
 fn last_of(line: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = line.last_chunk() {
-        // Those in front of them are pushed out.
+        // The shift drops the bytes before them.
         return u64::from_le_bytes(*last) >> (u64::BITS as usize - 8 * rest.len());
     }
     rest.iter().rev().fold(0, |eight, byte| eight << 8 | u64::from(*byte))
 }
 
-/// The spaces among eight bytes, all at once: a byte that is one becomes 0 first, and then the only one whose highest
-/// bit stays 0. Their number is the highest byte of the sum of those bits, each in its own byte.
+/// The number of spaces among eight bytes, computed at once. A space becomes 0 first, and then the only byte whose
+/// highest bit stays 0. The number is the highest byte of the sum of those bits, each in its own byte.
 #[inline(always)]
 fn in_eight(bytes: u64) -> u32 {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_are_counted_wherever_they_stand() {
+    fn spaces_are_counted_at_every_position() {
         for len in 0..150_usize {
             for step in 1..9 {
                 let line: Vec<u8> =

@@ -16,24 +16,24 @@ use serde::Deserialize;
 use std::io::{self, IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
 
-/// Where a program was started with `--page`.
+/// The address of a program that was started with `--page`.
 #[derive(Debug)]
 pub(crate) struct Top {
     pub(crate) address: String,
-    /// Prints what there is, and ends.
+    /// Whether to print the current state and exit.
     pub(crate) once: bool,
-    /// Whether it has colours.
+    /// The choice of colours.
     pub(crate) color: ColorChoice,
 }
 
-/// What a page tells of its run.
+/// A page's data about its run.
 #[derive(Debug, Deserialize)]
 struct Seen {
     run: u64,
     graph: Graph,
     layout: Layout,
     frame: Option<Frame>,
-    /// How the program has ended, once it has.
+    /// The end of the program, once it has ended.
     ended: Option<Ended>,
 }
 
@@ -44,13 +44,13 @@ struct Ended {
     sentence: String,
 }
 
-/// How often it asks.
+/// The interval between requests.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// How long it waits for an answer.
+/// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Columns where there is no terminal.
+/// The width of the output if there is no terminal.
 const COLUMNS: u16 = 120;
 
 impl Top {
@@ -59,10 +59,10 @@ impl Top {
         let page = Page::at(self.address);
         match page.seen() {
             Err(error) => {
-                // A page of another kind says what it is.
+                // A page of another kind says what it shows.
                 let why = match page.not_a_run() {
                     Some(what) => what,
-                    None => format!("{error}; it has to be where a program runs with --page"),
+                    None => format!("{error}; it must be the address of a program with --page"),
                 };
                 complaints.complain(&format!("{}: {why}", page.address));
                 Outcome::InputOrOutputFailed
@@ -72,7 +72,7 @@ impl Top {
                 match self.color {
                     ColorChoice::Always => style::force_color_output(true),
                     ColorChoice::Never => style::force_color_output(false),
-                    // NO_COLOR is looked at there.
+                    // The library checks NO_COLOR.
                     ColorChoice::Auto => {}
                 }
                 let mut terminal = ratatui::init();
@@ -94,7 +94,7 @@ fn ended(complaints: &Complaints, shown: io::Result<()>) -> Outcome {
     }
 }
 
-/// Prints what there is, as high as it is.
+/// Prints the current state in its full height.
 fn print(seen: Option<&Seen>, address: &str) -> io::Result<()> {
     let view = View { address, seen, lost: false, offset: (0, 0) };
     let mut buffer = Buffer::empty(Rect::new(0, 0, COLUMNS, view.height()));
@@ -107,7 +107,7 @@ fn print(seen: Option<&Seen>, address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Shows what there is until somebody presses `q`.
+/// Shows the run until the user presses `q`.
 fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<Seen>) -> io::Result<()> {
     let (mut lost, mut offset) = (false, (0_u16, 0_u16));
     let mut next = Instant::now() + EVERY;
@@ -128,9 +128,9 @@ fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<S
             }
         } else {
             next = Instant::now() + EVERY;
-            // The last that was seen stays when the process has ended.
+            // The latest state stays when the process has ended.
             match page.seen() {
-                // It has said its last word.
+                // The program has reported its end.
                 _ if seen.as_ref().is_some_and(|seen| seen.ended.is_some()) => {}
                 Ok(now) => (seen, lost) = (now.or(seen), false),
                 Err(_) => lost = true,
@@ -139,7 +139,7 @@ fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<S
     }
 }
 
-/// Who is asked.
+/// The page of a program.
 struct Page {
     address: String,
     agent: ureq::Agent,
@@ -151,7 +151,7 @@ impl Page {
         Page { address, agent: config.into() }
     }
 
-    /// What a page of the project's says that shows something else.
+    /// The text of a page of this project that does not show a run of a pipeline.
     fn not_a_run(&self) -> Option<String> {
         let asked = self.agent.get(format!("http://{}/plan.json", self.address));
         let mut answer = asked.config().http_status_as_error(false).build().call().ok()?;
@@ -159,7 +159,7 @@ impl Page {
         text.starts_with("no run of a pipeline is shown here").then_some(text)
     }
 
-    /// What is to be seen; nothing before there is a run.
+    /// The state of the run; `None` before there is a run.
     fn seen(&self) -> Result<Option<Seen>, ureq::Error> {
         self.agent.get(format!("http://{}/plan.json", self.address)).call()?.body_mut().read_json()
     }

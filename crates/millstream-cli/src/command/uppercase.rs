@@ -17,7 +17,7 @@ pub(crate) struct Uppercase {
     pub(crate) run: RunConfig,
 }
 
-/// Each block with a to z as A to Z. No other byte changes, whatever its encoding.
+/// Each block with a to z as A to Z. No other byte changes, in any encoding.
 pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
     pipeline::<Block>().shard(shards, |p| {
         p.map_bytes(|block, out| out.extend_with(block.iter().map(u8::to_ascii_uppercase))).named("uppercase")

@@ -1,11 +1,12 @@
-//! `verify`: one input through all deployments, and whether the same comes out.
+//! `verify`: runs one input on all deployments, and compares the outputs.
 //!
-//! A deployment shows the output of a whole pipeline and no value between two stages, which may be of any type. So a
-//! program is written as its pipelines up to each of its stages (`edges.rs`), and each of these is run and hashed on
-//! every deployment. The first, in pipeline order, that is not the same everywhere ends with the stage to blame.
+//! A deployment shows the output of a whole pipeline, and no value between two stages, which may be of any type. A
+//! program is therefore written as its pipelines up to each of its stages (`edges.rs`), and each of these is run and
+//! hashed on every deployment. The first, in pipeline order, that is not the same everywhere ends with the faulty
+//! stage.
 //!
-//! A user's program names its edges too (`Program::edge`). Where it does not, all stages since the last edge that is
-//! the same are named, and `verify` does not guess.
+//! A user's program names its edges, too (`Program::edge`). If an edge is missing, the message names all stages since
+//! the last edge that is the same: `verify` does not guess.
 
 mod edge;
 mod edges;
@@ -33,21 +34,21 @@ use ways::{Way, ways};
 
 /// `verify`: the edges of a program's pipeline, each on all deployments.
 ///
-/// An edge is hashed by running the pipeline up to it, since only its output is something that a deployment gives away.
-/// So the first edge, in pipeline order, that is not the same everywhere is that of the stage to blame.
+/// An edge is hashed by running the pipeline up to it, because a deployment shows only a pipeline's output. The first
+/// edge, in pipeline order, that is not the same everywhere is therefore that of the faulty stage.
 #[derive(Debug)]
 pub(crate) struct Verify {
     pub(crate) program: Program,
     pub(crate) files: Vec<OsString>,
-    /// The longest line, for programs that have one.
+    /// The limit for a line, for programs that have one.
     pub(crate) longest: usize,
     pub(crate) quiet: bool,
 }
 
-/// Two ways to run a pipeline that do not give the same.
+/// Two ways to run a pipeline whose outputs differ.
 pub(crate) struct Differs {
     stage: String,
-    /// What else has run since the edges that are the same.
+    /// Other stages that ran since the last edge that is the same.
     or: Vec<String>,
     difference: Difference,
     here: Way,
@@ -59,21 +60,21 @@ impl fmt::Display for Differs {
         let Differs { stage, or, difference, here, there } = self;
         write!(f, "stage {stage:?}")?;
         if let [one] = &or[..] {
-            write!(f, " or {one:?}, which is not known apart")?;
+            write!(f, " or {one:?}, which cannot be distinguished")?;
         } else if !or.is_empty() {
             let names: Vec<_> = or.iter().map(|name| format!("{name:?}")).collect();
-            write!(f, " or one of {}, which are not known apart", names.join(", "))?;
+            write!(f, " or one of {}, which cannot be distinguished", names.join(", "))?;
         }
-        write!(f, ", {difference}: {there} and {here} do not give the same")
+        write!(f, ", {difference}: {there} and {here} differ")
     }
 }
 
-/// Why an edge has no hash.
+/// Why an edge was not verified.
 pub(crate) enum NotVerified {
     Differs(Box<Differs>),
     /// The function that builds the pipeline panicked.
     NotBuilt(String),
-    /// Before it ran in any way, if there is none.
+    /// `None` means that it failed before the first run.
     Failed(Option<Way>, RunError),
 }
 
@@ -92,8 +93,8 @@ impl Verify {
     }
 }
 
-/// A line for every edge that is the same everywhere, or what is not. Item k of `pipelines` is of the pipeline with
-/// k + 1 shards; there is none if the input fails as a pipeline does.
+/// Prints a line for every edge that is the same everywhere, or the first difference. Item k of `pipelines` has the
+/// edges of the pipeline with k + 1 shards. It is an error if the input fails as a pipeline does.
 pub(crate) fn verified(
     complaints: &Complaints,
     quiet: bool,
@@ -103,22 +104,22 @@ pub(crate) fn verified(
         panics::quiet_in_pipelines();
         let pipelines = match panics::of_pipeline(pipelines) {
             Ok(Ok(pipelines)) => pipelines,
-            Ok(Err(error)) => return NotVerified::Failed(None, error).tell(),
-            Err(panic) => return NotVerified::NotBuilt(failure::message(panic.as_ref())).tell(),
+            Ok(Err(error)) => return NotVerified::Failed(None, error).report(),
+            Err(panic) => return NotVerified::NotBuilt(failure::message(panic.as_ref())).report(),
         };
         let all = all(&pipelines, quiet, |line| output.write(line.as_bytes()));
         progress::end();
         match all {
             Ok(()) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(()) => Outcome::Done,
-            Err(not) => not.tell(),
+            Err(not) => not.report(),
         }
     })
 }
 
 impl NotVerified {
-    /// Says what was found, and how the program ends.
-    fn tell(&self) -> Outcome {
+    /// Prints the result, and returns the outcome.
+    fn report(&self) -> Outcome {
         match self {
             NotVerified::Differs(differs) => {
                 say(&format!("millstream: {differs}"));
@@ -137,11 +138,11 @@ impl NotVerified {
     }
 }
 
-/// Runs every edge every way, and gives a line for each that is the same everywhere, in pipeline order.
+/// Runs every edge every way, and passes a line to `line` for each that is the same everywhere, in pipeline order.
 fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Result<(), NotVerified> {
     let ways: Vec<Way> = ways().into_iter().filter(|way| way.shards <= pipelines.len()).collect();
     let mut names: Vec<&str> = Vec::new();
-    // A pipeline with shards can have an edge more than one without.
+    // A pipeline with shards can have more edges than one without.
     for edge in pipelines.iter().rev().flatten() {
         if !names.contains(&&*edge.name) {
             names.push(&edge.name);

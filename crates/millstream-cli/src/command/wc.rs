@@ -1,4 +1,4 @@
-//! `wc`: what GNU's counts, by folds.
+//! `wc`: the counts of GNU's program, by folds.
 
 mod characters;
 mod columns;
@@ -15,7 +15,7 @@ use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{BLOCKS, Failed, Runs};
 use crate::flags::Total;
-use crate::input::{never_waits, tell};
+use crate::input::{never_waits, report};
 use crate::message::{Complaints, say};
 use crate::output::Output;
 use crate::progress::{self, Writes};
@@ -60,15 +60,15 @@ impl Wc {
         pipeline: &P,
         complaints: &Complaints,
     ) -> Outcome {
-        let Wc { names, decompress, kinds, total: told, run, .. } = self;
+        let Wc { names, decompress, kinds, total: when, run, .. } = self;
         let Some(inputs) = names.inputs(kinds, complaints) else { return Outcome::InputOrOutputFailed };
-        let columns = if told == Total::Only { Columns::NARROW } else { inputs.columns };
+        let columns = if when == Total::Only { Columns::NARROW } else { inputs.columns };
         let read: Vec<OsString> = inputs.names.iter().map(|name| name.clone().unwrap_or_else(|| "-".into())).collect();
         progress::begin("wc", &read, run.quiet, Writes::Lines);
         let mut runs = Runs::new(run, complaints.clone());
         let mut total = Counts::of(kinds);
         for (i, name) in inputs.names.iter().map(Option::as_deref).enumerate() {
-            // The first has counts, be they 0, however early a signal comes.
+            // The first input always has counts, even if a signal comes before it is read; they may be 0.
             if i > 0 && runs.interrupted() {
                 break;
             }
@@ -79,7 +79,7 @@ impl Wc {
             match count(pipeline, &mut runs, complaints, name, decompress) {
                 Ok(Some(counts)) => {
                     total += counts;
-                    if told != Total::Only {
+                    if when != Total::Only {
                         output.write(&columns.line(counts, name));
                     }
                 }
@@ -87,27 +87,27 @@ impl Wc {
                 Err(error) => return runs.fail(&error),
             }
         }
-        if let Some(name) = total_of(told, &inputs) {
+        if let Some(name) = total_of(when, &inputs) {
             output.write(&columns.line(total, name));
         }
         if runs.interrupted() {
-            say("millstream wc: interrupted: the counts are of what was read up to then");
+            say("millstream wc: interrupted: the counts cover the input that was read");
         }
         runs.finish()
     }
 }
 
-/// What the line of the total is called, if there is one.
-fn total_of(told: Total, inputs: &Inputs) -> Option<Option<&'static OsStr>> {
-    let there = match told {
+/// The name in the line of the total, if there is such a line.
+fn total_of(when: Total, inputs: &Inputs) -> Option<Option<&'static OsStr>> {
+    let there = match when {
         Total::Auto => inputs.names.len() > 1,
         Total::Always | Total::Only => true,
         Total::Never => false,
     };
-    there.then(|| (told != Total::Only).then_some("total".as_ref()))
+    there.then(|| (when != Total::Only).then_some("total".as_ref()))
 }
 
-/// The counts of one input as far as it can be read; none if it cannot be opened, or not before a signal comes.
+/// The counts of one input as far as it can be read; `None` if it cannot be opened, or if a signal comes before that.
 fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
     pipeline: &P,
     runs: &mut Runs,
@@ -115,7 +115,7 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
     name: Option<&OsStr>,
     decompress: bool,
 ) -> Result<Option<Counts>, Failed> {
-    let complain = |error| tell(complaints, name.unwrap_or("standard input".as_ref()), &error);
+    let complain = |error| report(complaints, name.unwrap_or("standard input".as_ref()), &error);
     let input = match runs.opening(decompress).open(name.unwrap_or("-".as_ref())) {
         Ok(Some(input)) => input,
         Ok(None) => return Ok(None),

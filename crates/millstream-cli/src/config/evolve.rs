@@ -26,7 +26,7 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
         listen,
         resume: flags.resume.map(Into::into),
         tuning: Tuning { batch, steal: !flags.no_steal, backup_every: flags.backup_every, patience },
-        // With more workers than cores nobody has one alone.
+        // With more workers than cores, no worker has a core to itself.
         pin: !flags.no_pin && workers <= cores(),
         work: flags.work,
         plot: flags.plot.map(Into::into),

@@ -1,4 +1,4 @@
-//! What is looked at before a run begins.
+//! Checks before a run begins.
 
 use crate::message::{Complaints, cause, quoted};
 use crate::progress;
@@ -7,12 +7,12 @@ use millstream_exec::{Feed, Rings, Source, Wait};
 use std::fs::OpenOptions;
 use std::path::Path;
 
-/// How a run is fed by this source.
+/// How this source feeds a run.
 pub(super) fn feed_of<T: Item, X: Source<T>>(_: &X) -> Feed {
     Feed::source::<T, X>()
 }
 
-/// Says so if threads will not wait as they were asked to, and why.
+/// Notes if threads will not wait as the flags ask, and why.
 pub(super) fn say_other_wait(complaints: &Complaints, rings: &Rings, asked: Wait, plan: &Plan, feed: Feed) {
     let waiting = rings.explain(plan, feed).wait;
     if waiting.strategy != asked {
@@ -20,16 +20,16 @@ pub(super) fn say_other_wait(complaints: &Complaints, rings: &Rings, asked: Wait
     }
 }
 
-/// How much the model may keep in memory.
+/// The memory limit of the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Most {
-    /// What a number takes in all lists, without what its values own.
+    /// The bytes of a number in all lists, without the memory that its values own.
     a_number: u64,
     bytes: u64,
 }
 
 impl Most {
-    /// What the model may keep in its lists, of which it has one for every ring of this plan.
+    /// The limit for the model's lists, one list for every ring of this plan.
     pub(super) fn of(plan: &Plan, rings: &Rings) -> Self {
         let a_number = plan.rings.iter().map(|ring| ring.slot_bytes as u64).sum();
         let limit = rings.explain(plan, Feed::source::<u64, Vec<u64>>()).rings.limit;
@@ -38,7 +38,7 @@ impl Most {
 
     /// # Panics
     ///
-    /// If this many numbers, with all bytes that were read for them, are too much. That is how a model fails.
+    /// If this many numbers, with all bytes read for them, exceed the limit. That is how a model fails.
     pub(super) fn check(self, numbers: usize) {
         let bytes = (numbers as u64).saturating_mul(self.a_number).saturating_add(progress::bytes());
         let most = self.bytes;
@@ -46,9 +46,9 @@ impl Most {
     }
 }
 
-/// Whether a file can be written; if not, says why. One that is there keeps what it has.
+/// Whether a file can be written; if not, prints why. An existing file keeps its contents.
 pub(super) fn can_write(path: &Path, complaints: &Complaints) -> bool {
-    // The reader of a pipe waits for what is written, and not for a try.
+    // Opening a pipe as a test would disturb its reader, which waits for the output.
     if path.metadata().is_ok_and(|file| !file.is_file()) {
         return true;
     }

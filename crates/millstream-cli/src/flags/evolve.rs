@@ -4,68 +4,69 @@ use super::values::{at_least_one, index, tasklets, whole};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 
-/// Follow something hidden by a population of particles, on many workers, by one of three models
+/// Track something hidden by a population of particles, on many workers, by one of three models
 ///
-/// Prints a line for every round: its number, what was hidden, what was seen, the estimate, and the exact answer where there
-/// is one; and how far these are apart. The result is the same for any number of workers, and whatever happens to them.
-/// Workers that run as processes are started again if a signal ends them; others can join by `millstream evolve-worker`
-/// with the same MILLSTREAM_SECRET
+/// Prints a line for every round: its number, the truth, the observation, the estimate, and the exact estimate if there
+/// is one; then the root mean square differences between these. The result is the same for any number of workers, even
+/// if some of them fail. Worker processes that a signal ends are started again; other workers can join by `millstream
+/// evolve-worker` with the same MILLSTREAM_SECRET
 #[derive(Debug, Args)]
 pub(crate) struct Evolve {
-    /// What is hidden: a number that is pushed about, a volatility, or how many are ill
+    /// What is hidden: a number on a random walk, a volatility, or the number of infected people
     #[arg(long, value_name = "NAME")]
     pub(crate) model: ModelName,
-    /// Particles
+    /// Number of particles
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = particles)]
     pub(crate) states: u32,
-    /// Observations
+    /// Number of observations
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = whole)]
     pub(crate) rounds: u64,
-    /// Where all random numbers come from
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     pub(crate) seed: u64,
-    /// So many workers; 0 with a socket means that all of them join by themselves, with your MILLSTREAM_SECRET
-    /// [default: one a physical core]
+    /// Number of workers; 0 with a socket means that all of them join by themselves, with your MILLSTREAM_SECRET
+    /// [default: one for each physical core]
     #[arg(long, value_name = "N", value_parser = workers)]
     pub(crate) workers: Option<usize>,
-    /// Where workers are: in threads, or in processes over a socket
+    /// Run workers in threads, or in processes over a socket
     #[arg(long, value_name = "HOW", default_value = "threads")]
     pub(crate) transport: Transport,
-    /// Where to listen for workers: HOST:PORT, or a socket's file [default: a free port of this machine, a temporary file]
+    /// Where to listen for workers: HOST:PORT, or a socket's file [default: a free port of this machine, a temporary
+    /// file]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// Keep a checkpoint of every round in this directory, and go on from the last one that is there
+    /// Keep a checkpoint of every round in this directory, and continue after the last one
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<OsString>,
-    /// States handed out at once [default: 5, and more where they take little time]
+    /// States handed out at once [default: 5, and more if they take little time]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
-    /// Rounds after which the master keeps all states, in case a worker is lost
+    /// Number of rounds after which the master keeps all states, in case a worker is lost
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub(crate) backup_every: u64,
-    /// Seconds after which a worker that owes an answer and says nothing is given up
+    /// Seconds of silence after which a worker that owes an answer is given up
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = positive)]
     pub(crate) patience: u64,
-    /// Leave states where they are, also where others have nothing to do
+    /// Do not move states to workers that have nothing to do
     #[arg(long)]
     pub(crate) no_steal: bool,
-    /// Let the system choose cores, and do not keep each worker on a physical core of its own
+    /// Let the system choose cores, instead of a physical core for each worker
     #[arg(long)]
     pub(crate) no_pin: bool,
-    /// Random numbers that every particle draws for nothing, to be dearer; a million take some 5 ms
+    /// Random numbers that every particle draws only to cost time; a million take about 5 ms
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) work: u64,
-    /// Draw estimate and truth, as SVG
+    /// Draw the estimate and the truth, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<OsString>,
-    /// Write what master and workers did as JSON to a file; without one, or with `-`, to standard error
+    /// Write a report of master and workers as JSON to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
-    /// Show master and workers in the browser while they go on; port 0 is any that is free
+    /// Show master and workers in the browser; port 0 is any free port
     #[cfg(feature = "page")]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) page: Option<String>,
-    /// Say nothing on standard error but what failed and what was asked for
+    /// Print only failures and requested reports on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
     /// End standard error with `hash HEX16 count N`, over every particle of every round
@@ -75,17 +76,17 @@ pub(crate) struct Evolve {
 
 /// Join a population that `evolve --transport tcp` or `unix` computes, here or on another machine
 ///
-/// Ends when the population is done, with 0, or when the master is gone, with 1
+/// Exits with 0 when the population is done, or with 1 when the master is gone
 #[derive(Debug, Args)]
 pub(crate) struct EvolveWorker {
-    /// The master: HOST:PORT, or a socket's file. MILLSTREAM_SECRET has the secret
+    /// The master: HOST:PORT, or a socket's file. The secret is in MILLSTREAM_SECRET
     #[arg(long, value_name = "ADDR")]
     pub(crate) connect: String,
-    /// Keep to the N-th physical core, from 0
+    /// Run on the N-th physical core, from 0
     #[arg(long, value_name = "N", value_parser = index)]
     pub(crate) pin: Option<usize>,
-    /// Give up a master that says nothing for so long, as one that was stopped; it says something every 10 s; 0 never does.
-    /// To be let in takes 10 s at most
+    /// Give up a master that is silent for this many seconds; a running one sends something every 10 s; 0 never gives
+    /// up. Joining takes at most 10 s
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole)]
     pub(crate) patience: u64,
 }

@@ -1,12 +1,12 @@
-//! What `--help` ends with.
+//! The examples at the end of `--help`.
 
 pub(super) const MILLSTREAM: &str = "\
 Examples:
-  What GNU wc prints, some times faster:
+  The output of GNU wc, several times faster:
       millstream wc *.log
-  Lines with a word, by as many greps as there are cores:
+  Lines with a word, with one grep for each core:
       millstream pipe --accept 1 grep word < log
-  What a command can do, with examples:
+  The options of a command, with examples:
       millstream pipe --help
   Completion and manual pages:
       millstream completions bash > ~/.local/share/bash-completion/completions/millstream
@@ -22,7 +22,7 @@ Examples:
       find . -name '*.rs' -print0 | millstream wc -l --files0-from=- --total=only
   Characters, and the widest line:
       millstream wc -m -L README.md
-  Of what is compressed:
+  A compressed file:
       millstream wc --decompress log.gz";
 
 pub(super) const UPPERCASE: &str = "\
@@ -40,7 +40,7 @@ Examples:
 
 pub(super) const SLEEP: &str = "\
 Examples:
-  1.75 s, as the slower of the two stages side by side decides:
+  1.75 s, set by the slower of two parallel stages:
       time millstream sleep
   1.25 s:
       time millstream sleep --sharded";
@@ -48,12 +48,12 @@ Examples:
 pub(super) const PANIC: &str = "\
 Examples:
       millstream panic --at 1000
-  On this one thread:
+  On one thread:
       millstream panic --at 1000 --deploy inline";
 
 pub(super) const IDLE: &str = "\
 Examples:
-  What ten seconds of waiting cost:
+  The cost of ten seconds of waiting:
       time timeout 10 millstream idle";
 
 pub(super) const COPYING: &str = "\
@@ -64,30 +64,30 @@ Examples:
 
 pub(super) const PIPE: &str = "\
 Examples:
-  Lines with a word, by as many greps as there are cores (status 1: none in this block):
+  Lines with a word, with one grep for each core (status 1: none in this block):
       millstream pipe --accept 1 grep word < log
   How each block differs from a file (status 1: it does):
       millstream pipe --accept 1 diff - expected < lines
-  All that can be parsed, and how many blocks could not:
+  Every record that can be parsed, and the number of blocks that failed:
       millstream pipe --keep-going jq -c .user < events.json
-  Several commands a block:
+  Several commands for each block:
       millstream pipe --shell 'cut -f 2 | sort | uniq -c' < table
-  A table whose first line every block begins with:
+  A table whose first line begins every block:
       millstream pipe --header 1 mlr --icsv --ojson head < table.csv
-  Blocks that take longer than a minute once more, with a log of all processes:
+  Retry a block that takes longer than a minute, and log all processes:
       millstream pipe --timeout 1m --retries 1 --joblog jobs.tsv ./slow < lines
-  Line by line, through processes that stay:
+  Line by line, through long-lived processes:
       millstream pipe --shard line sed -u 's/a/b/' < lines";
 
 pub(super) const EVOLVE: &str = "\
 Examples:
-  A random walk seen through noise, beside the Kalman filter:
+  A random walk seen through noise, next to the Kalman filter:
       millstream evolve --model linear
   An epidemic, drawn:
       millstream evolve --model epidemic --rounds 120 --plot epidemic.svg
-  A population that is computed on, after whatever has ended it:
+  A population that resumes after an interruption:
       millstream evolve --model volatility --resume checkpoints
-  Workers on other machines, which have the same MILLSTREAM_SECRET:
+  Workers on other machines, with the same MILLSTREAM_SECRET:
       millstream evolve --model linear --transport tcp --listen 0.0.0.0:7311 --workers 0";
 
 pub(super) const EVOLVE_WORKER: &str = "\
@@ -98,15 +98,15 @@ pub(super) const VERIFY: &str = "\
 Examples:
   Whether lines, words and bytes are the same on every deployment:
       millstream verify wc README.md
-  A program that is not, at the first number that differs:
+  A program whose output differs, and the first number that does:
       millstream verify hidden-clock";
 
 pub(super) const PLAN: &str = "\
 Examples:
       millstream plan wc
-  How many workers there would be, and why:
+  The number of workers of a run, and the reason:
       millstream plan uppercase --shards 2 --explain
-  For a program:
+  As JSON:
       millstream plan spaces --json";
 
 pub(super) const GRAPH: &str = "\
@@ -120,7 +120,7 @@ Examples:
   In one terminal, and in another:
       millstream wc --page 8080 BIG
       millstream top 8080
-  What there is now:
+  The current state:
       millstream top --once localhost:8080";
 
 #[cfg(feature = "completions")]

@@ -5,69 +5,68 @@ use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Send standard input through a command, several of it at once, and keep the order, as parallel --pipe -k does
+/// Send standard input through several processes of a command, and keep the order, as parallel --pipe -k does
 ///
-/// Every process must end with status 0, or one of --accept; standard error is passed through. At the first block that
-/// fails the run ends, with what all blocks up to it have written; --keep-going goes on. A line that is longer than a
-/// block is a block. What a process writes beyond four times a block waits in a temporary file (in TMPDIR) for its
-/// turn. A process finds the number of its block, from 0, in MILLSTREAM_BLOCK. With `--shard line` a process must answer every line with one line before it is given the next, and treat
-/// every line alike, since any of the processes may get it; one that holds its output back is told at each line that no
-/// more come
+/// Every process must end with status 0, or one of --accept; standard error is passed through. The run ends at the
+/// first block that fails, with the output of all blocks up to it; --keep-going continues. A line longer than a block
+/// is a block of its own. Output of four times a block or more (at least 64K) waits in a temporary file (in TMPDIR) for
+/// its turn. A process finds the number of its block, from 0, in MILLSTREAM_BLOCK. With `--shard line` a process must
+/// answer every line with one line before it gets the next, and treat every line alike, since any of the processes may
+/// get it; the input of a process that holds its output back is closed after each line
 ///
-/// SIGINT and SIGTERM end the input. Commands end what they have begun, none is started for what waits, and what comes
-/// out is a whole number of blocks; after --grace seconds, or at a second signal, they are ended, too
+/// SIGINT and SIGTERM end the input. Running commands finish their work, none is started for blocks that wait, and the
+/// output is a whole number of blocks; after --grace seconds, or at a second signal, the commands are ended, too
 #[derive(Debug, Args)]
 #[command(after_long_help = PIPE)]
 pub(crate) struct Pipe {
-    /// How many processes at once, as `--shards N`; N%, +N and -N are of the usable cores [default: 100%]
+    /// Number of processes, the same as `--shards N`; N%, +N and -N are relative to the usable cores [default: 100%]
     #[arg(short, long, value_name = "N", value_parser = jobs, conflicts_with = "shards")]
     pub(crate) jobs: Option<Jobs>,
-    /// A new process for each block of whole lines, or processes that stay and get one line after the other
+    /// A new process for each block of whole lines, or long-lived processes that get one line after the other
     #[arg(long, value_name = "WHAT", default_value = "block")]
     pub(crate) shard: ShardBy,
     /// Bytes in a block: K, M and G are powers of 1024, kB, MB and GB of 1000 [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) block: Option<usize>,
-    /// The longest line, with its end
+    /// The longest allowed line, with its end
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
-    /// Milliseconds after which a process that has not answered its line is told that no more lines come [default:
-    /// 5000]
+    /// Milliseconds after which the input of a process that has not answered its line is closed [default: 5000]
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) patience: Option<u64>,
-    /// Exit statuses that are no failure, besides 0: grep and diff end with 1 where they find nothing, or a difference
+    /// Exit statuses that are no failure, besides 0: grep and diff end with 1 if they find nothing, or a difference
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub(crate) accept: Vec<u8>,
-    /// Go on behind a block, or a line, that fails. What it has written is kept, standard error ends with how many
-    /// failed, and the exit status is 1 if any did
+    /// Continue after a block, or a line, that fails. Its output is kept, standard error ends with the number of
+    /// failures, and the exit status is 1 if there were any
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// How long a block may take, as 10, 500ms, 1.5s, 2m or 1h. A command that takes longer is ended with its process
+    /// Time limit of a block, as 10, 500ms, 1.5s, 2m or 1h. A command that takes longer is ended with its process
     /// group, by SIGTERM and half a second later by SIGKILL, and its block has failed
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
-    /// How often a block that has failed is tried again. What it wrote before is thrown away
+    /// How often a failed block is tried again. The output of earlier tries is dropped
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) retries: u64,
-    /// Write a line for every process to a file, with the columns of GNU parallel: the block's number, when it began, how
-    /// many seconds it took, bytes sent and received, exit status, signal
+    /// Write a line for every process to a file, with the columns of GNU parallel: the block's number, when it began,
+    /// how many seconds it took, bytes sent and received, exit status, signal, command
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) joblog: Option<OsString>,
     /// Begin every line of the output with the number of its block, or of its line, and a tab
     #[arg(long)]
     pub(crate) tag: bool,
-    /// Lines end in NUL and not in line feeds: those of the input, and those of the output with --shard line and --tag
+    /// Lines end in NUL, not in line feeds: those of the input, and those of the output with --shard line and --tag
     #[arg(short = '0', long)]
     pub(crate) null: bool,
     /// Begin every block with the first N lines of the input, which are no block
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = index)]
     pub(crate) header: usize,
-    /// Seconds that commands may take to end what they have begun when a signal has come
+    /// Seconds that commands may take to finish their work after a signal
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = whole)]
     pub(crate) grace: u64,
     #[command(flatten)]
     pub(crate) run: Run,
-    /// A line for `sh -c` in place of a command
+    /// A line for `sh -c`, in place of a command
     #[arg(long, value_name = "LINE", conflicts_with = "command")]
     pub(crate) shell: Option<OsString>,
     /// The command and its arguments, also those that look like flags; `--` before it is not needed

@@ -1,4 +1,4 @@
-//! What is said of wrong use, in the name of the program that it is about, and how help is printed.
+//! Messages about wrong use, in the name of the program that was used, and the printing of help.
 
 use super::shaped;
 use crate::message::cause;
@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process;
 
-/// The flags of this process; wrong ones end it with exit code 2, `--help` and `--version` with 0, or with 1 where
-/// nothing can be written.
+/// The flags of this process. Wrong flags end it with exit code 2; `--help` and `--version` with 0, or with 1 if the
+/// text cannot be written.
 pub(crate) fn parse<F: CommandFactory + FromArgMatches>() -> F {
     let mut whole = shaped::<F>().color(colours(env::args_os()));
     let parsed = whole.try_get_matches_from_mut(env::args_os());
@@ -19,7 +19,7 @@ pub(crate) fn parse<F: CommandFactory + FromArgMatches>() -> F {
     parsed.unwrap_or_else(|error| end(&whole, &error))
 }
 
-/// Ends the process as a wrong flag does.
+/// Ends the process in the same way as a wrong flag.
 pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
     let mut whole = shaped::<F>().color(colours(env::args_os()));
     whole.build();
@@ -33,7 +33,7 @@ pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
     end(&whole, &error)
 }
 
-/// What `--color` says, be the other arguments right or wrong.
+/// The choice of `--color`, whether the other arguments are right or wrong.
 fn colours(args: impl Iterator<Item = OsString>) -> ColorChoice {
     let mut args = args.skip(1).take_while(|arg| arg != "--").filter_map(|arg| arg.into_string().ok());
     let mut choice = ColorChoice::Auto;
@@ -46,7 +46,7 @@ fn colours(args: impl Iterator<Item = OsString>) -> ColorChoice {
     choice
 }
 
-/// The first argument but for `--color`, which names the subcommand if there is one.
+/// The first argument except `--color`, which names the subcommand if there is one.
 fn subcommand() -> Option<String> {
     let mut args = env::args_os().skip(1);
     match args.next()?.into_string().ok()? {
@@ -79,12 +79,12 @@ fn end(whole: &Command, error: &Error) -> ! {
     process::exit(error.exit_code())
 }
 
-/// A reader who has seen enough is no failure.
+/// An output closed by its reader is no failure.
 fn gone(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
-/// Whether standard error shows colours, and they are wanted.
+/// Whether standard error shows colours and the choice allows them.
 fn is_coloured(choice: ColorChoice) -> bool {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     match choice {

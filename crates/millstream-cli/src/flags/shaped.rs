@@ -1,18 +1,18 @@
 use clap::{Arg, Command, CommandFactory};
 
-/// What the flags are listed under that say how a pipeline is run: `--help` has them, `-h` has not.
+/// The heading of the flags that say how a pipeline is run. `--help` lists them, `-h` does not.
 pub(super) const HOW_IT_RUNS: &str = "How the pipeline is run (the output is always the same)";
 
 /// Longer lines are hard to read.
 const MOST_COLUMNS: usize = 100;
 
-/// A command line as it is declared, with what holds of all its flags.
+/// A command line as declared, with the properties that all flags share.
 pub(crate) fn shaped<F: CommandFactory>() -> Command {
     let whole = F::command().max_term_width(MOST_COLUMNS).mut_args(shaped_flag);
     whole.mut_subcommands(|command| command.mut_args(shaped_flag))
 }
 
-/// The same with the words of every flag, for the manual.
+/// The same for the manual, which describes every flag.
 #[cfg(feature = "completions")]
 pub(crate) fn shaped_for_manual<F: CommandFactory>() -> Command {
     let whole = shaped::<F>().disable_help_subcommand(true).mut_args(|flag| flag.hide_short_help(false));
@@ -24,7 +24,7 @@ fn shaped_flag(flag: Arg) -> Arg {
     let flag = if of_the_run { flag.hide_short_help(true) } else { flag };
     let has_value =
         flag.get_action().takes_values() && flag.get_num_args().is_none_or(|values| values.min_values() > 0);
-    // Whether `-1` may be its value, its parser says.
+    // The value's parser decides whether `-1` is valid.
     if has_value && !flag.is_positional() { flag.allow_negative_numbers(true) } else { flag }
 }
 
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn every_subcommand_has_examples_that_are_understood() {
+    fn every_subcommand_has_examples_that_parse() {
         for command in shaped::<Flags>().get_subcommands() {
             let name = command.get_name();
             let help = command.get_after_long_help().unwrap_or_else(|| panic!("{name} has no examples")).to_string();
@@ -53,7 +53,7 @@ mod tests {
         }
     }
 
-    /// As a shell splits it, up to where it sends its input or output elsewhere.
+    /// Splits a line as a shell does, up to a redirection or a pipe.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut quoted = false;

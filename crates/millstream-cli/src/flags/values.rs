@@ -1,23 +1,23 @@
-//! What the values of flags are read as, and what is said of those that cannot be.
+//! Parsers of the values of flags, and their messages.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// More threads or tasklets than this are a slip of the finger.
+/// More threads or tasklets than this are a typing mistake.
 const MOST_TASKLETS: usize = 1024;
 
-/// A larger ring is one too: its slots are there from the start.
+/// So is a larger ring: its slots are allocated at the start.
 const MOST_SLOTS: usize = 1 << 20;
 
-/// A block or a line is in memory, several times.
+/// A block or a line is in memory several times.
 const MOST_BYTES: usize = 1 << 30;
 
 pub(super) fn whole(text: &str) -> Result<u64, String> {
     number(text)
 }
 
-/// What counts from 0.
+/// A count from 0.
 pub(super) fn index(text: &str) -> Result<usize, String> {
     number(text)
 }
@@ -29,13 +29,13 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What a process can end with.
+/// The exit status of a process.
 pub(super) fn status(text: &str) -> Result<u8, String> {
     u8::try_from(whole(text)?).map_err(|_| "must be at most 255".into())
 }
 
 fn number<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
-    // Which is one for Rust.
+    // Rust accepts a leading `+`; this does not.
     let text = if text.starts_with('+') { "" } else { text };
     text.parse().map_err(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow => "is too large".into(),
@@ -43,13 +43,13 @@ fn number<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
     })
 }
 
-/// A number of bytes that are in memory several times.
+/// A number of bytes, for something that is in memory several times.
 pub(super) fn size(text: &str) -> Result<usize, String> {
     let size = bytes(text)?;
     usize::try_from(size).ok().filter(|size| *size <= MOST_BYTES).ok_or_else(|| "must be at most 1G".into())
 }
 
-/// A number of bytes: K, M, G and T are powers of 1024, as KiB is; KB and kB are of 1000, as for GNU's programs.
+/// A number of bytes. K, M, G and T are powers of 1024, and so is KiB; KB and kB are 1000, as for GNU programs.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
     let thousands = |letters: &str| "kmgt".find(&letters.to_ascii_lowercase()).map(|power| power as u32 + 1);
@@ -67,7 +67,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     }
     let too_many = || "is more than there are addresses".to_owned();
     let whole = whole.parse::<u64>().map_err(|_| too_many())?;
-    // More digits are less than a byte.
+    // Further digits are less than a byte.
     let fraction = &fraction[..fraction.len().min(18)];
     let part = fraction.parse::<u128>().expect("eighteen digits") * unit / 10_u128.pow(fraction.len() as u32);
     match u64::try_from(u128::from(whole) * unit + part).map_err(|_| too_many())? {
@@ -78,7 +78,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 
 const NO_SIZE: &str = "must be a number of bytes, as 4096, 64K, 1.5MiB or 10MB";
 
-/// A time that is not 0, in seconds if nothing else is said.
+/// A time other than 0, in seconds unless it has a unit.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
     let unit = match unit {
@@ -99,18 +99,18 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 
 const NO_TIME: &str = "must be a time, as 10, 500ms, 1.5s, 2m or 1h";
 
-/// How many processes.
+/// A number of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
     Exactly(usize),
-    /// Of the usable cores.
+    /// A share of the usable cores.
     Percent(usize),
     More(usize),
     Fewer(usize),
 }
 
 impl Jobs {
-    /// How many they are on a machine with `cores` usable cores: 1 at least.
+    /// The number on a machine with `cores` usable cores, at least 1.
     pub(crate) fn on(self, cores: usize) -> usize {
         let jobs = match self {
             Jobs::Exactly(jobs) => jobs,
@@ -134,7 +134,7 @@ pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
     }
 }
 
-/// Where something listens: `HOST:PORT`; without a host, on this machine alone.
+/// The address of a server: `HOST:PORT`; without a host, on this machine alone.
 #[cfg(any(feature = "page", feature = "top"))]
 pub(super) fn address(text: &str) -> Result<String, String> {
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));

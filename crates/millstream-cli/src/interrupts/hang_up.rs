@@ -5,9 +5,8 @@ use std::fs;
 use std::io;
 use std::thread;
 
-/// Calls this when the terminal is closed (SIGHUP), and then ends as that signal does. Where the signal is ignored, as
-/// behind
-/// `nohup`, or the system does not tell whether it is, it is left alone.
+/// Calls `end` when the terminal is closed (SIGHUP), and then ends the process as that signal does. If the process
+/// ignores the signal (under `nohup`), or the system does not say whether it does, this has no effect.
 pub(crate) fn when_hung_up(end: impl Fn() + Send + 'static) -> io::Result<()> {
     if is_ignored(SIGHUP).unwrap_or(true) {
         return Ok(());
@@ -22,7 +21,7 @@ pub(crate) fn when_hung_up(end: impl Fn() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("hang-up".to_owned()).spawn(work).map(drop)
 }
 
-/// Whether this process ignores a signal; none where the system does not tell (Linux does).
+/// Whether this process ignores a signal; `None` if the system does not say (Linux does).
 fn is_ignored(signal: i32) -> Option<bool> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;

@@ -5,18 +5,18 @@ use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An input that ends when a signal comes, also while a read waits.
+/// An input that ends when a signal comes, even while a read waits.
 #[derive(Debug)]
 pub(crate) struct Watched {
     file: File,
     wake: Arc<Wake>,
 }
 
-/// Becomes readable once, and stays so, for every thread that waits for it.
+/// A pipe that becomes readable once, and stays readable, for every thread that waits for it.
 #[derive(Debug)]
 pub(super) struct Wake {
     reader: PipeReader,
-    /// Closed when it is time.
+    /// Closing it wakes the readers.
     writer: Mutex<Option<PipeWriter>>,
 }
 
@@ -37,7 +37,7 @@ impl Watched {
     }
 }
 
-/// Why a read of a [`Watched`] fails when a signal has come.
+/// The error of a read of a [`Watched`] input after a signal.
 #[derive(Debug)]
 struct Ended;
 
@@ -49,7 +49,7 @@ impl fmt::Display for Ended {
 
 impl Error for Ended {}
 
-/// Whether this is no failure, but how a [`Watched`] input ends.
+/// Whether this error is the normal end of a [`Watched`] input.
 pub(crate) fn is_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Ended>())
 }

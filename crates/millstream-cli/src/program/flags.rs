@@ -17,7 +17,7 @@ pub(super) struct Flags {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run the pipeline over every line, and print a line for every value that comes out
+    /// Run the pipeline over every line, and print a line for every output value
     Run(OverLines),
     /// Show the pipeline's stages and rings, without running it
     Plan(Planning),
@@ -37,17 +37,16 @@ pub(super) struct OverLines {
 
 #[derive(Debug, Args)]
 pub(super) struct Files {
-    /// Files to read, one after the other; `-` and no file at all mean standard input
+    /// Files to read, one after the other; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<OsString>,
-    /// Read what is compressed by gzip or zstd decompressed, be it a file or a pipe: by its first bytes, whatever its
-    /// name
+    /// Decompress gzip and zstd, from files and from pipes; the first bytes decide, not the name
     #[arg(long)]
     decompress: bool,
 }
 
 impl Files {
-    /// What to read.
+    /// The files to read.
     pub(super) fn names(self) -> Names {
         let files = if self.files.is_empty() { vec!["-".into()] } else { self.files };
         Names { files, decompress: self.decompress }
@@ -55,7 +54,7 @@ impl Files {
 }
 
 impl Planning {
-    /// With rings of so many slots, if the flags do not say how many.
+    /// Rings have this many slots, unless the flags set another number.
     pub(crate) fn with_slots(mut self, slots: usize) -> Self {
         self.tuning.ring.get_or_insert(slots);
         self

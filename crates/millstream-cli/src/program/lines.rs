@@ -1,4 +1,4 @@
-use crate::input::{self, Opening, tell};
+use crate::input::{self, Opening, report};
 use crate::message::Complaints;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 use std::vec;
 
-/// The lines of several inputs as one stream, each parsed. What cannot be read or parsed is told of and left out.
+/// The lines of several inputs as one stream, each parsed. An input or a line that fails is reported and left out.
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     names: vec::IntoIter<OsString>,
@@ -17,7 +17,7 @@ pub(super) struct Lines<T> {
     parsed: PhantomData<fn() -> T>,
 }
 
-/// The input that is read at the moment.
+/// The current input.
 #[derive(Debug)]
 struct Input {
     name: OsString,
@@ -31,12 +31,12 @@ impl<T> Lines<T> {
     }
 
     fn complain(&self, name: &OsString, error: &io::Error) {
-        tell(&self.complaints, name, error);
+        report(&self.complaints, name, error);
     }
 }
 
 impl Input {
-    /// The next line without its end; none where the input ends.
+    /// The next line without its end; `None` at the end of the input.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         if self.file.read_until(b'\n', &mut line)? == 0 {

@@ -1,9 +1,9 @@
-//! What a run did, for people.
+//! The report of a run, as a table.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// All runs of a command, a table each.
+/// All runs of a command, one table for each.
 pub(crate) fn table(runs: &[Value]) -> String {
     runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
 }
@@ -78,7 +78,7 @@ fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
-/// Nanoseconds for people.
+/// Nanoseconds in a readable unit.
 fn time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.1} ns"),
@@ -94,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn advice_stands_below_the_stages() {
+    fn advice_is_below_the_stages() {
         let run = |advice: Option<&str>| json!({ "deploy": "rings", "numbers": 5, "seconds": 1.0, "too_many_workers": advice });
         assert!(!table(&[run(None)]).contains("workers"));
         let found = table(&[run(Some("2 move 80% of what 1 moves"))]);

@@ -1,11 +1,11 @@
-//! The book's console sessions say what happens.
+//! The book's console sessions print what the page shows.
 
 use crate::scene::Scene;
 use millstream_testkit::programs::skipped;
 use std::path::Path;
 use std::process::Command;
 
-/// A command, and what the page says that it prints.
+/// A command, and its output on the page.
 #[derive(Debug, Default)]
 struct Session {
     command: String,

@@ -1,6 +1,6 @@
 use crate::scene::{Input, Scene};
 
-/// What comes out for so many numbers and ways.
+/// The output for this many ways and numbers.
 fn expected(ways: u64, items: u64) -> String {
     let mixed = (0..items).map(|x| ways * x).map(|total| total ^ (total >> 7));
     format!("{}\n", mixed.sum::<u64>())

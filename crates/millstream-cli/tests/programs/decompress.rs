@@ -1,4 +1,4 @@
-//! `--decompress`, without which a compressed file is a file like any other.
+//! `--decompress`; without it a compressed file is a file like any other.
 
 use crate::scene::{Input, Scene, gnu_is_here, prose};
 use flate2::{Compression, write::GzEncoder};
@@ -27,7 +27,7 @@ fn compressed_files_are_read_as_they_are() {
 }
 
 #[test]
-fn and_decompressed_where_that_is_asked_for() {
+fn the_flag_decompresses_files_and_pipes() {
     let text = prose(300_000);
     let scene = Scene::new().file("a.gz", gzipped(&text)).file("b.zst", zstd(b"to be\n")).file("c", "or not\n");
     let expected = [&text[..], b"to be\n", b"or not\n"].concat().to_ascii_uppercase();
@@ -40,7 +40,7 @@ fn and_decompressed_where_that_is_asked_for() {
     let counts: Vec<_> =
         seen.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(counts, ["1 2 6 b.zst", "1 2 7 c", "2 4 13 total"]);
-    // What comes through a pipe, too, and whatever its name.
+    // The same through a pipe, and by any name.
     for text in [gzipped(&text), zstd(&text)] {
         let scene = Scene::new().file("UP.GZ", &text).file("no name", &text);
         for (args, input) in [("-", Input::Pipe(&text, 1)), ("UP.GZ", Input::Nothing), ("-", Input::File("no name"))] {
@@ -54,7 +54,7 @@ fn and_decompressed_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_decompressed_is_told_and_left_out() {
+fn broken_files_are_reported_and_left_out() {
     let mut cut = gzipped(b"to be\n");
     cut.truncate(cut.len() - 4);
     let scene = Scene::new().file("cut.gz", cut).file("no.zst", "no such thing").file("c", "or not\n");

@@ -1,6 +1,6 @@
 use crate::scene::{Input, Scene, Seen, prose};
 
-/// Every way to run a pipeline that the flags offer, coarsely.
+/// The ways to run a pipeline that the flags offer, with a few sizes.
 fn ways() -> Vec<String> {
     let mut ways: Vec<String> =
         ["--deploy model", "--deploy inline", "--deploy inline --ring 1 --batch 1", "--quiet"].map(Into::into).into();
@@ -28,7 +28,7 @@ fn check(scene: &Scene, program: &str) {
     assert_eq!(plain.code, Some(0));
     let hash =
         plain.stderr.strip_prefix("hash ").and_then(|rest| rest.strip_suffix('\n')).expect("a line with the hash");
-    let (hex, count) = hash.split_once(" count ").expect("a count behind the hash");
+    let (hex, count) = hash.split_once(" count ").expect("a count after the hash");
     assert_eq!(hex.len(), 16);
     assert!(hex.chars().all(|c| c.is_ascii_hexdigit()));
     assert!(count.parse::<u64>().is_ok());
@@ -43,7 +43,7 @@ fn wc_is_the_same_wherever_it_runs() {
     check(&Scene::new().file("text", prose(1_500_000)).file("short", "a b\n").file("empty", ""), "wc text short empty");
 }
 
-/// One fold for what is chosen, or parts that it is given.
+/// One fold for the chosen counts, or parts that the fold adds up.
 #[test]
 fn chosen_counts_are_the_same_wherever_they_are_made() {
     let scene = Scene::new().file("text", prose(1_000_000)).file("utf-8", "été\t言葉\r\n😀\n".repeat(20_000));

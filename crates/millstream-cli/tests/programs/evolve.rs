@@ -42,34 +42,34 @@ fn models_with_an_exact_answer_show_it() {
         let off = text.lines().find_map(|line| line.strip_prefix("rmse estimate exact ")).unwrap();
         assert!(off.parse::<f64>().unwrap() < 0.3, "{text}");
         assert!(std::fs::read_to_string(scene.path(&format!("{model}.svg"))).unwrap().contains(">exact<"));
-        for told in ["worker   evolved   working s   waiting s", "from answer to next request, "] {
-            assert!(seen.stderr.contains(told), "{}", seen.stderr);
+        for line in ["worker   evolved   working s   waiting s", "from answer to next request, "] {
+            assert!(seen.stderr.contains(line), "{}", seen.stderr);
         }
     }
 }
 
 #[test]
-fn what_everybody_did_is_told_as_json() {
+fn the_activity_of_all_workers_is_written_as_json() {
     let scene = Scene::new();
-    run(&scene, &format!("{SMALL} --workers 2 --stats told.json"));
-    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(scene.path("told.json")).unwrap()).unwrap();
-    let told = &told["runs"][0];
-    let workers = told["workers"].as_array().unwrap();
+    run(&scene, &format!("{SMALL} --workers 2 --stats stats.json"));
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(scene.path("stats.json")).unwrap()).unwrap();
+    let stats = &stats["runs"][0];
+    let workers = stats["workers"].as_array().unwrap();
     assert_eq!(workers.len(), 2);
     let evolved: u64 = workers.iter().map(|worker| worker["evolved"].as_u64().unwrap()).sum();
-    assert_eq!(told["counts"]["evolved"].as_u64(), Some(evolved));
-    assert!(workers.iter().all(|worker| worker["working"].as_f64().unwrap() >= 0.0), "{told}");
-    let steps = told["latency"]["steps"].as_array().unwrap();
-    assert_eq!(steps.iter().map(|step| step[1].as_u64().unwrap()).sum::<u64>(), told["latency"]["count"]);
+    assert_eq!(stats["counts"]["evolved"].as_u64(), Some(evolved));
+    assert!(workers.iter().all(|worker| worker["working"].as_f64().unwrap() >= 0.0), "{stats}");
+    let steps = stats["latency"]["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().map(|step| step[1].as_u64().unwrap()).sum::<u64>(), stats["latency"]["count"]);
 }
 
-/// Processes that this one has started and that are there.
+/// The processes that this one has started and that still run.
 fn children(id: u32) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let parent = |child: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        let (_, behind) = stat.rsplit_once(") ")?;
-        let mut words = behind.split(' ');
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let mut words = rest.split(' ');
         (words.next()? != "Z").then(|| words.next()?.parse::<u32>().ok())?
     };
     all.filter(|child| parent(child) == Some(id)).collect()
@@ -102,7 +102,7 @@ fn killed_workers_and_a_killed_master_change_nothing() {
     let mut master = start(&scene, &over_tcp);
     wait_until("workers are there", || !checkpoints(&scene, "kept").is_empty() && children(master.id()).len() == 2);
     let workers = children(master.id());
-    // Both, one after the other: others are started for them.
+    // Both are killed, one after the other, and each is replaced.
     for worker in workers {
         kill(worker);
         wait_until("another is there", || {
@@ -113,11 +113,11 @@ fn killed_workers_and_a_killed_master_change_nothing() {
     if master.try_wait().unwrap().is_none() {
         kill(master.id());
     }
-    let told = master.wait_with_output().unwrap();
-    // Unless it was done before.
-    if told.status.code() != Some(0) {
-        let said = String::from_utf8_lossy(&told.stderr).into_owned();
-        // Who had not come as far as the master's welcome has none to be gone, and says so; each says one of the two.
+    let output = master.wait_with_output().unwrap();
+    // The master may have finished before.
+    if output.status.code() != Some(0) {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A worker without the master's welcome cannot reach the master; for the others it is gone.
         let lost = |line: &str| {
             line.starts_with("millstream evolve-worker: the master at 127.0.0.1:") && line.contains(" is gone (")
                 || line.starts_with("millstream evolve-worker: cannot reach the master at 127.0.0.1:")
@@ -144,22 +144,22 @@ fn a_worker_can_be_started_by_hand() {
     let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
     assert!(said.contains("the master refuses: the worker does not know the secret"), "{said}");
     let mut worker = join("among ourselves");
-    let told = master.unwrap().wait_with_output().unwrap();
-    assert_eq!((told.stdout, told.status.code()), (expected.stdout, Some(0)));
+    let output = master.unwrap().wait_with_output().unwrap();
+    assert_eq!((output.stdout, output.status.code()), (expected.stdout, Some(0)));
     assert!(ended(&mut worker).success());
 }
 
 #[test]
-fn a_checkpoint_of_something_else_is_refused() {
+fn a_checkpoint_of_another_run_is_refused() {
     let scene = Scene::new();
     run(&scene, &format!("{SMALL} --resume kept"));
     let seen = scene.millstream(&format!("{SMALL} --resume kept --seed 9"), Input::Nothing);
     assert_eq!(seen.code, Some(1));
-    let told = "millstream evolve: kept holds --model epidemic --states 60 --seed 1 --work 0: go on with these, or use another directory\n";
-    assert!(seen.stderr.contains(told), "{}", seen.stderr);
+    let message = "millstream evolve: kept holds --model epidemic --states 60 --seed 1 --work 0: use these flags, or another directory\n";
+    assert!(seen.stderr.contains(message), "{}", seen.stderr);
 }
 
-/// How many checkpoints there are: two at most, or three for a moment.
+/// The checkpoints: two at most, or three for a moment.
 fn checkpoints(scene: &Scene, dir: &str) -> Vec<std::path::PathBuf> {
     let all = std::fs::read_dir(scene.path(dir)).into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = all.filter(|path| path.extension().is_some_and(|end| end == "checkpoint")).collect();
@@ -167,7 +167,7 @@ fn checkpoints(scene: &Scene, dir: &str) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Long enough for something to happen to it.
+/// A run that is long enough for something to happen during it.
 fn longer() -> String {
     LONG.replace("--rounds 12", "--rounds 16")
 }
@@ -176,7 +176,7 @@ fn signal(name: &str, id: u32) {
     assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
 }
 
-/// Neither the one that says nothing nor the others, who wait for it, end the run.
+/// Neither the stopped worker nor the others, which wait for it, end the run.
 #[test]
 fn one_stopped_worker_changes_nothing() {
     let scene = Scene::new();
@@ -186,14 +186,14 @@ fn one_stopped_worker_changes_nothing() {
     wait_until("a round is done", || !checkpoints(&scene, "kept").is_empty());
     let stopped = children(master.id()).into_iter().next().expect("a worker");
     signal("-STOP", stopped);
-    let told = master.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert_eq!((told.status.code(), said, told.stdout), (Some(0), expected.stderr, expected.stdout));
+    let output = master.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said, output.stdout), (Some(0), expected.stderr, expected.stdout));
 }
 
-/// It was away for longer than its patience, and so were its workers, who are threads.
+/// The master is stopped for longer than its patience, and so are its workers, which are threads.
 #[test]
-fn a_master_that_was_stopped_goes_on() {
+fn a_stopped_master_continues() {
     let scene = Scene::new();
     let expected = run(&scene, &longer());
     let master = start(&scene, &format!("{} --resume kept --patience 1", longer()));
@@ -201,22 +201,23 @@ fn a_master_that_was_stopped_goes_on() {
     signal("-STOP", master.id());
     sleep(Duration::from_millis(2_500));
     signal("-CONT", master.id());
-    let told = master.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert_eq!((told.status.code(), said, told.stdout), (Some(0), expected.stderr, expected.stdout));
+    let output = master.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said, output.stdout), (Some(0), expected.stderr, expected.stdout));
 }
 
-/// Rows are out when their rounds have ended.
+/// A row is printed when its round has ended.
 #[test]
-fn what_was_computed_is_there_after_an_interrupt() {
+fn finished_rounds_are_out_after_an_interrupt() {
     let scene = Scene::new();
     let endless = LONG.replace("--rounds 12", "--rounds 9999");
     let master = start(&scene, &format!("{endless} --resume kept"));
     wait_until("two rounds are done", || checkpoints(&scene, "kept").len() > 1);
     signal("-INT", master.id());
-    let told = master.wait_with_output().unwrap();
-    assert_eq!(told.status.code(), Some(130));
-    let (rows, said) = (String::from_utf8(told.stdout).unwrap(), String::from_utf8_lossy(&told.stderr).into_owned());
+    let output = master.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let (rows, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr).into_owned());
     let number = rows.lines().count() - 1;
     assert!(number >= 2, "{rows}");
     assert!(said.contains(&format!("interrupted after {number} of 9999 rounds")), "{said}");
@@ -225,18 +226,18 @@ fn what_was_computed_is_there_after_an_interrupt() {
 #[test]
 fn a_short_secret_is_refused() {
     let scene = Scene::new();
-    for args in ["evolve-worker --connect ./nobody", "evolve --model linear --transport unix --workers 1"] {
+    for args in ["evolve-worker --connect ./nowhere", "evolve --model linear --transport unix --workers 1"] {
         for secret in ["", "s", "seven.."] {
-            let told = scene.command("millstream", args).env("MILLSTREAM_SECRET", secret).output().unwrap();
-            let said = String::from_utf8_lossy(&told.stderr).into_owned();
+            let output = scene.command("millstream", args).env("MILLSTREAM_SECRET", secret).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let why = format!("MILLSTREAM_SECRET is too short: {} of at least 8 characters", secret.len());
-            assert!(told.status.code() == Some(2) && said.contains(&why), "{said}");
+            assert!(output.status.code() == Some(2) && said.contains(&why), "{said}");
         }
     }
 }
 
 #[test]
-fn checkpoints_are_one_masters_and_damage_is_told() {
+fn checkpoints_have_one_master_and_damage_is_reported() {
     let scene = Scene::new();
     let endless = start(&scene, &format!("{SMALL} --resume kept").replace("--rounds 8", "--rounds 9999"));
     wait_until("it has begun", || !checkpoints(&scene, "kept").is_empty());
@@ -248,7 +249,7 @@ fn checkpoints_are_one_masters_and_damage_is_told() {
     let expected = run(&scene, &format!("{SMALL} --resume other"));
     std::fs::write(checkpoints(&scene, "other").last().unwrap(), "damage").unwrap();
     let seen = run(&scene, &format!("{SMALL} --resume other"));
-    let damaged = "millstream evolve: other/round-000000008.checkpoint is damaged; the run goes on from the checkpoint before it\n";
+    let damaged = "millstream evolve: other/round-000000008.checkpoint is damaged; the run continues from the checkpoint before it\n";
     assert_eq!((seen.stderr, seen.stdout), (format!("{damaged}{}", expected.stderr), expected.stdout));
 }
 
@@ -265,7 +266,7 @@ fn no_rounds_are_no_error() {
 #[test]
 fn wrong_use_is_refused() {
     let scene = Scene::new();
-    for (args, code, told) in [
+    for (args, code, message) in [
         ("evolve --model linear --workers 0", 2, "--workers 0 needs a socket"),
         ("evolve --model linear --listen here", 2, "--listen needs --transport tcp or unix"),
         ("evolve --model linear --states 0", 2, "must be at least 1"),
@@ -273,10 +274,10 @@ fn wrong_use_is_refused() {
         ("evolve --model linear --plot no/such.svg", 1, "no/such.svg: No such file or directory"),
         ("evolve --model linear --stats no/such.json", 1, "no/such.json: No such file or directory"),
         ("evolve --model square", 2, "possible values: linear, volatility, epidemic"),
-        ("evolve-worker --connect ./nobody", 2, "MILLSTREAM_SECRET is not set"),
+        ("evolve-worker --connect ./nowhere", 2, "MILLSTREAM_SECRET is not set"),
         ("evolve --model linear --transport tcp --listen nowhere:x", 1, "cannot listen at nowhere:x"),
     ] {
         let seen = scene.millstream(args, Input::Nothing);
-        assert!(seen.code == Some(code) && seen.stderr.contains(told), "{args}: {seen:?}");
+        assert!(seen.code == Some(code) && seen.stderr.contains(message), "{args}: {seen:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr};
 
-/// A process that is killed when this is dropped.
+/// A process that is killed on drop.
 struct Doomed(Child);
 
 impl Drop for Doomed {
@@ -16,9 +16,9 @@ impl Drop for Doomed {
     }
 }
 
-/// A run that would take for ever, so that there is something to see, and where its page is.
+/// A run that would take for ever, and the address of its page.
 struct Population {
-    // What it says is read no more, and may still be said.
+    // No longer read; the program may still write to it.
     _errors: BufReader<ChildStderr>,
     address: String,
     _master: Doomed,
@@ -61,22 +61,22 @@ fn a_page_shows_the_master_and_every_worker() {
     let scene = Scene::new();
     let shown = Population::shown(&scene);
     shown.await_rounds();
-    let told = shown.now();
-    assert_eq!((&told["model"], &told["rounds"]), (&"epidemic".into(), &100_000.into()));
-    let population = &told["population"];
+    let now = shown.now();
+    assert_eq!((&now["model"], &now["rounds"]), (&"epidemic".into(), &100_000.into()));
+    let population = &now["population"];
     let workers = population["workers"].as_array().unwrap();
     assert_eq!(workers.iter().map(|worker| worker["worker"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
     let evolved: u64 = workers.iter().map(|worker| worker["evolved"].as_u64().unwrap()).sum();
-    assert!(evolved > 0 && population["counts"]["evolved"].as_u64() == Some(evolved), "{told}");
+    assert!(evolved > 0 && population["counts"]["evolved"].as_u64() == Some(evolved), "{now}");
     for time in ["working", "waiting"] {
-        assert!(workers.iter().all(|worker| worker[time].as_f64() >= Some(0.0)), "{told}");
+        assert!(workers.iter().all(|worker| worker[time].as_f64() >= Some(0.0)), "{now}");
     }
-    let rounds = told["round"].as_u64().unwrap() as usize;
-    assert_eq!([&told["estimate"], &told["truth"]].map(|line| line.as_array().unwrap().len()), [rounds; 2]);
+    let rounds = now["round"].as_u64().unwrap() as usize;
+    assert_eq!([&now["estimate"], &now["truth"]].map(|line| line.as_array().unwrap().len()), [rounds; 2]);
     let page = shown.got("/");
     assert!(page.contains("<h2>Workers") && page.contains("\"model\":\"epidemic\""), "{page}");
     assert_eq!(shown.got("/health"), "{\"telling\":true}");
-    wait_until("it goes on", || shown.now()["round"].as_u64() > told["round"].as_u64());
+    wait_until("it goes on", || shown.now()["round"].as_u64() > now["round"].as_u64());
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn a_browser_draws_the_master_and_every_worker() {
     assert_eq!(dom.matches("class=\"share\"").count(), 2, "{dom}");
 }
 
-/// What is asked for and cannot be is known before the work, as of every program.
+/// A page that cannot be opened is an error before the work, as in every program.
 #[test]
-fn a_page_that_cannot_be_ends_the_run_before_it_begins() {
+fn a_page_that_cannot_be_opened_ends_the_run_before_it_begins() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let args = format!("evolve --model linear --states 10 --rounds 2 --page {}", address.port());

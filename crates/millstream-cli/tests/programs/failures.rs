@@ -1,4 +1,4 @@
-//! A pipeline that fails says where and why, in one line, and nothing else.
+//! A pipeline that fails reports where and why in one line, and nothing else.
 
 use crate::scene::{Input, Scene, ended};
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
 #[test]
-fn a_panic_is_told_with_its_stage_and_number() {
+fn a_panic_is_reported_with_its_stage_and_number() {
     for at in [0, 1, 15, 16, 5_000] {
         for way in [
             "",
@@ -25,7 +25,7 @@ fn a_panic_is_told_with_its_stage_and_number() {
     }
 }
 
-/// What was asked for is told up to the failure: the report, and the hash last.
+/// The requested reports cover the run up to the failure, the hash last.
 #[test]
 fn a_failed_run_has_its_report_and_its_hash() {
     for deploy in ["rings", "queues", "inline", "model"] {
@@ -49,7 +49,7 @@ fn a_failed_run_has_its_report_and_its_hash() {
 }
 
 #[test]
-fn the_model_tells_what_it_knows() {
+fn the_model_reports_only_the_cause() {
     let seen = Scene::new().millstream("panic --at 1000 --deploy model", Input::Nothing);
     assert_eq!(seen.stderr, "millstream: model, which knows neither stage nor number: panicked: boom\n");
     assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));

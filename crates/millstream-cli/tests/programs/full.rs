@@ -26,7 +26,7 @@ fn a_gigabyte_is_as_from_gnu() {
     same_stream(&scene, "pipe -j 3 --block 10M -- tr a-z A-Z", "tr", "a-z A-Z");
 }
 
-/// A gigabyte that no program was written for.
+/// A gigabyte of input that no program expects.
 #[test]
 fn a_gigabyte_of_random_bytes_is_as_from_gnu_and_from_a_byte_loop() {
     const NAME: &str = "a_gigabyte_of_random_bytes_is_as_from_gnu_and_from_a_byte_loop";
@@ -53,12 +53,12 @@ fn a_gigabyte_of_random_bytes_is_as_from_gnu_and_from_a_byte_loop() {
             assert!(bytes == expected, "spaces {way}: other bytes than those of the loop");
             line.clear();
         }
-        assert_eq!(got.read(&mut [0]).unwrap(), 0, "spaces {way}: more than the loop gives");
+        assert_eq!(got.read(&mut [0]).unwrap(), 0, "spaces {way}: more than the loop writes");
         assert!(child.wait().unwrap().success());
     }
 }
 
-/// The same bytes as those of another program, compared while both run, so that no gigabyte is held in memory.
+/// Compares the output with that of another program while both run, so that no gigabyte is held in memory.
 fn same_stream(scene: &Scene, args: &str, program: &str, theirs: &str) {
     let text = || File::open(scene.path("text")).unwrap();
     let mut theirs = scene.command(program, theirs).stdin(text()).stdout(Stdio::piped()).spawn().unwrap();

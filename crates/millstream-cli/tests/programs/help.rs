@@ -1,4 +1,4 @@
-//! What the command says of itself.
+//! The help of the command.
 
 use crate::scene::{Input, Scene};
 
@@ -6,13 +6,13 @@ use crate::scene::{Input, Scene};
 pub(crate) fn subcommands() -> Vec<String> {
     let help = Scene::new().millstream("--help", Input::Nothing).text();
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // What is further in goes on with the line above.
+    // Further lines of an entry are indented more.
     let begun = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let names = begun.filter_map(|line| line.split_whitespace().next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// `-h` has what a command is about, `--help` all of it.
+/// `-h` has the flags that are a command's own, `--help` has all.
 #[test]
 fn short_help_leaves_out_how_pipelines_are_run() {
     for command in ["wc", "uppercase", "spaces", "pipe", "copying"] {
@@ -39,13 +39,13 @@ fn every_command_has_examples() {
     }
 }
 
-/// What a command is about in a few words, and what there is to know.
+/// `-h` has a command's summary, `--help` has the details as well.
 #[test]
-fn long_help_says_what_there_is_to_know() {
+fn long_help_has_the_details() {
     for (command, short, more) in [
         ("wc", "Count lines", "those of UTF-8"),
         ("pipe", "Send standard input", "waits in a temporary file"),
-        ("evolve", "Follow something", "whatever happens to them"),
+        ("evolve", "Track something", "even if some of them fail"),
         ("evolve-worker", "Join a population", "when the master is gone"),
         ("verify", "Run one input", "exits with 4"),
     ] {
@@ -57,7 +57,7 @@ fn long_help_says_what_there_is_to_know() {
     }
 }
 
-/// No word is cut in two where a line is full.
+/// Lines are broken between words.
 #[test]
 fn help_is_as_wide_as_the_terminal() {
     for (columns, widest) in [("60", 60), ("300", 100)] {
@@ -72,7 +72,7 @@ fn help_is_as_wide_as_the_terminal() {
 }
 
 #[test]
-fn colours_are_there_when_they_are_wanted() {
+fn colours_follow_the_flag_and_the_environment() {
     for args in ["wc --nosuch", "wc --help"] {
         for (more, variable, coloured) in [
             ("--color always", "", true),
@@ -95,7 +95,7 @@ fn colours_are_there_when_they_are_wanted() {
     }
 }
 
-/// So an alias may have flags.
+/// An alias may therefore have flags.
 #[test]
 fn the_last_of_a_flag_counts() {
     let scene = Scene::new().file("text", "a b\n");

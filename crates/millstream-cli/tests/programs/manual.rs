@@ -17,7 +17,7 @@ fn completions_are_there_for_every_shell() {
     assert_eq!(Scene::new().millstream("completions", Input::Nothing).code, Some(2));
 }
 
-/// bash takes the script, and completes by it.
+/// bash accepts the script, and completes words by it.
 #[test]
 fn bash_completes() {
     if !is_here("bash", "bash_completes") {

@@ -3,7 +3,7 @@
 use crate::scene::{Input, Scene};
 use millstream_testkit::programs::{headless_chromium, is_here};
 
-/// Presses the picture's buttons and keys, and notes after each what is shown: the moment, and every node's number.
+/// Presses the picture's buttons and keys, and records what is shown after each: the moment, and every node's number.
 const VISITOR: &str = r"<script><![CDATA[
 (() => {
   const byId = id => document.getElementById(id);
@@ -27,7 +27,7 @@ const VISITOR: &str = r"<script><![CDATA[
 })();
 ]]></script></svg>";
 
-/// The moment that is shown, of how many, and every node's number.
+/// The moment that is shown, the number of moments, and every node's number.
 type Look = (usize, usize, Vec<u64>);
 
 fn looks(dom: &str) -> Vec<Look> {
@@ -53,7 +53,7 @@ fn a_recorded_count_is_stepped_through_and_played_in_a_browser() {
     let svg = std::fs::read_to_string(scene.path("run.svg")).unwrap();
     let visited = svg.trim_end().strip_suffix("</svg>").expect("the end of the picture").to_owned() + VISITOR;
     std::fs::write(scene.path("visited.svg"), visited).unwrap();
-    // Played in its own time, which does not wait.
+    // Played in virtual time, which does not wait.
     let browser = headless_chromium(&scene.path("profile"))
         .args(["--virtual-time-budget=600000", "--dump-dom"])
         .arg(format!("file://{}", scene.path("visited.svg").display()))
@@ -64,7 +64,7 @@ fn a_recorded_count_is_stepped_through_and_played_in_a_browser() {
     assert!(of > 3, "a run of {blocks} blocks has {of} moments");
     let moments: Vec<_> = looks.iter().map(|(now, all, _)| (*now, *all)).collect();
     assert_eq!(moments, [1, 2, 3, 2, of, of - 1, 1, 1, of].map(|now| (now, of)));
-    // The same moment shows the same, a later one never less, and the last one all: every block, and END.
+    // The same moment shows the same numbers, a later one never less, and the last one all: every block, and END.
     let numbers = |look: usize| &looks[look].2;
     assert_eq!(numbers(1), numbers(3));
     for (earlier, later) in [(0, 1), (1, 2), (2, 5), (5, 4)] {

@@ -18,9 +18,9 @@ fn check_failure(seen: &Seen, stderr: &str) {
     assert_eq!((seen.stderr.as_str(), seen.code), (stderr, Some(3)));
 }
 
-/// What there is to be done about an exit status.
+/// The advice for an exit status.
 fn advice(status: u8) -> String {
-    format!("(--accept 0,{status} takes that for success, --keep-going goes on behind it)")
+    format!("(--accept 0,{status} counts that as success, --keep-going continues after it)")
 }
 
 fn shell(scene: &Scene, args: &str, script: &str) -> Command {
@@ -29,7 +29,7 @@ fn shell(scene: &Scene, args: &str, script: &str) -> Command {
     command
 }
 
-/// Blocks of whole lines with at most so many bytes, or of one longer line.
+/// Blocks of whole lines of at most `size` bytes, or of one longer line.
 fn blocks(text: &[u8], size: usize) -> Vec<Vec<u8>> {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -55,8 +55,8 @@ fn cat_changes_nothing() {
 }
 
 #[test]
-fn tr_is_as_without_us() {
-    if !gnu_is_here("tr_is_as_without_us") {
+fn tr_has_the_same_output_without_pipe() {
+    if !gnu_is_here("tr_has_the_same_output_without_pipe") {
         return;
     }
     let text = prose(5_000_000);
@@ -101,7 +101,7 @@ fn an_empty_input_starts_nothing() {
 }
 
 #[test]
-fn a_failed_command_is_told_with_its_number() {
+fn a_failed_command_is_reported_with_its_number() {
     let scene = Scene::new();
     for way in ["", "--deploy inline", "--deploy queues", "-j 3 --workers 2"] {
         let seen = scene.millstream(&format!("pipe {way} -- false"), Input::Pipe(b"a\n", 2));
@@ -116,7 +116,7 @@ fn a_failed_command_is_told_with_its_number() {
     let seen = scene.run(shell(&scene, "pipe", "kill -9 $$"), Input::Pipe(b"a\n", 2));
     check_failure(
         &seen,
-        "millstream: stage \"pipe\", number 0: sh was ended by signal 9 (--keep-going goes on behind it)\n",
+        "millstream: stage \"pipe\", number 0: sh was ended by signal 9 (--keep-going continues after it)\n",
     );
 }
 
@@ -128,7 +128,7 @@ fn standard_error_passes_through() {
 }
 
 #[test]
-fn a_missing_command_is_told() {
+fn a_missing_command_is_reported() {
     let seen = Scene::new().millstream("pipe -- nosuch", Input::Pipe(b"a\n", 2));
     let cause = "nosuch cannot be started: No such file or directory\n";
     check_failure(&seen, &format!("millstream: stage \"pipe\", number 0: {cause}"));
@@ -148,7 +148,7 @@ fn a_command_need_not_read_its_input() {
     check(&scene.millstream("pipe -j 2 -- true", Input::File("text")), b"", "true");
 }
 
-/// Neither a pipe that is full of the answer nor one that is full of the block stops the other.
+/// A pipe that is full of the answer does not hold up the block, nor the other way round.
 #[test]
 fn an_answer_may_be_larger_than_its_block() {
     let text = prose(2_000_000);
@@ -158,7 +158,7 @@ fn an_answer_may_be_larger_than_its_block() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_told_and_what_was_in_front_is_there() {
+fn a_line_that_is_too_long_is_reported_after_the_lines_before_it() {
     let text = b"one\ntwo\nseventeen\nfour\n";
     for args in ["--block 4 --max-line 9", "--shard line --max-line 9"] {
         let seen = Scene::new().millstream(&format!("pipe {args} -- cat"), Input::Pipe(text, 5));
@@ -186,7 +186,7 @@ fn lines_come_back_one_for_one() {
     }
 }
 
-/// More than a pipe holds, each way.
+/// A line that no pipe can hold, in both directions.
 #[test]
 fn a_line_may_be_long() {
     let mut text = [b'x'].repeat(3_000_000);
@@ -200,11 +200,11 @@ fn a_line_that_is_left_out_is_named() {
     for way in ["-j 1", "-j 2", "-j 2 --deploy queues", "--deploy inline"] {
         let args = format!("pipe --shard line --quiet --patience 50 {way} -- grep --line-buffered a");
         let seen = Scene::new().millstream(&args, Input::Pipe(text, 100));
-        // grep's status says whether it has found anything, so it depends on what this one was given.
+        // grep's status shows whether it found anything, so it depends on the lines of this process.
         let cause = seen.stderr.strip_prefix(
-            "millstream: stage \"pipe\", number 2: line 3: grep gave no line for it and ended with exit status ",
+            "millstream: stage \"pipe\", number 2: line 3: grep wrote no line for it and ended with exit status ",
         );
-        let statuses = ["0", "1"].map(|status| format!("{status} (--keep-going goes on behind it)\n"));
+        let statuses = ["0", "1"].map(|status| format!("{status} (--keep-going continues after it)\n"));
         assert!(cause.is_some_and(|cause| statuses.iter().any(|s| s == cause)), "{way}: {}", seen.stderr);
         assert_eq!((seen.text().as_str(), seen.code), ("a1\na2\n", Some(3)), "{way}");
     }
@@ -215,8 +215,8 @@ fn an_early_end_is_named() {
     let scene = Scene::new();
     let script = "read x; echo $x; read x; echo $x; exit 5";
     let seen = scene.run(shell(&scene, "pipe --shard line -j 1", script), Input::Pipe(b"1\n2\n3\n", 6));
-    let expected = "millstream: stage \"pipe\", number 2: line 3: sh gave no line for it and ended with exit status 5 \
-                    (--keep-going goes on behind it)\n";
+    let expected = "millstream: stage \"pipe\", number 2: line 3: sh wrote no line for it and ended with exit status 5 \
+                    (--keep-going continues after it)\n";
     check_failure(&seen, expected);
     assert_eq!(seen.text(), "1\n2\n");
 }
@@ -226,17 +226,17 @@ fn a_second_line_is_named() {
     let scene = Scene::new();
     let command = shell(&scene, "pipe --shard line -j 1", r#"while read x; do printf "$x\\n$x\\n"; done"#);
     let seen = scene.run(command, Input::Pipe(b"1\n2\n3\n", 6));
-    check_failure(&seen, "millstream: stage \"pipe\", number 0: line 1: sh gave more than one line for it\n");
-    // One that comes later, when its line has been answered, is still noticed, if only at the end.
+    check_failure(&seen, "millstream: stage \"pipe\", number 0: line 1: sh wrote more than one line for it\n");
+    // A line after the answer is noticed as well, if only at the end.
     let command = shell(&scene, "pipe --shard line -j 1", "while read x; do echo $x; done; echo more");
     let seen = scene.run(command, Input::Pipe(b"1\n2\n", 4));
-    check_failure(&seen, "millstream: stage \"pipe\", number 1: line 2: sh gave more than one line for it\n");
-    // Many more than anybody asks for.
+    check_failure(&seen, "millstream: stage \"pipe\", number 1: line 2: sh wrote more than one line for it\n");
+    // Many more lines than are asked for.
     let seen = scene.millstream("pipe --shard line -- yes", Input::Pipe(b"1\n", 2));
-    check_failure(&seen, "millstream: stage \"pipe\", number 0: line 1: yes gave more than one line for it\n");
+    check_failure(&seen, "millstream: stage \"pipe\", number 0: line 1: yes wrote more than one line for it\n");
 }
 
-/// It may be taken for the answer to the next line, but not without a failure.
+/// The line may be taken for the answer to the next line, but not without a failure.
 #[test]
 fn a_second_line_that_comes_later_is_no_answer() {
     let scene = Scene::new();
@@ -245,7 +245,7 @@ fn a_second_line_that_comes_later_is_no_answer() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"1\n").unwrap();
     let start = Instant::now();
-    // Where the second line has come at once, it has failed already.
+    // If the second line comes at once, the command has failed already.
     while !scene.path("done").exists() && child.try_wait().unwrap().is_none() {
         assert!(start.elapsed() < PATIENCE, "the command does not run");
         thread::sleep(Duration::from_millis(1));
@@ -255,7 +255,7 @@ fn a_second_line_that_comes_later_is_no_answer() {
     drop(stdin);
     assert_eq!(ended(&mut child).code(), Some(3));
     let stderr = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
-    assert!(stderr.contains("sh gave more than one line for it"), "{stderr}");
+    assert!(stderr.contains("sh wrote more than one line for it"), "{stderr}");
     assert!(stderr.contains(": line 1: ") || stderr.contains(": line 2: "), "{stderr}");
 }
 
@@ -271,11 +271,11 @@ fn an_answer_without_end_is_named() {
 }
 
 #[test]
-fn a_failure_behind_the_last_line_is_told() {
+fn a_failure_after_the_last_line_is_reported() {
     let scene = Scene::new();
     let command = shell(&scene, "pipe --shard line -j 1", "while read x; do echo $x; done; exit 9");
     let seen = scene.run(command, Input::Pipe(b"1\n2\n", 4));
-    let said = "millstream: stage \"pipe\", number 1: line 2: sh ended with exit status 9 behind it";
+    let said = "millstream: stage \"pipe\", number 1: line 2: sh ended with exit status 9 after it";
     check_failure(&seen, &format!("{said} {}\n", advice(9)));
     assert_eq!(seen.text(), "1\n2\n");
 }
@@ -307,7 +307,7 @@ fn an_endless_input_ends_with_its_reader() {
         let mut command = scene.command("millstream", args);
         command.stdin(yes.stdout.take().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        drop(command); // our end of the pipe, without which `yes` would never learn that nobody reads
+        drop(command); // it holds the pipe open, and `yes` ends only when the pipe is closed
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
@@ -319,7 +319,7 @@ fn an_endless_input_ends_with_its_reader() {
     }
 }
 
-/// What was accepted when the signal came goes through the command and comes out, whole lines of it.
+/// Input that was accepted before the signal goes through the command and comes out, as whole lines.
 #[test]
 fn a_signal_drains() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {

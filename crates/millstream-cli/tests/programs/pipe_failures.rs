@@ -1,11 +1,11 @@
-//! `pipe` whose command fails: what comes out, what is said, and who is still asked.
+//! `pipe` with a command that fails: the output, the messages, and the blocks that are still run.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen};
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 
-const ADVICE: &str = "takes that for success, --keep-going goes on behind it)";
+const ADVICE: &str = "counts that as success, --keep-going continues after it)";
 
 fn shell(scene: &Scene, args: &str, script: &str) -> Command {
     let mut command = scene.command("millstream", args);
@@ -32,7 +32,7 @@ fn statuses_can_be_accepted() {
     let args = "pipe -j 1 --block 2 --accept 1,2 -- grep 3";
     let seen = Scene::new().millstream(args, Input::Pipe(b"1\n3\n", 4));
     check(&seen, "3\n", "", 0);
-    // Line by line it is the end of a process that has a status.
+    // Line by line, the status is that of a process at its end.
     let command = |accept| format!("pipe --shard line -j 1 {accept}");
     let script = "while read x; do echo $x; done; exit 4";
     let scene = Scene::new();
@@ -40,9 +40,9 @@ fn statuses_can_be_accepted() {
     check(&seen, "1\n2\n", "", 0);
 }
 
-/// All in front of the failure, and what the command wrote before it failed; however many run at once.
+/// The output has every block before the failure, and what the failing command wrote, for any number of processes.
 #[test]
-fn what_a_failing_block_has_written_is_kept() {
+fn the_output_of_a_failing_block_is_kept() {
     for way in WAYS {
         let scene = Scene::new();
         let script = "read x; case $x in 0) sleep 0.2;; 3) echo torn; exit 7;; esac; echo $x";
@@ -53,9 +53,9 @@ fn what_a_failing_block_has_written_is_kept() {
     }
 }
 
-/// Of two failures it is always the first block's, also where the second block's comes sooner.
+/// Of two failures the first block's is reported, even if the second block's comes sooner.
 #[test]
-fn the_first_failure_is_told() {
+fn the_first_failure_is_reported() {
     let scene = Scene::new();
     let script = "read x; test $x != 1 || { while ! test -e failed; do sleep 0.01; done; exit 1; }; : > failed; exit 2";
     let seen = scene.run(shell(&scene, "pipe -j 2 --block 2", script), Input::Pipe(b"1\n2\n3\n", 6));
@@ -64,34 +64,34 @@ fn the_first_failure_is_told() {
 }
 
 #[test]
-fn it_can_go_on_behind_failures() {
+fn it_can_go_on_after_failures() {
     for way in WAYS {
         let scene = Scene::new();
         let script = "read x; echo $x; case $x in 2) exit 5;; 4) kill -9 $$;; esac";
         let args = format!("pipe --keep-going --block 2 {way}");
         let seen = scene.run(shell(&scene, &args, script), Input::Pipe(b"1\n2\n3\n4\n5\n", 10));
         let said = "millstream pipe: 2 of 5 blocks failed, the first is number 1: \
-                    sh ended with exit status 5 (--accept 0,5 takes that for success)\n";
+                    sh ended with exit status 5 (--accept 0,5 counts that as success)\n";
         check(&seen, "1\n2\n3\n4\n5\n", said, 1);
     }
-    // Not where nothing can go on.
+    // Not if no block can succeed.
     let seen = Scene::new().millstream("pipe --keep-going -- nosuch", Input::Pipe(b"a\n", 2));
     let said = "millstream: stage \"pipe\", number 0: nosuch cannot be started: No such file or directory\n";
     check(&seen, "", said, 3);
 }
 
 #[test]
-fn it_can_go_on_behind_lines_without_an_answer() {
+fn it_can_go_on_after_lines_without_an_answer() {
     let args = "pipe --shard line -j 1 --patience 50 --quiet --keep-going -- grep --line-buffered a";
     let seen = Scene::new().millstream(args, Input::Pipe(b"a1\nb2\na3\nb4\n", 12));
     assert_eq!((seen.text().as_str(), seen.code), ("a1\na3\n", Some(1)));
     let said =
-        "millstream pipe: 2 of 4 lines failed, the first is number 1: line 2: grep gave no line for it and ended";
+        "millstream pipe: 2 of 4 lines failed, the first is number 1: line 2: grep wrote no line for it and ended";
     assert!(seen.stderr.starts_with(said), "{}", seen.stderr);
 }
 
 #[test]
-fn statistics_know_of_the_failure() {
+fn statistics_have_the_failure() {
     let seen = Scene::new().millstream("pipe -j 1 --stats -- false", Input::Pipe(b"a\n", 2));
     let stats = &seen.stderr[seen.stderr.find("\n{").expect("statistics") + 1..];
     let stats: serde_json::Value = serde_json::from_str(stats).expect("JSON");
@@ -100,9 +100,9 @@ fn statistics_know_of_the_failure() {
     assert!(run["failure"].as_str().is_some_and(|why| why.contains("false ended with exit status 1")), "{run}");
 }
 
-/// A block that fails ends the commands behind it, also those that do not listen.
+/// A block that fails ends the commands of later blocks, even if they ignore SIGTERM.
 #[test]
-fn a_failure_does_not_wait_for_those_behind_it() {
+fn a_failure_does_not_wait_for_later_blocks() {
     for (way, trap) in [("-j 3 --block 2", ""), ("-j 3 --block 2", "trap '' TERM;"), ("-j 3 --shard line", "")] {
         let scene = Scene::new();
         let script = format!(

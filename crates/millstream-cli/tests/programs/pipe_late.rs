@@ -3,7 +3,7 @@
 use crate::scene::{Input, PATIENCE, Scene};
 use std::thread;
 
-/// A command that holds its output back until its input ends gives the same, if slowly.
+/// A command that holds its output back until its input ends has the same output, but is slow.
 #[test]
 fn late_answers_are_answers() {
     let script = "read x; read y; echo $x";
@@ -18,9 +18,9 @@ fn late_answers_are_answers() {
     }
 }
 
-/// A command that holds its output back makes two lines wait, and no more.
+/// A command that holds its output back delays two lines, and no more.
 #[test]
-fn late_answers_are_learned() {
+fn late_answers_are_recognized() {
     let text: String = (0..500).map(|n| format!("{n}\n")).collect();
     let (send, seen) = std::sync::mpsc::channel();
     let input = text.clone();
@@ -28,7 +28,7 @@ fn late_answers_are_learned() {
         let args = "pipe --shard line -j 1 --patience 1000 -- tr 0-9 a-j";
         send.send(Scene::new().millstream(args, Input::Pipe(input.as_bytes(), 5000)))
     });
-    // A second for each line would be far too long.
+    // A second for each line would take far too long.
     let seen = seen.recv_timeout(PATIENCE).expect("every line waits");
     let expected: String = text.chars().map(|c| c.to_digit(10).map_or(c, |d| (b'a' + d as u8).into())).collect();
     assert_eq!((seen.text(), seen.code), (expected, Some(0)), "{}", seen.stderr);

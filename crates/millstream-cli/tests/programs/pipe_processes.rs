@@ -1,4 +1,4 @@
-//! `pipe` and the processes that it runs: what becomes of them, and of what they write.
+//! `pipe` and its processes: how they end, and where their output goes.
 
 use crate::scene::{Input, PATIENCE, Scene, ended, resident_peak};
 use millstream_testkit::programs::skipped;
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 fn start(scene: &Scene, args: &str, script: &str) -> Child {
-    // Where the tests run behind `nohup` the signal would be ignored.
+    // Under `nohup` the tests, and therefore the program, would ignore the signal.
     let mut command = scene.command("env", "--default-signal=HUP");
     command.arg(env!("CARGO_BIN_EXE_millstream")).args(args.split(' '));
     command.args(["--", "sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -31,7 +31,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Whether the process has ended; who has waited for it makes no difference.
+/// Whether the process has ended, waited for or not.
 fn is_gone(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.map_or(true, |stat| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")))
@@ -40,9 +40,9 @@ fn is_gone(pid: &str) -> bool {
 #[test]
 fn the_second_signal_ends_the_commands() {
     if !Path::new("/proc/self/stat").exists() {
-        return skipped("the_second_signal_ends_the_commands", "the system does not tell which processes there are");
+        return skipped("the_second_signal_ends_the_commands", "the system does not list its processes");
     }
-    // The first one has to do with a signal what most programs do; the second does not listen.
+    // The first script dies of SIGTERM; the second one ignores it.
     for script in ["echo $$ > new; mv new pid; sleep 1000", "trap '' TERM; echo $$ > new; mv new pid; sleep 1000"] {
         for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line", "pipe -j 2 --deploy queues"] {
             let scene = Scene::new();
@@ -63,11 +63,11 @@ fn the_second_signal_ends_the_commands() {
     }
 }
 
-/// A terminal that is closed ends the commands as well, but not those behind `nohup`.
+/// A terminal that is closed ends the commands as well, but not under `nohup`.
 #[test]
 fn a_closed_terminal_ends_the_commands() {
     if !Path::new("/proc/self/stat").exists() {
-        return skipped("a_closed_terminal_ends_the_commands", "the system does not tell which processes there are");
+        return skipped("a_closed_terminal_ends_the_commands", "the system does not list its processes");
     }
     for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line"] {
         let scene = Scene::new();
@@ -96,7 +96,7 @@ fn a_closed_terminal_ends_the_commands() {
 
 const LARGE: usize = 100_000;
 
-/// More than stays in memory for a block so small.
+/// More than stays in memory for a block of this size.
 #[test]
 fn large_answers_come_out_in_order() {
     let script = format!("read x; head -c {LARGE} /dev/zero | tr '\\0' $x");
@@ -131,18 +131,22 @@ fn an_answer_of_any_size_takes_bounded_memory() {
     }
     assert_eq!((length, ended(&mut child).code()), (ZEROS, Some(0)));
     let Some(peak) = peak else {
-        return skipped("an_answer_of_any_size_takes_bounded_memory", "the system does not tell what a process takes");
+        return skipped(
+            "an_answer_of_any_size_takes_bounded_memory",
+            "the system does not report the memory of a process",
+        );
     };
     assert!(peak < 64_000_000, "{peak} bytes");
 }
 
 #[test]
-fn an_answer_that_nothing_takes_is_told() {
+fn an_answer_that_cannot_be_kept_is_reported() {
     let scene = Scene::new();
     let mut command = scene.command("millstream", "pipe --block 2 -- head -c 100000 /dev/zero");
     command.env("TMPDIR", scene.path("nosuch"));
     let seen = scene.run(command, Input::Pipe(b"1\n", 2));
     assert_eq!((seen.stdout.len(), seen.code), (0, Some(3)));
-    let cause = "head wrote 65536 bytes or more, and no temporary file takes them: No such file or directory";
+    let cause =
+        "head wrote 65536 bytes or more, and they cannot be kept in a temporary file: No such file or directory";
     assert!(seen.stderr.starts_with(&format!("millstream: stage \"pipe\", number 0: {cause}")), "{}", seen.stderr);
 }

@@ -1,4 +1,4 @@
-//! `pipe` and signals: the input ends, what commands have begun they end, for so long as they may.
+//! `pipe` and signals: the input ends, and commands have a limited time to finish their work.
 
 use crate::scene::{PATIENCE, Scene, ended};
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ fn result(mut child: Child) -> (String, String, Option<i32>) {
 
 const DRAINING: &str = "millstream pipe: draining; again to stop at once\n";
 
-/// One signal is enough: what waits is not begun, what is begun comes out.
+/// One signal is enough: blocks that wait are not begun, and blocks that have begun come out.
 #[test]
 fn a_signal_begins_nothing_that_waits() {
     for (args, expected) in [
@@ -45,7 +45,7 @@ fn a_signal_begins_nothing_that_waits() {
         ("pipe -j 1 --shard line", "1\n"),
     ] {
         let scene = Scene::new();
-        // The first line is answered once the test says so; all others would take for ever.
+        // The first line is answered when the test allows it; all others would take for ever.
         let script = "while read x; do test $x = 1 || exec sleep 1000; : > began; \
                       while ! test -e go; do sleep 0.01; done; echo $x; done";
         let mut child = start(&scene, &format!("{args} --grace 1000"), script);
@@ -62,9 +62,9 @@ fn a_signal_begins_nothing_that_waits() {
     }
 }
 
-/// Nor is a block tried again that has failed.
+/// A failed block is not tried again either.
 #[test]
-fn a_signal_ends_what_is_tried_again() {
+fn a_signal_ends_the_tries_of_a_block() {
     for args in ["pipe -j 1", "pipe -j 1 --deploy inline", "pipe -j 1 --deploy queues"] {
         let scene = Scene::new();
         let script = "read x; test $x != 1 || { echo 1; exit; }; : > began; exit 1";
@@ -87,7 +87,7 @@ fn the_time_to_drain_is_bounded() {
         let mut child = start(&scene, args, ": > began; exec sleep 1000");
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"1\n").unwrap();
-        // A block is whole when it ends.
+        // A block is complete when the input ends.
         if args.contains("line") {
             stdin.flush().unwrap()
         } else {
@@ -103,7 +103,7 @@ fn the_time_to_drain_is_bounded() {
     }
 }
 
-/// Also where what it says is read by nobody: standard error is a pipe that the command has filled.
+/// Even if messages have no reader: standard error is a pipe that the command has filled.
 #[test]
 fn a_full_standard_error_holds_up_no_signal() {
     let scene = Scene::new();
@@ -112,7 +112,7 @@ fn a_full_standard_error_holds_up_no_signal() {
     child.stdin.take().unwrap().write_all(b"1\n").unwrap();
     wait_for(&scene, "began");
     let stderr = child.stderr.take().unwrap();
-    // As much as a pipe holds, and no more comes.
+    // Until the pipe is full.
     let (begun, mut last) = (Instant::now(), 0);
     loop {
         let held = rustix::io::ioctl_fionread(&stderr).unwrap();
@@ -130,7 +130,7 @@ fn a_full_standard_error_holds_up_no_signal() {
     drop(stderr);
 }
 
-/// Whole lines that were read and are no block yet go through the command as well.
+/// Whole lines that were read, and do not fill a block, go through the command as well.
 #[test]
 fn a_block_that_the_signal_cuts_short_comes_out() {
     for deploy in ["rings", "inline", "queues", "model"] {
@@ -138,7 +138,7 @@ fn a_block_that_the_signal_cuts_short_comes_out() {
         let mut child = start(&scene, &format!("pipe --deploy {deploy}"), "cat");
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"first\nsecond\ncut off").unwrap();
-        // It has read when the pipe is empty.
+        // The input has been read when the pipe is empty.
         wait_until_read(&stdin);
         terminate(&child);
         let (stdout, stderr, code) = result(child);
@@ -147,7 +147,7 @@ fn a_block_that_the_signal_cuts_short_comes_out() {
     }
 }
 
-/// Waits until nothing is left in a pipe that was written.
+/// Waits until a pipe that was written is empty.
 fn wait_until_read(pipe: &impl std::os::fd::AsFd) {
     let start = Instant::now();
     while rustix::io::ioctl_fionread(pipe).unwrap() > 0 {

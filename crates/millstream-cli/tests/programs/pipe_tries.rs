@@ -1,4 +1,4 @@
-//! `pipe`: commands that take too long, that are tried again, and the log of them.
+//! `pipe`: time limits, further tries, and the log of processes.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen};
 use std::sync::mpsc::channel;
@@ -12,7 +12,7 @@ fn shell(scene: &Scene, args: &str, script: &str, input: &str) -> Seen {
 
 const WAYS: [&str; 4] = ["-j 2", "--deploy inline", "-j 2 --deploy queues", "--deploy model"];
 
-/// With all that it has started, and also if it does not listen.
+/// The command ends with all that it has started, even if it ignores SIGTERM.
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
     for way in ["-j 2", "--deploy inline"] {
@@ -23,9 +23,9 @@ fn a_command_that_takes_too_long_is_ended() {
             let (send, seen) = channel();
             let args = format!("pipe {way} --block 2 --timeout 2s");
             thread::spawn(move || send.send(shell(&Scene::new(), &args, script, "1\n2\n3\n")));
-            let seen = seen.recv_timeout(PATIENCE).expect("a command is waited for that takes too long");
+            let seen = seen.recv_timeout(PATIENCE).expect("a command that takes too long is waited for");
             let said = "millstream: stage \"pipe\", number 1: sh took longer than 2s, and was stopped \
-                        (--keep-going goes on behind it)\n";
+                        (--keep-going continues after it)\n";
             assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1\nbegun\n", said, Some(3)), "{way}");
         }
     }
@@ -36,7 +36,7 @@ fn a_command_that_takes_too_long_is_ended() {
     assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1\n3\n", said, Some(1)));
 }
 
-/// And what comes out is what the last try has written.
+/// The output is that of the last try.
 #[test]
 fn a_block_that_failed_is_tried_again() {
     for way in WAYS {
@@ -49,7 +49,7 @@ fn a_block_that_failed_is_tried_again() {
             assert_eq!((seen.text(), seen.code), (expected, Some(code)), "{way}, {retries}: {}", seen.stderr);
         }
     }
-    // What cannot be started is not tried again.
+    // A command that cannot be started is not tried again.
     let seen = Scene::new().millstream("pipe --retries 99 nosuch", Input::Pipe(b"1\n", 2));
     assert!(seen.stderr.contains("cannot be started"), "{}", seen.stderr);
 }
@@ -73,7 +73,7 @@ fn every_process_is_in_the_log() {
         assert!(row[2].parse::<f64>().is_ok_and(|at| at > 1e9) && row[3].trim().parse::<f64>().is_ok(), "{row:?}");
         assert!(row[8].starts_with("sh -c 'read h; read x; case"), "{row:?}");
     }
-    // Another run's log is written over, and no other file.
+    // The log of another run is overwritten; other files are not.
     assert_eq!(scene.millstream("pipe --joblog log cat", Input::Nothing).code, Some(0));
     assert_eq!(std::fs::read_to_string(scene.path("log")).expect("a log").lines().count(), 1);
     let seen = scene.millstream("pipe --joblog else cat", Input::Nothing);

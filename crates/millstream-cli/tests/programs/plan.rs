@@ -43,7 +43,7 @@ fn every_program_has_a_plan() {
 }
 
 #[test]
-fn shards_that_a_program_does_not_have_are_told_of() {
+fn shards_without_effect_are_reported() {
     for (args, said) in [
         ("plan copying --shards 2", "millstream plan: --shards has no effect: the pipeline has none\n"),
         ("plan copying --shards 1", ""),
@@ -104,7 +104,7 @@ fn tunables_are_shown_as_they_are_set() {
     assert!(tunables["back_off"]["nap_us"].is_u64(), "{tunables}");
 }
 
-/// What is explained is what a run then does.
+/// A run does what the explanation says.
 #[test]
 fn runs_do_what_was_explained() {
     for (program, args) in [("wc", "wc"), ("uppercase", "uppercase"), ("sleep", "sleep")] {

@@ -1,10 +1,10 @@
-//! The line that says how far the inputs are read, seen through a pseudo-terminal that `script` makes.
+//! The line that shows the progress of reading, seen through a pseudo-terminal that `script` makes.
 
 use crate::scene::{Input, Scene, prose};
 use millstream_testkit::programs::skipped;
 use std::process::Command;
 
-/// What comes to a terminal from `program`, a script in which `millstream` is ours.
+/// The output of `program` on a terminal. `program` is a script in which `millstream` is the built one.
 fn on_a_terminal(scene: &Scene, program: &str) -> String {
     // Wide enough for the whole line.
     on_columns(scene, 100, program)
@@ -31,7 +31,7 @@ fn can_run(name: &str) -> bool {
     can
 }
 
-/// Reads for longer than a moment: the command takes its time for each of thirty blocks.
+/// Slow enough for a line: the command takes 0.1 s for each of thirty blocks.
 const SLOW: &str = "pipe -j 1 --ring 1 --block 10000 -- sh -c 'sleep 0.1; cat'";
 
 #[test]
@@ -45,16 +45,16 @@ fn a_long_run_says_how_far_it_is() {
     for word in ["millstream pipe [", "=>", " kB of 300", "kB/s, ", "s left"] {
         assert!(text.contains(word), "{word}: {text:?}");
     }
-    assert!(text.ends_with("\r\u{1b}[2K"), "the line is taken away: {text:?}");
+    assert!(text.ends_with("\r\u{1b}[2K"), "the line is removed: {text:?}");
     assert!(std::fs::read(scene.path("out")).unwrap() == prose(300_000));
-    // That of a pipe is not.
+    // The length of a pipe is not.
     let text = on_a_terminal(&scene, "(cat text; sleep 1.1; cat text; sleep 0.5) | millstream wc");
     assert!(text.contains("millstream wc ") && text.contains("kB/s, 1s") && !text.contains("left"), "{text:?}");
-    // The result stands where the line was.
+    // The result replaces the line.
     assert!(text.contains("\r\u{1b}[2K  "), "{text:?}");
 }
 
-/// Nothing of the line is left where it would not fit.
+/// If the line does not fit, nothing of it remains.
 #[test]
 fn a_narrow_terminal_gets_a_short_line() {
     if !can_run("a_narrow_terminal_gets_a_short_line") {
@@ -73,7 +73,7 @@ fn verify_says_how_far_it_is() {
     if !can_run("verify_says_how_far_it_is") {
         return;
     }
-    // Each of twenty items is slept over several times, in every way.
+    // Each of twenty items goes through several sleeps, in every way.
     let text = on_a_terminal(&Scene::new(), "millstream verify sleep");
     for word in ["millstream verify [", " of ", " runs, "] {
         assert!(text.contains(word), "{word}: {text:?}");
@@ -83,8 +83,8 @@ fn verify_says_how_far_it_is() {
 }
 
 #[test]
-fn messages_stand_on_lines_of_their_own() {
-    if !can_run("messages_stand_on_lines_of_their_own") {
+fn messages_have_lines_of_their_own() {
+    if !can_run("messages_have_lines_of_their_own") {
         return;
     }
     let scene = Scene::new().file("text", prose(300_000));
@@ -99,13 +99,13 @@ fn messages_stand_on_lines_of_their_own() {
 }
 
 #[test]
-fn it_is_quiet_where_nobody_waits_or_wants_it() {
-    if !can_run("it_is_quiet_where_nobody_waits_or_wants_it") {
+fn there_is_no_line_without_a_use() {
+    if !can_run("there_is_no_line_without_a_use") {
         return;
     }
     let scene = Scene::new().file("text", prose(300_000));
     let quiet = SLOW.replace("pipe", "pipe --quiet");
-    // Not wanted; no terminal; the output is there; too short.
+    // `--quiet`; no terminal; a short run.
     for program in [
         format!("millstream {quiet} < text > out"),
         format!("millstream {SLOW} < text > out 2> messages"),

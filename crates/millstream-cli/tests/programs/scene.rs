@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Long enough for any machine; no test waits for it unless it fails.
+/// Long enough for any machine; only a test that fails waits for so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory of files in which programs run.
@@ -15,17 +15,17 @@ pub(crate) struct Scene {
     dir: TempDir,
 }
 
-/// Where a program's standard input comes from.
+/// The source of a program's standard input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input<'a> {
     /// From a file of the scene.
     File(&'a str),
-    /// Through a pipe, in writes of at most so many bytes.
+    /// Through a pipe, in writes of at most this many bytes.
     Pipe(&'a [u8], usize),
     Nothing,
 }
 
-/// What a program did.
+/// The outcome of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) stdout: Vec<u8>,
@@ -38,7 +38,7 @@ impl Scene {
         Scene { dir: TempDir::new().expect("a temporary directory") }
     }
 
-    /// With a file in it.
+    /// Adds a file.
     pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         std::fs::write(self.path(name), content).expect("a file in the scene");
         self
@@ -48,7 +48,7 @@ impl Scene {
         self.dir.path().join(name)
     }
 
-    /// A program with these arguments, split at spaces, in this directory and in C's own locale.
+    /// A program with these arguments, split at spaces, in this directory and in the C locale.
     pub(crate) fn command(&self, program: &str, args: &str) -> Command {
         let mut command =
             Command::new(if program == "millstream" { env!("CARGO_BIN_EXE_millstream") } else { program });
@@ -113,14 +113,14 @@ pub(crate) fn ended(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// The most that a process had in memory, in bytes; none where the system does not tell.
+/// The peak of a process's memory, in bytes; `None` if the system does not report it.
 pub(crate) fn resident_peak(id: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Whether the programs that ours are compared with are GNU's. If not, says that the test `name` did not run.
+/// Whether the programs to compare with are GNU's. If not, prints that the test `name` did not run.
 pub(crate) fn gnu_is_here(name: &str) -> bool {
     let version = Command::new("wc").arg("--version").output();
     let here = version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("GNU coreutils"));
@@ -130,7 +130,7 @@ pub(crate) fn gnu_is_here(name: &str) -> bool {
     here
 }
 
-/// Texts with something odd about each.
+/// Texts, each of which is odd in some way.
 pub(crate) fn odd_texts() -> Vec<(&'static str, Vec<u8>)> {
     let all_bytes: Vec<u8> = (0..=255).collect();
     let mut state = 1_u32;
@@ -157,7 +157,7 @@ pub(crate) fn odd_texts() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// About so many bytes of words in lines.
+/// Words in lines, of about this many bytes.
 pub(crate) fn prose(bytes: usize) -> Vec<u8> {
     let line = |n: usize| format!("line {n} of the text, with {} in it\n", ["wheat", "rye", "oats", "Gerste"][n % 4]);
     let mut text = Vec::with_capacity(bytes + 64);

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first drains, the second stops now.
+//! SIGINT and SIGTERM: the first signal drains, the second one stops now.
 
 use crate::scene::{PATIENCE, Scene, ended};
 use millstream_testkit::programs::skipped;
@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What an interrupted `wc` says.
-const PARTIAL: &str = "millstream wc: interrupted: the counts are of what was read up to then\n";
+/// The message of an interrupted `wc`.
+const PARTIAL: &str = "millstream wc: interrupted: the counts cover the input that was read\n";
 
 const WAYS: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
 
@@ -24,11 +24,11 @@ fn send(signal: &str, child: &Child) {
     assert!(sent.expect("a shell").success());
 }
 
-/// Whether the system tells which signals a program listens to. If not, says that the test `name` did not run.
+/// Whether the system reports the signals that a program catches. If not, prints that the test `name` did not run.
 fn can_watch(name: &str) -> bool {
     let can = mask(std::process::id()).is_some();
     if !can {
-        skipped(name, "the system does not tell which signals a program listens to");
+        skipped(name, "the system does not report the signals that a program catches");
     }
     can
 }
@@ -50,7 +50,7 @@ fn listens(child: &Child) {
     }
 }
 
-/// What the program has written, and its exit code.
+/// The rest of the program's output, and its exit code.
 fn result(child: &mut Child) -> (String, String, Option<i32>) {
     let code = ended(child).code();
     let (mut stdout, mut stderr) = (String::new(), String::new());
@@ -59,7 +59,7 @@ fn result(child: &mut Child) -> (String, String, Option<i32>) {
     (stdout, stderr, code)
 }
 
-/// The first lines that come out while the program runs.
+/// The first line of the output, while the program runs.
 fn first_line(child: &mut Child) -> String {
     let (mut line, mut byte) = (Vec::new(), [0]);
     let output = child.stdout.as_mut().unwrap();
@@ -92,8 +92,8 @@ fn an_endless_pipe_is_counted_up_to_the_signal() {
 }
 
 #[test]
-fn a_read_that_brings_nothing_does_not_hold_it_up() {
-    if !can_watch("a_read_that_brings_nothing_does_not_hold_it_up") {
+fn a_read_without_input_delays_no_signal() {
+    if !can_watch("a_read_without_input_delays_no_signal") {
         return;
     }
     for (signal, code) in WAYS {
@@ -117,8 +117,8 @@ fn a_read_that_brings_nothing_does_not_hold_it_up() {
 }
 
 #[test]
-fn neither_does_a_fifo_that_nobody_writes() {
-    if !can_watch("neither_does_a_fifo_that_nobody_writes") {
+fn a_fifo_without_a_writer_delays_no_signal() {
+    if !can_watch("a_fifo_without_a_writer_delays_no_signal") {
         return;
     }
     let scene = Scene::new();
@@ -156,7 +156,7 @@ fn what_was_accepted_comes_out() {
 }
 
 #[test]
-fn files_behind_the_signal_are_left_out() {
+fn files_after_the_signal_are_left_out() {
     let mut child = start("wc /dev/null - /dev/null");
     let stdin = child.stdin.take().unwrap();
     assert_eq!(first_line(&mut child), "      0       0       0 /dev/null\n");
@@ -164,14 +164,14 @@ fn files_behind_the_signal_are_left_out() {
     let (stdout, stderr, code) = result(&mut child);
     assert_eq!((stderr.as_str(), code), (PARTIAL, Some(130)));
     let (pipe, total) = ("      0       0       0 -\n", "      0       0       0 total\n");
-    // The signal may come before the pipe's turn.
+    // The signal may come before the pipe is read.
     assert!([total.to_owned(), format!("{pipe}{total}")].contains(&stdout), "{stdout}");
     drop(stdin);
 }
 
 #[test]
 fn the_second_signal_stops_what_would_take_longer() {
-    // Another machine may be too slow to send two signals before the last item is out.
+    // A machine may be too slow to send two signals before the last item is out.
     let stopped_early = || {
         let mut child = start("sleep --stats -");
         assert_eq!(first_line(&mut child), "2\n");
@@ -186,12 +186,12 @@ fn the_second_signal_stops_what_would_take_longer() {
 }
 
 #[test]
-fn the_second_signal_ends_a_write_that_nobody_reads() {
+fn the_second_signal_ends_a_blocked_write() {
     let mut child = start("uppercase");
     let mut stdin = child.stdin.take().unwrap();
     let feeding = thread::spawn(move || while stdin.write_all(&[b'x'; 4096]).is_ok() {});
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    // Two of the same signal could be taken for one.
+    // Two signals of one kind could count as one.
     send("INT", &child);
     send("TERM", &child);
     assert_eq!(ended(&mut child).code(), Some(130));
@@ -213,7 +213,7 @@ fn idling_ends_by_a_signal_wherever_it_runs() {
     }
 }
 
-/// Processor time, not wall time: a busy machine changes nothing.
+/// Measures processor time, not wall time: a busy machine changes nothing.
 #[test]
 fn idling_takes_no_processor_time() {
     if !can_watch("idling_takes_no_processor_time") {
@@ -231,7 +231,7 @@ fn idling_takes_no_processor_time() {
     assert!(took < WATCHED / 100, "{took:?} of {WATCHED:?}");
 }
 
-/// What all threads of the program have taken.
+/// The processor time of all threads of the program.
 fn processor_ns(child: &Child) -> u64 {
     let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let taken = threads.map(|thread| {

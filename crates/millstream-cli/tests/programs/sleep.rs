@@ -2,7 +2,7 @@ use crate::scene::{Input, Scene};
 use std::thread;
 
 #[test]
-fn what_is_slept_over_comes_out_in_order() {
+fn sleeping_stages_keep_the_order() {
     let ways = [
         "sleep",
         "sleep --sharded",
@@ -13,13 +13,13 @@ fn what_is_slept_over_comes_out_in_order() {
         "sleep --deploy queues",
         "sleep --sharded --deploy queues --ring 1",
     ];
-    // All at once, since they do nothing but sleep.
+    // All at the same time, since they do nothing but sleep.
     thread::scope(|scope| {
         for args in ways {
             scope.spawn(move || {
                 let seen = Scene::new().millstream(args, Input::Nothing);
-                let told = (seen.text(), seen.stderr.as_str(), seen.code);
-                assert_eq!(told, ("2\n6\n12\n20\n30\n".to_owned(), "", Some(0)), "{args}");
+                let result = (seen.text(), seen.stderr.as_str(), seen.code);
+                assert_eq!(result, ("2\n6\n12\n20\n30\n".to_owned(), "", Some(0)), "{args}");
             });
         }
     });

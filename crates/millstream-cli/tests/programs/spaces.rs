@@ -1,4 +1,4 @@
-//! `spaces`: a header in front of every line, held to a loop over its bytes.
+//! `spaces`: a header before every line, compared with a loop over its bytes.
 
 mod byte_loop;
 mod golden;
@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How a run may go; none of these changes a byte.
+/// Ways to run; none of these changes a byte.
 const WAYS: [&str; 7] = [
     "",
     "--workers 1",
@@ -81,7 +81,7 @@ fn an_endless_input_ends_with_its_reader() {
     let mut command = scene.command("millstream", "spaces");
     command.stdin(yes.stdout.take().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    drop(command); // our end of the pipe, without which `yes` would never learn that nobody reads
+    drop(command); // it holds the pipe open, and `yes` ends only when the pipe is closed
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
@@ -128,17 +128,17 @@ fn a_full_disk_is_a_failed_output() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_left_out() {
+fn unreadable_files_are_reported_and_left_out() {
     let scene = Scene::new().file("one", "one\n").file("two", "t w o\n");
     let seen = scene.millstream("spaces one nosuch two", Input::Nothing);
     assert_eq!((seen.text().as_str(), seen.code), ("[spaces: 0]one\n[spaces: 2]t w o\n", Some(1)));
     assert_eq!(seen.stderr, "millstream spaces: nosuch: No such file or directory\n");
 }
 
-/// Where nobody reads the output, nobody reads the input for long, and what waits takes no more memory.
+/// If the output is not read, the input soon is not read either, and waiting blocks take no more memory.
 #[test]
-fn an_output_that_nobody_reads_holds_everything_up() {
-    // A queue holds a block in every place.
+fn an_output_that_is_not_read_holds_everything_up() {
+    // A queue holds a block in every slot.
     for way in ["", "--workers 2", "--deploy inline", "--deploy queues --ring 16"] {
         let mut command = Scene::new().command("millstream", &format!("spaces {way}"));
         let mut child = command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -152,11 +152,11 @@ fn an_output_that_nobody_reads_holds_everything_up() {
             }
         });
         let mut before = 0;
-        // It has come to rest when nothing more was taken for a while.
+        // The program has come to rest when no more input was taken for a while.
         loop {
             thread::sleep(Duration::from_millis(200));
             let now = taken.load(Ordering::Relaxed);
-            assert!(now < 64_000_000, "{way}: {now} bytes were taken, and nobody has read any");
+            assert!(now < 64_000_000, "{way}: {now} bytes of input were taken, and no output was read");
             if now > 0 && now == before {
                 break;
             }

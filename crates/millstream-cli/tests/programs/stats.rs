@@ -16,7 +16,7 @@ fn stats_go_where_they_are_sent() {
 }
 
 #[test]
-fn stats_tell_what_the_run_did() {
+fn stats_describe_the_run() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc text --stats --workers 2", Input::Nothing);
     let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
@@ -47,19 +47,19 @@ fn busy_spinning_threads_do_not_outnumber_the_cores() {
 }
 
 #[test]
-fn pinned_workers_are_told_or_why_they_are_not() {
+fn stats_have_the_core_of_a_pinned_worker_or_the_reason() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc text --stats --workers 1 --pin", Input::Nothing);
     assert_eq!((seen.text().as_str(), seen.code), ("1 2 4 text\n", Some(0)));
     let stats: Value = serde_json::from_str(&seen.stderr).expect("JSON on standard error");
     let (pinned, decisions) = (&stats["runs"][0]["pinned"], stats["runs"][0]["decisions"].to_string());
     assert_eq!(pinned.as_array().unwrap().len(), 1);
-    let told =
+    let decision =
         if pinned[0].is_null() { "not pinned: ".to_owned() } else { format!("pinned: worker 0 to core {}", pinned[0]) };
-    assert!(decisions.contains(&told), "{decisions}");
+    assert!(decisions.contains(&decision), "{decisions}");
 }
 
-/// A step takes some time, so that a budget of none is overrun by every stage.
+/// Every step takes some time, so every stage overruns a budget of 0.
 #[test]
 fn stages_that_overrun_their_budget_are_named() {
     let scene = Scene::new().file("text", "a b\n");
@@ -97,7 +97,7 @@ fn stats_that_cannot_be_written_are_known_before_the_work() {
     assert_eq!(seen.code, Some(1));
 }
 
-/// What was seen of a run agrees with what it has counted, and is there as a table as well.
+/// What observers saw of a run agrees with its counts, and is in the table as well.
 #[test]
 fn a_run_is_looked_at_while_it_goes_on() {
     let scene = Scene::new();
@@ -125,7 +125,7 @@ fn a_run_is_recorded_as_a_picture() {
     let scene = Scene::new().file("text", "a b\n".repeat(100_000)).file("more", "c\n").file("notes.txt", "mine");
     let seen = scene.millstream("wc --record-picture run.svg text more", Input::Nothing);
     assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
-    // The end of a clock counts.
+    // END counts as a number.
     for (picture, blocks) in [("run.svg", 400_000_u64.div_ceil(64 * 1024)), ("run-2.svg", 1)] {
         let svg = std::fs::read_to_string(scene.path(picture)).unwrap();
         assert!(svg.starts_with("<svg ") && svg.contains("<script>"), "{svg}");
@@ -135,7 +135,7 @@ fn a_run_is_recorded_as_a_picture() {
 
     let over = scene.millstream("wc --record-picture notes.txt text", Input::Nothing);
     assert_eq!((over.code, std::fs::read_to_string(scene.path("notes.txt")).unwrap()), (Some(2), "mine".to_owned()));
-    assert!(over.stderr.contains("would overwrite notes.txt, which is no picture"), "{}", over.stderr);
+    assert!(over.stderr.contains("would overwrite notes.txt, which is not a picture"), "{}", over.stderr);
     let nowhere = scene.millstream("wc --record-picture nosuch/run.svg text", Input::Nothing);
     assert_eq!(nowhere.stderr, "millstream wc: nosuch/run.svg: No such file or directory\n");
     assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), true));
@@ -144,7 +144,7 @@ fn a_run_is_recorded_as_a_picture() {
 
 #[cfg(feature = "page")]
 #[test]
-fn a_page_says_where_it_is_and_one_that_cannot_be_is_known_before_the_work() {
+fn a_page_has_an_address_or_fails_before_the_work() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc text --page 127.0.0.1:0", Input::Nothing);
     assert!(seen.stderr.starts_with("millstream wc: the run is shown at http://127.0.0.1:"), "{}", seen.stderr);

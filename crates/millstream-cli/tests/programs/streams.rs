@@ -14,7 +14,7 @@ fn start(scene: &Scene, args: &str) -> Child {
     command.spawn().expect("the program starts")
 }
 
-/// The first line of a program's output as soon as it comes; then nobody reads the output any more.
+/// The first line of a program's output as soon as it comes. After that the output is closed.
 fn one_line(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
@@ -62,7 +62,7 @@ fn a_line_comes_out_before_the_next_goes_in() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_ends_it_quietly() {
+fn an_output_closed_by_its_reader_ends_it_quietly() {
     let scene = Scene::new().file("big", prose(10_000_000));
     for args in [
         "uppercase big",
@@ -83,7 +83,7 @@ fn a_reader_who_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn nobody_to_read_the_counts_is_no_failure() {
+fn counts_without_a_reader_are_no_failure() {
     let scene = Scene::new();
     let mut child = start(&scene, "wc");
     drop(child.stdout.take());
@@ -100,7 +100,7 @@ fn a_closed_output_is_noticed_while_the_input_stays_open() {
     stdin.write_all(b"first\n").unwrap();
     let output = one_line(child.stdout.take().unwrap());
     assert_eq!(output.recv_timeout(PATIENCE).as_deref(), Ok("FIRST"));
-    stdin.write_all(b"nobody reads this\n").unwrap();
+    stdin.write_all(b"this is not read\n").unwrap();
     assert_eq!(ended(&mut child).code(), Some(0));
 }
 
@@ -132,12 +132,12 @@ fn memory_does_not_grow_with_the_input() {
     let scene = Scene::new().file("small", prose(4_000_000)).file("large", prose(64_000_000));
     let [small, large] = ["small", "large"].map(|file| peak_memory(&scene, &format!("uppercase {file}")));
     let (Some(small), Some(large)) = (small, large) else {
-        return skipped("memory_does_not_grow_with_the_input", "the system does not tell what a process takes");
+        return skipped("memory_does_not_grow_with_the_input", "the system does not report the memory of a process");
     };
     assert!(large < small + 16_000_000, "{small} bytes for 4 MB, {large} for 64 MB");
 }
 
-/// Peak resident bytes of a run, as the kernel counts them; none where it does not tell.
+/// Peak resident bytes of a run, as the kernel counts them; `None` if it does not report them.
 fn peak_memory(scene: &Scene, args: &str) -> Option<u64> {
     let mut child = start(scene, args);
     let (mut output, mut peak) = (child.stdout.take().unwrap(), None);

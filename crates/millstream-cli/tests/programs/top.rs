@@ -1,4 +1,4 @@
-//! `millstream top`, beside a program with a page.
+//! `millstream top`, next to a program with a page.
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A program with a page, and where that is.
+/// A program with a page, and the address of the page.
 fn shown(scene: &Scene, args: &str) -> (Child, BufReader<ChildStderr>, String) {
     let mut command = scene.command("millstream", args);
     let mut child =
@@ -19,7 +19,7 @@ fn shown(scene: &Scene, args: &str) -> (Child, BufReader<ChildStderr>, String) {
     (child, stderr, address.to_owned())
 }
 
-/// What `top` prints, once that is in it.
+/// The output of `top`, once it contains `part`.
 fn top(scene: &Scene, address: &str, part: &str) -> String {
     let begun = Instant::now();
     loop {
@@ -53,7 +53,7 @@ fn a_run_of_another_process_is_shown() {
     assert!(gone.stderr.contains("--page"), "{}", gone.stderr);
 }
 
-/// How a run has ended can be seen for as long as the page stays, and a signal ends that.
+/// The page shows how a run has ended for as long as it stays, and a signal ends the page.
 #[test]
 fn the_page_stays_and_says_how_it_ended() {
     for (args, ends, code) in [

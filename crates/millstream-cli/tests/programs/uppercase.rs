@@ -37,7 +37,7 @@ fn files_follow_each_other() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_left_out() {
+fn unreadable_files_are_reported_and_left_out() {
     let scene = Scene::new().file("one", "one\n").file("two", "two\n");
     std::fs::create_dir(scene.path("directory")).unwrap();
     let seen = scene.millstream("uppercase one nosuch directory two", Input::Nothing);

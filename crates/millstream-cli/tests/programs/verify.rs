@@ -1,4 +1,4 @@
-//! `verify`: every edge, the same everywhere, or the stage and the number that are not.
+//! `verify`: every edge that is the same everywhere, or the stage and the number of the first difference.
 
 use crate::scene::{Input, Scene, prose};
 
@@ -35,7 +35,7 @@ fn every_program_is_the_same_everywhere() {
     }
 }
 
-/// The hash of the last edge is what `--hash` says of a run.
+/// The hash of the last edge is the `--hash` of a run.
 #[test]
 fn the_last_hash_is_that_of_a_run() {
     let scene = Scene::new().file("text", prose(300_000));
@@ -57,12 +57,12 @@ fn a_hidden_clock_is_found_with_its_stage_and_number() {
     assert_eq!(lines(&text).iter().map(|line| line.0).collect::<Vec<_>>(), ["square"]);
     assert_eq!(
         seen.stderr,
-        "millstream: stage \"stamp\", number 0: --deploy model and --deploy inline --ring 1 --batch 1 do not give the same\n"
+        "millstream: stage \"stamp\", number 0: --deploy model and --deploy inline --ring 1 --batch 1 differ\n"
     );
 }
 
 #[test]
-fn an_input_that_fails_is_told() {
+fn an_input_that_fails_is_reported() {
     let seen = Scene::new().millstream("verify wc nosuch", Input::Nothing);
     assert_eq!(seen.code, Some(1));
     assert!(seen.stderr.contains("nosuch"), "{}", seen.stderr);
@@ -70,7 +70,7 @@ fn an_input_that_fails_is_told() {
     assert_eq!(seen.code, Some(2));
 }
 
-/// What the program refuses is not verified either.
+/// An input that the program refuses is not verified either.
 #[test]
 fn the_longest_line_is_the_program_s() {
     let scene = Scene::new().file("text", "a\na line that is long\n");

@@ -1,6 +1,6 @@
 use crate::scene::{Input, Scene, Seen, gnu_is_here, odd_texts, prose};
 
-/// Runs both and compares everything; GNU's messages begin with `wc:`, ours with `millstream wc:`.
+/// Runs both and compares everything. GNU's messages begin with `wc:`, ours with `millstream wc:`.
 #[track_caller]
 fn check(scene: &Scene, args: &str, input: Input<'_>) {
     let theirs = scene.run(scene.command("wc", args), input);
@@ -122,7 +122,7 @@ fn a_missing_file_does_not_stop_the_others() {
     assert_eq!(seen.code, Some(1));
 }
 
-/// Three folds that read one ring, and what they say at END is the one line: also of nothing.
+/// Three folds read one ring, and their results at END make one line, also for an empty input.
 #[test]
 fn three_folds_beside_each_other_make_one_line() {
     let scene = Scene::new().file("text", "two words\nand three more\n").file("empty", "");

@@ -1,4 +1,4 @@
-//! `wc` with flags: which counts, of which files, and the total.
+//! `wc` with flags: the counts, the files, and the total.
 
 use crate::scene::{Input, Scene, Seen, gnu_is_here, odd_texts, prose};
 use millstream_testkit::programs::skipped;
@@ -34,7 +34,7 @@ fn utf_8_is_here(name: &str) -> bool {
     here
 }
 
-/// All ways to ask for some of `-l`, `-w`, `-m`, `-c` and `-L`.
+/// All combinations of some of `-l`, `-w`, `-m`, `-c` and `-L`.
 fn flags(of: &str) -> Vec<String> {
     let choose = |bits: u32| (0..).zip(of.chars()).filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, flag)| flag);
     (1..1 << of.len()).map(|bits| format!("-{}", choose(bits).collect::<String>())).collect()
@@ -63,7 +63,7 @@ fn chosen_counts_are_those_of_gnu() {
     }
 }
 
-/// Lines, words and bytes in C's own locale, characters and widths in that of UTF-8, whatever ours is.
+/// Lines, words and bytes as in the C locale, characters and widths as in that of UTF-8, whatever the program's locale.
 #[test]
 fn odd_texts_have_the_counts_of_gnu() {
     if !gnu_is_here("odd_texts_have_the_counts_of_gnu") || !utf_8_is_here("odd_texts_have_the_counts_of_gnu") {
@@ -78,7 +78,7 @@ fn odd_texts_have_the_counts_of_gnu() {
     let odd = odd_texts().into_iter().chain(more.map(|(name, text)| (name, text.to_vec())));
     for (name, mut text) in odd {
         if name == "noise" {
-            // The C library takes what begins so for characters, which it is not.
+            // The C library counts sequences with these bytes as characters, which they are not.
             text.retain(|byte| *byte < 0xf4);
         }
         let scene = Scene::new().file(name, &text);
@@ -89,7 +89,7 @@ fn odd_texts_have_the_counts_of_gnu() {
             check_in("C.UTF-8", &scene, &format!("{flags} {name}"), Input::Nothing);
             check_in("C.UTF-8", &scene, flags, Input::File(name));
         }
-        // Of what is random, some is a character whose width the C library does not know.
+        // Random text may contain a character whose width the C library does not know.
         if name != "noise" && name != "combining" {
             check_in("C.UTF-8", &scene, &format!("-mL {name}"), Input::Nothing);
             check_in("C.UTF-8", &scene, "-L", Input::File(name));
@@ -148,7 +148,7 @@ fn names_come_from_lists_as_of_gnu() {
 
 /// GNU has it since 9.2; these are its lines.
 #[test]
-fn totals_are_there_when_they_are_wanted() {
+fn totals_follow_the_flag() {
     let scene =
         Scene::new().file("a", "a b\n").file("b", "c\n\n\n\n\n\n\n\n\n\n").file("list", "a\0b").file("none", "");
     for (args, expected) in [

@@ -53,7 +53,7 @@ fn wrong_use_is_refused_with_a_reason() {
     }
 }
 
-/// What does not fit into memory is refused before anything runs, with what would fit.
+/// Rings that do not fit into memory are refused before anything runs, with a size that fits.
 #[test]
 fn rings_that_do_not_fit_are_refused() {
     let scene = Scene::new().file("text", "a b\n");
@@ -71,7 +71,7 @@ fn rings_that_do_not_fit_are_refused() {
     }
 }
 
-/// The model keeps everything, as much as it is allowed to.
+/// The model keeps everything, up to its limit.
 #[test]
 fn a_model_that_does_not_fit_fails() {
     let seen =
@@ -79,7 +79,7 @@ fn a_model_that_does_not_fit_fails() {
     let expected = "millstream: model, which knows neither stage nor number: panicked: it keeps all values in memory, and \
                     they are more than 1048576 bytes (--memory-limit)\n";
     assert_eq!((seen.stderr.as_str(), seen.code), (expected, Some(3)));
-    // What is read counts, though a slot of it is small.
+    // The bytes of the input count, though a slot is small.
     let text = "a line of text\n".repeat(10_000);
     let seen = Scene::new().millstream("wc --deploy model --memory-limit 100K", Input::Pipe(text.as_bytes(), 1000));
     assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)), "{}", seen.stderr);
@@ -87,7 +87,7 @@ fn a_model_that_does_not_fit_fails() {
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
 }
 
-/// So an alias with flags can be overridden.
+/// An alias with flags can therefore be overridden.
 #[test]
 fn of_a_flag_given_twice_the_last_counts() {
     let scene = Scene::new().file("text", "a b\n");
@@ -115,7 +115,7 @@ fn wrong_use_is_refused_in_one_style() {
         ("nosuch", "millstream: unrecognized subcommand 'nosuch'\n", "Usage: millstream [OPTIONS] <COMMAND>"),
         ("wc --nosuch", "millstream wc: unexpected argument '--nosuch' found\n", "Usage: millstream wc "),
         ("wc --ring 3", "millstream wc: invalid value '3' for '--ring <N>': must be a power of two\n", ""),
-        ("wc --observe --deploy inline", "millstream wc: only runs on rings are looked at", "Usage: millstream wc "),
+        ("wc --observe --deploy inline", "millstream wc: only runs on rings can be observed", "Usage: millstream wc "),
         ("pipe --patience 10 -- cat", "millstream pipe: --patience is for `--shard line`\n", "Usage: millstream pipe "),
         ("verify sleep x", "millstream verify: this program reads no files", "Usage: millstream verify "),
     ] {
@@ -125,7 +125,7 @@ fn wrong_use_is_refused_in_one_style() {
     }
 }
 
-/// Help is a result: where it cannot be written, that is a failed output.
+/// Help is a result: if it cannot be written, that is a failed output.
 #[test]
 fn help_that_cannot_be_written_is_a_failed_output() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {

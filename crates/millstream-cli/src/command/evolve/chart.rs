@@ -1,4 +1,4 @@
-//! Some lines over the rounds, as SVG.
+//! Lines over the rounds, as SVG.
 
 use std::fmt::Write;
 

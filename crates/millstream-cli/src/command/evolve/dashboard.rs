@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So often a round is looked at.
-const TOLD: Duration = Duration::from_millis(200);
+/// The least time between two updates during a round.
+const INTERVAL: Duration = Duration::from_millis(200);
 
-/// What is known of the rounds, and where it is told.
+/// The state of the rounds, and the page that shows it.
 #[derive(Clone)]
 pub(super) struct Shown(Arc<(Dashboard, Mutex<Now>)>);
 
@@ -22,42 +22,42 @@ struct Now {
 }
 
 impl Shown {
-    /// Says where, if there is to be a page.
+    /// Opens the page and prints its address, if the flags ask for one.
     ///
     /// # Errors
     ///
-    /// If it cannot be there.
+    /// If the page cannot be opened.
     pub(super) fn open(evolve: &Evolve, name: &str, complaints: &Complaints) -> Result<Option<Self>, EvolveError> {
         let Some(address) = evolve.page.as_deref() else { return Ok(None) };
         let failed = |error| EvolveError::Io(format!("--page {address}"), error);
-        let board = Dashboard::open(address, include_str!("page.html")).map_err(failed)?;
+        let dashboard = Dashboard::open(address, include_str!("page.html")).map_err(failed)?;
         if !evolve.quiet {
-            complaints.note(&format!("the population is shown at http://{}/", board.address()));
+            complaints.note(&format!("the population is shown at http://{}/", dashboard.address()));
         }
-        board.measured(metrics);
+        dashboard.measured(metrics);
         let what = json!({ "model": name, "rounds": evolve.rounds, "round": 0, "truth": [], "estimate": [] });
-        Ok(Some(Shown(Arc::new((board, Mutex::new(Now { what, last: None }))))))
+        Ok(Some(Shown(Arc::new((dashboard, Mutex::new(Now { what, last: None }))))))
     }
 
-    /// A round goes on.
+    /// Updates the page during a round.
     pub(super) fn glance(&self, glance: &Glance<'_>) {
-        let (board, now) = &*self.0;
+        let (dashboard, now) = &*self.0;
         let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.last.is_none_or(|last| last.elapsed() >= TOLD) {
+        if now.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
             now.last = Some(Instant::now());
             now.what["population"] = population(glance);
-            board.show(now.what.clone());
+            dashboard.show(now.what.clone());
         }
     }
 
-    /// A round has ended.
+    /// Updates the rounds after one has ended.
     pub(super) fn round(&self, truth: &[f64], estimate: &[f64]) {
         let mut now = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
         now.what["round"] = estimate.len().into();
         (now.what["truth"], now.what["estimate"]) = (json!(truth[..estimate.len()]), json!(estimate));
     }
 
-    /// All of them have.
+    /// Updates the page after the last round.
     pub(super) fn end(&self, glance: &Glance<'_>) {
         self.0.1.lock().unwrap_or_else(PoisonError::into_inner).last = None;
         self.glance(glance);

@@ -1,4 +1,4 @@
-//! Workers as processes: as many as were asked for, each started again if a signal ends it.
+//! Workers as processes. A worker that a signal ends is started again.
 
 use super::SECRET;
 use crate::message::say;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often somebody looks whether all are there.
+/// The interval between checks for ended workers.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long a worker may take to end once nobody needs it.
+/// How long a worker may take to end once it is no longer needed.
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) struct Processes {
@@ -36,7 +36,7 @@ impl Start {
         if self.pin {
             command.args(["--pin", &index.to_string()]);
         }
-        // In a group of its own: an interrupt from the keyboard is for the master, which ends the round first.
+        // In a group of its own: an interrupt from the keyboard reaches only the master, which ends the round first.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
     }
 }
@@ -53,7 +53,7 @@ impl Processes {
             while !ending.load(Ordering::Acquire) {
                 for (index, child) in lock(&children).iter_mut().enumerate() {
                     let ended = child.try_wait().ok().flatten();
-                    // What has ended by itself has said why, and would do so again.
+                    // A worker that has ended by itself has printed why, and would do so again.
                     if ended.is_some_and(|status| status.signal().is_some()) && !ending.load(Ordering::Acquire) {
                         match start.one(index) {
                             Ok(another) => *child = another,
@@ -68,7 +68,7 @@ impl Processes {
         Ok(processes)
     }
 
-    /// Nobody is started again.
+    /// From now on no worker is started again.
     pub(super) fn stop_watching(&self) {
         self.ending.store(true, Ordering::Release);
     }

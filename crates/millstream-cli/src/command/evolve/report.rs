@@ -1,4 +1,4 @@
-//! What master and workers do, as plain data.
+//! The activity of master and workers, as plain data.
 
 use millstream_evolve::Glance;
 use serde_json::{Value, json};
@@ -30,10 +30,10 @@ pub(super) fn population(glance: &Glance<'_>) -> Value {
     })
 }
 
-/// What the page was told, as Prometheus reads it. What was not told yet is left out.
+/// The page's data in the format of Prometheus. Values that are not known yet are left out.
 #[cfg(feature = "page")]
-pub(super) fn metrics(told: &Value) -> String {
-    let (population, mut text) = (&told["population"], String::new());
+pub(super) fn metrics(shown: &Value) -> String {
+    let (population, mut text) = (&shown["population"], String::new());
     let mut one = |name: &str, kind: &str, help: &str, values: &[(String, &Value)]| {
         let values: Vec<_> = values.iter().filter(|(_, value)| value.is_number()).collect();
         if !values.is_empty() {
@@ -44,17 +44,17 @@ pub(super) fn metrics(told: &Value) -> String {
         }
     };
     let alone = |value| [(String::new(), value)];
-    one("round", "gauge", "Rounds that have ended.", &alone(&told["round"]));
-    one("rounds", "gauge", "Rounds that are wanted.", &alone(&told["rounds"]));
+    one("round", "gauge", "Rounds completed.", &alone(&shown["round"]));
+    one("rounds", "gauge", "Rounds of the run.", &alone(&shown["rounds"]));
     let counts = &population["counts"];
     for (count, help) in [
-        ("evolved", "States that were evolved."),
-        ("batches", "Messages that asked for it."),
-        ("stolen", "States that were moved to a worker that had none."),
-        ("again", "States that were evolved again."),
-        ("lost", "Workers that were lost."),
-        ("sent", "Bytes that went to workers."),
-        ("received", "Bytes that came from workers."),
+        ("evolved", "States evolved."),
+        ("batches", "Requests to evolve states."),
+        ("stolen", "States moved to a worker that had none."),
+        ("again", "States evolved again."),
+        ("lost", "Workers lost."),
+        ("sent", "Bytes sent to workers."),
+        ("received", "Bytes received from workers."),
     ] {
         one(&format!("{count}_total"), "counter", help, &alone(&counts[count]));
     }

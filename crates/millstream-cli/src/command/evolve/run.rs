@@ -22,12 +22,12 @@ pub(super) struct Run<'a, P> {
     pub(super) complaints: Complaints,
 }
 
-pub(super) struct Driven {
+pub(super) struct RunResult {
     pub(super) outcome: Outcome,
     pub(super) hash: Option<Hash>,
 }
 
-/// What is beside the states in a checkpoint.
+/// The data of a checkpoint other than the states.
 #[derive(Serialize, Deserialize)]
 struct Note {
     model: String,
@@ -39,7 +39,7 @@ struct Note {
     hash: (u64, u64),
 }
 
-/// Between two rounds.
+/// The state between two rounds.
 struct Progress {
     filter: Filter,
     means: Vec<f64>,
@@ -47,12 +47,12 @@ struct Progress {
 }
 
 impl<P: Particle> Run<'_, P> {
-    /// Rows come out as rounds end.
-    pub(super) fn drive(
+    /// Runs the rounds. Each row is printed when its round ends.
+    pub(super) fn run_rounds(
         &self,
         population: &mut Population<Bootstrap<P>>,
         mut output: Output,
-    ) -> Result<Driven, (u64, EvolveError)> {
+    ) -> Result<RunResult, (u64, EvolveError)> {
         let Evolve { states, rounds, quiet, resume, .. } = self.evolve;
         let interrupts = Interrupts::default();
         interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
@@ -95,22 +95,22 @@ impl<P: Particle> Run<'_, P> {
                 Outcome::Interrupted(signal)
             }
             None if !is_read => Outcome::Done,
-            None => self.tell(&now, &mut output),
+            None => self.print_errors(&now, &mut output),
         };
         if !quiet {
             report(population);
         }
         if let Some(to) = &self.evolve.stats {
-            stats::tell(to, &stats::text(&[report::population(&population.glance())]), &self.complaints);
+            stats::write(to, &stats::text(&[report::population(&population.glance())]), &self.complaints);
         }
         let outcome = match outcome {
             Outcome::Done if self.complaints.any() => Outcome::InputOrOutputFailed,
             outcome => outcome,
         };
-        Ok(Driven { outcome, hash: Some(now.hash) })
+        Ok(RunResult { outcome, hash: Some(now.hash) })
     }
 
-    /// From the last checkpoint, if there is one.
+    /// Begins after the last checkpoint, if there is one.
     fn begin(&self, population: &mut Population<Bootstrap<P>>) -> Result<Progress, EvolveError> {
         let Evolve { states, seed, work, resume, .. } = self.evolve;
         let kept = match resume {
@@ -121,11 +121,11 @@ impl<P: Particle> Run<'_, P> {
             let filter = Filter::begin(population, self.particle, *states, *seed)?;
             return Ok(Progress { filter, means: Vec::new(), hash: Hash::default() });
         };
-        let damaged = |_| EvolveError::Checkpoint(format!("{} holds the checkpoint of something else", dir.display()));
+        let damaged = |_| EvolveError::Checkpoint(format!("{} holds a checkpoint of another program", dir.display()));
         let note: Note = postcard::from_bytes(&kept.note).map_err(damaged)?;
         if (note.model.as_str(), note.states, note.seed, note.work) != (self.name, *states, *seed, *work) {
             return Err(EvolveError::Checkpoint(format!(
-                "{} holds --model {} --states {} --seed {} --work {}: go on with these, or use another directory",
+                "{} holds --model {} --states {} --seed {} --work {}: use these flags, or another directory",
                 dir.display(),
                 note.model,
                 note.states,
@@ -134,7 +134,7 @@ impl<P: Particle> Run<'_, P> {
             )));
         }
         if kept.round > self.evolve.rounds {
-            let what = format!("{} has {} rounds already: ask for more by --rounds", dir.display(), kept.round);
+            let what = format!("{} has {} rounds already: raise --rounds", dir.display(), kept.round);
             return Err(EvolveError::Checkpoint(what));
         }
         population.restore(&kept)?;
@@ -161,7 +161,7 @@ impl<P: Particle> Run<'_, P> {
         #[cfg(feature = "page")] shown: Option<super::dashboard::Shown>,
     ) {
         let mut before = 0;
-        // Parents that have evolved stand for as many particles as there are of each.
+        // Only distinct parents evolve. Their share of the work is scaled to all particles.
         let states = self.evolve.states as usize;
         population.watch(Box::new(move |glance| {
             let (evolved, of) = (glance.evolved(), glance.states());
@@ -175,7 +175,7 @@ impl<P: Particle> Run<'_, P> {
         }));
     }
 
-    /// What stands above the rows.
+    /// The line above the rows.
     fn header(&self) -> String {
         let exact = if self.exact.is_some() { "\texact" } else { "" };
         format!("round\ttruth\tobservation\testimate{exact}\n")
@@ -195,8 +195,8 @@ impl<P: Particle> Run<'_, P> {
         text
     }
 
-    /// How far the estimates are from what they estimate.
-    fn tell(&self, now: &Progress, output: &mut Output) -> Outcome {
+    /// Prints how far the estimates are from the truth, and draws the plot.
+    fn print_errors(&self, now: &Progress, output: &mut Output) -> Outcome {
         let (truth, mut text) = (&self.scene.truth, String::new());
         let _ = writeln!(text, "rmse estimate truth {:.6}", rmse(&now.means, truth));
         if let Some(exact) = &self.exact {
@@ -218,28 +218,28 @@ impl<P: Particle> Run<'_, P> {
 
 fn said_damaged(path: &Path) {
     say(&format!(
-        "millstream evolve: {} is damaged; the run goes on from the checkpoint before it",
+        "millstream evolve: {} is damaged; the run continues from the checkpoint before it",
         quoted(path.as_os_str())
     ));
 }
 
-/// Every particle is a slot: its token, and what it told.
+/// Every particle is a slot: its token and its output.
 fn hash(hash: &mut Hash, children: &Children<Weighed>) {
     for (token, Weighed { log_weight, hidden }) in children.values().flatten() {
-        let told = [token.bytes().as_slice(), &log_weight.to_le_bytes(), &hidden.to_le_bytes()].concat();
-        hash.slot(SequenceNumber(hash.slots()), &told);
+        let bytes = [token.bytes().as_slice(), &log_weight.to_le_bytes(), &hidden.to_le_bytes()].concat();
+        hash.slot(SequenceNumber(hash.slots()), &bytes);
     }
 }
 
-/// What everybody did.
+/// Prints the activity of all workers.
 fn report<P: Particle>(population: &Population<Bootstrap<P>>) {
     say("worker   evolved   working s   waiting s");
     for (worker, working, waiting, evolved) in population.spent() {
         say(&format!("{worker:6} {evolved:9} {:11.3} {:11.3}", working.as_secs_f64(), waiting.as_secs_f64()));
     }
-    let (counts, (sent, heard)) = (population.counts(), population.traffic());
+    let (counts, (sent, received)) = (population.counts(), population.traffic());
     say(&format!(
-        "{} states in {} batches, {} stolen in {} attempts, {} workers lost, {} states again; {sent} bytes sent, {heard} received",
+        "{} states in {} batches, {} stolen in {} attempts, {} workers lost, {} states again; {sent} bytes sent, {received} received",
         counts.evolved, counts.batches, counts.stolen, counts.steals, counts.lost, counts.again
     ));
     let latency = population.latency();

@@ -5,10 +5,10 @@ use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Volati
 use millstream_evolve::{Accepted, Address, Secret, ServeError, connect_within};
 use std::time::Duration;
 
-/// What says nothing for so long is no master that waits for workers.
+/// A peer that is silent for this long is not a master that waits for workers.
 const LET_IN_WITHIN: Duration = Duration::from_secs(10);
 
-/// `evolve-worker`: works for a master until that needs nobody any more.
+/// `evolve-worker`: works for a master until the population is done.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) address: Address,
@@ -22,7 +22,7 @@ impl Worker {
         let secret = match secret() {
             Ok(Some(secret)) => secret,
             Ok(None) => {
-                let why = "the master shows nobody its work who does not know it";
+                let why = "the master accepts only workers that know it";
                 complaints.complain(&format!("{SECRET} is not set: {why}"));
                 return Outcome::WrongUse;
             }
@@ -44,7 +44,7 @@ impl Worker {
         let task: Task = match serde_json::from_slice(accepted.program()) {
             Ok(task) => task,
             Err(error) => {
-                complaints.complain(&format!("the master at {} wants what is no task: {error}", self.address));
+                complaints.complain(&format!("the master at {} sent no valid task: {error}", self.address));
                 return Outcome::InputOrOutputFailed;
             }
         };
@@ -53,7 +53,7 @@ impl Worker {
             "volatility" => serve(accepted, Volatility::default(), &task, &complaints),
             "epidemic" => serve(accepted, Epidemic::default(), &task, &complaints),
             model => {
-                complaints.complain(&format!("the master at {} wants the model {model:?}", self.address));
+                complaints.complain(&format!("the master at {} asks for the unknown model {model:?}", self.address));
                 Outcome::InputOrOutputFailed
             }
         }

@@ -2,11 +2,11 @@ use super::processes::Processes;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Which numbers the command is still asked for.
+/// The numbers for which the command is still run.
 ///
-/// All until one fails, or a signal comes. Behind a failure none is, and those that are asked are stopped: what comes
-/// out ends there. Those in front of it are waited for, so that it is always the first failure that is told, and always
-/// the same output in front of it.
+/// It is run for every number until one fails, or a signal comes. After a failure, later numbers are not run, and
+/// processes that run them are stopped: the output ends there. Earlier numbers are waited for. The reported failure is
+/// therefore always the first one, and the output before it is always the same.
 #[derive(Default)]
 pub(super) struct Admission {
     state: Mutex<State>,
@@ -16,14 +16,14 @@ pub(super) struct Admission {
 
 #[derive(Default)]
 struct State {
-    /// The first number that is no longer asked.
+    /// The first number that is not run.
     end: Option<u64>,
-    /// How many were asked, and how many of them have not answered.
+    /// How many numbers were run, and how many of them have no answer.
     asked: u64,
     unanswered: u64,
-    /// A signal has come: nothing that waits is asked.
+    /// A signal has come: numbers that wait are not run.
     draining: bool,
-    /// But for this number: the signal has cut it short, and nothing was in front of it.
+    /// The exception is this number: the signal has cut it short, and no other number waits before it.
     last: Option<u64>,
 }
 
@@ -36,13 +36,13 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this number is to be asked. If so, `answered` has to be called.
+    /// Whether the command is to be run for this number. If so, `answered` has to be called.
     pub(super) fn asks(&self, number: u64) -> bool {
         let mut state = self.lock();
         if state.end.is_some_and(|end| number >= end) {
             return false;
         }
-        // Whatever was read before it has been asked: then nothing is in front of it.
+        // All numbers before it have been run, so none waits.
         let last = state.last == Some(number) && state.asked == number;
         if state.draining && !last {
             drop(state);
@@ -58,7 +58,7 @@ impl Admission {
         self.lock().unanswered -= 1;
     }
 
-    /// From this number on none is asked, and those that are being asked are stopped.
+    /// From this number on the command is not run, and running processes are stopped.
     pub(super) fn end_at(&self, number: u64) {
         let mut state = self.lock();
         if state.end.is_none_or(|end| number < end) {
@@ -71,12 +71,12 @@ impl Admission {
         }
     }
 
-    /// Whether the answer to this number is of no use any more.
+    /// Whether the answer to this number is no longer needed.
     pub(super) fn is_over(&self, number: u64) -> bool {
         self.lock().end.is_some_and(|end| number >= end) || self.processes.stopped(number)
     }
 
-    /// A signal has come. Whether any number is being asked.
+    /// Records that a signal has come. Returns whether the command is run for any number now.
     pub(super) fn drain(&self) -> bool {
         let mut state = self.lock();
         state.draining = true;
@@ -88,7 +88,7 @@ impl Admission {
         self.lock().draining
     }
 
-    /// This number has been read; if a signal came meanwhile, that may have cut it short.
+    /// Records that this number has been read. A signal that has come may have cut it short.
     pub(super) fn has_read(&self, number: u64) {
         let mut state = self.lock();
         if state.draining {
@@ -96,12 +96,12 @@ impl Admission {
         }
     }
 
-    /// Calls this, the first that it is given, when an end is set.
+    /// Sets a function to call when an end is set. Only the first function counts.
     pub(super) fn when_ended(&self, ended: impl Fn() + Send + Sync + 'static) {
         let _ = self.when_ended.set(Box::new(ended));
     }
 
-    /// Whether nothing more is to be read.
+    /// Whether no more input is needed.
     pub(super) fn is_closed(&self) -> bool {
         let state = self.lock();
         state.draining || state.end.is_some()
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behind_a_failure_nothing_is_asked_and_in_front_of_it_everything() {
+    fn numbers_before_a_failure_are_run_and_later_ones_are_not() {
         let admission = Admission::default();
         assert!(admission.asks(0) && admission.asks(3));
         admission.end_at(3);
@@ -130,16 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_when_a_signal_comes_is_not_asked() {
+    fn numbers_that_wait_at_a_signal_are_not_run() {
         let admission = Admission::default();
         assert!(admission.asks(0) && admission.drain());
         assert!(!admission.asks(1) && !admission.asks(2));
-        // Neither is what would come behind it.
+        // Nor are later numbers.
         assert!(admission.is_over(1));
     }
 
     #[test]
-    fn what_the_signal_has_cut_short_is_asked_if_nothing_is_in_front_of_it() {
+    fn a_number_that_a_signal_cuts_short_is_run_if_none_waits_before_it() {
         let admission = Admission::default();
         assert!(admission.asks(0));
         admission.answered();
@@ -150,6 +150,6 @@ mod tests {
         assert!(admission.asks(0));
         admission.drain();
         admission.has_read(2);
-        assert!(!admission.asks(2), "1 has not been asked");
+        assert!(!admission.asks(2), "1 has not been run");
     }
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
 
-/// What a block, or a line, came to.
+/// The answer to a block or to a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// Of the block, or of the line, from 0.
+    /// The number of the block or of the line, from 0.
     pub(super) number: u64,
     pub(super) written: Written,
     pub(super) ending: Ending,
@@ -18,15 +18,15 @@ pub(crate) struct Answer {
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
     Well,
-    /// With a status that is none of those accepted. What was written before that is there.
+    /// The process failed, by its exit status or by its time limit. Its output is kept.
     Failed(Arc<str>),
-    /// So that no other block can do better: it cannot be started, say.
+    /// No other block can succeed either, for example because the command cannot be started.
     Broken(Arc<str>),
-    /// It was not asked, or stopped: what it would write is not needed.
+    /// The command was not run or was stopped: its output is not needed.
     Skipped,
 }
 
-/// What a process has written: in memory, or in a file without a name if it is too much for that.
+/// The output of a process: in memory, or in a file without a name if it is too large.
 #[derive(Clone, Debug)]
 pub(super) enum Written {
     Held(Vec<u8>),
@@ -34,14 +34,14 @@ pub(super) enum Written {
 }
 
 impl Answer {
-    /// Of a command that wrote nothing.
+    /// The answer of a command that wrote nothing.
     pub(super) fn empty(number: u64, ending: Ending) -> Self {
         Answer { number, written: Written::Held(Vec::new()), ending }
     }
 }
 
 impl Written {
-    /// All that comes out of `output`, about `expected` bytes, in memory if there are fewer than `most`.
+    /// Reads all of `output`, about `expected` bytes. Fewer than `most` bytes stay in memory.
     pub(super) fn read(mut output: impl Read, expected: usize, most: usize) -> Result<Self, Wrong> {
         let mut held = Vec::with_capacity(expected.min(most));
         output.by_ref().take(most as u64).read_to_end(&mut held).map_err(Wrong::Reading)?;
@@ -58,7 +58,7 @@ impl Written {
         keep().map_err(Wrong::Keeping)
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Written::Held(bytes) => bytes.len() as u64,
@@ -77,12 +77,12 @@ impl Written {
 /// Why there is no answer.
 pub(super) enum Wrong {
     Reading(io::Error),
-    /// It is too large for the memory, and cannot be in a file.
+    /// The output is too large for memory and cannot be written to a file.
     Keeping(io::Error),
 }
 
 impl Hashed for Answer {
-    /// A hash has to see it in memory.
+    /// A hash needs all bytes in memory.
     fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.written {
             Written::Held(bytes) => bytes.into(),

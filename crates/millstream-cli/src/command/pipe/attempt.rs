@@ -8,12 +8,12 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::thread;
 
-/// Where a process finds the number of its block.
+/// The environment variable that holds the number of a process's block.
 const NUMBER: &str = "MILLSTREAM_BLOCK";
 
 impl Filter {
-    /// What a new process makes of these bytes and their end. It need not read them all. If nothing is to be asked any
-    /// more, none is started. One that fails is followed by another as often as it may be.
+    /// The answer of a new process to these bytes and their end. The process need not read all of them. No process is
+    /// started if the answer is no longer needed. A process that fails is tried again as often as the filter allows.
     pub(super) fn answer(&self, number: u64, bytes: &[u8]) -> Answer {
         if !self.admission().asks(number) {
             return Answer::empty(number, Ending::Skipped);
@@ -25,7 +25,7 @@ impl Filter {
             if left == 0 || !matches!(answer.ending, Ending::Failed(_)) || self.admission().is_over(number) {
                 break answer;
             }
-            // Which would begin another process: what is left is as if it had not been asked.
+            // Another try would begin another process. The run ends before this block, as if it had not been read.
             if self.admission().is_draining() {
                 self.admission().end_at(number);
                 break answer;
@@ -55,7 +55,10 @@ impl Filter {
             Wrong::Reading(error) => in_its_name(error),
             Wrong::Keeping(error) => {
                 let (name, most) = (self.name(), self.most());
-                format!("{name} wrote {most} bytes or more, and no temporary file takes them: {}", cause(&error))
+                format!(
+                    "{name} wrote {most} bytes or more, and they cannot be kept in a temporary file: {}",
+                    cause(&error)
+                )
             }
         })?;
         let status = ended.map_err(in_its_name)?;
@@ -65,31 +68,31 @@ impl Filter {
         Ok(Answer { number, written, ending: self.judged(status, late) })
     }
 
-    /// Gives a process its input, and takes its output. Both at once: it may write before it has read all, and neither
-    /// pipe holds a block.
+    /// Writes a process's input and reads its output, both at once: the process may write before it has read
+    /// everything, and neither pipe holds a whole block.
     fn exchange(&self, child: &mut Child, number: u64, bytes: &[u8]) -> Result<Written, Wrong> {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (input, output) = (input.expect("it is piped"), output.expect("it is piped"));
         thread::scope(|scope| {
             let feeder = thread::Builder::new().name("millstream-feeder".to_owned());
-            let give = move || {
+            let write = move || {
                 let mut input = input;
                 feed(&mut input, self.header()).and_then(|()| feed(&mut input, bytes))
             };
-            let feeder = feeder.spawn_scoped(scope, give).map_err(Wrong::Reading)?;
-            // Where this fails, the output is closed, so that the process does not wait for a reader.
+            let feeder = feeder.spawn_scoped(scope, write).map_err(Wrong::Reading)?;
+            // An error here closes the output, so that the process does not wait for a reader.
             let written = if self.tags() {
                 Written::read(Tagged::new(output, number, self.line_end()), bytes.len(), self.most())
             } else {
                 Written::read(output, bytes.len(), self.most())
             };
-            // A process may close its output before it has read its input, so this is waited for in any case.
+            // A process may close its output before it has read its input, so the feeder is joined in any case.
             let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             written.and_then(|written| fed.map(|()| written).map_err(Wrong::Reading))
         })
     }
 
-    /// Whether a process that has ended so has failed, be it because it was too late.
+    /// The ending of a process with this status, which may have reached the time limit.
     fn judged(&self, status: ExitStatus, late: bool) -> Ending {
         match self.timeout() {
             Some(time) if late => {

@@ -14,20 +14,20 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     words: Arc<[OsString]>,
-    /// The bytes of an answer that are kept in memory.
+    /// Answers of fewer bytes stay in memory.
     most: usize,
     /// The exit statuses that are no failure.
     accepted: Arc<[u8]>,
-    /// Whether a failure is not the end.
+    /// Whether the run goes on after a failure.
     keeps_going: bool,
-    /// How long a block may take.
+    /// The time limit of a block.
     timeout: Option<Duration>,
-    /// How often a block that has failed is tried again.
+    /// How often a failed block is tried again.
     retries: u64,
     /// Whether each line of the output begins with its number.
     tags: bool,
     line_end: u8,
-    /// What each block begins with.
+    /// The beginning of each block.
     header: Arc<[u8]>,
     log: Option<Arc<JobLog>>,
     processes: Arc<Processes>,
@@ -35,11 +35,11 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// A program by its name, and its arguments.
+    /// A filter that runs a program, by its name, with arguments.
     ///
     /// # Panics
     ///
-    /// Without a name.
+    /// If there is no name.
     pub(crate) fn new(words: impl Into<Arc<[OsString]>>) -> Self {
         let words = words.into();
         assert!(!words.is_empty(), "a command has a name");
@@ -61,13 +61,13 @@ impl Filter {
         }
     }
 
-    /// With answers of at least so many bytes in temporary files and not in memory.
+    /// Keeps answers of at least this many bytes in temporary files, not in memory.
     #[must_use]
     pub(crate) fn most_in_memory(self, bytes: usize) -> Self {
         Filter { most: bytes, ..self }
     }
 
-    /// With these exit statuses as no failure, besides 0.
+    /// Accepts these exit statuses, besides 0.
     #[must_use]
     pub(crate) fn accepting(self, statuses: &[u8]) -> Self {
         let mut accepted = [&[0], statuses].concat();
@@ -76,37 +76,37 @@ impl Filter {
         Filter { accepted: accepted.into(), ..self }
     }
 
-    /// Asked on behind a failure, if `keeps_going`.
+    /// Goes on after a failure, if `keeps_going`.
     #[must_use]
     pub(crate) fn keeping_going(self, keeps_going: bool) -> Self {
         Filter { keeps_going, ..self }
     }
 
-    /// With a time that a block may take, and how often one that has failed is tried again.
+    /// Sets the time limit of a block, and how often a failed block is tried again.
     #[must_use]
     pub(crate) fn trying(self, timeout: Option<Duration>, retries: u64) -> Self {
         Filter { timeout, retries, ..self }
     }
 
-    /// With the number before each line of the output, if `tags`.
+    /// Begins each line of the output with the number, if `tags`.
     #[must_use]
     pub(crate) fn tagging(self, tags: bool) -> Self {
         Filter { tags, ..self }
     }
 
-    /// With lines that end so.
+    /// Sets the byte at the end of a line.
     #[must_use]
     pub(crate) fn with_line_end(self, line_end: u8) -> Self {
         Filter { line_end, ..self }
     }
 
-    /// With these lines before those of each block.
+    /// Begins each block with these lines.
     #[must_use]
     pub(super) fn with_header(self, header: Vec<u8>) -> Self {
         Filter { header: header.into(), ..self }
     }
 
-    /// With a line in a file for each process.
+    /// Logs each process as a line of a file.
     #[must_use]
     pub(super) fn logging(self, log: Arc<JobLog>) -> Self {
         Filter { log: Some(log), ..self }
@@ -140,22 +140,22 @@ impl Filter {
         self.log.as_deref()
     }
 
-    /// Whether a failure is not the end.
+    /// Whether the run goes on after a failure.
     pub(super) fn keeps_going(&self) -> bool {
         self.keeps_going
     }
 
-    /// Its processes.
+    /// The processes of the command.
     pub(super) fn processes(&self) -> &Arc<Processes> {
         &self.processes
     }
 
-    /// What it is asked for.
+    /// The numbers for which the command is run.
     pub(super) fn admission(&self) -> &Arc<Admission> {
         &self.admission
     }
 
-    /// For those to whom it makes no difference which.
+    /// A filter for uses in which any command will do.
     pub(crate) fn cat() -> Self {
         Filter::new(["cat".into()])
     }
@@ -165,46 +165,46 @@ impl Filter {
         quoted(&self.words[0])
     }
 
-    /// The program and its arguments, as a shell would take them.
+    /// The program and its arguments, as a shell reads them.
     pub(super) fn line(&self) -> String {
         self.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// What starts a process of it, both of whose ends are ours.
+    /// Prepares a process of the command, with pipes for its input and its output.
     ///
-    /// It has a process group of its own: an interrupt from the keyboard is for us, who let it finish what it has
-    /// begun.
+    /// The process has a process group of its own: an interrupt from the keyboard reaches only this program, which lets
+    /// the process finish its work.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         command
     }
 
-    /// Starts a process for a block or a line of this number.
+    /// Starts a process for the block or line of this number.
     pub(super) fn start(&self, mut command: Command, number: u64) -> Result<Child, String> {
         self.processes
             .start(&mut command, number)
             .map_err(|error| format!("{} cannot be started: {}", self.name(), cause(&error)))
     }
 
-    /// Whether a process that has ended so has not failed.
+    /// Whether a process that ended with this status has succeeded.
     pub(super) fn accepts(&self, status: ExitStatus) -> bool {
         status.code().and_then(|code| u8::try_from(code).ok()).is_some_and(|code| self.accepted.contains(&code))
     }
 
-    /// With what can be done about it.
+    /// Adds advice to a message.
     pub(super) fn advised(&self, status: Option<ExitStatus>, what: &str) -> String {
         let accept = status.and_then(|status| status.code()).filter(|code| (1..=255).contains(code)).map(|code| {
             let codes: Vec<String> = self.accepted.iter().map(u8::to_string).collect();
-            format!("--accept {},{code} takes that for success", codes.join(","))
+            format!("--accept {},{code} counts that as success", codes.join(","))
         });
-        let go_on = (!self.keeps_going).then(|| "--keep-going goes on behind it".to_owned());
+        let go_on = (!self.keeps_going).then(|| "--keep-going continues after it".to_owned());
         let advice: Vec<String> = accept.into_iter().chain(go_on).collect();
         if advice.is_empty() { what.to_owned() } else { format!("{what} ({})", advice.join(", ")) }
     }
 
-    /// The answer to a number that was asked, as it counts: what was stopped is no answer. A failure is the end, unless
-    /// it is one behind which it goes on.
+    /// Takes the answer to a number. The answer of a stopped process does not count. A failure ends the run, unless the
+    /// filter keeps going.
     pub(super) fn answered(&self, answer: Answer) -> Answer {
         self.admission.answered();
         let number = answer.number;
@@ -220,7 +220,7 @@ impl Filter {
     }
 }
 
-/// Writes all that is wanted. Who has seen enough of it is no failure.
+/// Writes all bytes. A process that closes its input early is no failure.
 pub(super) fn feed(mut input: impl Write, bytes: &[u8]) -> io::Result<()> {
     match input.write_all(bytes) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -228,7 +228,7 @@ pub(super) fn feed(mut input: impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What a message says of a process that has ended.
+/// How a process ended, for a message.
 pub(super) fn how_it_ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit status {code}"),

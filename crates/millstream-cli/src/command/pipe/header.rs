@@ -2,22 +2,27 @@ use crate::interrupts::is_end;
 use memchr::memchr_iter;
 use std::io::{self, Chain, Cursor, Read};
 
-/// The first lines of an input, and all that comes after them.
+/// The first lines of an input, and the rest of it.
 #[derive(Debug)]
-pub(super) struct Parted<R> {
+pub(super) struct SplitInput<R> {
     pub(super) header: Vec<u8>,
     pub(super) rest: Chain<Cursor<Vec<u8>>, R>,
 }
 
-/// How much is read at once.
+/// The size of a read.
 const READ: usize = 64 * 1024;
 
-/// Takes this many lines from the beginning of an input, or as many as there are.
+/// Splits this many lines from the beginning of an input, or all lines if there are fewer.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or they are longer than `longest` bytes.
-pub(super) fn part<R: Read>(mut input: R, lines: usize, line_end: u8, longest: usize) -> io::Result<Parted<R>> {
+/// If the input cannot be read, or the lines are longer than `longest` bytes together.
+pub(super) fn split_header<R: Read>(
+    mut input: R,
+    lines: usize,
+    line_end: u8,
+    longest: usize,
+) -> io::Result<SplitInput<R>> {
     let (mut read, mut buffer) = (Vec::new(), vec![0; READ]);
     let header = loop {
         if lines == 0 {
@@ -37,13 +42,13 @@ pub(super) fn part<R: Read>(mut input: R, lines: usize, line_end: u8, longest: u
             Ok(0) => break read.len(),
             Ok(more) => read.extend(&buffer[..more]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Then nothing comes after it.
+            // A signal has ended the input.
             Err(error) if is_end(&error) => break read.len(),
             Err(error) => return Err(error),
         }
     };
     let rest = Cursor::new(read.split_off(header)).chain(input);
-    Ok(Parted { header: read, rest })
+    Ok(SplitInput { header: read, rest })
 }
 
 #[cfg(test)]
@@ -52,21 +57,21 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, lines: usize, header: &str, rest: &str) {
-        let mut parted = part(text.as_bytes(), lines, b'\n', 10).expect("it is in memory");
+        let mut split = split_header(text.as_bytes(), lines, b'\n', 10).expect("it is in memory");
         let mut after = String::new();
-        parted.rest.read_to_string(&mut after).expect("it is in memory");
-        assert_eq!((String::from_utf8(parted.header).expect("text").as_str(), after.as_str()), (header, rest));
+        split.rest.read_to_string(&mut after).expect("it is in memory");
+        assert_eq!((String::from_utf8(split.header).expect("text").as_str(), after.as_str()), (header, rest));
     }
 
     #[test]
-    fn the_first_lines_are_parted_from_the_rest() {
+    fn the_first_lines_are_split_from_the_rest() {
         check("a\nb\nc\n", 0, "", "a\nb\nc\n");
         check("a\nb\nc\n", 1, "a\n", "b\nc\n");
         check("a\nb\nc", 2, "a\nb\n", "c");
         check("a\nb", 2, "a\nb", "");
         check("a\nb", 3, "a\nb", "");
         check("", 1, "", "");
-        let long = part("a line\nthat is\nlong".as_bytes(), 3, b'\n', 10).expect_err("too long");
+        let long = split_header("a line\nthat is\nlong".as_bytes(), 3, b'\n', 10).expect_err("too long");
         assert_eq!(long.to_string(), "the header of 3 lines is longer than 10 bytes");
     }
 }

@@ -6,18 +6,18 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What such a file begins with.
+/// The beginning of a job log, which identifies its file.
 pub(crate) const JOB_LOG_BEGIN: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
 
 /// A file with a line for every process that has ended, as GNU `parallel --joblog` writes it.
 #[derive(Debug)]
 pub(crate) struct JobLog {
     command: String,
-    /// The file, or why it takes no more.
+    /// The file, or the error that ended the log.
     file: Mutex<io::Result<File>>,
 }
 
-/// A process that runs.
+/// A running process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     number: u64,
@@ -26,21 +26,21 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// For a block of this number, from now on.
+    /// A process for the block of this number, which begins now.
     pub(super) fn begin(number: u64) -> Self {
         Job { number, at: SystemTime::now(), began: Instant::now() }
     }
 }
 
 impl JobLog {
-    /// An empty one.
+    /// An empty log.
     pub(super) fn create(path: &Path, command: String) -> io::Result<Self> {
         let mut file = File::create(path)?;
         file.write_all(JOB_LOG_BEGIN.as_bytes())?;
         Ok(JobLog { command, file: Mutex::new(Ok(file)) })
     }
 
-    /// A process has ended that was sent and has written this many bytes.
+    /// Logs a process that has ended, with the number of bytes that it was sent and that it wrote.
     pub(super) fn ended(&self, job: Job, sent: usize, received: u64, status: ExitStatus) {
         let Job { number, at, began } = job;
         let at = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
@@ -55,7 +55,7 @@ impl JobLog {
         }
     }
 
-    /// Why it does not have a line for every process, if it has not.
+    /// The error that ended the log early, if there was one.
     pub(super) fn failure(&self) -> Option<io::Error> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *file, Err(io::ErrorKind::Other.into())).err()

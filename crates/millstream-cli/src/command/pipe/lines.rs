@@ -1,10 +1,10 @@
-//! `--shard line`: processes that answer line by line. [`Talks`] says how; what that costs and guarantees:
+//! `--shard line`: processes that answer line by line. [`Talks`] describes how; this is the cost, and the guarantees:
 //!
-//! A process gets its next line when it has answered the one before. That costs a switch per line, and is the only way
-//! to know which line an answer belongs to, since output has no numbers. No time limit decides what comes out: a
+//! A process gets its next line when it has answered the one before. That costs a switch per line. Output has no
+//! numbers, so this is the only way to know which line an answer belongs to. No time limit changes the output: a
 //! process that is closed after some silence is started again, and the output is the same. A second line that comes
-//! late can be taken for the next answer, but not without a failure: the line that is left over when the processes end
-//! is one.
+//! late can be taken for the next answer, but always leads to a failure: a line that is left over when the processes
+//! end is one.
 
 use super::answer::{Answer, Ending, Written};
 use super::filter::{Filter, feed, how_it_ended};
@@ -20,48 +20,48 @@ use std::time::Duration;
 
 /// Processes of one command, each of which answers a line with a line.
 ///
-/// A process is given its next line once it has answered the one before: output has no numbers, so only this tells
-/// whose answer a line is. There are as many as are asked at once.
+/// A process gets its next line once it has answered the one before: output has no numbers, so only this shows which
+/// line an answer belongs to. There are as many processes as lines that are asked at the same time.
 ///
-/// No silence says whether an answer will still come. So after a while the process is told that no more lines come:
-/// then it answers if it only was slow, or held its output back, and otherwise it ends and has shown which line it left
-/// out. Of a command that never answers sooner this is learned: after [some](LEARNED) such lines in a row it is told at
-/// once.
+/// Silence does not show whether an answer will still come. After some time the input of the process is therefore
+/// closed. A process that was slow, or held its output back, then answers; any other process ends, which shows the line
+/// that it left out. A command that answers only then is recognized after [some](LEARNED) such lines in a row: from
+/// then on its input is closed right after each line.
 #[derive(Debug)]
 pub(super) struct Talks {
     filter: Filter,
     patience: Duration,
     longest: usize,
-    /// Those that nobody asks at the moment.
+    /// Processes that have no line at the moment.
     idle: Mutex<Vec<Talk>>,
-    /// How many lines in a row were answered only when the input ended.
+    /// The number of lines in a row that were answered only after the end of the input.
     late: AtomicU32,
-    /// Whether somebody was told of late answers, or wants to hear nothing.
-    told: AtomicBool,
+    /// Whether the message about late answers was printed, or is not wanted.
+    warned: AtomicBool,
 }
 
-/// A process that has answered all that it was asked.
+/// A process that has answered all its lines.
 #[derive(Debug)]
 struct Talk {
     child: Child,
-    /// None once it was told that no more lines come.
+    /// `None` once the input is closed.
     input: Option<ChildStdin>,
     answers: Receiver<io::Result<Said>>,
-    /// The line that was answered last, or 0.
+    /// The line that was answered last, from 1, or 0.
     last: u64,
 }
 
 #[derive(Debug)]
 struct Said {
     line: Vec<u8>,
-    /// Whether more came with it.
+    /// Whether more bytes came with it.
     more: bool,
 }
 
-/// Room for one answer, and for one that nobody has asked for.
+/// Room for one answer, and for one that is too many.
 const ANSWERS: usize = 2;
 
-/// This many late answers in a row say that the command holds its output back. One may be a line that took its time.
+/// This many late answers in a row show that the command holds its output back. A single one may be a slow line.
 const LEARNED: u32 = 2;
 
 impl Talks {
@@ -72,11 +72,11 @@ impl Talks {
             longest,
             idle: Mutex::default(),
             late: AtomicU32::new(0),
-            told: AtomicBool::new(quiet),
+            warned: AtomicBool::new(quiet),
         }
     }
 
-    /// The answer to the line of this number, from 0, with a line end if the line has one.
+    /// The answer to the line of this number, from 0. It has a line end if the line has one.
     pub(super) fn answer(&self, number: u64, line: &[u8]) -> Answer {
         if !self.filter.admission().asks(number) {
             return Answer::empty(number, Ending::Skipped);
@@ -91,7 +91,7 @@ impl Talks {
         self.filter.answered(answer)
     }
 
-    /// With a line end if `line` has one, and without if not.
+    /// The answer with a line end if `line` has one, else without.
     fn ended_as(&self, mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
         let end = self.filter.line_end();
         answer.pop_if(|byte| *byte == end);
@@ -99,7 +99,7 @@ impl Talks {
         answer
     }
 
-    /// With its number before it, if lines are to have that.
+    /// The line after its number, if the filter tags lines.
     fn tagged(&self, number: u64, line: Vec<u8>) -> Vec<u8> {
         if self.filter.tags() && !line.is_empty() { [tag(number), line].concat() } else { line }
     }
@@ -122,7 +122,7 @@ impl Talks {
             self.idle().push(talk);
         } else {
             self.late.fetch_add(1, Ordering::Relaxed);
-            self.tell_of_late_answers();
+            self.warn_of_late_answers();
             talk.end(&self.filter).map_err(|why| {
                 let why = blame(&mut talk, why);
                 Why { written: self.ended_as(answer.clone(), line), ..why }
@@ -131,8 +131,8 @@ impl Talks {
         Ok(self.ended_as(answer, line))
     }
 
-    /// Tells all processes that no more lines come. What they then do wrong is told with the number of the line that
-    /// they answered last.
+    /// Closes the input of all processes. Returns their failures, each with the number of the line that the process
+    /// answered last.
     pub(super) fn end(&self) -> Vec<(u64, String)> {
         let mut talks = std::mem::take(&mut *self.idle());
         talks.sort_by_key(|talk| talk.last);
@@ -151,34 +151,34 @@ impl Talks {
     fn start(&self, number: u64) -> Result<Talk, String> {
         let mut child = self.filter.start(self.filter.command(), number)?;
         let output = child.stdout.take().expect("it is piped");
-        let (tell, answers) = sync_channel(ANSWERS);
+        let (sender, answers) = sync_channel(ANSWERS);
         let (longest, line_end) = (self.longest, self.filter.line_end());
         let reader = thread::Builder::new().name("millstream-answers".to_owned());
-        let reading = reader.spawn(move || read_answers(output, longest, line_end, &tell));
+        let reading = reader.spawn(move || read_answers(output, longest, line_end, &sender));
         reading.map_err(|error| format!("a thread cannot be started: {}", cause(&error)))?;
         Ok(Talk { input: child.stdin.take(), child, answers, last: 0 })
     }
 
-    /// What is wrong with the answer to a line, which is number `line` from 1.
+    /// The failure of line `line`, counted from 1.
     fn blame(&self, line: u64, talk: &mut Talk, why: Wrong) -> Why {
         let name = self.filter.name();
         let (what, fatal) = match why {
             Wrong::None => {
-                // It has closed its output; its end follows from that of its input.
+                // Its output is closed. Closing its input ends it.
                 talk.input = None;
                 let status = self.filter.processes().end(&mut talk.child);
                 let how = status.map_or_else(|error| cause(&error), how_it_ended);
-                let what = format!("{name} gave no line for it and {how}");
-                let go_on = if self.filter.keeps_going() { "" } else { " (--keep-going goes on behind it)" };
+                let what = format!("{name} wrote no line for it and {how}");
+                let go_on = if self.filter.keeps_going() { "" } else { " (--keep-going continues after it)" };
                 (what + go_on, false)
             }
-            Wrong::More => (format!("{name} gave more than one line for it"), true),
+            Wrong::More => (format!("{name} wrote more than one line for it"), true),
             Wrong::Earlier => {
-                let cause = format!("line {}: {name} gave more than one line for it, or for one before it", talk.last);
+                let cause = format!("line {}: {name} wrote more than one line for it, or for one before it", talk.last);
                 return Why::fatal(cause);
             }
             Wrong::Failed(status) => {
-                let what = format!("{name} {} behind it", how_it_ended(status));
+                let what = format!("{name} {} after it", how_it_ended(status));
                 (self.filter.advised(Some(status), &what), false)
             }
             Wrong::Broken(error) => (format!("{name}: {}", cause(&error)), true),
@@ -186,25 +186,25 @@ impl Talks {
         Why { cause: format!("line {line}: {what}"), written: Vec::new(), fatal }
     }
 
-    fn tell_of_late_answers(&self) {
-        if !self.told.swap(true, Ordering::Relaxed) {
+    fn warn_of_late_answers(&self) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
             let name = self.filter.name();
             say(&format!(
-                "millstream pipe: {name} answered only when its input ended, so it is started again after each such line, \
-                 and if the next is like this, its input ends at once from then on; \
-                 it should write each line at once (`sed -u`, `grep --line-buffered`, `mawk -W interactive`, \
-                 `stdbuf -oL`), or --patience be longer"
+                "millstream pipe: {name} answered only when its input ended. It is started again after each such line, \
+                 and if the next line is like this, its input ends at once from then on. \
+                 Make it write each line at once (`sed -u`, `grep --line-buffered`, `mawk -W interactive`, \
+                 `stdbuf -oL`), or raise --patience"
             ));
         }
     }
 }
 
-/// Why a line has no answer, or none that counts.
+/// Why a line has no valid answer.
 struct Why {
     cause: String,
     /// The answer, if there is one.
     written: Vec<u8>,
-    /// Whose answers the next lines are would not be known.
+    /// Whether the next lines of the output could not be matched to their lines of input.
     fatal: bool,
 }
 
@@ -214,26 +214,26 @@ impl Why {
     }
 }
 
-/// What is wrong about an answer.
+/// What is wrong with an answer.
 enum Wrong {
     None,
     More,
-    /// It was already there before this line was asked.
+    /// It was there before the line was sent.
     Earlier,
-    /// The process has answered, and then failed.
+    /// The process has answered, and failed after that.
     Failed(ExitStatus),
     Broken(io::Error),
 }
 
 impl Talk {
-    /// The one line that comes for this one.
+    /// Sends a line, and returns the one line that answers it.
     fn ask(&mut self, line: &[u8], line_end: u8, patience: Duration) -> Result<Vec<u8>, Wrong> {
         match self.answers.try_recv() {
             Ok(_) => return Err(Wrong::Earlier),
             Err(TryRecvError::Disconnected) => return Err(Wrong::None),
             Err(TryRecvError::Empty) => {}
         }
-        let mut input = self.input.as_ref().expect("it was told of no end");
+        let mut input = self.input.as_ref().expect("its input is open");
         let whole = line.ends_with(&[line_end]);
         let fed = if whole { feed(&mut input, line) } else { feed(&mut input, &[line, &[line_end]].concat()) };
         fed.map_err(Wrong::Broken)?;
@@ -252,7 +252,7 @@ impl Talk {
         if answer.more || self.answers.try_recv().is_ok() { Err(Wrong::More) } else { Ok(answer.line) }
     }
 
-    /// Waits until it has ended, once its input has.
+    /// Waits until the process has ended, after the end of its input.
     fn end(&mut self, filter: &Filter) -> Result<(), Wrong> {
         match self.answers.recv() {
             Ok(Ok(_)) => return Err(Wrong::More),
@@ -264,13 +264,13 @@ impl Talk {
     }
 }
 
-/// Passes on lines until there are none, or none are wanted. Never leaves the process with a full pipe: it could not
-/// read its input then, and who writes that would wait for ever.
-fn read_answers(output: ChildStdout, longest: usize, line_end: u8, tell: &SyncSender<io::Result<Said>>) {
+/// Sends the lines of an output until it ends, or until no more are wanted. It never leaves the process with a full
+/// pipe: the process could not read its input then, and the thread that writes that would wait for ever.
+fn read_answers(output: ChildStdout, longest: usize, line_end: u8, sender: &SyncSender<io::Result<Said>>) {
     let mut output = BufReader::with_capacity(64 * 1024, output);
     loop {
         let mut line = Vec::new();
-        // A line end may make it longer than the longest line that had none.
+        // With a line end, an answer may be longer than the longest line without one.
         let read = output.by_ref().take(longest as u64 + 2).read_until(line_end, &mut line);
         let answer = match read {
             Ok(0) => return,
@@ -280,8 +280,8 @@ fn read_answers(output: ChildStdout, longest: usize, line_end: u8, tell: &SyncSe
             Ok(_) => Ok(Said { line, more: !output.buffer().is_empty() }),
             Err(error) => Err(error),
         };
-        if tell.try_send(answer).is_err() {
-            // Nobody reads on after this many, and what they show is enough.
+        if sender.try_send(answer).is_err() {
+            // No more lines are received, and these are enough to show the failure.
             let _ = io::copy(&mut output, &mut io::sink());
             return;
         }

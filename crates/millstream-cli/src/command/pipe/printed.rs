@@ -1,27 +1,27 @@
 use super::answer::{Answer, Ending};
 use crate::output::Output;
 
-/// What has been printed of the answers, which come in order, and how the command ended.
+/// The answers printed so far, which arrive in order, and the failures among them.
 #[derive(Debug)]
 pub(super) struct Printed {
     output: Output,
     keeps_going: bool,
-    /// Nothing behind it is printed.
+    /// Whether printing has ended.
     over: bool,
     numbers: u64,
     failures: u64,
-    /// The first that failed, and how.
+    /// The number of the first failure, and its cause.
     first: Option<(u64, String)>,
-    /// Whether it failed so that nothing could go on.
+    /// Whether the run cannot go on after that failure.
     broken: bool,
 }
 
-/// How all of it ended.
+/// The result of all answers.
 pub(super) enum Verdict {
     Well,
-    /// Here it ended.
+    /// The run ended at this number.
     Failed(u64, String),
-    /// It went on, with this to be said.
+    /// The run went on, and this message counts its failures.
     WentOn(String),
 }
 
@@ -30,7 +30,7 @@ impl Printed {
         Printed { output, keeps_going, over: false, numbers: 0, failures: 0, first: None, broken: false }
     }
 
-    /// The next answer. What a command wrote before it failed is printed as well.
+    /// Takes the next answer. Output that a command wrote before it failed is printed, too.
     pub(super) fn print(&mut self, answer: &Answer) {
         if self.over {
             return;
@@ -45,7 +45,7 @@ impl Printed {
             Ending::Broken(cause) => {
                 self.write(answer);
                 self.broken = true;
-                // That is what ends it, whatever failed before.
+                // This failure ends the run, whatever failed before.
                 self.first = None;
                 self.failed(answer.number, cause);
             }
@@ -57,14 +57,14 @@ impl Printed {
         answer.written.write_to(&mut self.output);
     }
 
-    /// The command failed at this number.
+    /// Records that the command failed at this number.
     pub(super) fn failed(&mut self, number: u64, cause: &str) {
         self.failures += 1;
         self.first.get_or_insert_with(|| (number, cause.to_owned()));
         self.over |= self.broken || !self.keeps_going;
     }
 
-    /// Whether it was given up.
+    /// Whether printing has ended early.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }

@@ -11,9 +11,9 @@ pub(super) struct Processes(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Each with the number of what it was given last.
+    /// Each with the number of its latest block or line.
     running: Vec<(Pid, u64)>,
-    /// What a process is sent, at once, that is given this number or a later one.
+    /// The signal that every process of this number or a later one receives at once.
     stopped: Option<(u64, Signal)>,
 }
 
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// How long a process may take to end that is no longer needed.
+/// How long a process may take to end when it is no longer needed.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 impl Processes {
@@ -41,7 +41,7 @@ impl Processes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process that is given this number.
+    /// Starts a process for this number.
     pub(super) fn start(&self, command: &mut Command, number: u64) -> io::Result<Child> {
         let child = command.spawn()?;
         let pid = Pid::from_child(&child);
@@ -51,7 +51,7 @@ impl Processes {
         Ok(child)
     }
 
-    /// A process is given another number.
+    /// Moves a process on to another number.
     pub(super) fn goes_on(&self, child: &Child, number: u64) {
         let pid = Pid::from_child(child);
         let mut state = self.lock();
@@ -59,10 +59,11 @@ impl Processes {
         state.check(pid, number);
     }
 
-    /// Waits until it has ended.
+    /// Waits until a process has ended.
     pub(super) fn end(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let pid = Pid::from_child(child);
-        // Its number may become another's once it has been waited for, and nobody is to send that one a signal.
+        // After the final wait the pid may belong to another process. The process leaves the list before, so that no
+        // signal reaches the wrong one.
         while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             if error != rustix::io::Errno::INTR {
                 return Err(error.into());
@@ -72,7 +73,7 @@ impl Processes {
         child.wait()
     }
 
-    /// Ends a process that nothing was asked, and its group.
+    /// Ends an unused process, and its group.
     pub(super) fn kill(&self, child: &mut Child) {
         self.send(Pid::from_child(child), Signal::KILL);
         let _ = self.end(child);
@@ -84,19 +85,18 @@ impl Processes {
         state.running.iter().filter(|(running, _)| *running == process).for_each(|(group, _)| send(*group, signal));
     }
 
-    /// Ends all that run, and what they have started in their groups: those that do not listen if there is no time
-    /// left.
+    /// Ends all running processes and their groups: by SIGTERM, or by SIGKILL if `now`.
     pub(super) fn stop(&self, now: bool) {
         self.lock().stop_from(0, if now { Signal::KILL } else { Signal::TERM });
     }
 
-    /// The terminal is gone: all that run are told as the shell tells its jobs.
+    /// Sends SIGHUP to all running processes, as a shell does when its terminal closes.
     pub(super) fn hang_up(&self) {
         self.lock().stop_from(0, Signal::HUP);
     }
 
-    /// Ends those that were given this number or a later one, and their groups: by SIGTERM, and by SIGKILL what does
-    /// not listen.
+    /// Ends the processes of this number and of later ones, and their groups: by SIGTERM, and a little later by
+    /// SIGKILL.
     pub(super) fn stop_from(self: &Arc<Self>, number: u64) {
         self.lock().stop_from(number, Signal::TERM);
         let processes = self.clone();
@@ -109,13 +109,13 @@ impl Processes {
         }
     }
 
-    /// Whether the process that was given this number was sent a signal.
+    /// Whether processes of this number receive a signal.
     pub(super) fn stopped(&self, number: u64) -> bool {
         self.lock().stopped.is_some_and(|(from, _)| number >= from)
     }
 }
 
-/// One that has ended in the meantime needs no signal.
+/// A group that has ended in the meantime needs no signal.
 fn send(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// A block, or a line, with its number.
 pub(crate) type Numbered = (u64, Block);
 
-/// What is read, numbered, until nothing more is asked for.
+/// The blocks of an input with their numbers, until no more are needed.
 #[derive(Debug)]
 pub(crate) struct Numbers<I> {
     blocks: I,

@@ -1,16 +1,16 @@
 use memchr::memchr;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// What a reader yields, with a tag before every line.
+/// A reader with a tag before every line.
 pub(super) struct Tagged<R> {
     inner: BufReader<R>,
     tag: Vec<u8>,
     line_end: u8,
-    /// How much of the tag of the line that comes has been read.
+    /// How much of the next line's tag has been read.
     done: usize,
 }
 
-/// What is before the lines that belong to a number.
+/// The tag of lines that belong to a number.
 pub(super) fn tag(number: u64) -> Vec<u8> {
     format!("{number}\t").into_bytes()
 }

@@ -15,7 +15,7 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// By SIGTERM after this time, and by SIGKILL what does not listen.
+    /// Sends SIGTERM after `time`, and SIGKILL a little later.
     pub(super) fn over(child: &Child, processes: &Arc<Processes>, time: Duration) -> io::Result<Self> {
         let (pid, processes) = (Pid::from_child(child), processes.clone());
         let (ended, waits) = channel();
@@ -33,14 +33,14 @@ impl Watchdog {
         Ok(Watchdog { ended, bites })
     }
 
-    /// The process has ended: whether it had to be.
+    /// Ends the watch of a process that has ended. Returns whether the process reached the time limit.
     pub(super) fn has_bitten(self) -> bool {
         drop(self.ended);
         self.bites.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-/// Whether this time is over before the process has ended.
+/// Whether this time passes before the process ends.
 fn is_over(ended: &Receiver<()>, time: Duration) -> bool {
     ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }

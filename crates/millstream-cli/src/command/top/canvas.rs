@@ -7,11 +7,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 
-/// What working, starved and blocked look like.
+/// The styles of working, starved and blocked.
 pub(super) const COLOUR: (Style, Style, Style) =
     (Style::new().fg(Color::Green), Style::new().fg(Color::DarkGray), Style::new().fg(Color::Red));
 
-/// A layer's columns and a row's lines, and a node's.
+/// The columns of a layer and the lines of a row; those of a node.
 const STEP: (i64, i64) = (30, 5);
 const NODE: (i64, i64) = (17, 4);
 /// A ring's columns, with its ends.
@@ -20,14 +20,14 @@ const RING: i64 = 8;
 /// The lines of one row.
 pub(super) const ROW: u16 = STEP.1 as u16;
 
-/// The columns and lines of all of it.
+/// The columns and lines of the whole graph.
 pub(super) fn size(layout: &Layout) -> (u16, u16) {
     let columns = layout.layers.saturating_sub(1) as i64 * STEP.0 + NODE.0;
     let lines = ((layout.rows.max(1.0) - 1.0) * STEP.1 as f64).ceil() as i64 + NODE.1;
     (columns.min(u16::MAX.into()) as u16, lines.min(u16::MAX.into()) as u16)
 }
 
-/// Draws the part of it that begins at `offset` and has room.
+/// Draws the part of the graph that begins at `offset` and fits into `area`.
 pub(super) fn draw(graph: &Graph, layout: &Layout, frame: &Frame, offset: (u16, u16), area: Rect, buffer: &mut Buffer) {
     let mut canvas = Canvas { offset, area, buffer };
     for (wire, ring) in graph.wires.iter().zip(&frame.rings) {
@@ -56,7 +56,7 @@ fn corner(spot: Spot) -> (i64, i64) {
     (spot.layer as i64 * STEP.0, (spot.row * STEP.1 as f64).round() as i64)
 }
 
-/// A part of a terminal that shows a part of something larger.
+/// A part of a terminal that shows a part of a larger picture.
 struct Canvas<'b> {
     offset: (u16, u16),
     area: Rect,
@@ -78,7 +78,7 @@ impl Canvas<'_> {
         self.text(x, y + 3, &format!("╰{}╯", "─".repeat(inside)), style);
     }
 
-    /// Across, up or down, and across.
+    /// Draws a wire: across, up or down, and across.
     fn line(&mut self, (x, y): (i64, i64), (to_x, to_y): (i64, i64)) {
         let turn = x + 1;
         for at in if y == to_y { x } else { turn + 1 }..to_x {
@@ -96,7 +96,7 @@ impl Canvas<'_> {
         self.text(to_x, to_y, "▶", COLOUR.1);
     }
 
-    /// What of it is to be seen.
+    /// Writes the visible part of a text.
     fn text(&mut self, x: i64, y: i64, text: &str, style: Style) {
         let (x, y) = (x - i64::from(self.offset.0), y - i64::from(self.offset.1));
         if !(0..i64::from(self.area.height)).contains(&y) {

@@ -1,4 +1,4 @@
-//! What `top` shows of a moment.
+//! How `top` draws a moment of a run.
 
 use super::canvas::{self, COLOUR};
 use super::{Ended, Seen};
@@ -13,9 +13,9 @@ use ratatui::widgets::{Paragraph, Row, Table, Widget, Wrap};
 pub(super) struct View<'a> {
     pub(super) address: &'a str,
     pub(super) seen: Option<&'a Seen>,
-    /// Nobody answers any more.
+    /// Whether the program no longer answers.
     pub(super) lost: bool,
-    /// How far the picture was moved: columns and rows.
+    /// The offset of the picture in columns and rows.
     pub(super) offset: (u16, u16),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct View<'a> {
 const SENTENCE: u16 = 3;
 
 impl View<'_> {
-    /// As high as all of it is.
+    /// The height of the whole view.
     pub(super) fn height(&self) -> u16 {
         let Some(Seen { graph, layout, .. }) = self.seen else { return 2 };
         let rows = u16::try_from(graph.nodes.len() + 1).unwrap_or(u16::MAX);
@@ -50,7 +50,7 @@ impl View<'_> {
     fn title(&self, seen: &Seen, frame: &Frame) -> Line<'static> {
         let state = match (&seen.ended, self.lost, frame.running) {
             (Some(Ended { code, sentence }), _, _) => format!("ended, exit code {code}: {sentence}"),
-            (None, true, _) => "its process is gone, without a word".to_owned(),
+            (None, true, _) => "its process is gone, with an unknown exit code".to_owned(),
             (None, false, true) => "running".to_owned(),
             (None, false, false) => "this run has ended".to_owned(),
         };
@@ -101,7 +101,7 @@ impl View<'_> {
 
 const BAR: usize = 20;
 
-/// The shares of what a stage did, side by side.
+/// The shares of a stage's time, next to each other.
 fn bar(stage: &StageFrame) -> Line<'static> {
     let cells = |share: f64| ((share * BAR as f64).round() as usize).min(BAR);
     let (working, blocked) = (cells(stage.working), cells(stage.blocked));
@@ -139,7 +139,7 @@ mod tests {
     use millstream_core::{Arrow, pipeline};
     use millstream_observe::{Graph, RingFrame};
 
-    /// A fan-out: `one` works, `other` waits for room, the rest starves.
+    /// A fan-out: `one` works, the stage with the long name is blocked half of the time, the others starve.
     fn seen() -> Seen {
         let p = pipeline::<u64>()
             .fanout(|p| p.map(|x| x + 1).named("one"), |p| p.map(|x| x * 2).named("a stage with a long name"))
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_drawn_where_there_is_room() {
+    fn everything_is_drawn_if_there_is_room() {
         let seen = seen();
         let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (0, 0) };
         let all = lines(&view, 130, view.height()).join("\n");
@@ -194,7 +194,7 @@ mod tests {
         }
         let row = |name: &str| all.lines().position(|line| line.contains(name)).unwrap();
         assert!(row("│one") != row("│…"), "{all}");
-        assert_eq!(all.matches('▶').count(), 4, "an arrow at whoever reads:\n{all}");
+        assert_eq!(all.matches('▶').count(), 4, "an arrow at every reader:\n{all}");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_run_there_is_nothing() {
+    fn without_a_run_the_view_says_so() {
         let view = View { address: "here:1", seen: None, lost: false, offset: (0, 0) };
         assert!(lines(&view, 30, 2)[0].starts_with("here:1: no run yet"));
     }

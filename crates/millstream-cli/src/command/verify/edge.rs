@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 /// The output of a pipeline, on one input, run in any way.
 pub(crate) struct Edge {
-    /// Of the stage that writes it.
+    /// The name of the stage that writes it.
     pub(crate) name: String,
-    /// All that run for it.
+    /// All stages that run for it.
     pub(crate) stages: Vec<String>,
     trace: Box<Run>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Edge {
 type Run = dyn Fn(&Way, Trace) -> Result<Trace, RunError>;
 
 impl Edge {
-    /// The output of a pipeline on this input; `bytes` is what a hash sees of a value.
+    /// The output of a pipeline on this input; `bytes` returns the bytes of a value that a hash covers.
     pub(crate) fn new<T, P, O, B>(
         pipeline: P,
         input: Vec<T>,
@@ -33,7 +33,7 @@ impl Edge {
         Edge::noted(pipeline, input, move |trace, number, value: &B| trace.slot(number, &bytes(value)))
     }
 
-    /// As [`new`](Edge::new), of one whose output is text.
+    /// The same as [`new`](Edge::new), for an output that is text.
     pub(crate) fn text<P, O>(pipeline: P, input: Vec<Block>) -> Self
     where
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
@@ -68,13 +68,13 @@ impl Edge {
         Edge { name, stages: plan.stages.into_iter().map(|stage| stage.name).collect(), trace: Box::new(trace) }
     }
 
-    /// What it holds, run this way, noted in a trace that is empty.
+    /// Runs the pipeline this way, and records its output in an empty trace.
     pub(crate) fn trace(&self, way: &Way, into: Trace) -> Result<Trace, RunError> {
         (self.trace)(way, into)
     }
 }
 
-/// The last stage that writes what comes out.
+/// The last stage that writes the pipeline's output.
 fn writer(plan: &Plan) -> &str {
     let stage = plan.output.iter().filter_map(|ring| plan.rings[*ring].writer).max();
     stage.map_or("source", |stage| &plan.stages[stage].name)

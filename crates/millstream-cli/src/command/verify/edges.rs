@@ -23,12 +23,12 @@ where
     Edge::new(pipeline, input.to_vec(), B::bytes)
 }
 
-/// The numbers that programs without an input begin with.
+/// The input of programs that read none.
 fn numbers(n: u64) -> Vec<u64> {
     (0..n).collect()
 }
 
-/// The edges of a program's pipeline with so many shards, in pipeline order.
+/// The edges of a program's pipeline with this many shards, in pipeline order.
 pub(super) fn edges(program: Program, shards: usize, input: &[Block]) -> Vec<Edge> {
     match program {
         Program::Wc => wc(shards, input),

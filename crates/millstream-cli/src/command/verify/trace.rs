@@ -2,7 +2,7 @@ use crate::hash::Hash;
 use millstream_core::SequenceNumber;
 use std::fmt;
 
-/// What an edge held: a digest of every filled slot, by which the first that differs is found, and its hash, if that is
+/// The values of an edge: a digest of every filled slot, which finds the first difference, and the hash, if it is
 /// printed.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
@@ -11,12 +11,12 @@ pub(crate) struct Trace {
     end: SequenceNumber,
 }
 
-/// Where two traces part.
+/// The first difference between two traces.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     /// The values differ, or only one has a value.
     Number(SequenceNumber),
-    /// The streams have another length.
+    /// The lengths of the streams differ.
     End(SequenceNumber),
 }
 
@@ -30,7 +30,8 @@ impl fmt::Display for Difference {
 }
 
 impl Trace {
-    /// With the hash that a run prints. That goes byte by byte, so that it costs ten times what a comparison does.
+    /// A trace with the hash that a run prints. The hash goes byte by byte, and costs ten times as much as the
+    /// comparison.
     pub(crate) fn hashed() -> Self {
         Trace { hash: Some(Hash::default()), ..Trace::default() }
     }
@@ -47,7 +48,7 @@ impl Trace {
         self
     }
 
-    /// The first number at which the other one is not the same.
+    /// The first number at which `other` is not the same.
     pub(crate) fn difference(&self, other: &Self) -> Option<Difference> {
         let first = self.slots.iter().zip(&other.slots).find(|(mine, theirs)| mine != theirs);
         let parted = first.map(|(mine, theirs)| mine.0.min(theirs.0));
@@ -60,8 +61,8 @@ impl Trace {
     }
 }
 
-/// What tells bytes apart, eight at a time in each of four lanes: what differs in one word always differs in the end,
-/// and what differs in several almost always.
+/// A digest of bytes, of eight at a time in each of four lanes. A difference in one word always changes it; a
+/// difference in several words almost always does.
 fn digest(bytes: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |lane: u64, word: u64| (lane ^ word).wrapping_mul(ODD).rotate_left(29);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_part_at_the_first_number_that_differs() {
+    fn traces_differ_at_the_first_number_that_is_not_the_same() {
         let model = trace(&[(0, "a"), (2, "b")], 3);
         let parted = |other: Trace| (model.difference(&other), other.difference(&model));
         let number = |n| Some(Difference::Number(SequenceNumber(n)));

@@ -1,4 +1,4 @@
-//! Characters of UTF-8 in a text that arrives in blocks, wherever these are cut.
+//! Characters of UTF-8 in a text that arrives in blocks, cut at any byte.
 
 use std::str::from_utf8;
 
@@ -9,17 +9,17 @@ struct Few {
     len: usize,
 }
 
-/// The most bytes of a character of which some are missing.
+/// The most bytes of an incomplete character.
 const MOST_CUT: usize = 3;
 
-/// What a block begins and ends with, where characters may be cut.
+/// The beginning and the end of a block, where characters may be cut.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edges {
-    /// The end of a character that has begun before the block, if one has.
+    /// The end of a character that began before the block, if there is one.
     head: Few,
     /// The beginning of a character that ends after the block.
     tail: Few,
-    /// Nothing else is in the block.
+    /// Whether the head is the whole block.
     is_head: bool,
 }
 
@@ -27,14 +27,14 @@ pub(super) struct Edges {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seam(Few);
 
-/// How many characters a text has. A byte that is part of none is none.
+/// The number of characters of a text. Invalid bytes do not count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Characters {
     count: u64,
     seam: Seam,
 }
 
-/// What a block has to say of that.
+/// The characters of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CharactersOf {
     between: u64,
@@ -61,7 +61,7 @@ impl From<&[u8]> for Few {
 }
 
 impl Edges {
-    /// Those of a block, and the bytes between them.
+    /// The edges of a block, and the bytes between them.
     pub(super) fn of(block: &[u8]) -> (Self, &[u8]) {
         let head = block.iter().take(MOST_CUT).take_while(|byte| continues(**byte)).count();
         let (head, rest) = block.split_at(head);
@@ -72,7 +72,7 @@ impl Edges {
 }
 
 impl Seam {
-    /// Goes on with a block, and returns the character that begins before it and ends in it, if there is one.
+    /// Adds a block, and returns the character that begins before it and ends in it, if there is one.
     pub(super) fn join(&mut self, edges: &Edges) -> Option<char> {
         let mut cut = std::mem::take(&mut self.0);
         let mut whole = None;
@@ -96,7 +96,7 @@ impl Characters {
         self.count += block.between + u64::from(self.seam.join(&block.edges).is_some());
     }
 
-    /// How many there are if the text ends here.
+    /// The number of characters if the text ends here.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -119,17 +119,17 @@ impl CharactersOf {
     }
 }
 
-/// How many characters there are in valid UTF-8.
+/// The number of characters in valid UTF-8.
 fn beginnings(valid: &[u8]) -> u64 {
     valid.iter().filter(|byte| !continues(**byte)).count() as u64
 }
 
-/// Whether a byte is one of a character, but not its first.
+/// Whether a byte belongs to a character, but is not its first byte.
 fn continues(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// Whether these are the first bytes of a character, and not all of it.
+/// Whether these are the first bytes of a character, but not all of it.
 fn is_begun(bytes: &[u8]) -> bool {
     from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }
@@ -138,7 +138,7 @@ fn is_begun(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What the standard library takes for characters.
+    /// The number of characters according to the standard library.
     fn expected(text: &[u8]) -> u64 {
         text.utf8_chunks().map(|chunk| chunk.valid().chars().count() as u64).sum()
     }

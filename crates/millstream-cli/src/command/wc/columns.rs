@@ -6,18 +6,18 @@ use std::fs::Metadata;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// How wide GNU `wc` prints its numbers.
+/// The width of the columns of GNU `wc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Columns {
     width: usize,
 }
 
 impl Columns {
-    /// As wide as each number is.
+    /// Each number takes the width that it needs.
     pub(super) const NARROW: Columns = Columns { width: 1 };
 
-    /// Wide enough for the sizes of all regular files together, which is what `wc` knows before it reads; at least 7
-    /// if the size of one input is not known. No file at all means standard input. A single number has no column.
+    /// Wide enough for the total size of all regular files, which `wc` knows before it reads; at least 7 if the size of
+    /// an input is not known. Without files, standard input is read. A single number has no column.
     pub(super) fn for_files(files: &[OsString], kinds: Kinds) -> Self {
         if files.len() <= 1 && kinds.number() == 1 {
             return Columns::NARROW;
@@ -40,7 +40,7 @@ impl Columns {
         let (mut line, width) = (Vec::new(), self.width);
         for count in counts.kinds.of(&counts) {
             let gap = if line.is_empty() { "" } else { " " };
-            write!(line, "{gap}{count:width$}").expect("a vector takes everything");
+            write!(line, "{gap}{count:width$}").expect("writing to a vector cannot fail");
         }
         if let Some(name) = name {
             line.push(b' ');

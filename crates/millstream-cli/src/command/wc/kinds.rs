@@ -2,7 +2,7 @@ use crate::deploy::Hashed;
 use std::borrow::Cow;
 use std::ops::AddAssign;
 
-/// Which counts are wanted.
+/// The kinds of counts to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds {
     pub(crate) lines: bool,
@@ -16,10 +16,10 @@ pub(crate) struct Kinds {
 impl Kinds {
     pub(crate) const NONE: Kinds = Kinds { lines: false, words: false, chars: false, bytes: false, width: false };
 
-    /// What is printed if nothing else is asked for.
+    /// The kinds that are printed by default.
     pub(crate) const USUAL: Kinds = Kinds { lines: true, words: true, bytes: true, ..Kinds::NONE };
 
-    /// How many they are.
+    /// The number of kinds.
     pub(super) fn number(self) -> usize {
         self.of(&Counts::default()).count()
     }
@@ -33,7 +33,7 @@ impl Kinds {
     }
 }
 
-/// What `wc` prints of an input. What is not wanted is 0.
+/// The counts of an input. A kind that is not printed is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(super) kinds: Kinds,
@@ -45,7 +45,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Of an input without a byte.
+    /// The counts of an empty input.
     pub(super) fn of(kinds: Kinds) -> Self {
         Counts { kinds, lines: 0, words: 0, chars: 0, bytes: 0, width: 0 }
     }
@@ -57,7 +57,7 @@ impl Default for Counts {
     }
 }
 
-/// Those of two inputs; the widest line is that of one of them.
+/// Adds the counts of another input. The widest line is that of one of the two.
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.lines += other.lines;

@@ -7,31 +7,31 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
-/// Where the names of the inputs come from.
+/// The source of the inputs' names.
 #[derive(Clone, Debug)]
 pub(crate) enum Names {
-    /// From the command line; none at all means standard input, without a name.
+    /// The command line. Without names, standard input is read, which has no name.
     Given(Vec<OsString>),
-    /// From a file of names, each with a NUL after it; `-` is standard input.
+    /// A file of names, each ended by a NUL; `-` is standard input.
     Listed(OsString),
 }
 
-/// The inputs that are to be counted.
+/// The inputs to count.
 #[derive(Debug)]
 pub(super) struct Inputs {
-    /// Standard input has no name if no name was given.
+    /// Standard input has no name if the command line has no names.
     pub(super) names: Vec<Option<OsString>>,
     pub(super) columns: Columns,
-    /// The list that the names are from.
+    /// The list with the names.
     list: Option<OsString>,
 }
 
-/// A list that is a regular file of at most this many bytes tells how wide the columns are, as GNU's program reads it before
-/// the first input.
+/// A list that is a regular file of at most this many bytes determines the width of the columns, because GNU's program
+/// reads it before the first input.
 const MOST_KNOWN: u64 = 10 << 20;
 
 impl Names {
-    /// Reads the list, if there is one. None if it cannot be opened.
+    /// Reads the list, if there is one. `None` if it cannot be opened.
     pub(super) fn inputs(self, kinds: Kinds, complaints: &Complaints) -> Option<Inputs> {
         let list = match self {
             Names::Given(names) => {
@@ -64,7 +64,7 @@ impl Names {
 }
 
 impl Inputs {
-    /// What is wrong with the n-th name of a list, from 1, if something is.
+    /// The error in the n-th name of a list, from 1, if there is one.
     pub(super) fn refusal(&self, n: usize, name: Option<&OsStr>) -> Option<String> {
         let (list, name) = (self.list.as_ref()?, name?);
         if name.is_empty() {

@@ -25,7 +25,7 @@ pub(crate) fn bytes() -> impl Everywhere<In = Val<Block>, Out = Val<u64, AtEnd>>
     pipeline::<Block>().fold(0, |bytes, block: &Block| *bytes += block.len() as u64, |bytes| bytes).named("bytes")
 }
 
-/// The same, with the bytes read by `shards` tasklets at once: the folds see only what each block holds.
+/// The same, but `shards` tasklets read the bytes at once; the folds add up the counts of the blocks.
 pub(crate) fn sharded(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> {
     parts(Kinds::USUAL, shards)
         .fanout(|p| p.then(lines_of_parts()), |p| p.fanout(|p| p.then(words_of_parts()), |p| p.then(bytes_of_parts())))
@@ -37,13 +37,13 @@ pub(crate) fn parts(kinds: Kinds, shards: usize) -> impl Everywhere<In = Val<Blo
     pipeline::<Block>().shard(shards, move |p| p.map(move |block: &Block| Part::of(kinds, block)).named("parts"))
 }
 
-/// Other counts than the usual ones: one fold, which computes these and no others.
+/// Other counts than the usual ones: one fold, which computes only these.
 pub(crate) fn chosen(kinds: Kinds) -> impl Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> {
     let append = move |tally: &mut Tally, block: &Block| tally.append(&Part::of(kinds, block));
     pipeline::<Block>().fold(Tally::of(kinds), append, |tally| tally.counts()).named("counts")
 }
 
-/// The same, with the bytes read by `shards` tasklets at once.
+/// The same, but `shards` tasklets read the bytes at once.
 pub(crate) fn chosen_sharded(
     kinds: Kinds,
     shards: usize,

@@ -5,7 +5,7 @@ use crate::deploy::Hashed;
 use millstream_io::text::{Words, line_ends};
 use std::borrow::Cow;
 
-/// What a block holds of the kinds that are wanted, whatever is before and after it.
+/// The counts of a block, of the chosen kinds, whatever is before and after it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     pub(super) lines: u64,
@@ -37,7 +37,7 @@ impl Part {
     }
 }
 
-/// What a text holds of the kinds that are wanted.
+/// The counts of a text, of the chosen kinds.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     kinds: Kinds,
@@ -54,7 +54,7 @@ impl Tally {
         Tally { kinds, lines: 0, words: Words::default(), bytes: 0, characters, widest }
     }
 
-    /// Goes on with the next block.
+    /// Adds the next block.
     pub(super) fn append(&mut self, part: &Part) {
         self.lines += part.lines;
         self.words.append(&part.words);
@@ -63,7 +63,7 @@ impl Tally {
         self.widest.append(&part.widest);
     }
 
-    /// If the text ends here.
+    /// The counts if the text ends here.
     pub(super) fn counts(&self) -> Counts {
         Counts {
             lines: self.lines,

@@ -2,8 +2,8 @@ use super::characters::{Edges, Seam};
 use memchr::memchr;
 use unicode_width::UnicodeWidthChar;
 
-/// How wide the widest line of a text is on a terminal: a tab goes to the next multiple of 8, carriage return and form
-/// feed go back to the margin, and what cannot be printed has no width.
+/// The width of the widest line of a text on a terminal. A tab moves to the next multiple of 8, carriage return and
+/// form feed move back to the margin, and unprintable characters have no width.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Widest {
     /// The column at the end of the text.
@@ -12,24 +12,24 @@ pub(super) struct Widest {
     seam: Seam,
 }
 
-/// What a block has to say of that.
+/// The part of a block in that width.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WidestOf {
     first: Shift,
-    /// From the first return to the margin on, if there is one.
+    /// After the first return to the margin, if there is one.
     rest: Option<Rest>,
     edges: Edges,
 }
 
-/// What the end of a line makes of the column at which it begins.
+/// How the end of a line moves the column at which it begins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shift {
     by: u64,
-    /// What comes after the first tab, if there is one: it begins at a multiple of 8, whatever was before.
+    /// The width after the first tab, if there is one: the tab moves to a multiple of 8, whatever was before.
     after_tab: Option<u64>,
 }
 
-/// Lines whose beginnings are known.
+/// Lines whose first columns are known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     widest: u64,
@@ -48,7 +48,7 @@ impl Widest {
         }
     }
 
-    /// Its width if the text ends here.
+    /// The width if the text ends here.
     pub(super) fn width(&self) -> u64 {
         self.widest.max(self.at)
     }
@@ -68,7 +68,7 @@ impl WidestOf {
     }
 
     fn read_line(&mut self, line: &[u8]) {
-        // Without a branch, so that a vector of bytes is looked at at once.
+        // Without a branch, so that a vector of bytes is checked at once.
         if line.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~')) {
             return self.go_on(line.len() as u64);
         }

@@ -1,4 +1,4 @@
-//! Headers in front of lines, by a loop over their bytes.
+//! Headers before lines, by a loop over their bytes.
 
 /// The output for a text, by a loop over its bytes.
 pub(crate) fn headed(text: &[u8]) -> Vec<u8> {

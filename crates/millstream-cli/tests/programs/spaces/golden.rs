@@ -1,6 +1,6 @@
-//! Texts with something odd about each, for programs that put headers in front of lines.
+//! Texts, each of which is odd in some way, for programs that write headers before lines.
 
-/// Texts whose outputs are written down here, and not computed.
+/// Texts with outputs that are written here, and not computed.
 pub(crate) const WRITTEN: [(&[u8], &[u8]); 6] = [
     (b"", b""),
     (b"hello world", b"[spaces: 1]hello world\n"),
