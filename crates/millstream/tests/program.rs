@@ -1,5 +1,5 @@
-//! `millstream::main` gives a program `run`, `plan` and `verify`: this one, started again with the name of a pipeline, is
-//! the program that it tests.
+//! `millstream::main` adds `run`, `plan` and `verify` to a program. The program under test is this one, started again
+//! with the name of a pipeline.
 
 #![expect(clippy::print_stdout, reason = "a test program says what it tested")]
 
@@ -176,8 +176,8 @@ fn it_verifies() {
 
 /// Known as a whole only: every stage may be the one, and nothing else is said.
 fn a_hidden_clock_is_found() {
-    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: --deploy \
-                model and --deploy inline --ring 1 --batch 1 differ\n";
+    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: \
+                --deploy model and --deploy inline --ring 1 --batch 1 differ\n";
     comes(started("clock", "verify", "1\n2\n"), "", told, 4);
 }
 

@@ -95,7 +95,9 @@ mod tests {
 
     #[test]
     fn advice_is_below_the_stages() {
-        let run = |advice: Option<&str>| json!({ "deploy": "rings", "numbers": 5, "seconds": 1.0, "too_many_workers": advice });
+        let run = |advice: Option<&str>| -> Value {
+            json!({ "deploy": "rings", "numbers": 5, "seconds": 1.0, "too_many_workers": advice })
+        };
         assert!(!table(&[run(None)]).contains("workers"));
         let found = table(&[run(Some("2 move 80% of what 1 moves"))]);
         assert_eq!(found, "rings: 5 numbers in 1.000 s\nworkers: 2 move 80% of what 1 moves\n");

@@ -155,7 +155,8 @@ fn a_checkpoint_of_another_run_is_refused() {
     run(&scene, &format!("{SMALL} --resume kept"));
     let seen = scene.millstream(&format!("{SMALL} --resume kept --seed 9"), Input::Nothing);
     assert_eq!(seen.code, Some(1));
-    let message = "millstream evolve: kept holds --model epidemic --states 60 --seed 1 --work 0: use these flags, or another directory\n";
+    let message = "millstream evolve: kept holds --model epidemic --states 60 --seed 1 --work 0: \
+                   use these flags, or another directory\n";
     assert!(seen.stderr.contains(message), "{}", seen.stderr);
 }
 
@@ -249,7 +250,8 @@ fn checkpoints_have_one_master_and_damage_is_reported() {
     let expected = run(&scene, &format!("{SMALL} --resume other"));
     std::fs::write(checkpoints(&scene, "other").last().unwrap(), "damage").unwrap();
     let seen = run(&scene, &format!("{SMALL} --resume other"));
-    let damaged = "millstream evolve: other/round-000000008.checkpoint is damaged; the run continues from the checkpoint before it\n";
+    let damaged = "millstream evolve: other/round-000000008.checkpoint is damaged; \
+                   the run continues from the checkpoint before it\n";
     assert_eq!((seen.stderr, seen.stdout), (format!("{damaged}{}", expected.stderr), expected.stdout));
 }
 
@@ -259,7 +261,8 @@ fn no_rounds_are_no_error() {
     let seen = run(&scene, "evolve --model linear --states 10 --rounds 0 --workers 1 --quiet");
     assert_eq!(
         seen.text(),
-        "round\ttruth\tobservation\testimate\texact\nrmse estimate truth 0.000000\nrmse exact truth 0.000000\nrmse estimate exact 0.000000\n"
+        "round\ttruth\tobservation\testimate\texact\nrmse estimate truth 0.000000\n\
+         rmse exact truth 0.000000\nrmse estimate exact 0.000000\n"
     );
 }
 

@@ -162,7 +162,8 @@ fn a_line_that_is_too_long_is_reported_after_the_lines_before_it() {
     let text = b"one\ntwo\nseventeen\nfour\n";
     for args in ["--block 4 --max-line 9", "--shard line --max-line 9"] {
         let seen = Scene::new().millstream(&format!("pipe {args} -- cat"), Input::Pipe(text, 5));
-        let expected = "millstream pipe: -: line 3, which begins at byte 8, is longer than 9 bytes: --max-line allows longer ones\n";
+        let expected = "millstream pipe: -: line 3, which begins at byte 8, \
+                        is longer than 9 bytes: --max-line allows longer ones\n";
         assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("one\ntwo\n", expected, Some(1)));
     }
     let seen = Scene::new().millstream("pipe --block 4 --max-line 10 -- cat", Input::Pipe(text, 5));

@@ -64,7 +64,8 @@ fn explanations_say_what_and_why() {
         "at most 6 (fixed: 9 were asked for, and there are 6 tasklets to share)",
         "6 shared by the workers, 0 with a thread of their own",
         "5, 32 bytes together (",
-        "tunables:       rings of 16 slots, steps of at most 2048; back-off of 256 spins, 16 yields, naps of 1 to 512 us; step budget 100ms",
+        "tunables:       rings of 16 slots, steps of at most 2048; \
+         back-off of 256 spins, 16 yields, naps of 1 to 512 us; step budget 100ms",
         "waiting:        blocking",
         "stages that block: none",
     ] {

@@ -61,8 +61,8 @@ fn rings_that_do_not_fit_are_refused() {
         let seen = scene
             .millstream(&format!("uppercase text --ring 64 --memory-limit 1000 --deploy {deploy}"), Input::Nothing);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
-        let expected = "millstream uppercase: rings of 64 slots take 1056 bytes together, and the options allow 1000 bytes: rings of \
-                        at most 32 slots fit\n";
+        let expected = "millstream uppercase: rings of 64 slots take 1056 bytes together, \
+                        and the options allow 1000 bytes: rings of at most 32 slots fit\n";
         assert_eq!(seen.stderr, expected);
     }
     for limit in ["1056", "2K"] {
@@ -76,8 +76,8 @@ fn rings_that_do_not_fit_are_refused() {
 fn a_model_that_does_not_fit_fails() {
     let seen =
         Scene::new().millstream("panic --at 18446744073709551615 --deploy model --memory-limit 1M", Input::Nothing);
-    let expected = "millstream: model, which knows neither stage nor number: panicked: it keeps all values in memory, and \
-                    they are more than 1048576 bytes (--memory-limit)\n";
+    let expected = "millstream: model, which knows neither stage nor number: panicked: it keeps all values in memory, \
+                    and they are more than 1048576 bytes (--memory-limit)\n";
     assert_eq!((seen.stderr.as_str(), seen.code), (expected, Some(3)));
     // The bytes of the input count, though a slot is small.
     let text = "a line of text\n".repeat(10_000);
