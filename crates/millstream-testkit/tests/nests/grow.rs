@@ -1,21 +1,25 @@
 //! All words of three letters, and the nest that a word is.
 
 use crate::{prove, stages};
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, PartsExt, pipeline};
 use millstream_exec::BoxPipeline;
 
 /// The pipeline that a word is, behind the edge `$p`.
 macro_rules! nest {
     ($p:expr;) => { $p };
     ($p:expr; pair $($rest:ident)*) => { nest!($p.fanout(|p| p, |p| stages::filter(p)); $($rest)*) };
+    ($p:expr; three $($rest:ident)*) => {
+        nest!($p.fanout3(|p| p, |p| stages::filter(p), |p| stages::map(p)); $($rest)*)
+    };
+    ($p:expr; lanes $($rest:ident)*) => { nest!(stages::lanes($p); $($rest)*) };
     ($p:expr; fanout $($rest:ident)*) => { $p.fanout(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
     ($p:expr; both $($rest:ident)*) => { $p.both(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
     ($p:expr; shard $($rest:ident)*) => { $p.shard(2, |p| nest!(p; $($rest)*)) };
     ($p:expr; $stage:ident $($rest:ident)*) => { nest!(stages::$stage($p); $($rest)*) };
 }
 
-/// Proves every word that begins with these letters. An edge is `single`, a `pair`, or a pair of pairs (`deep`); inside
-/// a shard only `pure` stages can stand.
+/// Proves every word that begins with these letters. An edge is `single`, a `pair`, a pair of pairs (`deep`), or a
+/// `wide` one: a flat tuple, or a choice. Inside a shard there are only `pure` stages.
 macro_rules! grow {
     ($edge:ident $what:ident $a:ident $b:ident $c:ident) => {
         prove(concat!(stringify!($a), " ", stringify!($b), " ", stringify!($c)),
@@ -30,6 +34,10 @@ macro_rules! grow {
     (deep any $($word:ident)*) => { each!(
         [single any: map filter_map scan fold] [deep any: filter delay fanout pair] [pair any: both tuple]
         [deep pure: shard] $($word)*); };
+    (wide any $($word:ident)*) => { each!(
+        [single any: map filter_map scan fold] [wide any: filter] [wide pure: shard] $($word)*); };
+    (wide pure $($word:ident)*) => { each!(
+        [single pure: map filter_map] [wide pure: filter shard] $($word)*); };
     (single pure $($word:ident)*) => { each!(
         [single pure: map filter_map filter fanout shard] [pair pure: pair tuple] $($word)*); };
     (pair pure $($word:ident)*) => { each!(
@@ -67,6 +75,8 @@ mod nests_that_begin_with {
         single any fold;
         pair any pair;
         pair any tuple;
+        wide any three;
+        wide any lanes;
         single any fanout;
         single pure shard;
     }

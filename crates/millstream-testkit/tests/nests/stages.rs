@@ -2,11 +2,13 @@
 #![expect(clippy::type_complexity, reason = "the shapes are what is tested")]
 #![expect(clippy::unused_unit, reason = "one macro for all closures")]
 
-use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Scan, Then};
-use millstream_core::{Arrow, Density, Filtered, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val};
+use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Partition, Scan, Then};
+use millstream_core::{
+    Arrow, Choice, ChoiceExt, Density, Filtered, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Tuple, Val,
+};
 
 /// A shape whose values have a digest.
-pub(crate) trait Edge: Shape + ToOwnedItem<Owned: Default + Clone> {
+pub(crate) trait Edge: Shape + ToOwnedItem<Owned: Clone> {
     fn digest(value: Self::Ref<'_>) -> u64;
 }
 
@@ -38,13 +40,25 @@ impl<A: Edge, B: Edge> Edge for Pair<A, B> {
     }
 }
 
+impl<A: Edge, B: Edge, C: Edge> Edge for Tuple<(A, B, C)> {
+    fn digest((a, b, c): Self::Ref<'_>) -> u64 {
+        (A::digest(a), (B::digest(b), C::digest(c))).digest()
+    }
+}
+
+impl<A: Edge, B: Edge> Edge for Choice<A, B> {
+    fn digest(value: Self::Ref<'_>) -> u64 {
+        value.either(|left| A::digest(left).wrapping_mul(3), |right| B::digest(right).wrapping_mul(5))
+    }
+}
+
 impl<A: Edge> Edge for Filtered<A> {
     fn digest(value: Self::Ref<'_>) -> u64 {
         A::digest(value)
     }
 }
 
-impl<A: Edge, L: Lens<A, Target: Edge>> Edge for Projected<A, L> {
+impl<A: Shape, L: Lens<A, Target: Edge>> Edge for Projected<A, L> {
     fn digest(value: Self::Ref<'_>) -> u64 {
         <L::Target as Edge>::digest(value)
     }
@@ -113,6 +127,10 @@ pub(crate) fn fold<P: Arrow<Out: Edge>>(
     p.fold(1, folder::<P::Out>(), std::convert::identity as fn(u64) -> u64)
 }
 
-pub(crate) fn delay<P: Arrow<Out: Edge>>(p: P) -> Then<P, Delay<P::Out>> {
+pub(crate) fn lanes<P: Arrow<Out: Edge>>(p: P) -> Then<P, Partition<P::Out, closure!(P::Out => bool)>> {
+    p.partition(judge::<P::Out>())
+}
+
+pub(crate) fn delay<P: Arrow<Out: Edge + ToOwnedItem<Owned: Default>>>(p: P) -> Then<P, Delay<P::Out>> {
     p.delay(Default::default())
 }
