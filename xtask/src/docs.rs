@@ -1,8 +1,8 @@
-//! `cargo xtask docs`: the API documentation, with warnings as errors, and the book.
+//! `cargo xtask docs`: the list of all combinators, the API documentation, with warnings as errors, and the book.
 
-use crate::book;
-use crate::cmd::{Cmd, Result};
+use crate::cmd::{Cmd, Result, root};
 use crate::report::Report;
+use crate::{book, combinators};
 
 /// The extent of the build.
 #[derive(Debug, clap::Args)]
@@ -14,6 +14,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result {
     let mut report = Report::default();
+    report.must("combinators", || combinators::write(&root()));
     report.must("api", || {
         Cmd::cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings").run()
     });

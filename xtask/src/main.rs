@@ -8,6 +8,7 @@ mod bench;
 mod book;
 mod chaos;
 mod cmd;
+mod combinators;
 mod docs;
 mod fuzz;
 mod lint;

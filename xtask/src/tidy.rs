@@ -33,6 +33,7 @@ fn offences(root: &Path) -> Result<Vec<String>> {
             found.push(format!("{name}:1: no `[lints]` with `workspace = true`"));
         }
     }
+    found.extend(crate::combinators::offences(root)?);
     Ok(found)
 }
 

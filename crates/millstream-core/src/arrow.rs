@@ -28,8 +28,9 @@ use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem}
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
-/// Building a pipeline starts nothing, and one value can be deployed any number of times. The combinators are methods.
-/// A *body*, the pipeline inside another combinator, is written as a function of the edge it reads:
+/// Building a pipeline starts nothing, and one value can be deployed any number of times. The combinators are methods,
+/// here and in the traits of [`combinators`](crate::combinators), which lists all of them by what they are for. A *body*,
+/// the pipeline inside another combinator, is written as a function of the edge it reads:
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, pipeline};

@@ -20,6 +20,7 @@
 
 mod arrow;
 mod backend;
+pub mod combinators;
 mod density;
 pub mod failure;
 mod joined;

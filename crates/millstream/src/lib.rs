@@ -16,7 +16,8 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! The combinators are the methods of [`Arrow`](prelude::Arrow), and [`pipeline!`] writes them as Haskell's operators:
+//! The combinators are the methods of [`Arrow`](prelude::Arrow) and of the traits beside it
+//! ([all of them](core::combinators)), and [`pipeline!`] writes them as Haskell's operators:
 //!
 //! ```
 //! use millstream::prelude::*;
