@@ -1,4 +1,4 @@
-//! Once a run is warm, no item allocates. Alone in its test binary, since it counts the process's allocations.
+//! No item allocates after the start of a run. Alone in its test binary, since it counts the process's allocations.
 
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, StreamsExt, Val, pipeline};
@@ -10,7 +10,7 @@ use std::task::Poll;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations of a run over so many numbers, reallocations counted.
+/// The allocations and reallocations of a run over this many numbers.
 fn allocations<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
     P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
@@ -21,7 +21,7 @@ where
     change.allocations + change.reallocations
 }
 
-/// Threads that start and park allocate as the scheduler likes, so of several runs the one with the least is taken.
+/// Threads that start and park allocate at the scheduler's will, so the least of several runs is taken.
 fn least<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
     P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
@@ -37,12 +37,12 @@ where
     for workers in 1..=2 {
         let rings = Rings::new().ring(64).batch(16).workers(workers).observe(workers == 1);
         let (few, many) = (least(&pipeline, &rings, 2_000), least(&pipeline, &rings, 20_000));
-        // One a batch of 16 would be 1,125 more; how the threads of a run start and end makes a few.
+        // One a batch of 16 would be 1,125 more; the start and end of threads causes a few.
         assert!(many < few + 16, "{what} on {workers} workers: {few} allocations of 2,000 numbers, {many} of 20,000");
     }
 }
 
-/// As [`allocations`], with somebody who notes, reads, and switches on and off all the time.
+/// As [`allocations`], with an observer that marks, reads, and switches on and off all the time.
 fn allocations_watched(numbers: u64) -> usize {
     let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map(|x| x * 2));
     let rings = Rings::new().ring(64).batch(16).workers(1).observe(true);
@@ -77,7 +77,8 @@ fn no_item_allocates() {
     let streams = pipeline::<u64>().inspect(|_| ()).map_m(|x| x / 2).dedup().enumerate().map(|(n, x)| n.0 ^ x);
     let streams = streams.pairwise().map(|(x, y)| x ^ y).skip(9).skip_while(|x| *x == 1).take_while(|_| true);
     assert_none_per_item("inspect, map_m, dedup, enumerate, pairwise, skip and take_while", streams.take(usize::MAX));
-    // Lefts and Rights stay where they are: each lane reads the one ring, and the merge the lanes' or the one that they fill.
+    // `Left`s and `Right`s stay in their slots: each lane reads the one ring, and the merge reads the lanes' rings, or
+    // the one that both fill.
     let either = |x: &u64| if x.is_multiple_of(3) { Left(*x) } else { Right(!*x) };
     let chosen = pipeline::<u64>().map(either).choose(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0));
     assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));
@@ -97,7 +98,7 @@ fn no_item_allocates() {
     assert_none_per_item("filter, scan, delay, filter_map, both and fold", others);
 }
 
-/// A future that is woken from within, once.
+/// A future that wakes itself once.
 fn yielding(x: u64) -> impl Future<Output = u64> + Send {
     let mut yielded = false;
     std::future::poll_fn(move |cx| {
@@ -106,7 +107,7 @@ fn yielding(x: u64) -> impl Future<Output = u64> + Send {
     })
 }
 
-/// The rest of the combinators, behind any pipeline of numbers.
+/// The remaining combinators, after any pipeline of numbers.
 trait BothHalves: Arrow<Out = Val<u64, millstream_core::Sparse>> + Deployable {
     fn both_halves(self) -> impl Deployable<In = Self::In, Out = Val<u64, millstream_core::AtEnd>> {
         self.map(|x| (*x, !*x)).both(|p| p, |p| p.map(|x| !x)).fold(0_u64, |sum, (x, y)| *sum ^= x & y, |sum| sum)

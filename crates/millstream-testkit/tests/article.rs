@@ -1,4 +1,4 @@
-//! What the article says of its combinators, as it says it: by lists, for every number of shards, on every deployment.
+//! The article's equations of its combinators: on lists, for every number of shards, on every deployment.
 
 use millstream_core::model::ModelShape;
 use millstream_core::{
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(300);
 
-/// Every deployment gives these slots, END's the last.
+/// Checks that every deployment has these slots, END last.
 fn assert_slots<T, P, B>(p: &P, inputs: &[T], slots: &[Option<B>])
 where
     T: Item + Clone,
@@ -57,9 +57,9 @@ fn a_mealy_machine_is_a_scan_of_the_list() {
     }
 }
 
-/// A running sum as a fold with a state, and as a machine whose state goes around; and what was before.
+/// A running sum as a scan, and as a function with its state in a loop; and a delay.
 #[test]
-fn a_state_machine_gives_the_running_sum_and_a_delay_what_was_before() {
+fn a_state_machine_is_the_running_sum_and_a_delay_the_sum_before() {
     let folded = pipeline::<u64>().scan(0, |sum, x| {
         *sum += x;
         *sum
@@ -79,7 +79,7 @@ fn fork_distribute_decompose_recompose_tee_and_dead_end_have_their_equations() {
 
     let side = |x: &u64| if *x < 2 { Either::Left(*x) } else { Either::Right(x.to_string()) };
     let distribute = pipeline::<u64>().map(move |x| (*x, side(x))).distribute();
-    // Lanes of a choice do not own their values, so that each says which it is.
+    // Lanes of a choice do not own their values, so each value carries its number.
     let distribute = distribute.choose(|p| p.map(|(x, a)| (*x, *a)), |p| p.map(|(x, b)| (*x, b.clone())));
     let distributed = inputs.map(|x| match side(&x) {
         Either::Left(a) => Either::Left((x, a)),
@@ -96,13 +96,13 @@ fn fork_distribute_decompose_recompose_tee_and_dead_end_have_their_equations() {
     let sees = seen.clone();
     let tee = pipeline::<u64>().tee(move |p| p.map(move |x| sees.fetch_add(*x, Ordering::Relaxed)));
     assert_slots(&tee, &inputs, &full(inputs));
-    assert_eq!(seen.load(Ordering::Relaxed) % inputs.iter().sum::<u64>(), 0, "each run has seen all");
+    assert_eq!(seen.load(Ordering::Relaxed) % inputs.iter().sum::<u64>(), 0, "each run has seen all values");
     assert!(seen.load(Ordering::Relaxed) > 0);
 
     assert_slots(&pipeline::<u64>().map(|x| x + 1).dead_end(), &inputs, &[None; 5]);
 }
 
-/// What can stand in a shard: no state, and a fan-out or a choice of such.
+/// The bodies that a shard can have: stateless stages, and fan-outs and choices of such stages.
 fn bodies() -> impl Strategy<Value = Pipe> {
     let (map, filter) = (Pipe::Map { plus: 1 }, Pipe::Filter { modulus: 3 });
     let filter_map = Pipe::FilterMap { modulus: 2, plus: 5 };
@@ -114,8 +114,9 @@ fn bodies() -> impl Strategy<Value = Pipe> {
 }
 
 proptest! {
-    /// Every stage of a pipeline that compiles reads what is written: by the source, by a stage before it, or by the loop
-    /// that it is in. Every ring but the source's is written by one stage, and the output is read from rings that are there.
+    /// Every stage of a pipeline that compiles reads a ring that is written: by the source, by a stage before it, or by
+    /// the loop that it is in. Every ring but the source's is written by one stage, and the output is read from
+    /// existing rings.
     #[test]
     fn no_inlet_is_unconnected(tree in streams(24)) {
         let plan = tree.build().plan();
@@ -132,8 +133,8 @@ proptest! {
         prop_assert!(!plan.output.is_empty() && plan.output.iter().all(|ring| *ring < plan.rings.len()));
     }
 
-    /// `model (shard f) = model f`, by any number of tasklets, a power of two or not, in a shard and out of it, alone and
-    /// with a stage in front of it and behind it.
+    /// `model (shard f) = model f`, by any number of tasklets, a power of two or not, in a shard and out of it, alone
+    /// and with a stage before it and after it.
     #[test]
     fn a_shard_is_its_body_for_any_number_nested_or_not(
         body in bodies(),
@@ -163,7 +164,7 @@ proptest! {
         }
     }
 
-    /// `model (f &&& g) xs = zip (model f xs) (model g xs)`, and neither arm is left behind: both have gone over every
+    /// `model (f &&& g) xs = zip (model f xs) (model g xs)`, and neither arm lags at the end: both have processed every
     /// number, and END.
     #[test]
     fn both_arms_of_a_fan_out_consume_every_input(
@@ -183,8 +184,8 @@ proptest! {
     }
 }
 
-/// Three stages that read one ring, each with a thread of its own, and all of them parked: the source waits for the last
-/// value to come out, long enough for that. One value wakes all three, or their join would never be filled.
+/// Three stages that read one ring, each with a thread of its own, and all of them parked: the source waits for the
+/// last output, and long enough for that. One value must wake all three, or their join is never filled.
 #[test]
 fn one_publication_wakes_all_consumers_of_a_fan_out() {
     let outcome = within(LONG, || {
@@ -206,9 +207,9 @@ fn one_publication_wakes_all_consumers_of_a_fan_out() {
     assert_eq!(outcome, Ok(Ok(20)));
 }
 
-/// Two stages do not take turns: the first goes on, as far as its ring has room, while the second is held up.
+/// Two stages do not take turns: the first continues, as far as its ring has room, while the second blocks.
 #[test]
-fn a_stage_goes_on_by_itself_while_the_next_one_is_held_up() {
+fn a_stage_continues_by_itself_while_the_next_one_blocks() {
     const SLOTS: u64 = 8;
     let outcome = within(LONG, || {
         let done = Arc::new(AtomicU64::new(0));
@@ -219,7 +220,7 @@ fn a_stage_goes_on_by_itself_while_the_next_one_is_held_up() {
                 *x
             })
             .map_blocking(move |x| {
-                // It does not come back from the first number before the stage in front has done all that fits.
+                // It returns from the first number only after the stage before it has filled its ring.
                 while waits_for.load(Ordering::SeqCst) < SLOTS {
                     std::thread::yield_now();
                 }

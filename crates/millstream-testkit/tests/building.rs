@@ -2,7 +2,7 @@
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, PartsExt, pipeline};
 
-/// The process's threads; none where the system does not tell.
+/// The number of the process's threads; none if the system does not report it.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
@@ -26,7 +26,8 @@ fn building_a_pipeline_runs_nothing_and_starts_no_thread() {
             .named("sixth")
     };
     let (p, other) = (build(), build());
-    // What it is, in the order in which it was written; a deployment makes the rings, so as yet they have no slots.
+    // The plan has the stages in the order in which they were written. A deployment makes the rings, so they have no
+    // slots yet.
     let plan = p.plan();
     let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["first", "second", "third", "fourth", "fifth", "sixth"]);

@@ -1,6 +1,6 @@
-//! Pipelines that do not compile, and what the compiler says of them.
+//! Pipelines that do not compile, and the compiler's messages.
 //!
-//! `TRYBUILD=overwrite cargo test -p millstream-testkit --test compile_fail` writes the messages anew.
+//! `TRYBUILD=overwrite cargo test -p millstream-testkit --test compile_fail` writes the messages again.
 
 #[test]
 fn wrong_pipelines_do_not_compile() {

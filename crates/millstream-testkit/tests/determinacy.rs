@@ -1,4 +1,4 @@
-//! What breaks the promise is found, made small, and told so that one knows where to look.
+//! Broken determinacy is found, made small, and reported with its stage.
 
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::{Everywhere, Pipeline};
@@ -9,16 +9,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a failed assertion says.
+/// The message of a failed assertion.
 #[track_caller]
-fn told(assertion: impl FnOnce()) -> String {
+fn message_of(assertion: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(assertion)).expect_err("it must not hold");
     payload.downcast_ref::<String>().expect("a message").clone()
 }
 
 #[track_caller]
-fn begins(told: &str, beginning: &str) {
-    assert!(told.starts_with(beginning), "{told}");
+fn begins(message: &str, beginning: &str) {
+    assert!(message.starts_with(beginning), "{message}");
 }
 
 fn inputs() -> impl Strategy<Value = Vec<u64>> {
@@ -43,7 +43,7 @@ fn halved(shards: usize) -> impl Pipeline<u64, u64> {
 
 #[test]
 fn a_hidden_clock_is_found_and_made_small() {
-    let message = told(|| assert_deterministic(halved(1), inputs()));
+    let message = message_of(|| assert_deterministic(halved(1), inputs()));
     begins(&message, "stage \"square\", \"stamp\" or \"halve\", which cannot be distinguished: number 0 holds Some(");
     assert!(message.contains("\n  input, the smallest found: [0]\n  deployment: ring 1, batch 1, workers 1, Inline\n"));
     assert!(message.contains("halve"), "the plan is missing: {message}");
@@ -51,7 +51,7 @@ fn a_hidden_clock_is_found_and_made_small() {
 
 #[test]
 fn edges_name_the_stage() {
-    let message = told(|| Determinacy::sharded(halved).edge(squares).edge(stamped).assert(inputs()));
+    let message = message_of(|| Determinacy::sharded(halved).edge(squares).edge(stamped).assert(inputs()));
     begins(&message, "stage \"stamp\": number 0 holds Some(");
     assert!(message.contains("smallest found: [0]\n"), "{message}");
     Determinacy::sharded(squares).edge(|_| pipeline::<u64>()).assert(inputs());
@@ -63,8 +63,8 @@ fn wrong_with_three(shards: usize) -> impl Pipeline<u64, u64> {
 }
 
 #[test]
-fn what_depends_on_the_shards_is_found() {
-    let message = told(|| Determinacy::sharded(wrong_with_three).assert(inputs()));
+fn a_dependence_on_the_shards_is_found() {
+    let message = message_of(|| Determinacy::sharded(wrong_with_three).assert(inputs()));
     begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(10)");
     assert!(message.contains("smallest found: [10]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 3\n"));
 }
@@ -75,38 +75,39 @@ fn wrong_with_eight(shards: usize) -> impl Pipeline<u64, u64> {
 }
 
 #[test]
-fn one_to_eight_shards_are_tried_without_being_asked_for() {
-    let message = told(|| Determinacy::sharded(wrong_with_eight).assert(vec(1..9_u64, 1..40)));
+fn one_to_eight_shards_are_tried_by_default() {
+    let message = message_of(|| Determinacy::sharded(wrong_with_eight).assert(vec(1..9_u64, 1..40)));
     begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(1)");
     assert!(message.contains("smallest found: [1]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 8\n"));
 }
 
-/// One value has one of two marks, so half of the runs that are small show nothing.
+/// One value has one of two marks, so half of the small runs show no difference.
 #[test]
-fn hidden_state_that_shows_now_and_then_is_made_small_as_well() {
+fn hidden_state_that_shows_sometimes_is_also_made_small() {
     let calls = AtomicU64::new(0);
     let mark = move || calls.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63;
-    let message = told(|| assert_deterministic(pipeline::<u64>().map(move |x| (*x, mark())).named("mark"), inputs()));
+    let message =
+        message_of(|| assert_deterministic(pipeline::<u64>().map(move |x| (*x, mark())).named("mark"), inputs()));
     begins(&message, "stage \"mark\": number ");
     let small = [1, 2, 3, 4].map(|n| format!("smallest found: {:?}\n", vec![0; n]));
     assert!(small.iter().any(|small| message.contains(small)), "{message}");
 }
 
 #[test]
-fn as_many_values_are_left_as_it_takes() {
+fn the_smallest_input_keeps_the_values_it_needs() {
     let third = |seen: &mut u64, x: &u64| {
         *seen += 1;
         if *seen == 3 { now() } else { *x }
     };
-    let message = told(|| assert_deterministic(pipeline::<u64>().scan(0, third).named("third"), inputs()));
+    let message = message_of(|| assert_deterministic(pipeline::<u64>().scan(0, third).named("third"), inputs()));
     begins(&message, "stage \"third\": number 2 ");
     assert!(message.contains("smallest found: [0, 0, 0]\n"), "{message}");
 }
 
 #[test]
-fn a_failure_is_told_with_the_smallest_input() {
+fn a_failure_is_reported_with_the_smallest_input() {
     let p = pipeline::<u64>().map(|x| 1000 / x.saturating_sub(9));
-    let message = told(|| assert_deterministic(p, vec(0..100_u64, 0..40)));
+    let message = message_of(|| assert_deterministic(p, vec(0..100_u64, 0..40)));
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
 }
 
@@ -129,19 +130,20 @@ fn beside_itself(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>
 }
 
 #[test]
-fn what_only_queues_show_is_found_on_queues() {
+fn a_fault_that_only_queues_show_is_found_on_queues() {
     assert_deterministic(beside_itself(1), inputs());
-    let message = told(|| assert_deterministic_everywhere(beside_itself(1), inputs()));
+    let message = message_of(|| assert_deterministic_everywhere(beside_itself(1), inputs()));
     begins(
         &message,
-        "stage \"count\" or \"greater\", which cannot be distinguished: number 0 holds Some(1), and in the model Some(0)",
+        "stage \"count\" or \"greater\", which cannot be distinguished: \
+         number 0 holds Some(1), and in the model Some(0)",
     );
     assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Waiting\n"), "{message}");
-    // An edge that cannot run there says nothing; one that can clears its stage.
+    // An edge that cannot run on queues is skipped; one that can clears its stage.
     let of = || Determinacy::sharded(beside_itself).everywhere();
-    let message = told(|| of().edge(counted).assert(inputs()));
+    let message = message_of(|| of().edge(counted).assert(inputs()));
     begins(&message, "stage \"count\" or \"greater\"");
     let numbers = |shards| counted(shards).map(|counted| counted.0);
-    let message = told(|| of().edge_everywhere(numbers).assert(inputs()));
+    let message = message_of(|| of().edge_everywhere(numbers).assert(inputs()));
     begins(&message, "stage \"greater\": number 0 ");
 }

@@ -1,5 +1,5 @@
-//! Endings at random moments: every kind of source, stage, sink and ending, while workers come and go. Nothing may hang,
-//! and what the reports say adds up.
+//! Endings at random moments: every kind of source, stage, sink and ending, while the number of workers changes.
+//! Nothing may hang, and the reports must add up.
 
 use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
 use millstream_exec::source::{Source, ready};
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Longer than anything here takes, on any machine.
 const LONG: Duration = Duration::from_secs(100);
 
-/// What a random panic says.
-const BOOM: &str = "as it was meant to";
+/// The message of a random panic.
+const BOOM: &str = "meant to panic";
 
 #[derive(Clone, Copy)]
 struct Random(SplitMix64);
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Where somebody panics, if anybody does.
+/// The numbers at which the source, a stage and the sink panic, if they do.
 #[derive(Clone, Copy, Debug)]
 struct Failing {
     source: Option<u64>,
@@ -49,7 +49,7 @@ fn fails(at: Option<u64>, number: u64) {
     }
 }
 
-/// The pipeline of a round: stages that block and stages that do not, some of which sleep now and then.
+/// The pipeline of a round: stages that block and stages that do not, some of which sleep sometimes.
 fn stages(failing: Failing, shards: usize) -> impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>> {
     pipeline::<u64>()
         .map(|x| x + 1)
@@ -73,8 +73,8 @@ fn stages(failing: Failing, shards: usize) -> impl Deployable<In = Val<u64>, Out
         .map(|(a, b)| a + b)
 }
 
-/// A source whose first value never comes.
-fn waits_for_ever() -> impl Iterator<Item = u64> + Send + 'static {
+/// A source whose first value never arrives.
+fn waits_forever() -> impl Iterator<Item = u64> + Send + 'static {
     std::iter::from_fn(|| {
         loop {
             std::thread::park();
@@ -82,7 +82,7 @@ fn waits_for_ever() -> impl Iterator<Item = u64> + Send + 'static {
     })
 }
 
-/// Numbers, with an end or without one, of which one may fail, and which now and then take their time.
+/// Numbers, with an end or without one. One may panic, and some take their time.
 fn numbers(end: u64, failing: Failing) -> impl Iterator<Item = u64> + Send + 'static {
     (0..end).inspect(move |x| {
         fails(failing.source, *x);
@@ -92,31 +92,31 @@ fn numbers(end: u64, failing: Failing) -> impl Iterator<Item = u64> + Send + 'st
     })
 }
 
-/// What a run said that somebody waited for.
-struct Seen {
+/// The result of a run.
+struct Ended {
     state: Option<u64>,
     report: Option<Report>,
     failure: Option<RunError>,
 }
 
-impl From<Result<(u64, Report), RunError>> for Seen {
+impl From<Result<(u64, Report), RunError>> for Ended {
     fn from(ended: Result<(u64, Report), RunError>) -> Self {
         match ended {
-            Ok((state, report)) => Seen { state: Some(state), report: Some(report), failure: None },
-            Err(failure) => Seen { state: None, report: None, failure: Some(failure) },
+            Ok((state, report)) => Ended { state: Some(state), report: Some(report), failure: None },
+            Err(failure) => Ended { state: None, report: None, failure: Some(failure) },
         }
     }
 }
 
-impl From<RunEnd<u64>> for Seen {
+impl From<RunEnd<u64>> for Ended {
     fn from(ended: RunEnd<u64>) -> Self {
-        Seen { state: ended.state, report: Some(ended.report), failure: ended.failure }
+        Ended { state: ended.state, report: Some(ended.report), failure: ended.failure }
     }
 }
 
-impl Seen {
-    /// What was left when the time to drain was over is what the sink has not seen of what the source has given, END
-    /// aside.
+impl Ended {
+    /// The numbers left by a drain that timed out: the source has yielded them, and the sink has not seen them. END may
+    /// be among them.
     fn check_left(&self, left: u64) {
         let Some(report) = &self.report else { return };
         assert_eq!(report.outcome, RunOutcome::Stopped);
@@ -146,7 +146,7 @@ impl Seen {
         if matches!(report.outcome, RunOutcome::End | RunOutcome::Drained) {
             assert_eq!(left, 0, "{report:?}");
         }
-        // Nobody has more behind him than the stage before him has done, and END.
+        // No stage has processed more than the stage before it, and END.
         let first = report.stages.iter().find(|stage| stage.name == "map-1").expect("it is a stage");
         let source = &report.stages[0];
         assert!(source.name == "source" && first.moved <= source.moved, "{report:?}");
@@ -154,7 +154,7 @@ impl Seen {
     }
 }
 
-/// A round: what came out, unless the handle was dropped.
+/// Runs a round, and checks its result, unless the handle was dropped.
 fn round(seed: u64) {
     let random = &mut Random(SplitMix64::new(seed));
     let mut at = |most: u64| random.is_one_of(6).then(|| random.below(most));
@@ -169,7 +169,7 @@ fn round(seed: u64) {
     let seen = match random.below(4) {
         0 => run(&p, &rings, ready(numbers(end, failing)), failing, end, random),
         1 => run(&p, &rings, numbers(end, failing), failing, end, random),
-        2 => run(&p, &rings, waits_for_ever(), failing, u64::MAX, random),
+        2 => run(&p, &rings, waits_forever(), failing, u64::MAX, random),
         _ => run_fed(&p, &rings, failing, end, random),
     };
     if let Some(seen) = seen {
@@ -191,30 +191,30 @@ fn run(
     failing: Failing,
     end: u64,
     random: &mut Random,
-) -> Option<Seen> {
+) -> Option<Ended> {
     let mut sink = sink(failing);
     finish(p.start(rings, source, 0, move |n, number, _| sink(n, number)).unwrap(), end, random)
 }
 
-/// Fed from another thread, until the run takes no more or somebody says that it is enough.
+/// Fed from another thread, until the run takes no more or `end` is reached.
 fn run_fed(
     p: &impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
     failing: Failing,
     end: u64,
     random: &mut Random,
-) -> Option<Seen> {
+) -> Option<Ended> {
     let mut sink = sink(failing);
     let (sender, run) = p.start_fed(rings, 0, move |n, number, _| sink(n, number)).unwrap();
     let feeder = std::thread::spawn(move || (0..end).try_for_each(|x| sender.send(x)));
     let seen = finish(run, end, random);
-    // A run that has ended takes no more, so nobody waits in vain to send to it.
+    // A run that has ended takes no more values, so the sender returns.
     let _ = feeder.join().unwrap();
     seen
 }
 
-/// Changes the number of workers for a while, and ends the run in some way; none where its handle was dropped.
-fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Seen> {
+/// Changes the number of workers for a while, and ends the run in some way; none if it drops the handle.
+fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Ended> {
     for _ in 0..random.below(4) {
         random.pass();
         run.set_workers(random.below(6) as usize + 1).unwrap();
@@ -245,7 +245,7 @@ fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Seen> {
             random.pass();
             run.begin_drain();
         }
-        // To its own end, if it has one.
+        // Waits for its own end, if it has one.
         _ if end == u64::MAX => run.stopper().drain(),
         _ => {}
     }

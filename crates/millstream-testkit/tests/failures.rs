@@ -1,4 +1,4 @@
-//! A panic anywhere in a random pipeline ends the run with an error, in every deployment, and nobody hangs.
+//! A panic anywhere in a random pipeline ends the run with an error, in every deployment, and no run hangs.
 
 use millstream_exec::RunError;
 use millstream_testkit::random::{Built, Value, streams, values};
@@ -8,7 +8,7 @@ use proptest::test_runner::FileFailurePersistence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Silences the panics that these tests mean.
+/// Silences the panics that these tests cause.
 fn silence() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -21,8 +21,8 @@ fn silence() {
     });
 }
 
-/// What is wrong with a run of a pipeline that may fail. Where the stream may have ended before the failure, nothing is
-/// wrong with a run that does not fail.
+/// The fault of a run of a pipeline that may fail, if it has one. If the stream may have ended before the failure, a
+/// run that does not fail is also right.
 fn wrong(pipeline: &Built, ends: bool, inputs: &[Value], deployment: Deployment) -> Option<String> {
     let model = catch_unwind(AssertUnwindSafe(|| pipeline.model_slots(inputs.to_vec())));
     if model.is_ok() {
@@ -38,8 +38,8 @@ fn wrong(pipeline: &Built, ends: bool, inputs: &[Value], deployment: Deployment)
             // A number of the stage's own clock.
             let one_clock = pipeline.plan().rings.iter().all(|ring| ring.clock == 0);
             let numbered = number.is_some_and(|number| number.0 <= inputs.len() as u64 || !one_clock);
-            let told = cause.starts_with("panicked: fails at");
-            (!known || !numbered || !told).then(|| format!("it says {stage:?}, {number:?}, {cause}"))
+            let caused = cause.starts_with("panicked: fails at");
+            (!known || !numbered || !caused).then(|| format!("it says {stage:?}, {number:?}, {cause}"))
         }
         Ok(Err(error)) => Some(error.to_string()),
     }

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every deployment gives these slots, END's the last.
+/// Checks that every deployment has these slots, END last.
 fn assert_slots<T, P, B>(p: &P, inputs: impl IntoIterator<Item = T>, slots: &[Option<B>])
 where
     T: Item + Clone,
@@ -57,7 +57,7 @@ fn decompose_is_one_to_many_and_recompose_many_to_one() {
     assert_slots(&decompose, [2, 0, 3], &full([0, 1, 0, 1, 2]));
     let recompose = pipeline::<u64>().chunks(2);
     assert_slots(&recompose, [1, 2, 3], &[None, Some(vec![1, 2]), None, Some(vec![3])]);
-    // The one undoes the other.
+    // One undoes the other.
     let both = pipeline::<u64>().chunks(3).flatten();
     assert_slots(&both, 0..8, &full(0..8));
 }
@@ -73,18 +73,18 @@ fn a_tee_shows_everything_and_changes_nothing() {
 }
 
 #[test]
-fn a_dead_end_is_as_long_and_empty() {
+fn a_dead_end_keeps_the_length_and_is_empty() {
     assert_slots(&pipeline::<u64>().map(|x| x + 1).dead_end(), 0..4, &[None, None, None, None, None]);
 }
 
-/// One stage, two ways, one join.
+/// One stage, two branches, one join.
 #[test]
 fn a_diamond_is_a_list() {
     let p = pipeline::<u64>().map(|x| x + 1).fanout(|p| p.map(|x| x * 2), |p| p.map(|x| x * 3)).map(|(x, y)| x * y);
     assert_slots(&p, 0..20, &full((0..20).map(|x| (x + 1) * 2 * (x + 1) * 3)));
 }
 
-/// Two rails, and a rung from the one to the other at each step: left is what it was, right is both together.
+/// Two rails, and a rung between them at each step: the left rail keeps its value, and the right one combines both.
 #[test]
 fn a_ladder_is_a_list() {
     let p = pipeline::<u64>()
@@ -108,7 +108,7 @@ fn a_ladder_is_a_list() {
     assert_slots(&p.map(|(l, r)| (*l, *r)), 0..20, &full(rungs));
 }
 
-/// Two inputs, three outputs: the middle one is made of both, the outer ones of one each.
+/// Two inputs, three outputs: the middle one is made of both inputs, the outer ones of one each.
 #[test]
 fn a_w_is_a_list() {
     let p = pipeline::<(u64, String)>().fanout(
@@ -120,14 +120,14 @@ fn a_w_is_a_list() {
     assert_slots(&p, inputs.clone(), &full(outputs.collect::<Vec<_>>()));
 }
 
-/// A graph that is no tree and no ladder: a branch is read by two joins of different depth.
+/// A graph that is neither a tree nor a ladder: two joins of different depth read one branch.
 #[test]
 fn a_branch_that_two_joins_read_is_a_list() {
     let p = pipeline::<u64>()
         .fanout(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0))
         .fanout(|p| p.firsts(), |p| p.both(|p| p.delay(100), |p| p.map(|x| x * x)).map(|(d, s)| d + s));
     let slots = (0..9).map(|x: u64| {
-        // At 0, 2, 4, ... the left half one join before, and the square.
+        // At 0, 2, 4, ... the left half one join earlier, and the square.
         x.is_multiple_of(2).then(|| (x + 1, if x == 0 { 100 } else { x - 1 } + x * x))
     });
     let slots: Vec<_> = slots.chain([None]).collect();
@@ -177,16 +177,16 @@ fn pairs_nest_to_eleven() {
     }
 }
 
-/// A consumer that depends on two others, as in the Disruptor's diamond: at number n it starts when both have passed n.
+/// A consumer that depends on two others, as in the Disruptor's diamond: it starts number n when both have passed n.
 #[test]
-fn a_consumer_starts_when_those_it_depends_on_have_passed() {
+fn a_consumer_starts_after_those_it_depends_on() {
     const NUMBERS: u64 = 2000;
     for workers in 1..=3 {
         for ring in [1, 8, 1024] {
             let passed = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
             let pass = |of: usize| {
                 let passed = passed[of].clone();
-                // What it counts it has done: the value is published behind this.
+                // It counts before its value is published.
                 move |x: &u64| passed.fetch_max(*x + 1, Ordering::SeqCst)
             };
             let looks = passed.clone();
@@ -200,7 +200,7 @@ fn a_consumer_starts_when_those_it_depends_on_have_passed() {
     }
 }
 
-/// No trait is asked of what flows: enums, structs, generic ones and nests of all of them do as they are.
+/// Values need no trait: enums, structs, generic types and nests of all of them flow as they are.
 #[test]
 fn any_type_flows() {
     #[derive(Debug, PartialEq)]
@@ -222,7 +222,7 @@ fn any_type_flows() {
             Right(Some(Box::new(Labelled { label: n.to_string(), of: [shape()] })))
         }
     }
-    // None of the types is `Clone`: they are looked at where they are, through shards, lanes and pairs.
+    // None of the types is `Clone`: they are read in place, through shards, lanes and pairs.
     let p = pipeline::<u32>().shard(3, |p| p.map(nest)).fanout(
         |p| p,
         |p| {

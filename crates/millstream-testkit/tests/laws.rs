@@ -1,6 +1,6 @@
-//! The laws that hold of the model, over random pipelines; and for each that is not claimed a pipeline that breaks it.
+//! The laws that hold for the model, over random pipelines; and for each that is not claimed a counterexample.
 //!
-//! Two pipelines are equal if they fill the same slots with the same values, END's among them, behind any source.
+//! Two pipelines are equal if they fill the same slots with the same values, END included, after any source.
 
 use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
@@ -56,7 +56,7 @@ fn right(q: &Pipe) -> Pipe {
     choose(&Id, q)
 }
 
-/// The same tree with other stages.
+/// The same tree with its stages replaced.
 fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
     let body = |p: Box<Pipe>| Box::new(stages(*p, other));
     match pipe {
@@ -74,8 +74,8 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
     }
 }
 
-/// Without what speaks where it is not spoken to; and without what depends on where it stands: `take` ends only the
-/// outer level, and a number counts the empty slots before it.
+/// Without stages that fill a slot whose input is empty, and without those that depend on their position: `take` ends
+/// only the outer level, and a number counts the empty slots before it.
 fn without_folds(pipe: Pipe) -> Pipe {
     stages(pipe, &|stage| match stage {
         Fold { start } | Pipe::FoldBy { start, .. } => Scan { start },
@@ -113,12 +113,12 @@ fn any_pipe() -> impl Strategy<Value = Pipe> {
     pipes(6)
 }
 
-/// Fills a slot only where its input is filled.
+/// Fills a slot only if its input is filled.
 fn quiet() -> impl Strategy<Value = Pipe> {
     pipes(6).prop_map(without_folds)
 }
 
-/// Fills a slot wherever its input is filled.
+/// Fills a slot whenever its input is filled.
 fn dense() -> impl Strategy<Value = Pipe> {
     pipes(6).prop_map(without_empties)
 }
@@ -131,7 +131,7 @@ fn inputs() -> impl Strategy<Value = Vec<Value>> {
     values(20)
 }
 
-/// Whether two pipelines are equal behind a source whose slots, END's too, are as `source` leaves them.
+/// Asserts that two pipelines are equal after a source that leaves its slots, END included, as `source` does.
 macro_rules! equal {
     ($source:expr, $inputs:expr, $p:expr, $q:expr) => {{
         let (p, q) = (then([&$source, &$p]), then([&$source, &$q]));
@@ -188,13 +188,13 @@ proptest! {
     }
 
     #[test]
-    fn dense_pipelines_can_stand_behind_compact_or_before(s in any_pipe(), f in dense(), xs in inputs()) {
+    fn dense_pipelines_commute_with_compact(s in any_pipe(), f in dense(), xs in inputs()) {
         equal!(s, xs, then([&f, &Compact]), then([&Compact, &f]));
         equal!(s, xs, then([&Compact, &Compact]), Compact);
     }
 
     #[test]
-    fn a_new_clock_is_full_and_composes_as_everything_does(
+    fn a_new_clock_is_dense_and_composes_as_everything_does(
         s in streams(4), f in 1..4_i64, g in 1..4_i64, h in dense(), xs in inputs(),
     ) {
         let (f, g) = (Pipe::FlatMap { modulus: f }, Pipe::FlatMap { modulus: g });
@@ -255,7 +255,7 @@ proptest! {
         equal!(s, xs, merge(&f, &g), then([&choose(&f, &g), &merge(&Id, &Id)]));
     }
 
-    /// Each lane on its own list, and the answers in the order of the input.
+    /// Each lane on its own list, and the outputs in the order of the input.
     #[test]
     fn choices_satisfy_the_list_equations(f in dense(), g in dense(), xs in inputs()) {
         let lefts: Vec<Value> = xs.iter().filter_map(|x| x.either().left()).collect();
@@ -312,7 +312,7 @@ proptest! {
     }
 }
 
-/// The slots of both pipelines behind the numbers 1 to 4; they must differ.
+/// The slots of both pipelines after the numbers 1 to 4; they must differ.
 fn differ(p: &Pipe, q: &Pipe) -> [Vec<bool>; 2] {
     let xs: Vec<Value> = (1..=4).map(Value::I).collect();
     assert_ne!(slots(p, &xs), slots(q, &xs), "{p} and {q}");
@@ -355,9 +355,9 @@ fn first_of_a_fold_has_no_first_half() {
     assert_eq!(filled, [[O, O, O, O, O], [O, O, O, O, T]]);
 }
 
-/// END holds a value here, which the first stage drops and the fold does not need.
+/// END holds a value here, which the first stage leaves out and the fold does not need.
 #[test]
-fn first_of_a_fold_behind_another_is_not_first_of_each() {
+fn first_of_a_fold_after_another_is_not_first_of_each() {
     let nothing = Filter { modulus: 1 };
     let filled =
         differ(&then([&FOLD, &first(&then([&nothing, &FOLD]))]), &then([&FOLD, &first(&nothing), &first(&FOLD)]));

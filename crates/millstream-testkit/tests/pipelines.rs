@@ -1,4 +1,4 @@
-//! The property that the project lives by: every deployment of every pipeline gives the model's slots.
+//! The central property of the project: every deployment of every pipeline has the model's slots.
 
 mod reference;
 
@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn the_model_of_a_random_pipeline_is_what_the_equations_say(tree in streams(24), inputs in values(60)) {
+    fn the_model_of_a_random_pipeline_satisfies_the_equations(tree in streams(24), inputs in values(60)) {
         let slots = inputs.iter().cloned().map(Some).chain([None]).collect::<Vec<_>>();
         prop_assert_eq!(tree.build().model_slots(inputs), reference::outer(&tree, &slots), "{}", tree);
     }
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: config().cases / 8, ..config() })]
 
     #[test]
-    fn a_random_pipeline_behind_random_producers_is_its_model(
+    fn a_random_pipeline_after_random_producers_is_its_model(
         tree in streams(12),
         producers in producers(30),
         deployment in deployments(),
@@ -66,14 +66,14 @@ proptest! {
     ) {
         let (pipeline, producers) = (tree.build(), Arc::new(producers));
         if let Err(difference) = pipeline.check_fan_in(&producers, deployment) {
-            return Err(TestCaseError::fail(format!("{tree} behind {producers:?}, {deployment:?}: {difference}")));
+            return Err(TestCaseError::fail(format!("{tree} after {producers:?}, {deployment:?}: {difference}")));
         }
         if tree.width() > 32 {
             return Ok(());
         }
         let queues = Queues::new().capacity(capacity);
         if let Err(difference) = pipeline.check_fan_in_on_queues(&producers, queues) {
-            return Err(TestCaseError::fail(format!("{tree} behind {producers:?}, {queues:?}: {difference}")));
+            return Err(TestCaseError::fail(format!("{tree} after {producers:?}, {queues:?}: {difference}")));
         }
     }
 }
@@ -82,14 +82,14 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_model_behind_random_producers_is_what_the_rules_say(
+    fn the_model_after_random_producers_satisfies_the_rules(
         tree in streams(12),
         producers in producers(20),
         order in Just(()).prop_perturb(|(), rng| rng),
     ) {
         let choices = reference::fan_in::some_choices(&producers.lists, order);
         let chosen = reference::fan_in::as_chosen(&producers.lists, &choices);
-        let merged = producers.as_chosen(&choices.iter().copied().collect()).expect("they are there");
+        let merged = producers.as_chosen(&choices.iter().copied().collect()).expect("the choices fit the lists");
         prop_assert_eq!(&merged, &chosen);
         let whole = Producers { first: producers.lists.len(), ..producers.clone() };
         let by_rule = match producers.rule {
@@ -103,9 +103,9 @@ proptest! {
     }
 }
 
-/// Otherwise the comparison without order would compare with it.
+/// Otherwise the comparison without order would not be needed.
 #[test]
-fn a_pipeline_that_gives_its_order_up_has_another_one() {
+fn a_pipeline_that_gives_its_order_up_has_another_order() {
     let tree = Pipe::Unordered { limit: 4, plus: 1 };
     let (pipeline, inputs): (_, Vec<Value>) = (tree.build(), (0..50).map(Value::I).collect());
     let model = pipeline.model_slots(inputs.clone());
@@ -114,7 +114,7 @@ fn a_pipeline_that_gives_its_order_up_has_another_one() {
     assert_ne!(pipeline.collect_slots(inputs, deployment).unwrap(), model);
 }
 
-/// Small pipelines on the smallest rings, where everything that can be wrong with a gate shows; all of them.
+/// All small pipelines on the smallest rings, where every fault of a gate shows.
 #[test]
 fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
     let leaves = [

@@ -1,4 +1,4 @@
-//! Joins of sources: what they mean on lists is what every deployment gets, whatever the schedule.
+//! Joins of sources: every deployment has the result of their meaning on lists, whatever the schedule.
 
 use millstream_core::failure::fail;
 use millstream_core::model::{ModelShape, sources};
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// Every deployment gives of a source what the model gives of the list that the source means.
+/// Asserts that every deployment's output from a source is the model's output from the list that the source means.
 fn assert_means<T, P, X>(p: &P, source: impl Fn() -> X, meaning: Vec<T>, capacity: usize)
 where
     T: Item + Clone,
@@ -35,7 +35,7 @@ fn shown<T: Item + Debug + Clone>() -> impl Everywhere<In = Val<T>, Out = Val<St
     pipeline::<T>().shard(2, |p| p.map(|x| format!("{x:?}")))
 }
 
-/// Values with small keys, and times that go up by small steps.
+/// Values with small keys, and times that grow by small steps.
 fn timed(length: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
     vec((0..4_u8, 0..5_u64), 0..length).prop_map(|steps| {
         let mut time = 0;
@@ -47,7 +47,7 @@ fn timed(length: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
     })
 }
 
-/// As (key, place, value).
+/// As (key, position, value).
 fn placed(values: &[(u8, u64)], at: impl Fn(usize, u64) -> u64) -> Vec<(u8, u64, (u8, u64))> {
     values.iter().enumerate().map(|(n, (key, time))| (*key, at(n, *time), (*key, *time))).collect()
 }
@@ -109,12 +109,13 @@ proptest! {
 
     #[test]
     fn joins_of_joins(all in vec(vec(any::<u8>(), 0..20), 0..4), b in timed(30)) {
-        let join = || source::zip(source::round_robin(all.clone()), source::by_timestamp([b.clone()], |(_, time)| *time));
+        let timed = || source::by_timestamp([b.clone()], |(_, time)| *time);
+        let join = || source::zip(source::round_robin(all.clone()), timed());
         assert_means(&shown(), join, sources::zip(sources::round_robin(all.clone()), b.clone()), 4);
     }
 }
 
-/// What a run of this source fails with, on whatever it runs.
+/// The failure of a run of this source, the same on every deployment.
 fn failure<T: Item + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> String {
     let on_rings = |workers| Run::collect(&shown(), &Rings::new().ring(2).workers(workers), source()).unwrap_err();
     let error = on_rings(1).to_string();
@@ -136,7 +137,7 @@ fn a_time_out_of_order_names_source_and_number() {
 }
 
 #[test]
-fn a_source_that_fails_fails_the_run_at_the_number_it_would_have_had() {
+fn a_failing_source_fails_the_run_at_its_next_number() {
     let failing = || (0..3_u64).map(|x| if x == 2 { fail("the line is cut") } else { x });
     let expected = "stage \"source\", number 5: the line is cut";
     assert_eq!(
@@ -150,7 +151,7 @@ fn a_source_that_fails_fails_the_run_at_the_number_it_would_have_had() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
+fn kept_values_are_bounded_and_the_bound_has_a_policy() {
     let place = |x: &(u8, u64)| *x;
     let asked = vec![(0, 0), (1, 0), (2, 0)];
     let answered = vec![(2, 1), (1, 1), (0, 1)];
@@ -161,7 +162,8 @@ fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
     let expected = "stage \"source\", number 2: source 1, its number 2: 5 values are kept already; ";
     assert!(matches!(&collect(join(5)), Err(RunError::Stage { .. })));
     assert_eq!(failure(|| join(5)).split_inclusive("; ").next(), Some(expected));
-    // With room for three, the first one falls out when the first answer has come, the second with the next.
+    // With room for three, the first value is forgotten when the first answer arrives, and the second with the next
+    // one.
     let forgetful = Run::collect(&pipeline::<Pair>(), &Rings::new(), join(3).forget_oldest());
     assert_eq!(forgetful, Ok(vec![pair(2), pair(1)]));
     let outer = Run::collect(&pipeline::<Joined<_, _>>(), &Rings::new(), join(3).forget_oldest().outer());
@@ -171,15 +173,16 @@ fn what_is_kept_is_bounded_and_the_bound_has_a_policy() {
 }
 
 #[test]
-fn a_value_that_finds_nothing_can_fail_the_run() {
+fn a_value_without_a_match_can_fail_the_run() {
     let join = || source::join_by_number(1, [1_u64, 2, 3], |n| *n, [1, 2, 4], |n| *n).fail_unmatched();
     let expected = "stage \"source\", number 2: source 0, its number 2: this value has no match in the other source";
     assert_eq!(failure(join), expected);
 }
 
-/// Two threads send through channels of one place, at their own pace: the join waits for whose turn it is, and never for ever.
+/// Two threads send through channels of one slot, at their own pace: the join waits for the source whose turn it is,
+/// and never forever.
 #[test]
-fn live_sources_hold_each_other_back_and_nobody_hangs() {
+fn live_sources_hold_each_other_back_without_a_hang() {
     for workers in 1..=3 {
         let run = move || {
             let ((left, lefts), (right, rights)) = (sync_channel(1), sync_channel(1));
@@ -198,9 +201,9 @@ fn live_sources_hold_each_other_back_and_nobody_hangs() {
     }
 }
 
-/// A pair comes before anything is asked for that it does not need.
+/// A pair is output before the join waits for a value that the pair does not need.
 #[test]
-fn a_pair_comes_as_soon_as_its_later_value_has() {
+fn a_pair_is_output_as_soon_as_its_later_value_arrives() {
     let run = || {
         let ((left, lefts), (right, rights)) = (sync_channel(9), sync_channel(9));
         let (out, seen) = sync_channel(9);
@@ -221,7 +224,7 @@ fn a_pair_comes_as_soon_as_its_later_value_has() {
 }
 
 #[test]
-fn an_endless_source_ends_where_the_other_one_can_find_nothing_more() {
+fn an_endless_source_ends_if_the_other_one_has_no_further_matches() {
     let join = source::join_by_number(2, [3_u64, 1], |n| *n, 0_u64.., |n| *n);
     assert_eq!(Run::collect(&pipeline::<(u64, u64)>(), &Rings::new(), join), Ok(vec![(1, 1)]));
 }

@@ -1,4 +1,4 @@
-//! Many tiny runs on real threads: one lost wake-up, one lock held too long, and a run hangs.
+//! Many tiny runs on real threads: a lost wake-up, or a lock that is held too long, makes a run hang.
 
 use millstream_core::{Arrow, ModelExt, Sparse, Val, pipeline};
 use millstream_exec::{Deployable, Inline, Queues, Rings, Run, Runner, ThroughExt, source};
@@ -24,9 +24,9 @@ fn tiny_runs_on_rings_of_one_slot_all_end() {
     }
 }
 
-/// The source waits for the sink each time, so that everybody parks again and again.
+/// The source waits for the sink each time, so that all threads park again and again.
 #[test]
-fn everybody_parks_and_wakes_for_every_value() {
+fn all_threads_park_and_wake_for_every_value() {
     for workers in 1..=4 {
         for _ in 0..10 {
             let (seen, sees) = channel();
@@ -58,8 +58,8 @@ fn iterators_that_are_dropped_half_way_end_their_workers() {
     }
 }
 
-/// Uneven shards under and over a fan-out, three workers: nothing about its timing is the same twice. On rings most of
-/// the time, and on the calling thread and on queues, a thread a stage.
+/// Uneven shards before and after a fan-out, three workers: no timing is repeated. Mostly on rings, and also on the
+/// calling thread and on queues, with a thread a stage.
 #[test]
 fn a_thousand_reruns_have_one_hash() {
     let uneven = |x: &u64| {

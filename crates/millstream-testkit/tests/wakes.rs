@@ -1,4 +1,4 @@
-//! Threads that park and are woken, again and again: a wake-up that is lost hangs, and the watchdog sees it.
+//! Threads that park and are woken, again and again: a lost wake-up makes a run hang, and the watchdog reports it.
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Rings, Run, Signal, Wait, source};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(500);
 
-/// How many numbers go through a run; in each, threads park several times.
+/// How many numbers a run has; at each, threads park several times.
 fn numbers() -> u64 {
     cycles() / 10
 }
@@ -19,7 +19,7 @@ fn cycles() -> u64 {
     if std::env::var_os("MILLSTREAM_FULL").is_some() { 1_000_000 } else { 100_000 }
 }
 
-/// Two threads that hand a turn to each other.
+/// Two threads that alternate turns.
 #[derive(Default)]
 struct Turns {
     signal: Signal,
@@ -28,7 +28,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Waits, as a worker does, until the turn is at least this.
+    /// Waits, as a worker does, until the turn is at least this one.
     fn wait_for(&self, turn: u64) {
         let mine = || self.turn.load(Ordering::Acquire) >= turn;
         while !mine() {
@@ -50,7 +50,7 @@ impl Turns {
             self.signal.notify();
             turn += 2;
         }
-        // Whoever comes next must not wait for somebody who has left.
+        // The other thread must not wait for one that has returned.
         self.turn.store(u64::MAX, Ordering::Release);
         self.signal.notify();
     }

@@ -1,4 +1,4 @@
-//! A program of one's own with `millstream`'s subcommands: the sums of the squares of the numbers on its lines.
+//! A user's program with `millstream`'s subcommands: the sums of the squares of the numbers on its lines.
 //!
 //! ```console
 //! $ seq 5 | cargo run --release -p millstream --features cli --example numbers -- run
@@ -23,7 +23,7 @@ fn sums(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     squares(shards).scan(0, add).named("sum")
 }
 
-/// What `verify` prints beside the output's hash is that of the squares.
+/// `verify` also prints the hash of the squares, beside that of the output.
 pub(crate) fn main() -> ExitCode {
     Program::sharded(sums).edge(squares).main()
 }

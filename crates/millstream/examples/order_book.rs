@@ -1,11 +1,12 @@
 //! An order book: several gateways send orders, one book matches them in one order, and that order can be replayed.
 //!
-//! Gateways are producers with a ring each, so none of them waits for another. In which order their orders meet the book is
-//! decided on arrival; the record of those decisions, two bytes for a run of orders, replays every trade exactly.
+//! Gateways are producers with a ring each, so none of them waits for another. Arrival decides the order in which their
+//! orders reach the book. The record of those decisions, two bytes for a run of orders, replays every trade exactly.
 //!
-//! `cargo run --release -p millstream --example order_book [ORDERS]` is a load: so many orders from three gateways.
+//! `cargo run --release -p millstream --example order_book [ORDERS]` is a load test with this many orders from three
+//! gateways.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use millstream::core::SplitMix64;
 use millstream::prelude::*;
@@ -21,7 +22,7 @@ enum Side {
     Sell,
 }
 
-/// So much, at this price or a better one.
+/// A quantity, at this price or a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     side: Side,
@@ -29,7 +30,7 @@ struct Order {
     quantity: u32,
 }
 
-/// What an order and one that waited for it agreed on. Orders are known by their numbers in the merged stream.
+/// An agreement of an order and one that waited for it. An order's id is its number in the merged stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Trade {
     waited: u64,
@@ -38,7 +39,7 @@ struct Trade {
     quantity: u32,
 }
 
-/// Orders that wait: at each price, the oldest one first.
+/// Orders that wait: at each price, the oldest first.
 #[derive(Clone, Debug, Default)]
 struct Book {
     next: u64,
@@ -47,7 +48,7 @@ struct Book {
 }
 
 impl Book {
-    /// Matches an order with those that wait, best price first; what is left of it waits.
+    /// Matches an order with those that wait, best price first; its remaining quantity waits.
     fn take(&mut self, order: &Order) -> Vec<Trade> {
         let (came, mut left, mut trades) = (self.next, order.quantity, Vec::new());
         self.next += 1;
@@ -82,7 +83,7 @@ fn exchange() -> impl Pipeline<Order, Trade> {
     pipeline::<Order>().scan(Book::default(), Book::take).named("book").flatten().named("trades")
 }
 
-/// What a gateway sends: orders around a price of 1000, from a seed.
+/// A gateway's orders, around a price of 1000, from a seed.
 fn orders(gateway: u32, count: u64) -> impl Iterator<Item = Order> + Send {
     let mut random = SplitMix64::new(u64::from(gateway));
     (0..count).map(move |_| {
@@ -92,7 +93,7 @@ fn orders(gateway: u32, count: u64) -> impl Iterator<Item = Order> + Send {
     })
 }
 
-/// A run of all gateways; the trades, in order, and what arrival chose.
+/// Runs all gateways. Returns the trades in order, and the choices of arrival.
 fn run(rings: &Rings, fan_in: FanIn<Order>, count: u64) -> Result<(Vec<Trade>, MergeLog), RunError> {
     let choices = Arc::new(Mutex::new(MergeLog::default()));
     let kept = choices.clone();
@@ -127,7 +128,7 @@ mod tests {
 
     const COUNT: u64 = 2000;
 
-    /// The trades of the orders as they were taken, from lists: no threads, no rings.
+    /// The trades of the orders in their recorded order, from lists: no threads, no rings.
     fn from_lists(choices: &MergeLog) -> Vec<Trade> {
         let mut gateways: Vec<_> = (0..GATEWAYS).map(|gateway| orders(gateway, COUNT)).collect();
         let mut book = Book::default();

@@ -1,7 +1,7 @@
-//! A pool of workers and a shard do the same work with the same threads. What comes out of the pool is in the order in
-//! which it happened to be done; what comes out of the shard is in the order of the input, in every run.
+//! A pool of workers and a shard do the same work with the same threads. The pool's outputs are in the order in which
+//! they finished; the shard's are in the order of the input, in every run.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use millstream::prelude::*;
 use std::collections::BTreeSet;
@@ -13,22 +13,22 @@ const RUNS: usize = 100;
 const VALUES: u64 = 1000;
 
 fn work(x: &u64) -> u64 {
-    // Uneven, as work is.
+    // Uneven, as real work is.
     (0..x % 7 * 100).fold(*x, |sum, y| sum.rotate_left(5) ^ y)
 }
 
-/// Two threads take values from one queue, and put what they make of them into another.
+/// Two threads take values from one queue, and put their results into another.
 fn pool() -> Vec<u64> {
-    let (give, values) = mpsc::sync_channel(16);
+    let (feed, values) = mpsc::sync_channel(16);
     let (put, outputs) = mpsc::sync_channel(16);
     let values = Mutex::new(values);
     thread::scope(|scope| {
-        scope.spawn(move || (0..VALUES).for_each(|x| give.send(x).expect("somebody takes it")));
+        scope.spawn(move || (0..VALUES).for_each(|x| feed.send(x).expect("the receiver is alive")));
         for put in [put.clone(), put] {
             let values = &values;
             scope.spawn(move || {
-                let next = || values.lock().expect("nobody panics").recv().ok();
-                std::iter::from_fn(next).for_each(|x| put.send(work(&x)).expect("somebody reads"));
+                let next = || values.lock().expect("no thread panics").recv().ok();
+                std::iter::from_fn(next).for_each(|x| put.send(work(&x)).expect("the receiver is alive"));
             });
         }
         outputs.iter().collect()

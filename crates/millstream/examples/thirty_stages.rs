@@ -1,4 +1,4 @@
-//! A pipeline of thirty stages, for the bench that says what one costs to compile.
+//! A pipeline of thirty stages, for the bench that measures the compile time of a stage.
 
 #![expect(clippy::print_stdout, reason = "a program: its result goes to standard output")]
 

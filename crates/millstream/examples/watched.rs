@@ -1,9 +1,10 @@
-//! Pipelines to look at. Five have something that is to be found on their pages, and one is a shop under generated traffic.
+//! Pipelines to watch. Five have a problem that shows on their pages, and one is a shop under generated traffic.
 //!
-//! `cargo run --release -p millstream --features page --example watched -- SCENE [ADDRESS [NUMBERS_A_SECOND]]` runs one until it
-//! is killed, and shows it at `http://ADDRESS/`. The scenes are `slow`, `stuck`, `lost`, `sink`, `core` and `shop`.
+//! `cargo run --release -p millstream --features page --example watched -- SCENE [ADDRESS [NUMBERS_A_SECOND]]` runs one
+//! until it is killed, and shows it at `http://ADDRESS/`. The scenes are `slow`, `stuck`, `lost`, `sink`, `core` and
+//! `shop`.
 
-#![allow(clippy::print_stdout, reason = "an example says where to look")]
+#![allow(clippy::print_stdout, reason = "an example prints its address")]
 
 use millstream::core::Deploy;
 use millstream::exec::RingShape;
@@ -22,7 +23,7 @@ struct Order {
     cents: u64,
 }
 
-/// One that looks random, and is the same in every run.
+/// An order that looks random, and is the same in every run.
 fn order(number: &u64) -> Order {
     let hash =
         number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,13 +34,13 @@ fn nap(us: u64) {
     sleep(Duration::from_micros(us));
 }
 
-/// Some microseconds of a core.
+/// Takes some microseconds of a core.
 fn work(rounds: u64, x: u64) -> u64 {
     (0..rounds).fold(x, |x, round| (x ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31))
 }
 
 fn is_known(order: &Order) -> Result<Order, &'static str> {
-    if order.customer.is_multiple_of(20) { Err("nobody knows this customer") } else { Ok(order.clone()) }
+    if order.customer.is_multiple_of(20) { Err("this customer is unknown") } else { Ok(order.clone()) }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rings = Rings::new().workers(1).ring(256).batch(16);
     let prices = pipeline::<u64>().map(order).named("parse").map(|order| order.cents).named("price");
     match &*scene {
-        // A service that is asked for every order, one after the other.
+        // A service that is called for every order, one after the other.
         "slow" => {
             let p = prices
                 .map_blocking(|cents| {
@@ -61,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .map(|cents| cents / 100);
             show(&p.named("rounded"), &rings, &address, 0, rate.unwrap_or(2000))
         }
-        // A service that does not answer any more.
+        // A service that stops answering.
         "stuck" => {
             let lookup = |cents: &u64| {
                 while *cents == order(&1000).cents {
@@ -72,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let p = prices.map_blocking(lookup).named("lookup").map(|cents| cents / 100).named("rounded");
             show(&p, &rings, &address, 0, rate.unwrap_or(500))
         }
-        // Orders that cannot be worked on, and those that nobody wants.
+        // Orders that fail a check, and orders that a filter leaves out.
         "lost" => {
             let p = pipeline::<u64>().map(order).named("parse").try_map_or_dead_letter("check", is_known, |_| ());
             let p = p.map(|order| order.cents).named("price").filter(|cents| *cents > 50_000).named("large");
@@ -80,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         // A disk that is slower than the pipeline.
         "sink" => show(&prices.map(|cents| cents / 100).named("rounded"), &rings, &address, 2000, rate.unwrap_or(2000)),
-        // More work than one core can do.
+        // More work than one core can do in time.
         "core" => {
             let p = prices.map(|cents| work(60_000, *cents)).named("sign").map(|x| work(40_000, *x)).named("encrypt");
             show(&p, &rings, &address, 0, rate.unwrap_or(100_000))
@@ -101,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Runs a pipeline, and shows it: its sink takes so many microseconds a number, and so many numbers a second come.
+/// Runs a pipeline, and shows it. Its sink takes `sink_us` microseconds a number, and `rate` numbers a second arrive.
 fn show<P>(p: &P, rings: &Rings, address: &str, sink_us: u64, rate: u64) -> Result<(), Box<dyn Error>>
 where
     P: Deploy<Rings, In = Val<u64>, Out: RingShape>,
@@ -120,7 +121,7 @@ where
     Ok(())
 }
 
-/// Sends numbers: so many a second, fifty times a second those that are due. Who takes them more slowly holds it back.
+/// Sends `rate` numbers a second, those that are due fifty times a second. A slower pipeline holds it back.
 fn traffic(sender: &Sender<u64>, rate: u64) {
     for event in Traffic::new(0).rate(rate).burst((rate / 50).max(1)).arrivals() {
         if sender.send(event.number).is_err() {

@@ -1,12 +1,13 @@
-//! Guy Steele's word split: a text is cut anywhere, the pieces are split by whoever is free, and put together in order.
+//! Guy Steele's word split: a text is cut anywhere, any free worker splits a piece, and the results are joined in
+//! order.
 //!
-//! What makes it parallel is that pieces can be put together without looking at the text again: a piece is either without a
-//! blank, or it is what stands in front of its first blank, whole words, and what stands behind its last one. (Steele,
+//! It is parallel because pieces can be joined without reading the text again. A piece either has no blank, or it
+//! consists of the letters before its first blank, whole words, and the letters after its last blank. (Steele,
 //! "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
 //!
 //! `cargo run --release -p millstream --features queues --example word_split < FILE` counts the words of a text.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use millstream::prelude::*;
 use std::io::Read;
@@ -14,35 +15,36 @@ use std::io::Read;
 /// A piece of a text, split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
-    /// No blank.
+    /// It has no blank.
     Chunk(String),
-    /// At least one.
-    Segment { before: String, words: Vec<String>, behind: String },
+    /// It has at least one blank.
+    Segment { before: String, words: Vec<String>, after: String },
 }
 
 fn split(text: &str) -> Piece {
     let Some((before, rest)) = text.split_once(char::is_whitespace) else { return Piece::Chunk(text.to_owned()) };
-    let (middle, behind) = rest.rsplit_once(char::is_whitespace).unwrap_or(("", rest));
+    let (middle, after) = rest.rsplit_once(char::is_whitespace).unwrap_or(("", rest));
     let words = middle.split_whitespace().map(str::to_owned).collect();
-    Piece::Segment { before: before.to_owned(), words, behind: behind.to_owned() }
+    Piece::Segment { before: before.to_owned(), words, after: after.to_owned() }
 }
 
-/// The words that this piece completes; `open` is the word that was begun before it, and then the one that it begins.
+/// The words that this piece completes. `open` is the unfinished word before the piece, and after the call the one
+/// after it.
 fn complete(open: &mut String, piece: &Piece) -> Vec<String> {
     match piece {
         Piece::Chunk(letters) => {
             open.push_str(letters);
             Vec::new()
         }
-        Piece::Segment { before, words, behind } => {
+        Piece::Segment { before, words, after } => {
             open.push_str(before);
-            let first = Some(std::mem::replace(open, behind.clone())).filter(|word| !word.is_empty());
+            let first = Some(std::mem::replace(open, after.clone())).filter(|word| !word.is_empty());
             first.into_iter().chain(words.iter().cloned()).collect()
         }
     }
 }
 
-/// From pieces of a text to its words, with so many tasklets. The text ends with a blank.
+/// From pieces of a text to its words, with this many tasklets. The text ends with a blank.
 pub(crate) fn words(tasklets: usize) -> impl Everywhere<In = Val<String>, Out = Val<String>> {
     pipeline!(
         pipeline::<String>()
@@ -52,7 +54,7 @@ pub(crate) fn words(tasklets: usize) -> impl Everywhere<In = Val<String>, Out = 
     )
 }
 
-/// A text in pieces of so many characters, and a blank behind it.
+/// A text in pieces of `length` characters, and a blank after it.
 fn pieces(text: &str, length: usize) -> impl Iterator<Item = String> + Send + use<> {
     let letters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = letters.chunks(length).map(|piece| piece.iter().collect()).collect();
@@ -83,7 +85,7 @@ mod tests {
     ];
 
     #[test]
-    fn pieces_of_every_length_give_the_words_on_every_deployment() {
+    fn pieces_of_every_length_have_the_same_words_on_every_deployment() {
         for text in TEXTS {
             let brute: Vec<&str> = text.split_whitespace().collect();
             for length in 1..=text.len() + 1 {

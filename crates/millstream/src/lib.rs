@@ -38,30 +38,30 @@
 //! ```
 //!
 //! [`Run`](prelude::Run) runs a pipeline, [`ModelExt`](prelude::ModelExt) specifies it, and
-//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has files and
-//! ticks as sources, and files as sinks.
+//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) apply one to an iterator. [`io`] has files
+//! and ticks as sources, and files as sinks.
 
-/// With the feature `cli`.
+/// Needs the feature `cli`.
 #[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
 pub use millstream_core as core;
 pub use millstream_core::text;
-/// With the feature `evolve`.
+/// Needs the feature `evolve`.
 #[cfg(feature = "evolve")]
 pub use millstream_evolve as evolve;
 pub use millstream_exec as exec;
 pub use millstream_io as io;
-/// With the feature `observe`; the page with the feature `page`.
+/// Needs the feature `observe`; the page needs `page`.
 #[cfg(feature = "observe")]
 pub use millstream_observe as observe;
 pub use millstream_ring as ring;
-/// With the feature `testkit`.
+/// Needs the feature `testkit`.
 #[cfg(feature = "testkit")]
 pub use millstream_testkit as testkit;
 
 pub use millstream_core::pipeline;
 
-/// What programs use.
+/// The names that most programs use.
 pub mod prelude {
     pub use millstream_core::{
         Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate, Either,

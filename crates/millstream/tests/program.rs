@@ -1,7 +1,7 @@
 //! `millstream::main` adds `run`, `plan` and `verify` to a program. The program under test is this one, started again
 //! with the name of a pipeline.
 
-#![expect(clippy::print_stdout, reason = "a test program says what it tested")]
+#![expect(clippy::print_stdout, reason = "a test program prints its tests")]
 
 #[path = "../examples/numbers.rs"]
 mod numbers;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The variable that says which program this is.
+/// The variable with the name of the program to be.
 const AS: &str = "MILLSTREAM_PROGRAM";
 
 fn main() -> ExitCode {
@@ -31,16 +31,16 @@ fn main() -> ExitCode {
     }
     let tests: [(&str, fn()); 9] = [
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
-        ("what_is_no_value_is_told_and_left_out", what_is_no_value_is_told_and_left_out),
+        ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
         ("it_plans", it_plans),
         ("it_verifies", it_verifies),
         ("a_hidden_clock_is_found", a_hidden_clock_is_found),
-        ("a_failure_is_told_in_one_line", a_failure_is_told_in_one_line),
+        ("a_failure_is_reported_in_one_line", a_failure_is_reported_in_one_line),
         (
             "a_value_that_cannot_be_printed_is_a_failure_everywhere",
             a_value_that_cannot_be_printed_is_a_failure_everywhere,
         ),
-        ("what_panics_before_the_pipeline_runs_is_a_failure", what_panics_before_the_pipeline_runs_is_a_failure),
+        ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
     ];
     for (name, test) in tests {
@@ -60,7 +60,7 @@ fn clock() -> ExitCode {
     millstream::main(stamped.map(|x| x + 1).named("last"))
 }
 
-/// Cannot be printed if it is 2.
+/// A number that cannot be printed if it is 2.
 #[derive(Clone)]
 struct Shy(u64);
 
@@ -71,7 +71,7 @@ impl fmt::Display for Shy {
     }
 }
 
-/// A number, and a panic at 2.
+/// A number whose parsing panics at 2.
 #[derive(Clone)]
 struct Picky(u64);
 
@@ -89,7 +89,7 @@ fn picky() -> ExitCode {
     millstream::main(pipeline::<Picky>().shard(2, |p| p.map(|picky| picky.0)))
 }
 
-/// Is built for two shards at most.
+/// It can be built for at most two shards.
 fn narrow() -> ExitCode {
     let build = |shards: usize| {
         assert!(shards <= 2, "too many shards");
@@ -100,15 +100,15 @@ fn narrow() -> ExitCode {
 
 const NO_SHARDS: &str = "--shards has no effect: the pipeline has none\n";
 
-/// What came out, what was said, and the exit code.
+/// The output, the error output, and the exit code.
 fn started(program: &str, args: &str, input: &str) -> (String, String, Option<i32>) {
-    let mut command = Command::new(std::env::current_exe().expect("a program knows itself"));
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.env(AS, program).args(args.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
-    // One that refuses its arguments reads nothing.
+    // A program that refuses its arguments reads nothing.
     let writing = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let output = child.wait_with_output().expect("it ends");
     writing.join().expect("the input is written");
@@ -117,30 +117,35 @@ fn started(program: &str, args: &str, input: &str) -> (String, String, Option<i3
 }
 
 #[track_caller]
-fn comes(seen: (String, String, Option<i32>), stdout: &str, stderr: &str, code: i32) {
+fn assert_output(seen: (String, String, Option<i32>), stdout: &str, stderr: &str, code: i32) {
     assert_eq!((seen.0.as_str(), seen.1.as_str(), seen.2), (stdout, stderr, Some(code)));
 }
 
 fn it_runs_over_lines_everywhere() {
     for way in ["", "--deploy model", "--deploy inline --ring 1", "--deploy queues", "--workers 2 --shards 3 --batch 1"]
     {
-        comes(started("numbers", &format!("run {way}"), "1\n2\n3"), "1\n5\n14\n", "", 0);
-        comes(started("lengths", &format!("run {way} --quiet"), "to be\n\r\n\nor not\r\nµ"), "5\n6\n2\n", "", 0);
+        assert_output(started("numbers", &format!("run {way}"), "1\n2\n3"), "1\n5\n14\n", "", 0);
+        assert_output(
+            started("lengths", &format!("run {way} --quiet"), "to be\n\r\n\nor not\r\nµ"),
+            "5\n6\n2\n",
+            "",
+            0,
+        );
     }
-    // Over (number, text), so an empty slot has no part in it.
+    // The hash is over (number, text), so empty slots do not count.
     let (_, hash, _) = started("lengths", "run --hash", "to be\n\nor");
     assert!(hash.starts_with("hash ") && hash.ends_with(" count 2\n"), "{hash}");
     assert_eq!(started("lengths", "run --hash --deploy model", "to be\n\nor").1, hash);
-    comes(started("lengths", "run --shards 2", "a\n"), "1\n", &format!("millstream run: {NO_SHARDS}"), 0);
+    assert_output(started("lengths", "run --shards 2", "a\n"), "1\n", &format!("millstream run: {NO_SHARDS}"), 0);
     let note = "millstream run: --shards has no effect: the pipeline is built with its shards\n";
-    comes(started("picky", "run --shards 3", "1\n"), "1\n", note, 0);
+    assert_output(started("picky", "run --shards 3", "1\n"), "1\n", note, 0);
     let (_, stats, _) = started("numbers", "run --stats", "1\n2\n");
     assert!(stats.contains("\"name\": \"square\"") && stats.contains("\"values\": 2"), "{stats}");
 }
 
-fn what_is_no_value_is_told_and_left_out() {
-    let told = "millstream run: -: line 2 is left out: invalid digit found in string\n";
-    comes(started("numbers", "run", "1\nx\n3\n"), "1\n10\n", told, 1);
+fn a_line_that_is_no_value_is_reported_and_left_out() {
+    let message = "millstream run: -: line 2 is left out: invalid digit found in string\n";
+    assert_output(started("numbers", "run", "1\nx\n3\n"), "1\n10\n", message, 1);
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("latin");
     std::fs::write(&path, b"one\n\xe9t\xe9\ntwo").expect("a file");
@@ -174,14 +179,14 @@ fn it_verifies() {
     assert_eq!(started("lengths", "verify", "a\nb\n").2, Some(0));
 }
 
-/// Known as a whole only: every stage may be the one, and nothing else is said.
+/// Without edges, every stage may be the cause.
 fn a_hidden_clock_is_found() {
-    let told = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: \
+    let message = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: \
                 --deploy model and --deploy inline --ring 1 --batch 1 differ\n";
-    comes(started("clock", "verify", "1\n2\n"), "", told, 4);
+    assert_output(started("clock", "verify", "1\n2\n"), "", message, 4);
 }
 
-fn a_failure_is_told_in_one_line() {
+fn a_failure_is_reported_in_one_line() {
     let input = format!("1\n2\n{}\n4\n", u64::MAX);
     for way in ["", "--deploy inline", "--deploy queues", "--shards 2 --workers 2"] {
         let (_, err, code) = started("numbers", &format!("run {way}"), &input);
@@ -195,20 +200,20 @@ fn a_failure_is_told_in_one_line() {
 
 fn a_value_that_cannot_be_printed_is_a_failure_everywhere() {
     for way in ["", "--deploy inline", "--deploy queues", "--workers 2"] {
-        let told = "millstream: stage \"sink\", number 1: panicked: not this one\n";
-        comes(started("shy", &format!("run {way}"), "1\n2\n3\n"), "1\n", told, 3);
+        let message = "millstream: stage \"sink\", number 1: panicked: not this one\n";
+        assert_output(started("shy", &format!("run {way}"), "1\n2\n3\n"), "1\n", message, 3);
     }
-    let told = "millstream: model, which knows neither stage nor number: panicked: not this one\n";
-    comes(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", told, 3);
+    let message = "millstream: model, which knows neither stage nor number: panicked: not this one\n";
+    assert_output(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", message, 3);
 }
 
-fn what_panics_before_the_pipeline_runs_is_a_failure() {
-    let told = "millstream: stage \"source\", number 1: panicked: not this one\n";
+fn a_panic_before_the_pipeline_runs_is_a_failure() {
+    let message = "millstream: stage \"source\", number 1: panicked: not this one\n";
     for command in ["run --deploy inline", "run --deploy queues", "run --workers 2", "verify"] {
         let (_, err, code) = started("picky", command, "1\n2\n3\n");
-        assert_eq!((err.as_str(), code), (told, Some(3)), "{command}");
+        assert_eq!((err.as_str(), code), (message, Some(3)), "{command}");
     }
-    comes(
+    assert_output(
         started("narrow", "verify", "1\n"),
         "",
         "millstream: the pipeline was not built: panicked: too many shards\n",

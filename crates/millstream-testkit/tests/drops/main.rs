@@ -11,7 +11,7 @@ use tally::{Counted, Tally};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NUMBERS: u64 = 40;
-/// Nobody panics at this number.
+/// No stage panics at this number.
 const NEVER: u64 = u64::MAX;
 
 fn rings() -> impl Iterator<Item = Rings> {
@@ -19,7 +19,7 @@ fn rings() -> impl Iterator<Item = Rings> {
     sizes.into_iter().flat_map(|(slots, batch)| (1..=3).map(move |w| Rings::new().ring(slots).batch(batch).workers(w)))
 }
 
-/// All stages that own values, and a panic in the one that is chosen, if any, at the number that is chosen.
+/// All stages that own values, and a panic in the stage `panics` at the number `at`.
 fn everything(panics: usize, at: u64) -> impl Deployable<In = Val<Counted>, Out: Shape + millstream_exec::RingShape> {
     let here = move |stage: usize, value: &Counted| {
         assert!(stage != panics || value.number < at, "at {at}");
@@ -66,7 +66,7 @@ fn everything(panics: usize, at: u64) -> impl Deployable<In = Val<Counted>, Out:
         )
 }
 
-/// Silences the panics that these tests mean.
+/// Silences the panics that these tests cause.
 fn quietly<T>(f: impl FnOnce() -> T) -> T {
     static HOOK: std::sync::Once = std::sync::Once::new();
     HOOK.call_once(|| {
@@ -137,7 +137,7 @@ fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
 }
 
 #[test]
-fn an_iterator_that_is_left_alone_drops_every_value_once() {
+fn an_abandoned_iterator_drops_every_value_once() {
     for rings in rings() {
         let tally = Tally::default();
         let counted = tally.clone();
@@ -148,7 +148,7 @@ fn an_iterator_that_is_left_alone_drops_every_value_once() {
     }
 }
 
-/// The source gives one value and then waits: everything must be dropped although nothing comes behind it.
+/// The source yields one value and then waits: everything must be dropped although no value follows.
 fn keeps_nothing_alive(run: impl FnOnce(Receiver<Counted>) + Send + 'static) {
     let (values, source) = channel();
     let tally = Tally::default();

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often each value was dropped, by the order in which they were made.
+/// How often each value was dropped, in the order in which they were made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Arc<Mutex<Vec<u32>>>);
 
@@ -28,8 +28,8 @@ impl Tally {
         self.0.lock().unwrap().iter().filter(|drops| **drops == 0).count()
     }
 
-    /// Waits until at most so many values are alive; false if they stay. The source's thread may be the last to drop
-    /// what it holds, after the run has ended.
+    /// Waits until at most `alive` values are alive. Returns false if they stay alive. The source's thread may be the
+    /// last to drop its values, after the run has ended.
     pub(crate) fn falls_to(&self, alive: usize) -> bool {
         let start = Instant::now();
         while self.alive() > alive {
@@ -41,7 +41,7 @@ impl Tally {
         true
     }
 
-    /// Every value was dropped once, and none twice.
+    /// Asserts that every value was dropped exactly once.
     pub(crate) fn assert_all_dropped_once(&self, what: &str) {
         assert!(self.falls_to(0), "{what}: {} of {} values were never dropped", self.alive(), self.made());
         assert!(self.0.lock().unwrap().iter().all(|drops| *drops == 1), "{what}: a value was dropped twice");

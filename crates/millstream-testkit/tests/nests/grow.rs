@@ -1,10 +1,10 @@
-//! All words of three letters, and the nest that a word is.
+//! All words of three letters, and the nest of each word.
 
 use crate::{prove, stages};
 use millstream_core::{Arrow, PartsExt, pipeline};
 use millstream_exec::BoxPipeline;
 
-/// The pipeline that a word is, behind the edge `$p`.
+/// The pipeline of a word, after the edge `$p`.
 macro_rules! nest {
     ($p:expr;) => { $p };
     ($p:expr; pair $($rest:ident)*) => { nest!($p.fanout(|p| p, |p| stages::filter(p)); $($rest)*) };

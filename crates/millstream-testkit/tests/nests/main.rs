@@ -1,8 +1,9 @@
-//! Every nest of three combinators, typed all through: no box between them hides a composite reader.
+//! Every nest of three combinators with complete types: no box between them hides a composite reader.
 //!
 //! A nest is a word of three letters. `map`, `filter`, `filter_map`, `scan`, `delay`, `fold`, `pair` (two rings side by
-//! side, one of them masked) and `tuple` (a pair in one ring) are stages, and the rest of the word follows them; so are
-//! `three` (a flat tuple of three rings, one of them masked) and `lanes` (a partition), which begin words; `fanout`, `both` and `shard` take the rest of the word as their bodies. All words whose types allow it are here, and
+//! side, one of them with a mask) and `tuple` (a pair in one ring) are stages, and the remaining word follows them. So
+//! are `three` (a flat tuple of three rings, one of them with a mask) and `lanes` (a partition), which begin words.
+//! `fanout`, `both` and `shard` take the remaining word as their bodies. All words whose types allow it are here, and
 //! each is compared with its model.
 
 mod grow;

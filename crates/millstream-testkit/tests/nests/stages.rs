@@ -1,5 +1,5 @@
-//! The stages that nests are made of, on an edge of any shape.
-#![expect(clippy::type_complexity, reason = "the shapes are what is tested")]
+//! The stages of nests, on an edge of any shape.
+#![expect(clippy::type_complexity, reason = "the test is about shapes")]
 #![expect(clippy::unused_unit, reason = "one macro for all closures")]
 
 use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Partition, Scan, Then};
@@ -64,7 +64,7 @@ impl<A: Shape, L: Lens<A, Target: Edge>> Edge for Projected<A, L> {
     }
 }
 
-/// A closure's bounds. The closures depend on the shape alone, so that all nests share their stages' code.
+/// A closure's bounds. The closures depend only on the shape, so that all nests share their stages' code.
 macro_rules! closure {
     ($edge:ty => $output:ty) => { impl for<'a> Fn(<$edge as Shape>::Ref<'a>) -> $output + Send + Sync + 'static };
     ($edge:ty, $state:ty => $output:ty) => {

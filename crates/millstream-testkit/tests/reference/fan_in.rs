@@ -1,4 +1,4 @@
-//! What many producers give, by counting and by looking at heads: nothing is sorted.
+//! The merged values of many producers, by counting and by looking at heads: nothing is sorted.
 
 use millstream_testkit::random::Value;
 use proptest::prelude::Rng;
@@ -16,14 +16,14 @@ pub(crate) fn some_choices(lists: &[Vec<Value>], mut rng: impl Rng) -> Vec<(u32,
     choices
 }
 
-/// Value n is of the producer whose run n lies in: the one behind as many of its own as lie before n.
+/// Value n belongs to the producer of the run with n. Its index is the number of that producer's values before n.
 pub(crate) fn as_chosen(lists: &[Vec<Value>], choices: &[(u32, u64)]) -> Vec<Value> {
-    let whose: Vec<u32> = choices.iter().flat_map(|(p, count)| vec![*p; *count as usize]).collect();
-    let before = |n: usize| whose[..n].iter().filter(|p| **p == whose[n]).count();
-    (0..whose.len()).map(|n| lists[whose[n] as usize][before(n)].clone()).collect()
+    let owners: Vec<u32> = choices.iter().flat_map(|(p, count)| vec![*p; *count as usize]).collect();
+    let before = |n: usize| owners[..n].iter().filter(|p| **p == owners[n]).count();
+    (0..owners.len()).map(|n| lists[owners[n] as usize][before(n)].clone()).collect()
 }
 
-/// Round by round, who still has something.
+/// Round by round, one value of each producer that has any left.
 pub(crate) fn in_turn(lists: &[Vec<Value>]) -> Vec<Value> {
     let rounds = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut all = Vec::new();
@@ -33,13 +33,13 @@ pub(crate) fn in_turn(lists: &[Vec<Value>]) -> Vec<Value> {
     all
 }
 
-/// Again and again the least head; of equal ones the first.
+/// Repeatedly the least head; of equal ones the first.
 pub(crate) fn by_time(lists: &[Vec<Value>], time: fn(&Value) -> u64) -> Vec<Value> {
     let (mut taken, mut all) = (vec![0; lists.len()], Vec::new());
     loop {
         let head = |p: &usize| lists[*p].get(taken[*p]).map(time);
         let Some(least) = (0..lists.len()).filter_map(|p| head(&p)).min() else { return all };
-        let p = (0..lists.len()).find(|p| head(p) == Some(least)).expect("somebody has it");
+        let p = (0..lists.len()).find(|p| head(p) == Some(least)).expect("one list has it");
         all.push(lists[p][taken[p]].clone());
         taken[p] += 1;
     }

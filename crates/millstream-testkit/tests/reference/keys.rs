@@ -7,7 +7,7 @@ fn key(value: &Value, keys: i64) -> i64 {
     digest(value).rem_euclid(keys)
 }
 
-/// The body of each number's key, on that key's slots since it was not known.
+/// The body of each number's key, on that key's slots since the key became known.
 pub(super) fn by_key(keys: i64, most: usize, body: &Pipe, input: &[Slot]) -> Vec<Slot> {
     let keys: Vec<Option<i64>> = input.iter().map(|slot| slot.as_ref().map(|value| key(value, keys))).collect();
     let mut output = vec![None; input.len()];
@@ -17,13 +17,13 @@ pub(super) fn by_key(keys: i64, most: usize, body: &Pipe, input: &[Slot]) -> Vec
             n >= first && keys[n] == keys[first] && !ended
         };
         let slots: Vec<Slot> = (0..input.len()).map(|n| input[n].clone().filter(|_| own(n))).collect();
-        let given = edge(body, &slots);
-        (0..input.len()).filter(|n| own(*n)).for_each(|n| output[n] = given[n].clone());
+        let slots_of_body = edge(body, &slots);
+        (0..input.len()).filter(|n| own(*n)).for_each(|n| output[n] = slots_of_body[n].clone());
     }
     output
 }
 
-/// Whether the key of number `n` is not known there: it never came, or since it came as many others did as can be known.
+/// Whether the key of number `n` is not known there: it never occurred, or at least `most` other keys occurred since.
 fn begins(keys: &[Option<i64>], n: usize, most: usize) -> bool {
     let Some(before) = (0..n).rev().find(|before| keys[*before] == keys[n]) else { return true };
     let mut others: Vec<i64> = keys[before + 1..n].iter().flatten().copied().collect();
@@ -39,7 +39,7 @@ pub(super) fn folded(keys: i64, start: i64, seen: &[Slot]) -> Value {
     Value::List((0..keys).filter(|k| !of(*k).is_empty()).map(answer).collect())
 }
 
-/// The first value that failed of the last number's key.
+/// The first value that failed, among those with the last number's key.
 pub(super) fn failed(keys: i64, modulus: i64, seen: &[Slot]) -> Option<&Value> {
     let last = seen.last()?.as_ref()?;
     let same = |value: &&Value| key(value, keys) == key(last, keys);

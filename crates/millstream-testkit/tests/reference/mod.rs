@@ -1,7 +1,7 @@
-//! A second reading of the equations: what slot n holds, from the slots 0 to n of the input alone.
+//! A second reading of the equations: the content of slot n depends only on slots 0 to n of the input.
 //!
-//! It shares nothing with the model but the syntax tree. A stage is a function of the prefix that ends at its number,
-//! and is given the whole prefix anew at every number: nothing here has a state.
+//! It shares only the syntax tree with the model. A stage is a function of the prefix that ends at its number, and gets
+//! the whole prefix again at every number: nothing here has a state.
 
 mod answer;
 pub(crate) mod fan_in;
@@ -13,7 +13,7 @@ use millstream_testkit::random::{Pipe, Value};
 
 pub(crate) type Slot = Option<Value>;
 
-/// Every slot of the output, from every slot of the input, END the last of both.
+/// Every slot of the output, from every slot of the input, with END last in both.
 pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => outer(q, &outer(p, input)),
@@ -21,7 +21,7 @@ pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         Pipe::Stream(stage) => {
             let end = (0..input.len()).find(|n| stream::ends(*stage, input, *n)).unwrap_or(input.len() - 1);
             let mut slots = edge(tree, input);
-            // In front of the source's END it is another one, and empty.
+            // If it ends before the source does, its END is empty.
             slots[end..].iter_mut().filter(|_| end + 1 < input.len()).for_each(|slot| *slot = None);
             slots.truncate(end + 1);
             slots
@@ -30,7 +30,7 @@ pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     }
 }
 
-/// As [`outer`], of a body.
+/// As [`outer`], for a body.
 fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => edge(q, &edge(p, input)),
@@ -83,7 +83,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     }
 }
 
-/// What a renumbering stage gives for one value.
+/// The values of a renumbering stage for one value.
 fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
     match (stage, value) {
         (Pipe::FlatMap { modulus }, _) => {
@@ -101,7 +101,7 @@ fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
     }
 }
 
-/// A text as a number.
+/// The number of a text.
 fn of_text(text: &str) -> i64 {
     let mut number: i64 = 3;
     for byte in text.as_bytes() {
@@ -110,17 +110,17 @@ fn of_text(text: &str) -> i64 {
     number
 }
 
-/// What the slots below END are given, END's not known yet.
+/// The output slots below END, while END is not known yet.
 fn edge_below_end(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     edge(tree, &[input, &[None]].concat())
 }
 
-/// A pair is one slot: filled where both halves are.
+/// A pair is one slot: filled if both halves are.
 fn joined(first: Vec<Slot>, second: Vec<Slot>) -> Vec<Slot> {
     first.into_iter().zip(second).map(|(a, b)| Some(Value::Pair(Box::new((a?, b?))))).collect()
 }
 
-/// What each lane gives: it sees its own values, and the other's numbers as empty.
+/// The output of each lane: a lane sees its own values, and the other lane's numbers as empty.
 fn in_lanes(p: &Pipe, q: &Pipe, input: &[Slot]) -> (Vec<Slot>, Vec<Slot>) {
     let lane = |left: bool| -> Vec<Slot> {
         input.iter().map(|slot| slot.as_ref().filter(|value| is_left(value) == left).map(inner)).collect()
@@ -128,7 +128,7 @@ fn in_lanes(p: &Pipe, q: &Pipe, input: &[Slot]) -> (Vec<Slot>, Vec<Slot>) {
     (edge(p, &lane(true)), edge(q, &lane(false)))
 }
 
-/// What one of the two has; they never both have something.
+/// The value of one of the two; never both are filled.
 fn either(left: Vec<Slot>, right: Vec<Slot>) -> Vec<Slot> {
     let one = |(a, b): (Slot, Slot)| match (a, b) {
         (Some(_), Some(_)) => panic!("two values for one number"),

@@ -42,7 +42,7 @@ pub(super) fn at(stage: Stream, seen: &[Slot], is_end: bool) -> Slot {
         Stream::Enumerate => Some(Value::Pair(Box::new((Value::I(seen.len() as i64 - 1), value.clone())))),
         Stream::Inspect => Some(value.clone()),
         Stream::MapM(plus) => Some(Value::I(digest(value).wrapping_mul(31).wrapping_add(plus))),
-        Stream::Chunks(_) => unreachable!("it speaks at END"),
+        Stream::Chunks(_) => unreachable!("it also fills END"),
     }
 }
 

@@ -1,14 +1,14 @@
-//! Windows of event time: the values that are in no window that was given, grouped anew at every value.
+//! Windows of event time: the values of the windows that are still open, grouped again at every value.
 
 use super::{Slot, digest};
 use millstream_testkit::random::{Value, Windows};
 
-/// A value in one window that it lies in; of a session, what it alone would make.
+/// A value in one of its windows; with sessions, the window that it would have alone.
 #[derive(Clone)]
 struct Row {
     start: i128,
     end: i128,
-    came: usize,
+    arrived: usize,
     value: Value,
 }
 
@@ -20,7 +20,7 @@ struct Late {
 pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
     let (mut rows, mut outputs): (Vec<Row>, Vec<Slot>) = (Vec::new(), Vec::new());
     let (mut passed, mut late) = (0, Late { values: Vec::new(), dropped: 0 });
-    for (came, value) in input.iter().flatten().enumerate() {
+    for (arrived, value) in input.iter().flatten().enumerate() {
         let first = if windows.last { i128::from(u64::MAX) - 39 } else { 0 };
         let time = first + i128::from(digest(value).rem_euclid(40));
         let size = i128::from(windows.size);
@@ -31,7 +31,7 @@ pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
         };
         let before = rows.len();
         for start in starts {
-            let row = Row { start, end: start + size, came, value: value.clone() };
+            let row = Row { start, end: start + size, arrived, value: value.clone() };
             let with: Vec<Row> = rows.iter().cloned().chain([row.clone()]).collect();
             let group = groups(windows, with).into_iter().find(|group| has(group, &row)).expect("it is in one");
             if end(&group) > passed {
@@ -68,16 +68,16 @@ pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
 }
 
 fn has(group: &[Row], row: &Row) -> bool {
-    group.iter().any(|other| (other.came, other.start) == (row.came, row.start))
+    group.iter().any(|other| (other.arrived, other.start) == (row.arrived, row.start))
 }
 
 fn end(group: &[Row]) -> i128 {
     group.iter().map(|row| row.end).max().expect("a group has rows")
 }
 
-/// Rows of one window each, by their starts.
+/// The rows of one window each, ordered by start.
 fn groups(windows: &Windows, mut rows: Vec<Row>) -> Vec<Vec<Row>> {
-    rows.sort_by_key(|row| (row.start, row.came));
+    rows.sort_by_key(|row| (row.start, row.arrived));
     let mut groups: Vec<Vec<Row>> = Vec::new();
     for row in rows {
         let belongs = |group: &Vec<Row>| match windows.every {
@@ -92,19 +92,19 @@ fn groups(windows: &Windows, mut rows: Vec<Row>) -> Vec<Vec<Row>> {
     groups
 }
 
-/// Takes the windows out that end here or before.
+/// Removes the windows that end at `passed` or before, and returns them.
 fn close(windows: &Windows, rows: &mut Vec<Row>, passed: i128, late: &mut Late) -> Vec<Slot> {
     let (over, still): (Vec<_>, Vec<_>) =
         groups(windows, std::mem::take(rows)).into_iter().partition(|group| end(group) <= passed);
     *rows = still.into_iter().flatten().collect();
-    let give = |mut group: Vec<Row>| {
+    let list = |mut group: Vec<Row>| {
         let (start, end) = (group[0].start, end(&group).min(u64::MAX.into()));
-        group.sort_by_key(|row| row.came);
+        group.sort_by_key(|row| row.arrived);
         let values = group.into_iter().map(|row| row.value).collect();
         let (late, dropped) = (std::mem::take(&mut late.values), std::mem::take(&mut late.dropped));
         let number = |time: i128| Value::I(time as u64 as i64);
         let (values, late) = (Value::List(values), Value::List(late));
         Some(Value::List(vec![number(start), number(end), values, late, Value::I(dropped)]))
     };
-    over.into_iter().map(give).collect()
+    over.into_iter().map(list).collect()
 }

@@ -1,5 +1,5 @@
-//! Values of which one call goes wrong, in random pipelines on every deployment, with every ending: it panics, or calls
-//! back into the run. Nothing hangs, no value is dropped twice, none leaks, and a run that was hit says which stage it was.
+//! Values with one faulty call, in random pipelines on every deployment, with every ending: it panics, or calls back
+//! into the run. Nothing hangs, no value is dropped twice, none leaks, and a run that was hit names its stage.
 
 mod ways;
 
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// One of each kind of stage: those that clone, keep, hash, compare or order values first.
+/// One stage of each kind: first those that clone, keep, hash, compare or order values.
 fn stages() -> Vec<Pipe> {
     let map = || Box::new(Pipe::Map { plus: 1 });
     vec![
@@ -90,7 +90,7 @@ fn stages() -> Vec<Pipe> {
     ]
 }
 
-/// Every stage, behind a map and in front of one, every way of the smallest, every kind of call, every k.
+/// Every stage, after a map and before one, in each of the smallest ways, with every kind of call and every k.
 #[test]
 fn every_call_of_every_stage_may_panic() {
     let most = if std::env::var_os("MILLSTREAM_FULL").is_some() { u64::MAX } else { 5 };

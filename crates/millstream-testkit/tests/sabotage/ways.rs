@@ -1,4 +1,4 @@
-//! A pipeline, its input and the way it runs, and what came of it.
+//! A pipeline, its input, its way to run, and the result.
 
 use millstream_exec::{Counters, Handle, Queues, Rings, RunError, Sender, fan_in};
 use millstream_testkit::random::{Built, Pipe, Value};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How a pipeline runs, and how it ends.
+/// The way a pipeline runs, and how it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// From a list to its end.
+    /// From a list, to its end.
     Rings(Deployment),
     Queues {
         capacity: usize,
@@ -29,7 +29,7 @@ pub(crate) enum Way {
         joined: bool,
         ending: RunOutcome,
     },
-    /// As an iterator, of which so many values are taken.
+    /// As an iterator, from which this many values are taken.
     Through {
         ring: usize,
         workers: usize,
@@ -49,7 +49,7 @@ pub(crate) enum RunOutcome {
 const ENDINGS: [RunOutcome; 5] =
     [RunOutcome::End, RunOutcome::Drain, RunOutcome::DrainAtOnce, RunOutcome::Stop, RunOutcome::Drop];
 
-/// All of them.
+/// All ways.
 pub(crate) fn ways() -> impl Strategy<Value = Way> {
     let through = (0..=4_u32, 1..=3_usize, 0..30_usize).prop_map(|(log, workers, taken)| Way::Through {
         ring: 1 << log,
@@ -64,14 +64,14 @@ pub(crate) fn ways() -> impl Strategy<Value = Way> {
     ]
 }
 
-/// Those that are fed from outside.
+/// The ways with a sender.
 pub(crate) fn fed() -> impl Strategy<Value = Way> {
     (0..=4_u32, 1..=8_usize, 1..=3_usize, any::<bool>(), proptest::sample::select(&ENDINGS[..]))
         .prop_map(|(log, batch, workers, joined, ending)| Way::Fed { ring: 1 << log, batch, workers, joined, ending })
 }
 
 impl Way {
-    /// Each of them, with the smallest rings.
+    /// Each way, with the smallest rings.
     pub(crate) fn smallest() -> Vec<Way> {
         let feedings = [Feeding::Inline, Feeding::Stepped(3), Feeding::Ready, Feeding::Waiting];
         let rings = feedings.map(|feeding| Way::Rings(Deployment { ring: 2, batch: 2, workers: 2, feeding }));
@@ -88,19 +88,19 @@ pub(crate) struct Case {
     pub(crate) way: Way,
 }
 
-/// What is done with a run before it gets its values.
+/// Prepares a run before it gets its values.
 type Arm = Box<dyn FnOnce(&Arc<Sender<Value>>, &Handle<u64>) + Send>;
 
-/// What came of a run.
-enum Came {
-    /// It went to its end.
+/// The result of a run.
+enum Outcome {
+    /// It reached its end.
     Whole(Vec<Option<Value>>),
-    /// It was ended, or it has no slots to look at.
+    /// It was ended early, or it has no slots to compare.
     Part,
     Failed(RunError),
 }
 
-/// What a closure gave, or the message of the panic that left it.
+/// The result of a closure, or the message of its panic.
 fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|payload| match payload.downcast::<String>() {
         Ok(message) => *message,
@@ -109,7 +109,7 @@ fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 impl Case {
-    /// How many such calls there are if nothing goes wrong. With more than one thread a little more or less.
+    /// The number of such calls without a fault. With more than one thread it varies a little.
     pub(crate) fn calls(&self, call: Call) -> u64 {
         let saboteur = Saboteur::panics(call, 0);
         if let Err(wrong) = self.hit_by(&saboteur) {
@@ -118,13 +118,13 @@ impl Case {
         saboteur.calls()
     }
 
-    /// What is wrong with a run one of whose calls panics, if anything is.
+    /// The fault of a run with a call that panics, if there is one.
     pub(crate) fn hit_by(&self, saboteur: &Saboteur) -> Result<(), String> {
         silence();
         self.run(saboteur, Box::new(|_, _| ()))
     }
 
-    /// What is wrong with a run one of whose calls uses what runs it, if anything is.
+    /// The fault of a run with a call that uses the run itself, if there is one.
     pub(crate) fn called_back_by(&self, saboteur: &Saboteur) -> Result<(), String> {
         let saboteur_of_run = saboteur.clone();
         let arm: Arm = Box::new(move |sender, handle| {
@@ -146,17 +146,17 @@ impl Case {
 
     fn run(&self, saboteur: &Saboteur, arm: Arm) -> Result<(), String> {
         let built = self.tree.build();
-        // Nothing goes wrong in the expectation.
+        // The expectation has no faulty call.
         let plain = Saboteur::new(Call::Closure, 0);
         let model = built.model_slots(self.values(&plain));
-        let came = self.came(&built, saboteur, arm);
-        // What this test does with the values from here on is not the run's.
+        let outcome = self.outcome(&built, saboteur, arm);
+        // From here on this test uses the values, not the run.
         saboteur.disarm();
-        let came = came?;
-        let wrong = self.judge(&built, saboteur, &model, came);
+        let outcome = outcome?;
+        let wrong = self.judge(&built, saboteur, &model, outcome);
         let start = Instant::now();
         while saboteur.alive() > 0 && start.elapsed() < LONG {
-            std::thread::yield_now(); // The source's thread may be the last to drop what it holds.
+            std::thread::yield_now(); // The source's thread may be the last to drop its values.
         }
         if saboteur.alive() > self.may_leak(saboteur) || saboteur.dropped_twice() > 0 {
             return Err(format!("{} values leak, {} dropped twice", saboteur.alive(), saboteur.dropped_twice()));
@@ -164,13 +164,13 @@ impl Case {
         wrong
     }
 
-    /// Whether a stage goes on behind a panic, which is one of its failures.
+    /// Whether a stage continues after a panic, which is one of its failures.
     fn survives(&self) -> bool {
         let tree = self.tree.to_string();
         ["try_map", "dead_letter", "park"].iter().any(|stage| tree.contains(stage))
     }
 
-    /// How many values may leak. A `HashMap` of which a key's drop panics forgets its other keys.
+    /// How many values may leak. A `HashMap` whose key panics in its drop forgets its other keys.
     fn may_leak(&self, saboteur: &Saboteur) -> usize {
         let tree = self.tree.to_string();
         let keys = ["shard_by", "park"].iter().any(|stage| tree.contains(stage));
@@ -181,19 +181,19 @@ impl Case {
         (0..self.length as i64).map(|n| Value::Sabotaged(saboteur.value(n * 7 % 11))).collect()
     }
 
-    /// Runs it, on a thread of its own.
-    fn came(&self, built: &Built, saboteur: &Saboteur, arm: Arm) -> Result<Came, String> {
+    /// Runs it on a thread of its own.
+    fn outcome(&self, built: &Built, saboteur: &Saboteur, arm: Arm) -> Result<Outcome, String> {
         let (built, saboteur, case) = (built.clone(), saboteur.clone(), self.clone());
         let running = move || caught(|| case.go(&built, &saboteur, arm));
         match within(LONG, running) {
             Err(hung) => Err(hung.to_string()),
             Ok(Err(message)) => Err(format!("it unwinds: {message}")),
-            Ok(Ok(came)) => Ok(came),
+            Ok(Ok(outcome)) => Ok(outcome),
         }
     }
 
-    fn go(&self, built: &Built, saboteur: &Saboteur, arm: Arm) -> Came {
-        let whole = |slots: Result<_, _>| slots.map_or_else(Came::Failed, Came::Whole);
+    fn go(&self, built: &Built, saboteur: &Saboteur, arm: Arm) -> Outcome {
+        let whole = |slots: Result<_, _>| slots.map_or_else(Outcome::Failed, Outcome::Whole);
         let values = self.values(saboteur);
         match self.way {
             Way::Rings(deployment) => whole(built.collect_slots(values, deployment)),
@@ -202,10 +202,10 @@ impl Case {
             }
             Way::Through { ring, workers, taken } => {
                 let iterator = built.through(Rings::new().ring(ring).workers(workers), values);
-                // A run that fails makes the iterator panic, and says why.
+                // A run that fails makes the iterator panic with its message.
                 match caught(|| iterator.take(taken).for_each(drop)) {
                     Err(message) if !message.contains(SABOTAGE) => panic!("{message}"),
-                    _ => Came::Part,
+                    _ => Outcome::Part,
                 }
             }
             Way::Fed { ring, batch, workers, joined, ending } => {
@@ -223,7 +223,7 @@ impl Case {
         joined: bool,
         ending: RunOutcome,
         arm: Arm,
-    ) -> Came {
+    ) -> Outcome {
         let started = match joined {
             true => built.start_fan_in(rings, fan_in(2)),
             false => built.start_fed(rings).map(|(sender, run)| (vec![sender], run)),
@@ -232,30 +232,36 @@ impl Case {
         let senders: Vec<_> = senders.into_iter().map(Arc::new).collect();
         arm(&senders[0], &run);
         let feeder = spawn(move || {
-            // What a sender gives back is dropped here.
+            // Values that the sender returns are dropped here.
             let _ = caught(|| senders[0].send_all(values).map_err(drop));
             drop(senders);
         });
-        let came = match ending {
+        let outcome = match ending {
             RunOutcome::End => run.wait(),
             RunOutcome::Drain => run.drain(LONG),
             RunOutcome::DrainAtOnce => run.drain(Duration::ZERO),
             RunOutcome::Stop => run.stop_now(),
             RunOutcome::Drop => {
                 drop(run);
-                feeder.join().expect("it catches what it meets");
-                return Came::Part;
+                feeder.join().expect("it catches its panics");
+                return Outcome::Part;
             }
         };
-        feeder.join().expect("it catches what it meets");
-        match came {
-            Err(RunError::DrainTimeout { .. }) if ending == RunOutcome::DrainAtOnce => Came::Part,
-            Err(failure) => Came::Failed(failure),
-            Ok(_) => Came::Part,
+        feeder.join().expect("it catches its panics");
+        match outcome {
+            Err(RunError::DrainTimeout { .. }) if ending == RunOutcome::DrainAtOnce => Outcome::Part,
+            Err(failure) => Outcome::Failed(failure),
+            Ok(_) => Outcome::Part,
         }
     }
 
-    fn judge(&self, built: &Built, saboteur: &Saboteur, model: &[Option<Value>], came: Came) -> Result<(), String> {
+    fn judge(
+        &self,
+        built: &Built,
+        saboteur: &Saboteur,
+        model: &[Option<Value>],
+        outcome: Outcome,
+    ) -> Result<(), String> {
         let digests = |slots: &[Option<Value>]| {
             let mut digests: Vec<_> = slots.iter().map(|slot| slot.as_ref().map(Value::digest)).collect();
             if self.tree.gives_order_up() {
@@ -263,15 +269,15 @@ impl Case {
             }
             digests
         };
-        match came {
-            Came::Whole(_) if self.survives() && saboteur.acted() => Ok(()),
-            Came::Part => Ok(()),
-            Came::Whole(slots) if digests(&slots) != digests(model) => {
+        match outcome {
+            Outcome::Whole(_) if self.survives() && saboteur.acted() => Ok(()),
+            Outcome::Part => Ok(()),
+            Outcome::Whole(slots) if digests(&slots) != digests(model) => {
                 Err(format!("{slots:?}, and the model has {model:?}"))
             }
-            Came::Whole(_) => Ok(()),
-            Came::Failed(RunError::Stage { stage, cause, .. }) => {
-                // The ends, and what queues need besides the plan's stages.
+            Outcome::Whole(_) => Ok(()),
+            Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
+                // The ends, and the threads that queues add to the plan's stages.
                 let names = "source sink copier splitter zipper router collector dealer gatherer drain lens";
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
                 let known = names.split(' ').any(|name| stage.starts_with(name)) || planned();
@@ -280,12 +286,12 @@ impl Case {
                     false => Err(format!("it says {stage:?}: {cause}")),
                 }
             }
-            Came::Failed(error) => Err(error.to_string()),
+            Outcome::Failed(error) => Err(error.to_string()),
         }
     }
 }
 
-/// Silences the panics that these tests mean.
+/// Silences the panics that these tests cause.
 fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
