@@ -82,23 +82,17 @@ fn methods_in(source: &str, methods: &mut Methods) {
             docs.push(doc.trim());
             continue;
         }
-        if code.starts_with("#[") || code.starts_with('$') {
+        if code.starts_with("#[") {
             continue;
         }
         let by_value = line.contains("(self") || lines.peek().is_some_and(|next| next.trim() == "self,");
-        let method = code.strip_prefix("fn ").filter(|_| by_value).or(Some(code).filter(|_| is_fanout(code)));
+        let method = code.strip_prefix("fn ").filter(|_| by_value);
         if let (Some(of), Some(method), true) = (of, method, line.starts_with("    ")) {
             let name: String = method.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             methods.insert(format!("{of}::{name}"), first_sentence(&docs));
         }
         docs.clear();
     }
-}
-
-/// Whether a macro is given a method's name and its number of bodies here: `fanout3, 3: ..`.
-fn is_fanout(code: &str) -> bool {
-    let rest = code.strip_prefix("fanout").and_then(|rest| rest.split_once(": "));
-    rest.is_some_and(|(arity, _)| arity.split_once(", ").is_some_and(|(name, bodies)| name == bodies))
 }
 
 /// Up to the first full stop, without links.
@@ -185,8 +179,8 @@ mod tests {
 
     const TRAIT: &str = "pub trait Arrow: Sized {\n    /// Runs `next` on it: [`then`](Arrow::then), or `|`. More.\n    \
                          #[doc(alias = \"pipe\")]\n    fn then<Q>(self, next: Q) -> Then<Self, Q>;\n    /// The plan.\n    \
-                         fn plan(&self) -> Plan;\n\n    fanout_method! {\n        /// Runs three\n        /// bodies.\n        \
-                         fanout3, 3: A first\n    }\n}\n";
+                         fn plan(&self) -> Plan;\n\n    /// Runs three\n    /// bodies.\n    fn fanout3<P>(\n        \
+                         self,\n    );\n}\n";
 
     fn methods() -> Methods {
         let mut methods = Methods::new();

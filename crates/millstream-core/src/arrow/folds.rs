@@ -75,6 +75,15 @@ pub trait FoldExt: Arrow {
     /// Yields the greatest value, and of equal ones the last; nothing if there is none.
     ///
     /// Clones a value where none before it is greater.
+    ///
+    /// Floating point numbers have no [`Ord`], since NaN has no place in an order. For those, say it in a
+    /// [`fold`](Arrow::fold):
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// let max = pipeline::<f64>().fold(f64::NEG_INFINITY, |max, x| *max = max.max(*x), |max| max);
+    /// assert_eq!(max.model([0.5, 2.5, 1.0]), [2.5]);
+    /// ```
     #[doc(alias = "maximum")]
     fn max(self) -> Answered<Self, Extreme<Self::Out, GREATEST>>
     where

@@ -19,23 +19,6 @@ macro_rules! nested {
     (value $first:expr, $second:expr $(, $rest:expr)*) => { nested!(value Fanout::new($first, $second) $(, $rest)*) };
 }
 
-/// A method for fan-outs to `$n` bodies.
-macro_rules! fanout_method {
-    ($(#[$doc:meta])* $method:ident, $n:literal: $($body:ident $name:ident),+) => {
-        $(#[$doc])*
-        #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "one body each, and the type says so")]
-        fn $method<$($body),+>(
-            self,
-            $($name: impl FnOnce(Id<Self::Out>) -> $body,)+
-        ) -> Then<Self, FanoutAll<nested!(type $($body),+), Flat<$n>>>
-        where
-            $($body: Arrow<In = Self::Out> + KeepsClock,)+
-        {
-            Then::new(self, FanoutAll::new(nested!(value $($name(id())),+)))
-        }
-    };
-}
-
 /// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values: what the article's
 /// arrow classes and its unfinished shapes do. For every [`Arrow`].
 ///
@@ -100,52 +83,166 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    fanout_method! {
-        /// Runs the same values through three bodies, and joins their outputs by number, as one flat tuple.
-        ///
-        /// It is [`fanout`](Arrow::fanout) in `fanout`, and a lens that sees `((a, b), c)` as `(a, b, c)`: no value is
-        /// copied, and no stage is added.
-        ///
-        /// ```
-        /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
-        /// let p = pipeline::<u64>()
-        ///     .fanout3(|p| p, |p| p.map(|x| x * x), |p| p.map(|x| x % 2 == 0))
-        ///     .map(|(x, square, even)| format!("{x} {square} {even}"));
-        /// assert_eq!(p.model([2, 3]), ["2 4 true", "3 9 false"]);
-        /// ```
-        #[doc(alias("fanout_all", "broadcast"))]
-        fanout3, 3: A first, B second, C third
+    /// Runs the same values through three bodies, and joins their outputs by number, as one flat tuple.
+    ///
+    /// It is [`fanout`](Arrow::fanout) in `fanout`, and a lens that sees `((a, b), c)` as `(a, b, c)`: no value is
+    /// copied, and no stage is added.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+    /// let p = pipeline::<u64>()
+    ///     .fanout3(|p| p, |p| p.map(|x| x * x), |p| p.map(|x| x % 2 == 0))
+    ///     .map(|(x, square, even)| format!("{x} {square} {even}"));
+    /// assert_eq!(p.model([2, 3]), ["2 4 true", "3 9 false"]);
+    /// ```
+    #[doc(alias("fanout_all", "broadcast"))]
+    #[expect(clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout3<A, B, C>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C), Flat<3>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(self, FanoutAll::new(nested!(value first(id()), second(id()), third(id()))))
     }
 
-    fanout_method! {
-        /// Runs the same values through four bodies, as [`fanout3`](PartsExt::fanout3) does through three.
-        fanout4, 4: A first, B second, C third, D fourth
+    /// Runs the same values through four bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+    #[expect(clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout4<A, B, C, D>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+        fourth: impl FnOnce(Id<Self::Out>) -> D,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C, D), Flat<4>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+        D: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(self, FanoutAll::new(nested!(value first(id()), second(id()), third(id()), fourth(id()))))
     }
 
-    fanout_method! {
-        /// Runs the same values through five bodies, as [`fanout3`](PartsExt::fanout3) does through three.
-        fanout5, 5: A first, B second, C third, D fourth, E fifth
+    /// Runs the same values through five bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+    #[expect(clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout5<A, B, C, D, E>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+        fourth: impl FnOnce(Id<Self::Out>) -> D,
+        fifth: impl FnOnce(Id<Self::Out>) -> E,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C, D, E), Flat<5>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+        D: Arrow<In = Self::Out> + KeepsClock,
+        E: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(
+            self,
+            FanoutAll::new(nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()))),
+        )
     }
 
-    fanout_method! {
-        /// Runs the same values through six bodies, as [`fanout3`](PartsExt::fanout3) does through three.
-        fanout6, 6: A first, B second, C third, D fourth, E fifth, F sixth
+    /// Runs the same values through six bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+    #[expect(clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout6<A, B, C, D, E, F>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+        fourth: impl FnOnce(Id<Self::Out>) -> D,
+        fifth: impl FnOnce(Id<Self::Out>) -> E,
+        sixth: impl FnOnce(Id<Self::Out>) -> F,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C, D, E, F), Flat<6>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+        D: Arrow<In = Self::Out> + KeepsClock,
+        E: Arrow<In = Self::Out> + KeepsClock,
+        F: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(
+            self,
+            FanoutAll::new(
+                nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id())),
+            ),
+        )
     }
 
-    fanout_method! {
-        /// Runs the same values through seven bodies, as [`fanout3`](PartsExt::fanout3) does through three.
-        fanout7, 7: A first, B second, C third, D fourth, E fifth, F sixth, G seventh
+    /// Runs the same values through seven bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+    #[expect(clippy::too_many_arguments, clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout7<A, B, C, D, E, F, G>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+        fourth: impl FnOnce(Id<Self::Out>) -> D,
+        fifth: impl FnOnce(Id<Self::Out>) -> E,
+        sixth: impl FnOnce(Id<Self::Out>) -> F,
+        seventh: impl FnOnce(Id<Self::Out>) -> G,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C, D, E, F, G), Flat<7>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+        D: Arrow<In = Self::Out> + KeepsClock,
+        E: Arrow<In = Self::Out> + KeepsClock,
+        F: Arrow<In = Self::Out> + KeepsClock,
+        G: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(
+            self,
+            FanoutAll::new(
+                nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id())),
+            ),
+        )
     }
 
-    fanout_method! {
-        /// Runs the same values through eight bodies, as [`fanout3`](PartsExt::fanout3) does through three.
-        ///
-        /// ```
-        /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
-        /// let p = pipeline::<u64>().fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
-        /// assert_eq!(p.map(|(a, _, _, _, _, _, _, h)| a + h).model([1, 2]), [3, 5]);
-        /// ```
-        fanout8, 8: A first, B second, C third, D fourth, E fifth, F sixth, G seventh, H eighth
+    /// Runs the same values through eight bodies, as [`fanout3`](PartsExt::fanout3) does through three.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+    /// let p = pipeline::<u64>().fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
+    /// assert_eq!(p.map(|(a, _, _, _, _, _, _, h)| a + h).model([1, 2]), [3, 5]);
+    /// ```
+    #[expect(clippy::too_many_arguments, clippy::type_complexity, reason = "one body each, and the type says so")]
+    fn fanout8<A, B, C, D, E, F, G, H>(
+        self,
+        first: impl FnOnce(Id<Self::Out>) -> A,
+        second: impl FnOnce(Id<Self::Out>) -> B,
+        third: impl FnOnce(Id<Self::Out>) -> C,
+        fourth: impl FnOnce(Id<Self::Out>) -> D,
+        fifth: impl FnOnce(Id<Self::Out>) -> E,
+        sixth: impl FnOnce(Id<Self::Out>) -> F,
+        seventh: impl FnOnce(Id<Self::Out>) -> G,
+        eighth: impl FnOnce(Id<Self::Out>) -> H,
+    ) -> Then<Self, FanoutAll<nested!(type A, B, C, D, E, F, G, H), Flat<8>>>
+    where
+        A: Arrow<In = Self::Out> + KeepsClock,
+        B: Arrow<In = Self::Out> + KeepsClock,
+        C: Arrow<In = Self::Out> + KeepsClock,
+        D: Arrow<In = Self::Out> + KeepsClock,
+        E: Arrow<In = Self::Out> + KeepsClock,
+        F: Arrow<In = Self::Out> + KeepsClock,
+        G: Arrow<In = Self::Out> + KeepsClock,
+        H: Arrow<In = Self::Out> + KeepsClock,
+    {
+        Then::new(
+            self,
+            FanoutAll::new(
+                nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id()), eighth(id())),
+            ),
+        )
     }
 
     /// Keeps the left values of a choice, and leaves the slots of right values empty.
