@@ -169,7 +169,7 @@ impl Pipe {
             complaints.complain(&format!("--joblog: {}", cause(&error)));
         }
         match ran.map(|printed| printed.verdict(units)) {
-            // The failure of a process that was stopped is not its own.
+            // The failure of a process that was stopped is not its fault.
             _ if interrupts.stopped() => runs.finish(),
             Err(error) => runs.fail(&error),
             Ok(Verdict::Failed(number, cause)) => runs.fail(&failed(number, cause)),
