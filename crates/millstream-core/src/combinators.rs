@@ -132,8 +132,8 @@
 //!   key's answer at END.
 //! - [`count_by`](crate::KeysExt::count_by): Counts the values of each key, and yields at END one vector of keys and
 //!   counts, in the order of the keys.
-//! - [`group_by`](crate::KeysExt::group_by): Collects the values of each key, and yields at END one vector of keys and
-//!   their values, in the order of the keys.
+//! - [`group_by`](crate::KeysExt::group_by): Collects the values of every key, and yields all of them at END, in the
+//!   order of the keys.
 //!
 //! # New numbers and time
 //!
@@ -199,10 +199,9 @@
 //!   key after its first failure.
 //! - [`try_map_or_park_within`](crate::KeysExt::try_map_or_park_within): Applies a function that can fail to every
 //!   value, and parks at most `most` keys after a failure.
-//! - [`try_scan`](crate::StreamsExt::try_scan): Runs a `scan` whose function can fail: an error ends the run, with the
-//!   stage, the number, the error and its sources.
-//! - [`try_scan_or_empty`](crate::StreamsExt::try_scan_or_empty): Runs a `scan` whose function can fail: an error or a
-//!   panic leaves the slot empty, and the state is put back.
+//! - [`try_scan`](crate::StreamsExt::try_scan): Runs a `scan` whose function can fail; an error ends the run.
+//! - [`try_scan_or_empty`](crate::StreamsExt::try_scan_or_empty): Runs a `scan` whose function can fail; a failure
+//!   leaves the slot empty and changes no state.
 //!
 //! # The shape of the run
 //!

@@ -155,8 +155,9 @@ pub trait KeysExt: Arrow {
         Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::default().most(), key)))
     }
 
-    /// Collects the values of each key, and yields at END one vector of keys and their values, in the order of the
-    /// keys.
+    /// Collects the values of every key, and yields all of them at END, in the order of the keys.
+    ///
+    /// The output is one `Vec` of keys and their values.
     ///
     /// Clones every value, and keeps all of them until END: for a state a key while the values flow, there is
     /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).

@@ -206,8 +206,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, ScanBy::new(MapM::new(f)))
     }
 
-    /// Runs a [`scan`](Arrow::scan) whose function can fail: an error ends the run, with the stage, the number, the
-    /// error and its sources.
+    /// Runs a [`scan`](Arrow::scan) whose function can fail; an error ends the run.
+    ///
+    /// The run's error has the stage, the number, the error and its sources.
     ///
     /// ```
     /// use millstream_core::{ModelExt, StreamsExt, pipeline};
@@ -229,8 +230,9 @@ pub trait StreamsExt: Arrow {
         Then::new(self, ScanBy::new(TryScan::new(state, f, Stop)))
     }
 
-    /// Runs a [`scan`](Arrow::scan) whose function can fail: an error or a panic leaves the slot empty, and the state
-    /// is put back.
+    /// Runs a [`scan`](Arrow::scan) whose function can fail; a failure leaves the slot empty and changes no state.
+    ///
+    /// A failure is an error or a panic.
     ///
     /// What the function had changed of the state at that value is undone. For this, the state is cloned before every
     /// value, so it should be cheap to clone.
