@@ -3,7 +3,7 @@
 
 mod ways;
 
-use millstream_testkit::random::{Pipe, Stream, Windows, streams};
+use millstream_testkit::random::{Answer, Pipe, Stream, Windows, streams};
 use millstream_testkit::{Call, Saboteur};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -66,6 +66,14 @@ fn stages() -> Vec<Pipe> {
         Pipe::DeadLetter { modulus: 3, plus: 2 },
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },
+        Pipe::TryScan { start: 2, modulus: 3 },
+        Pipe::MapOwned { plus: 1 },
+        Pipe::Partition { modulus: 3 },
+        Pipe::Answer(Answer::Last),
+        Pipe::Answer(Answer::Min),
+        Pipe::Answer(Answer::MaxByKey(3)),
+        Pipe::Answer(Answer::GroupBy(3)),
+        Pipe::FanoutAll(vec![*map(), Pipe::Cloned, *map()]),
         Pipe::Fold { start: 1 },
         Pipe::FoldBy { keys: 3, start: 1 },
         Pipe::Delay { first: 9 },
