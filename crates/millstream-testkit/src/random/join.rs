@@ -27,7 +27,7 @@ pub(crate) fn fanout_all(input: Kind, bodies: Vec<Chain>) -> Chain {
         macro_rules! flat {
             ($method:ident: $($body:ident)+) => {{
                 let mut bodies = bodies.into_iter().map(Chain::boxed::<A, B>);
-                $(let $body = bodies.next().expect("there are as many");)+
+                $(let $body = bodies.next().expect("a body for each name");)+
                 let flat = id::<A>().$method($(|_| $body),+);
                 let list = flat.map(|($($body,)+)| Value::List(vec![$(B::value($body)),+]));
                 Chain::empty(input).then(Boxed::new(list))
@@ -70,7 +70,8 @@ pub(crate) fn both(input: Whole, first: Chain, second: Chain) -> Chain {
         lens::Second: Lens<A, Target: RandomShape>,
     {
         with_pair!(pair, B, C => {
-            let (first, second) = (first.boxed::<Projected<A, lens::First>, B>(), second.boxed::<Projected<A, lens::Second>, C>());
+            let first = first.boxed::<Projected<A, lens::First>, B>();
+            let second = second.boxed::<Projected<A, lens::Second>, C>();
             let joined = Boxed::new(id::<A>().both(|_| first, |_| second));
             Chain::empty(input).then(joined)
         })

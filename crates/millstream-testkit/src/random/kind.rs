@@ -91,7 +91,9 @@ impl Whole {
     pub(crate) fn of<RandomShape: 'static>() -> Option<Self> {
         macro_rules! find {
             ($($kind:ident)*) => {
-                [$((Whole::$kind, TypeId::of::<$kind>())),*].into_iter().find(|(_, id)| *id == TypeId::of::<RandomShape>())
+                [$((Whole::$kind, TypeId::of::<$kind>())),*]
+                    .into_iter()
+                    .find(|(_, id)| *id == TypeId::of::<RandomShape>())
             };
         }
         let found =

@@ -320,8 +320,9 @@ mod tests {
         let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
-        let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( dead_letter( fold( delay( \
-                   scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
+        let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( \
+                   dead_letter( fold( delay( scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( \
+                   fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
                    map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
                    any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8(";

@@ -40,7 +40,7 @@ pub enum Pipe {
     },
     /// The same values, in a ring of their own.
     Cloned,
-    /// Left where the modulus, at least 1, does not divide the digest, and right where it does.
+    /// Right if the modulus, at least 1, divides the digest, and left otherwise.
     Partition {
         /// The modulus.
         modulus: i64,
@@ -91,8 +91,8 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
-    /// As [`Pipe::Scan`], by a function that fails, or panics where `start` is odd, once it has changed the state,
-    /// where the modulus, at least 1, divides the value's digest.
+    /// As [`Pipe::Scan`]. If the modulus, at least 1, divides the value's digest, the function changes the state and
+    /// then fails, or panics if `start` is odd.
     TryScan {
         /// The state before the first value.
         start: i64,
