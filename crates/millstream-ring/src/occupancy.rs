@@ -85,9 +85,9 @@ pub(crate) struct EmptyCounter<S> {
 impl<S> EmptyCounter<S> {
     /// The counter of a shape.
     pub(crate) fn of<F: OneRing<Slot = S>>() -> Self {
-        // SAFETY: the contract of `Count`.
         EmptyCounter {
             sampler: Arc::default(),
+            // SAFETY: the contract of `Count`.
             count: |slots, n| count_empty(n, |i| unsafe { F::is_filled(&slots, i) }),
         }
     }

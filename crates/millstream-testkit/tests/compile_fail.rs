@@ -10,8 +10,8 @@ fn wrong_pipelines_do_not_compile() {
 /// Each message is one error of at most thirty lines, but for programs with several mistakes.
 #[test]
 fn a_mistake_is_one_error_of_at_most_thirty_lines() {
-    // The mistakes of these, in lines that the compiler judges one by one. A closure that keeps an `Rc` lacks two traits of the
-    // standard library.
+    // The number of mistakes in each, in lines that the compiler checks one by one. A closure that keeps an `Rc` lacks
+    // two traits of the standard library.
     const MORE: [(&str, usize); 3] =
         [("closure_on_one_thread", 2), ("notation_of_another_type", 2), ("notation_without_an_operand", 6)];
     let goldens = std::fs::read_dir("tests/compile_fail").unwrap().map(|entry| entry.unwrap().path());
