@@ -17,7 +17,7 @@ use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};
 use millstream_exec::{
-    Everywhere, Handle, QueueShape, RingShape, Run, RunEnd, RunError, Source, Wait,
+    Everywhere, Inline, JobRefExt, QueueShape, RingShape, RunEnd, RunError, Runner, Source, Wait,
     source::{few, ready},
 };
 use serde_json::Value;
@@ -177,16 +177,11 @@ impl Runs {
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
         O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
-        // Queues never call `pause`, so every piece is written at once.
-        let gathers = self.config.place != Deployment::Queues;
         let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
             if let Some(hash) = hash {
                 hash.slot(number, &piece);
             }
             output.gather(piece);
-            if !gathers {
-                output.flush();
-            }
         };
         self.run_into(pipeline, input, output, sink, |(output, _)| output.flush())
     }
@@ -214,13 +209,15 @@ impl Runs {
                 let input = Until(input, self.interrupts.clone());
                 let rings = &self.config.rings;
                 let ran = panics::of_pipeline(|| {
-                    pipeline.start_inline_pausing(rings, input, state, sink, pause).map(Handle::join)
+                    let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
+                    Inline::new(rings.clone()).start(job).map(RunEnd::from)
                 });
                 let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
                 self.ended("inline", ended)
             }
             Deployment::Queues => {
-                let handle = self.config.queues.start(pipeline, input, state, sink).map_err(Failed::Run)?;
+                let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
+                let handle = self.config.queues.start(job).map_err(Failed::Run)?;
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
@@ -232,7 +229,8 @@ impl Runs {
                 if let (Some(asked @ Wait::BusySpin), false) = (self.config.wait.take(), self.config.quiet) {
                     say_other_wait(&self.complaints, rings, asked, &pipeline.plan(), feed);
                 }
-                let handle = pipeline.start_pausing(rings, input, state, sink, pause).map_err(Failed::Run)?;
+                let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
+                let handle = rings.start(job).map_err(Failed::Run)?;
                 let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
@@ -253,7 +251,7 @@ impl Runs {
     /// Records the report of a run, failed or not.
     fn ended<S>(&mut self, deploy: &str, ended: RunEnd<S>) -> (Option<S>, Option<Failed>) {
         self.reports.push(stats::of_run(deploy, &ended.report, ended.failure.as_ref()));
-        (ended.state, ended.failure.map(Failed::Run))
+        (ended.output, ended.failure.map(Failed::Run))
     }
 
     /// Records what observers saw of the last run.

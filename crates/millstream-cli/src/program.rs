@@ -16,7 +16,7 @@ use flags::{Command, Flags, OverLines};
 use lines::Lines;
 use millstream_core::model::ModelShape;
 use millstream_core::{Item, Shape, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Everywhere, Feed, Inline, QueueShape, RingShape, RunError, Runner};
+use millstream_exec::{Everywhere, Feed, Inline, JobExt, QueueShape, RingShape, RunError, Runner};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -135,7 +135,7 @@ impl<P> Whole<P> {
 
 /// All lines, read by a pipeline without stages, so that a panic of a parser is reported as in any run.
 fn read<T: Line>(lines: Lines<T>) -> Result<Vec<T>, RunError> {
-    Inline::default().collect(&pipeline::<T>(), lines)
+    Inline::default().collect(pipeline::<T>().from(lines))
 }
 
 /// The text of a value, which is printed and hashed.

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The error of a closure: any error type, or a message.
@@ -16,10 +17,14 @@ pub trait Cause: Into<Box<dyn Error + Send + Sync>> + 'static {}
 #[diagnostic::do_not_recommend]
 impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> Cause for E {}
 
-/// The panic payload of a failed stage: why it failed, and the causes.
+/// An error that a closure returned, shared by all that report it.
+pub type SharedError = Arc<dyn Error + Send + Sync>;
+
+/// What a failed stage unwinds with: why it failed, and what caused that.
 #[derive(Debug)]
 pub struct Failure {
     causes: String,
+    error: SharedError,
 }
 
 impl Failure {
@@ -28,6 +33,18 @@ impl Failure {
     pub fn causes(&self) -> &str {
         &self.causes
     }
+
+    /// The error itself.
+    #[must_use]
+    pub fn error(&self) -> &SharedError {
+        &self.error
+    }
+}
+
+/// The error of a failure; none of a panic.
+#[must_use]
+pub fn error_of(payload: &(dyn Any + Send)) -> Option<SharedError> {
+    payload.downcast_ref::<Failure>().map(|failure| failure.error.clone())
 }
 
 /// The message of a panic, or the causes of a failure.
@@ -43,14 +60,18 @@ pub fn message(payload: &(dyn Any + Send)) -> String {
 
 /// Ends the run with this error, from inside a stage or a source. It unwinds, without printing a panic message.
 pub fn fail(error: impl Cause) -> ! {
-    let error = error.into();
+    let error = SharedError::from(error.into());
     let mut causes = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        causes = format!("{causes}: {cause}");
+        let message = cause.to_string();
+        // An error may print its source itself.
+        if !causes.ends_with(&message) {
+            causes = format!("{causes}: {message}");
+        }
         source = cause.source();
     }
-    resume_unwind(Box::new(Failure { causes }))
+    resume_unwind(Box::new(Failure { causes, error }))
 }
 
 /// The result of some code, or the payload of its panic.

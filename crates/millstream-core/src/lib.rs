@@ -34,6 +34,7 @@ pub mod plan;
 mod random;
 mod sequence;
 mod shape;
+mod sink;
 pub mod text;
 
 pub use arrow::{
@@ -56,3 +57,4 @@ pub use shape::{
     Choice, ChoiceShape, Distributed, Filtered, Flat, Item, Lens, Merged, Nothing, OfPieces, Pair, PairShape,
     Partitioned, Projected, SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Tuple, Twice, Val, lens,
 };
+pub use sink::{RunOutcome, Sink, SinkResult};

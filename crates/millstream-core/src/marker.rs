@@ -55,7 +55,7 @@ pub trait Shardable: Quiet {}
     message = "`{Self}` is not known to yield the same output in every run",
     label = "this pipeline may yield its outputs in another order in every run",
     note = "`unordered` yields each result when it is ready, and what compares deployments refuses it: `map_async` keeps the order",
-    note = "`Run` runs it: `.run(&rings, ..)`, `.collect(&rings, ..)`",
+    note = "rings, queues and the calling thread run it: `rings.run(job)`, `rings.collect(p.from(source))`",
     note = "a function that returns a pipeline says what is known of it: `impl Pipeline<..>`"
 )]
 pub trait Determinate {}

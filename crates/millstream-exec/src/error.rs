@@ -1,4 +1,8 @@
 use millstream_core::SequenceNumber;
+use millstream_core::failure::{SharedError, discard, error_of, message};
+use std::any::Any;
+use std::error::Error;
+use std::{fmt, ops};
 
 /// Why a run ended before its source did.
 ///
@@ -7,23 +11,32 @@ use millstream_core::SequenceNumber;
 /// the one downstream of the renumbering stage; on one clock, the one at the least number; at one number, the one of
 /// the first stage in pipeline order. How far each stage had come when the first one failed depends on timing. Two runs
 /// of a pipeline that fails at several numbers may therefore report different failures.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Where a closure or a sink returned an error, that error is the [`source`](Error::source):
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::JobExt;
+/// use std::{error::Error, num::ParseIntError};
+/// let parse = pipeline().try_map(|text: &&str| text.parse::<u64>());
+/// let error = parse.collect(["1", "x"]).unwrap_err();
+/// assert_eq!(error.to_string(), "stage \"try_map-1\", number 1: invalid digit found in string");
+/// assert!(error.source().unwrap().is::<ParseIntError>());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// A stage failed. The sink received nothing after this number.
-    #[error("stage {stage:?}{}: {cause}", at(*.number))]
     Stage {
         /// The stage's name in the plan; `source` and `sink` are the ends.
         stage: String,
         /// The number it was processing, if any.
         number: Option<SequenceNumber>,
         /// The cause, in words.
-        cause: String,
+        cause: FailureCause,
     },
     /// The options contradict each other.
-    #[error(transparent)]
-    Options(#[from] crate::OptionsError),
-    /// Draining took longer than its timeout, and the run was stopped.
-    #[error("draining timed out with {left} accepted values left")]
+    Options(crate::OptionsError),
+    /// Draining took longer than it might, and the run was stopped.
     DrainTimeout {
         /// How many values were accepted and did not come out. After a stage that renumbers, such as `flat_map` or a
         /// window, and if only the sink of a `tee` has not ended, this counts the values left before all stages. 0 if
@@ -31,7 +44,6 @@ pub enum RunError {
         left: u64,
     },
     /// A thread could not be started.
-    #[error("a worker could not be started: {0}")]
     Spawn(String),
 }
 
@@ -40,10 +52,133 @@ impl RunError {
     pub(crate) fn panicked(stage: String, number: u64) -> Self {
         let thread = std::thread::current();
         let name = thread.name().map_or(String::new(), |name| format!(" {name:?}"));
-        RunError::Stage { stage, number: Some(SequenceNumber(number)), cause: format!("its thread{name} panicked") }
+        let cause = format!("its thread{name} panicked").into();
+        RunError::Stage { stage, number: Some(SequenceNumber(number)), cause }
+    }
+
+    /// The user's code unwound with this.
+    pub(crate) fn unwound(stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) -> Self {
+        let cause = FailureCause { message: message(payload), error: error_of(payload) };
+        RunError::Stage { stage: stage.to_owned(), number: number.map(SequenceNumber), cause }
+    }
+
+    /// As [`unwound`](RunError::unwound), of a payload that is not needed any more.
+    pub(crate) fn unwound_with(stage: &str, number: Option<u64>, payload: Box<dyn Any + Send>) -> Self {
+        let failure = RunError::unwound(stage, number, payload.as_ref());
+        discard(payload);
+        failure
     }
 }
 
-fn at(number: Option<SequenceNumber>) -> String {
-    number.map_or(String::new(), |number| format!(", number {number}"))
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Stage { stage, number: Some(number), cause } => {
+                write!(f, "stage {stage:?}, number {number}: {cause}")
+            }
+            RunError::Stage { stage, number: None, cause } => write!(f, "stage {stage:?}: {cause}"),
+            RunError::Options(error) => error.fmt(f),
+            RunError::DrainTimeout { left } => {
+                write!(f, "draining timed out with {left} accepted values left")
+            }
+            RunError::Spawn(why) => write!(f, "a worker could not be started: {why}"),
+        }
+    }
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RunError::Stage { cause, .. } => cause.error.as_ref().map(|error| &**error as &(dyn Error + 'static)),
+            RunError::Options(error) => error.source(),
+            RunError::DrainTimeout { .. } | RunError::Spawn(_) => None,
+        }
+    }
+}
+
+impl From<crate::OptionsError> for RunError {
+    fn from(error: crate::OptionsError) -> Self {
+        RunError::Options(error)
+    }
+}
+
+/// What made a stage fail: its message, as a `str`, and the error, if it was one and not a panic.
+///
+/// The message has the error and its sources, from the outermost on. Two causes are equal if their messages are.
+#[derive(Clone)]
+pub struct FailureCause {
+    message: String,
+    error: Option<SharedError>,
+}
+
+impl FailureCause {
+    /// The error that a closure, the source or the sink returned; none of a panic.
+    #[must_use]
+    pub fn error(&self) -> Option<&SharedError> {
+        self.error.as_ref()
+    }
+}
+
+impl ops::Deref for FailureCause {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.message
+    }
+}
+
+impl From<String> for FailureCause {
+    fn from(message: String) -> Self {
+        FailureCause { message, error: None }
+    }
+}
+
+impl From<&str> for FailureCause {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl From<FailureCause> for String {
+    fn from(cause: FailureCause) -> Self {
+        cause.message
+    }
+}
+
+impl PartialEq for FailureCause {
+    fn eq(&self, other: &Self) -> bool {
+        self.message == other.message
+    }
+}
+
+impl Eq for FailureCause {}
+
+impl PartialEq<str> for FailureCause {
+    fn eq(&self, other: &str) -> bool {
+        self.message == other
+    }
+}
+
+impl PartialEq<String> for FailureCause {
+    fn eq(&self, other: &String) -> bool {
+        self.message == *other
+    }
+}
+
+impl PartialEq<&str> for FailureCause {
+    fn eq(&self, other: &&str) -> bool {
+        self.message == *other
+    }
+}
+
+impl fmt::Display for FailureCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for FailureCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(f)
+    }
 }

@@ -16,7 +16,9 @@ pub struct Feed {
     tasklet: bool,
     /// The most slots of the source's ring.
     slots: usize,
-    /// The rings before it, which producers fill.
+    /// Whether it has just as many.
+    exact: bool,
+    /// The rings in front of it.
     fed: Option<FedRings>,
     words: &'static str,
 }
@@ -33,7 +35,7 @@ struct FedRings {
 impl Feed {
     /// The calling thread runs everything.
     pub(crate) fn by_caller(slots: usize) -> Self {
-        Feed { threads: 0, tasklet: true, slots, fed: None, words: "the calling thread runs it" }
+        Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words: "the calling thread runs it" }
     }
 
     /// From a source of this type.
@@ -43,19 +45,20 @@ impl Feed {
         let words = match (X::WAITS, Feed::sweeps::<T>()) {
             (false, _) => {
                 let words = "never waits, so a worker runs it";
-                return Feed { threads: 0, tasklet: true, slots, fed: None, words };
+                return Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words };
             }
             (true, false) => "may wait, so it has a thread",
             (true, true) => "may wait, so it has a thread; a tasklet drops released values",
         };
-        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, fed: None, words }
+        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, exact: false, fed: None, words }
     }
 
-    /// From a [`Sender`](crate::Sender) of such values.
+    /// From a [`channel`](crate::source::channel) of such values, with so many slots.
     #[must_use]
-    pub fn sender<T: Item>() -> Self {
+    pub fn channel<T: Item>(slots: usize) -> Self {
         let words = "a sender on a thread of the program";
-        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots: usize::MAX, fed: None, words }
+        let slots = slots.next_power_of_two();
+        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, exact: true, fed: None, words }
     }
 
     /// From `producers` producers over `count` rings with slots of `slot_bytes` bytes.
@@ -65,7 +68,7 @@ impl Feed {
             _ => "many senders on threads of the program, with a ring each; a worker merges them",
         };
         let fed = Some(FedRings { count, slot_bytes, slots });
-        Feed { threads: producers, tasklet: true, slots: usize::MAX, fed, words }
+        Feed { threads: producers, tasklet: true, slots: usize::MAX, exact: false, fed, words }
     }
 
     /// Whether a tasklet drops released values while no new ones are sent.
@@ -75,7 +78,7 @@ impl Feed {
 
     /// The source ring's capacity when other rings have `slots` slots.
     pub(crate) fn slots(self, slots: usize) -> usize {
-        self.slots.min(slots)
+        if self.exact { self.slots } else { self.slots.min(slots) }
     }
 
     /// The number of threads, other than workers, that values come from.

@@ -41,9 +41,8 @@ use std::time::Duration;
 /// The default of [`FanIn::turn`].
 const DEFAULT_TURN: usize = 1024;
 
-/// Creates `producers` [`Sender`]s with a ring each, joined into one stream.
-/// [`Run::start_fan_in`](crate::Run::start_fan_in) runs a pipeline on the stream, [`open`](FanIn::open) polls it by
-/// hand.
+/// `producers` [`Sender`]s with a ring each, and one stream of what they send. [`open`](FanIn::open) returns the
+/// senders and a [`Poller`], which is the [source](crate::Source) of a job, or is polled by hand.
 ///
 /// Every ring has one producer, so producers do not contend: sending is a claim on the producer's own ring, without
 /// compare-and-swap. The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared)
@@ -55,10 +54,11 @@ const DEFAULT_TURN: usize = 1024;
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run, fan_in};
+/// use millstream_exec::{JobExt, Rings, Runner, fan_in};
 ///
 /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
-/// let (senders, run) = sum.start_fan_in(&Rings::new(), fan_in(3), 0, |last, _, x| *last = *x)?;
+/// let (senders, poller) = fan_in(3).open(&Rings::new())?;
+/// let run = sum.from(poller).to_fold(0, |last, _, x| *last = *x).start()?;
 /// for (sender, first) in senders.into_iter().zip([1, 10, 100]) {
 ///     std::thread::spawn(move || sender.send_all([first, first]));
 /// }
@@ -221,9 +221,10 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     ///
     /// ```
     /// use millstream_core::pipeline;
-    /// use millstream_exec::{Rings, Run, fan_in};
+    /// use millstream_exec::{JobExt, Rings, Runner, fan_in};
     /// let clients = fan_in(2).isolate_panics();
-    /// let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), clients, 0, |sum, _, x| *sum += x)?;
+    /// let (mut senders, poller) = clients.open(&Rings::new())?;
+    /// let run = Rings::new().start(pipeline().from(poller).to_fold(0, |sum, _, x| *sum += x))?;
     /// let (healthy, dying) = (senders.remove(0), senders.remove(0));
     /// let client = std::thread::spawn(move || {
     ///     dying.send(1).unwrap();
@@ -255,10 +256,9 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     ///
     /// ```
     /// use millstream_core::pipeline;
-    /// use millstream_exec::{Rings, Run, fan_in};
-    /// let in_turn = fan_in(2).round_robin();
-    /// let run = pipeline().start_fan_in(&Rings::new(), in_turn, String::new(), |all, _, x| all.push(*x))?;
-    /// let (senders, run) = run;
+    /// use millstream_exec::{JobExt, Rings, fan_in};
+    /// let (senders, poller) = fan_in(2).round_robin().open(&Rings::new())?;
+    /// let run = pipeline().from(poller).to_fold(String::new(), |all, _, x| all.push(*x)).start()?;
     /// for (sender, word) in senders.into_iter().zip(["ace", "bd"]) {
     ///     std::thread::spawn(move || sender.send_all(word.chars()));
     /// }
@@ -317,9 +317,9 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// Returns the senders and a poller. The poller is the consumer, on its own thread, without a pipeline. It uses
-    /// these options of `rings`: the slots (unless [`ring`](FanIn::ring) is set), the most values of one poll, the idle
-    /// strategy and the memory limit.
+    /// The senders, and a poller: the source of a job, or the consumer itself, on a thread of the program's. Of `rings`
+    /// it has the slots (unless [`ring`](FanIn::ring) is set), the most that one poll gives, the way of waiting and the
+    /// limit of memory.
     ///
     /// # Errors
     ///
@@ -331,11 +331,20 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// How a run gets its values, for [`Rings::explain`].
     #[must_use]
     pub fn feed(&self) -> Feed {
+        self.feed_with(self.slots)
+    }
+
+    /// As [`feed`](FanIn::feed), opened with rings of so many slots.
+    pub(crate) fn feed_of(&self, slots: usize) -> Feed {
+        self.feed_with(self.slots.or(Some(slots)))
+    }
+
+    fn feed_with(&self, slots: Option<usize>) -> Feed {
         let (count, slot_bytes) = match self.shared {
             true => (1, std::mem::size_of::<T>() + std::mem::size_of::<u64>()),
             false => (self.at_most, std::mem::size_of::<T>()),
         };
-        Feed::fan_in(self.producers, count, slot_bytes, self.slots)
+        Feed::fan_in(self.producers, count, slot_bytes, slots)
     }
 
     /// The time for which a producer may be silent, if it is bounded.

@@ -8,17 +8,22 @@
 //! The producer is shared, so a lock protects it. Values are dropped apart from it, by a [`Sweeper`]: a worker uses it,
 //! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
+mod early;
+
+pub(crate) use early::Ended;
+
 use crate::handle::ExternalSource;
 use crate::shared::Shared;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::together::Together;
+use early::Early;
 use millstream_core::failure::discard;
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Producer, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// The source's producer. Senders publish through it; draining the run ends the stream through it.
 ///
@@ -27,15 +32,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 /// sweep in progress is not waited for, so a drop never waits for itself. If a drop panics, the run fails, and the
 /// thread that was dropping goes on.
 pub(crate) struct Output<T: Item> {
-    producer: Arc<Mutex<Producer<T>>>,
-    /// None for types without `Drop`.
-    sweeper: Option<Arc<Mutex<Sweeper<T>>>>,
+    line: Arc<Mutex<Line<T>>>,
+    /// None of types without `Drop`, and before there is a ring.
+    sweeper: Arc<OnceLock<Mutex<Sweeper<T>>>>,
     shared: Arc<Shared>,
+}
+
+/// Where values go.
+enum Line<T: Item> {
+    /// Into the source's ring.
+    Ring(Producer<T>),
+    /// Aside: no run on rings has taken the receiver yet.
+    Early(Early<T>),
 }
 
 impl<T: Item> Clone for Output<T> {
     fn clone(&self) -> Self {
-        Output { producer: self.producer.clone(), sweeper: self.sweeper.clone(), shared: self.shared.clone() }
+        Output { line: self.line.clone(), sweeper: self.sweeper.clone(), shared: self.shared.clone() }
     }
 }
 
@@ -47,20 +60,48 @@ pub(crate) enum Offer<T> {
 }
 
 impl<T: Item> Output<T> {
-    pub(crate) fn new(mut producer: Producer<T>, shared: Arc<Shared>) -> Self {
-        let sweeper = producer.sweep_apart().map(|sweeper| Arc::new(Mutex::new(sweeper)));
-        Output { producer: Arc::new(Mutex::new(producer)), sweeper, shared }
+    pub(crate) fn new(producer: Producer<T>, shared: Arc<Shared>) -> Self {
+        let output = Output::early(0, shared);
+        output.connect(producer);
+        output
+    }
+
+    /// Without a ring, and with room for so many values until there is one.
+    pub(crate) fn early(slots: usize, shared: Arc<Shared>) -> Self {
+        let line = Arc::new(Mutex::new(Line::Early(Early::new(slots))));
+        Output { line, sweeper: Arc::default(), shared }
+    }
+
+    /// From now on values go into this ring, those that were kept aside the first ones. It has room for them.
+    pub(crate) fn connect(&self, mut producer: Producer<T>) {
+        if let Some(sweeper) = producer.sweep_apart() {
+            // There is one ring.
+            let _ = self.sweeper.set(Mutex::new(sweeper));
+        }
+        let mut line = self.lock();
+        if let Line::Early(early) = &mut *line {
+            early.leave_to(&mut producer);
+        }
+        *line = Line::Ring(producer);
+    }
+
+    /// The first value that was kept aside; none if there is none now; an error if there will be none.
+    pub(crate) fn take_early(&self) -> Result<Option<T>, Ended> {
+        match &mut *self.lock() {
+            Line::Ring(_) => Err(Ended),
+            Line::Early(early) => early.take(),
+        }
     }
 
     /// No user code runs while this lock is held.
-    fn lock(&self) -> MutexGuard<'_, Producer<T>> {
-        self.producer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Line<T>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops released values, unless a sweep is in progress: perhaps on this thread, in the drop of a value. Returns
     /// whether it made room.
     fn sweep(&self) -> bool {
-        let Some(sweeper) = &self.sweeper else { return false };
+        let Some(sweeper) = self.sweeper.get() else { return false };
         let mut sweeper = match sweeper.try_lock() {
             Ok(sweeper) => sweeper,
             Err(TryLockError::Poisoned(sweeper)) => sweeper.into_inner(),
@@ -77,7 +118,7 @@ impl<T: Item> Output<T> {
     }
 
     /// Returns the result of `claims`. If that is `full` and a sweep makes room, calls it once more.
-    fn unless_full<R>(&self, full: &R, mut claims: impl FnMut(&mut Producer<T>) -> R) -> R
+    fn unless_full<R>(&self, full: &R, mut claims: impl FnMut(&mut Line<T>) -> R) -> R
     where
         R: PartialEq,
     {
@@ -92,16 +133,19 @@ impl<T: Item> Output<T> {
             return Offer::Ended(value);
         }
         let mut unsent = Some(value);
-        let full = self.unless_full(&true, |producer| match producer.try_claim(1) {
-            Err(_) => false,
-            Ok(None) => true,
-            Ok(Some(mut claim)) => {
-                let SequenceNumber(first) = claim.first();
-                claim.extend(&mut unsent.take().into_iter());
-                claim.publish();
-                self.shared.markers.published(|| first + 1);
-                false
-            }
+        let full = self.unless_full(&true, |line| match line {
+            Line::Early(early) => early.offer(&mut unsent),
+            Line::Ring(producer) => match producer.try_claim(1) {
+                Err(_) => false,
+                Ok(None) => true,
+                Ok(Some(mut claim)) => {
+                    let SequenceNumber(first) = claim.first();
+                    claim.extend(&mut unsent.take().into_iter());
+                    claim.publish();
+                    self.shared.markers.published(|| first + 1);
+                    false
+                }
+            },
         });
         match unsent {
             None => Offer::Published,
@@ -116,40 +160,56 @@ impl<T: Item> Output<T> {
         if self.shared.stopped() {
             return None;
         }
-        self.unless_full(&Some(0), |producer| match producer.try_claim(values.len().max(1)) {
-            Err(_) => None,
-            Ok(None) => Some(0),
-            Ok(Some(mut claim)) => {
-                let given = claim.extend(&mut values.drain(..claim.len().min(values.len())));
-                claim.publish();
-                Some(given)
-            }
+        self.unless_full(&Some(0), |line| match line {
+            Line::Early(early) => early.give(values),
+            Line::Ring(producer) => match producer.try_claim(values.len().max(1)) {
+                Err(_) => None,
+                Ok(None) => Some(0),
+                Ok(Some(mut claim)) => {
+                    let given = claim.extend(&mut values.drain(..claim.len().min(values.len())));
+                    claim.publish();
+                    Some(given)
+                }
+            },
         })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Whether the stream has ended.
     pub(crate) fn ended(&self) -> bool {
-        self.lock().ended()
+        match &*self.lock() {
+            Line::Ring(producer) => producer.ended(),
+            Line::Early(early) => early.ended(),
+        }
     }
 
     pub(crate) fn free(&self) -> usize {
         self.sweep();
-        self.lock().free()
+        match &mut *self.lock() {
+            Line::Ring(producer) => producer.free(),
+            Line::Early(early) => early.free(),
+        }
     }
 
     pub(crate) fn next(&self) -> u64 {
-        self.lock().next().0
+        match &*self.lock() {
+            Line::Ring(producer) => producer.next().0,
+            Line::Early(early) => early.next(),
+        }
     }
 }
 
 impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
-        let mut producer = self.lock();
-        if !producer.ended() {
+        match &mut *self.lock() {
+            Line::Early(early) => early.end(),
             // END without a slot needs no room.
-            let _ = producer.try_end(None);
+            Line::Ring(producer) if !producer.ended() => drop(producer.try_end(None)),
+            Line::Ring(_) => {}
         }
-        drop(producer);
         self.shared.end_source();
     }
 

@@ -2,20 +2,21 @@ mod drain;
 
 pub(crate) use drain::values_left;
 
+use crate::RunOutcome;
 use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
 use crate::placement::set_workers;
 use crate::pool::Pool;
-use crate::report::{RunOutcome, StageReport};
-use crate::sink::Outcome;
+use crate::report::StageReport;
+use crate::sink_tasklet::{Finish, Seen};
 use crate::{ProducerPanics, Report, RunError};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A running pipeline. Dropping it stops the run.
-pub struct Handle<S> {
+/// A job that is running on rings; its sink returns an `O`. Dropping it stops the run, and drops the sink.
+pub struct Handle<O> {
     pub(crate) started: Started,
-    pub(crate) outcome: Arc<Mutex<Option<Outcome<S>>>>,
+    pub(crate) sink: Arc<dyn Finish<O>>,
 }
 
 /// The part of a running pipeline that does not depend on its output.
@@ -266,13 +267,13 @@ impl Drop for Started {
     }
 }
 
-impl<S> Handle<S> {
-    /// Waits for the end of the stream. Returns the sink's state and the report.
+impl<O> Handle<O> {
+    /// Waits for the end of the stream; returns what the sink does, and what the run did.
     ///
     /// # Errors
     ///
     /// If a stage, the source or the sink failed.
-    pub fn wait(self) -> Result<(S, Report), RunError> {
+    pub fn wait(self) -> Result<(O, Report), RunError> {
         self.join().ok()
     }
 
@@ -281,7 +282,7 @@ impl<S> Handle<S> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed before.
-    pub fn stop_now(self) -> Result<(S, Report), RunError> {
+    pub fn stop_now(self) -> Result<(O, Report), RunError> {
         self.started.stop();
         self.wait()
     }
@@ -338,61 +339,58 @@ impl<S> Handle<S> {
         self.started.pool.finished()
     }
 
-    /// Waits for the end. Returns the sink's state and the report even if the run failed.
+    /// Waits for the end, and returns what there is then, also if the run failed: what the sink returns and the report
+    /// up to there.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{RunOutcome, Rings, Run, source};
+    /// use millstream_exec::{JobExt, RunOutcome, sink, source};
     /// let p = pipeline::<u64>().map(|x| 100 / (5 - x)).named("divide");
-    /// let run = p.start(&Rings::new(), source::ready(0..9), Vec::new(), |all, _, x| all.push(*x))?;
-    /// let ended = run.join();
+    /// let ended = p.from(source::ready(0..9)).to(sink::collect()).start()?.join();
     /// assert_eq!(ended.report.outcome, RunOutcome::Failed);
     /// assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 5: panicked"));
-    /// assert!([20, 25, 33, 50, 100].starts_with(&ended.state.unwrap()));
+    /// assert!([20, 25, 33, 50, 100].starts_with(&ended.output.unwrap()));
     /// # Ok::<(), millstream_exec::RunError>(())
     /// ```
     #[must_use]
-    pub fn join(mut self) -> RunEnd<S> {
+    pub fn join(mut self) -> RunEnd<O> {
         let (report, failure) = self.started.join();
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match outcome {
-            Some(Outcome { state, numbers, values, ended }) => {
-                let report = Report { numbers, values, ..report };
-                let failure = failure.or_else(|| self.started.overdue(&report, ended));
-                RunEnd { state: Some(state), report, failure }
-            }
-            None => RunEnd { state: None, report, failure },
-        }
+        let Some(Seen { numbers, values, ended }) = self.sink.seen() else {
+            return RunEnd { output: None, report, failure };
+        };
+        let report = Report { numbers, values, ..report };
+        let failure = failure.or_else(|| self.started.overdue(&report, ended));
+        self.sink.end(report, failure)
     }
 }
 
 /// The end of a run, by success or failure.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct RunEnd<S> {
-    /// The sink's state; none if its thread was lost.
-    pub state: Option<S>,
+pub struct RunEnd<O> {
+    /// What the sink returned; none if it failed to, or if its thread was lost.
+    pub output: Option<O>,
     /// The report, up to the end or the failure.
     pub report: Report,
     /// Why it failed, if it did; or that accepted values were left when the time to drain was over.
     pub failure: Option<RunError>,
 }
 
-impl<S> RunEnd<S> {
-    /// The state and the report of a run that did not fail.
+impl<O> RunEnd<O> {
+    /// What the sink returned and the report of a run that did not fail.
     ///
     /// # Errors
     ///
     /// The failure of one that did.
-    pub fn ok(self) -> Result<(S, Report), RunError> {
+    pub fn ok(self) -> Result<(O, Report), RunError> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok((self.state.expect("a sink leaves its state when it is dropped"), self.report)),
+            None => Ok((self.output.expect("the sink of a run that did not fail has finished"), self.report)),
         }
     }
 }
 
-impl<S> std::fmt::Debug for Handle<S> {
+impl<O> std::fmt::Debug for Handle<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Handle").field("workers", &self.workers()).finish_non_exhaustive()
     }

@@ -10,10 +10,10 @@ use crate::Rings;
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Inline, Rings, Runner};
+/// use millstream_exec::{Inline, JobExt, Rings, Runner};
 /// let here = std::thread::current().id();
 /// let p = pipeline::<u64>().map(move |x| (x * x, std::thread::current().id() == here));
-/// assert_eq!(Inline::new(Rings::new().ring(64)).collect(&p, 1..=3)?, [(1, true), (4, true), (9, true)]);
+/// assert_eq!(Inline::new(Rings::new().ring(64)).collect(p.from(1..=3))?, [(1, true), (4, true), (9, true)]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

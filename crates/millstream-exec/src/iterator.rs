@@ -3,10 +3,11 @@
 use crate::handle;
 use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
-use crate::{RingShape, Rings, RunError, Source};
+use crate::{Job, NoSink, RingShape, Rings, RunError, Source};
 use millstream_core::failure::caught;
 use millstream_core::{Arrow, Deploy, Item, ToOwnedItem, Val, pipeline};
 use millstream_ring::Reader;
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 #[cfg(feature = "stream")]
 use std::sync::Arc;
@@ -73,10 +74,36 @@ struct Started<A: RingShape + ToOwnedItem> {
     broken: bool,
 }
 
-impl<A: RingShape + ToOwnedItem> Through<A> {
-    /// The output of a run that starts now.
-    pub(crate) fn start(wired: Wired<Reader<A>>, rings: &Rings) -> Result<Self, RunError> {
-        Ok(Through(State::Started(Started::begin(wired, rings)?)))
+impl Rings {
+    /// Runs a job that has no sink, and returns its outputs as an iterator, or as a [`stream`](Through::stream): the
+    /// caller is the sink. The workers run ahead as far as the rings reach; dropping the iterator stops the run. With a
+    /// [`source::channel`](crate::source::channel) both ends are the program's, in any two threads or async tasks.
+    ///
+    /// A pipeline's rings are bounded. A thread that both sends and reads uses [`try_send`](crate::Sender::try_send),
+    /// or waits for ever once they are full.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{JobExt, Rings, source};
+    ///
+    /// let (sender, receiver) = source::channel(64);
+    /// let squares = Rings::new().iter(pipeline::<u64>().map(|x| x * x).from(receiver))?;
+    /// let feeding = std::thread::spawn(move || (1..4).try_for_each(|x| sender.send(x)));
+    /// assert_eq!(squares.collect::<Vec<_>>(), [1, 4, 9]);
+    /// assert!(feeding.join().unwrap().is_ok());
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](crate::Runner::start).
+    pub fn iter<T: Item, P, X, B>(&self, job: Job<P, X, NoSink, B>) -> Result<Through<P::Out>, RunError>
+    where
+        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
+        X: Source<T>,
+        B: Borrow<P>,
+    {
+        Ok(Through(State::Started(start(self, job.source, job.pipeline.borrow())?)))
     }
 }
 

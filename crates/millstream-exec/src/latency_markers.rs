@@ -22,8 +22,8 @@ pub(crate) struct LatencyMarkers {
     on: AtomicBool,
     wanted: AtomicBool,
     since: Instant,
-    clocks: usize,
-    readers: usize,
+    /// How many clocks and readers the plan has.
+    sizes: OnceLock<(usize, usize)>,
     /// Allocated when a run is observed for the first time.
     lists: OnceLock<Lists>,
 }
@@ -121,16 +121,22 @@ pub(crate) struct MarkerWiring {
 
 impl LatencyMarkers {
     pub(crate) fn of(plan: &Plan) -> Self {
-        let clocks = plan.rings.iter().map(|ring| ring.clock + 1).max().unwrap_or(1);
+        let markers = LatencyMarkers::early();
+        markers.adopt(plan);
+        markers
+    }
+
+    /// Of a plan that is not known yet.
+    pub(crate) fn early() -> Self {
         let (on, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
-        LatencyMarkers {
-            on,
-            wanted,
-            since: Instant::now(),
-            clocks,
-            readers: plan.stages.len() + 1,
-            lists: OnceLock::new(),
-        }
+        LatencyMarkers { on, wanted, since: Instant::now(), sizes: OnceLock::new(), lists: OnceLock::new() }
+    }
+
+    /// The plan, which is known now.
+    pub(crate) fn adopt(&self, plan: &Plan) {
+        let clocks = plan.rings.iter().map(|ring| ring.clock + 1).max().unwrap_or(1);
+        // There is one.
+        let _ = self.sizes.set((clocks, plan.stages.len() + 1));
     }
 
     /// Whether the run is observed. While it is not, this load is the whole cost.
@@ -148,9 +154,12 @@ impl LatencyMarkers {
     }
 
     fn lists(&self) -> &Lists {
-        self.lists.get_or_init(|| Lists {
-            clocks: (0..self.clocks).map(|_| Clock::new()).collect(),
-            passes: (0..self.readers).map(|_| Passes::new()).collect(),
+        self.lists.get_or_init(|| {
+            let (clocks, readers) = self.sizes.get().copied().unwrap_or((1, 1));
+            Lists {
+                clocks: (0..clocks).map(|_| Clock::new()).collect(),
+                passes: (0..readers).map(|_| Passes::new()).collect(),
+            }
         })
     }
 

@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};
-//! use millstream_exec::{Rings, Run};
+//! use millstream_exec::JobExt;
 //!
 //! let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x)).scan(0, |sum, x| { *sum += x; *sum });
-//! assert_eq!(p.collect(&Rings::new(), 1..=4)?, [1, 5, 14, 30]);
+//! assert_eq!(p.collect(1..=4)?, [1, 5, 14, 30]);
 //! # Ok::<(), millstream_exec::RunError>(())
 //! ```
 
@@ -35,6 +35,7 @@ mod group_stage;
 mod handle;
 mod inline;
 mod iterator;
+mod job;
 mod keyed_stage;
 mod lane_stage;
 mod latency_markers;
@@ -53,13 +54,13 @@ mod report;
 mod restart;
 mod ring_shape;
 mod rings;
-mod run;
 mod runner;
 mod sender;
 mod sending;
 mod shared;
 mod signal;
-mod sink;
+pub mod sink;
+mod sink_tasklet;
 pub mod source;
 mod stage;
 mod start;
@@ -86,7 +87,7 @@ pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
 #[cfg(feature = "queues")]
 pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, EveryShape};
-pub use error::RunError;
+pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
     CorruptMergeLog, FanIn, FromProducer, ItemFormat, MergeLog, Opened, Plain, Polled, PolledValues, Poller,
@@ -97,7 +98,9 @@ pub use fan_in::{Gate, Shown};
 pub use handle::{Handle, RunEnd, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
+pub use job::{Job, JobExt, JobRefExt, NoSink};
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
+pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{
     Activity, Counters, Observer, Passed, PipelineEnd, RingCounters, State, TaskletCounters, TaskletInfo,
 };
@@ -106,16 +109,16 @@ pub use pipeline::Everywhere;
 pub use pipeline::{Deployable, Edge, Pipeline, Stage};
 #[cfg(feature = "queues")]
 pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
-pub use report::{Overrun, Rate, Report, RunOutcome, StageReport};
-pub use restart::RunAgain;
+pub use report::{Overrun, Rate, Report, StageReport};
 pub use ring_shape::RingShape;
 pub use rings::{OptionsError, Rings};
-pub use run::Run;
-pub use runner::Runner;
+pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 pub use signal::{Signal, Ticket, WakerSlot};
 pub use source::Source;
+#[doc(hidden)]
+pub use stepped::Stepped;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
 pub use wait::{Backoff, Wait};

@@ -33,9 +33,9 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Counters, Rings, Run, source};
+/// use millstream_exec::{Counters, JobExt, JobRefExt, Rings, Runner, source};
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
-/// let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ())?;
+/// let run = Rings::new().start((&p).from(source::ready(0..1000)).to_each(|_, _| ()))?;
 /// let (observer, mut counters) = (run.observer(), Counters::default());
 /// run.wait()?;
 /// observer.read(&mut counters);
@@ -217,11 +217,11 @@ impl Observer {
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Counters, Rings, Run, source};
+    /// use millstream_exec::{Counters, JobExt, JobRefExt, Rings, Runner, source};
     /// use std::{thread::sleep, time::Duration};
     /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
     /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
-    /// let run = p.start(&Rings::new(), source::ready(0..50), (), |(), _, _| ())?;
+    /// let run = Rings::new().start((&p).from(source::ready(0..50)).to_each(|_, _| ()))?;
     /// let (observer, mut now) = (run.observer(), Counters::default());
     /// run.wait()?;
     /// observer.read(&mut now);

@@ -9,8 +9,8 @@ use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, Shape, ToOw
 pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
 impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
 
-/// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, and a filter, a dead letter, a lane of a choice
-/// or half of a pair after it. `T` is `Clone`, so that what leaves the run can be owned. Nothing to implement.
+/// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, and a filter, a dead letter, a lane of a
+/// choice or half of a pair after it. `T` is `Clone`, so that what leaves the run can be owned. Nothing to implement.
 ///
 /// It is the one bound of a function that returns a [`Stage`] for any edge.
 #[diagnostic::on_unimplemented(
@@ -32,7 +32,7 @@ impl<T: 'static, E> Edge<T> for E where
 ///
 /// ```
 /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
-/// use millstream_exec::{Pipeline, Rings, Run};
+/// use millstream_exec::{JobExt, Pipeline, Rings};
 ///
 /// fn lengths() -> impl Pipeline<String, usize> {
 ///     pipeline::<String>().flat_map(|line| line.split(' ').map(String::from).collect::<Vec<_>>()).map(|word| word.len())
@@ -42,7 +42,7 @@ impl<T: 'static, E> Edge<T> for E where
 /// }
 ///
 /// assert_eq!(lengths().model(["to be or".to_owned()]), [2, 2, 2]);
-/// assert_eq!(even().map(|x| x * 10).collect(&Rings::new(), 0..5)?, [0, 20, 40]);
+/// assert_eq!(even().map(|x| x * 10).collect(0..5)?, [0, 20, 40]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 #[diagnostic::on_unimplemented(
@@ -52,8 +52,8 @@ impl<T: 'static, E> Edge<T> for E where
 pub trait Pipeline<A, B>: Deployable + Arrow<In = Val<A>, Out: Edge<B>> {}
 impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A, B> for P {}
 
-/// A pipeline from the edge `E` to `B`s, on the clock of `E`: what a function says that returns stages to stand after any
-/// others, in a lane, a fan-out or a shard.
+/// A pipeline from the edge `E` to `B`s, on the clock of `E`: what a function says that returns stages to stand after
+/// any others, in a lane, a fan-out or a shard.
 ///
 /// ```
 /// use millstream_core::{Arrow, ChoiceExt, Either, ModelExt, Shardable, id, pipeline};

@@ -38,14 +38,15 @@ pub use wiring::QueuesWiring;
 
 use crate::handle::StopSource;
 use crate::rings::DEFAULT_SLOTS;
+use crate::sink_tasklet::Left;
 use crate::source::most_slots;
 use crate::{OptionsError, RunError, Source};
 use control::Control;
 use handle::RunStopper;
-use millstream_core::{Arrow, Backend, Deploy, Item, SequenceNumber, Shape, Val};
-use sink::Sink;
+use millstream_core::{Arrow, Backend, Deploy, Item, Val};
+use sink::SinkThread;
 use source::{Ready, Tap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The deployment on bounded queues, as built by hand from threads and channels.
 ///
@@ -64,9 +65,9 @@ use std::sync::{Arc, Mutex};
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, pipeline};
-/// use millstream_exec::{Queues, Runner};
+/// use millstream_exec::{JobRefExt, Queues, Runner};
 /// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
-/// assert_eq!(Queues::new().collect(&p, 1..=5)?, p.model(1..=5));
+/// assert_eq!(Queues::new().collect((&p).from(1..=5))?, p.model(1..=5));
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 ///
@@ -102,24 +103,17 @@ impl Queues {
         self
     }
 
-    /// Starts the pipeline and returns at once. On a thread of its own, `sink` receives the state and every value of
-    /// the output with its number, in order, including END's value.
-    ///
-    /// # Errors
-    ///
-    /// If a queue would have no slots, or a thread could not be started. Later failures are reported by the handle: a
-    /// panic in user code ends the run with the stage's name, the number and the message.
-    pub fn start<T, P, S>(
+    /// Starts a job: [`Runner::start`](crate::Runner::start).
+    pub(crate) fn start_job<T, P, K>(
         &self,
         pipeline: &P,
         source: impl Source<T>,
-        state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<QueuesHandle<S>, RunError>
+        sink: K,
+    ) -> Result<QueuesHandle<K::Output>, RunError>
     where
         T: Item + Clone,
         P: Deploy<Queues> + Arrow<In = Val<T>, Out: QueueShape>,
-        S: Send + 'static,
+        K: crate::Sink<P::Out>,
     {
         if self.slots == 0 {
             return Err(OptionsError::Queue.into());
@@ -131,11 +125,11 @@ impl Queues {
         let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
-        let outcome = Arc::new(Mutex::new(None));
-        wiring.thread("sink", Sink::<P::Out, S, _>::new(output, state, sink, outcome.clone()));
+        let left = Left::nothing();
+        wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
         let source = feed.as_ref().map(|feed| feed.source.clone());
         let QueuesWiring { threads, bytes, .. } = wiring;
-        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), outcome)?;
+        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), left)?;
         if let Some(feed) = feed {
             feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
         }

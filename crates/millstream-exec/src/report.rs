@@ -2,7 +2,8 @@ use crate::advice::TooMany;
 use crate::observer::share;
 use crate::watched::BATCHES;
 use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
-use millstream_core::SequenceNumber;
+use millstream_core::{RunOutcome, SequenceNumber};
+use std::fmt;
 use std::time::Duration;
 
 /// The results of a run.
@@ -42,20 +43,6 @@ pub struct Report {
     /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
     /// [`isolate_panics`](crate::FanIn::isolate_panics) is set.
     pub producer_panics: ProducerPanics,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-pub enum RunOutcome {
-    /// The source ended.
-    End,
-    /// It was drained: the source was ended, and every accepted value was finished.
-    Drained,
-    /// It was stopped: values may be left.
-    Stopped,
-    /// It failed.
-    Failed,
 }
 
 /// The rate of some work with a number of workers, or of consumers that share it. Placement compares rates, and
@@ -177,19 +164,78 @@ pub struct Overrun<'a> {
     pub by: Duration,
 }
 
+/// A few lines for a person: how it ended, how much, how fast, and what held it back.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{JobExt, source};
+/// let p = pipeline::<u64>().filter(|x| x % 2 == 0);
+/// let report = p.from(source::ready(0..1000)).for_each(|_, _| ())?;
+/// assert!(report.to_string().starts_with("came to its end: 1000 numbers, 500 values in "), "{report}");
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = match self.outcome {
+            RunOutcome::End => "came to its end",
+            RunOutcome::Drained => "was drained",
+            RunOutcome::Stopped => "was stopped",
+            RunOutcome::Failed => "failed",
+        };
+        let (numbers, seconds) = (self.numbers.0, self.elapsed.as_secs_f64());
+        write!(f, "{outcome}: {numbers} numbers, {} values in {seconds:.3} s", self.values)?;
+        if seconds > 0.0 && numbers > 0 {
+            write!(f, ", {:.0} numbers a second", numbers as f64 / seconds)?;
+        }
+        match self.workers {
+            0 => writeln!(f)?,
+            1 => writeln!(f, ", 1 worker")?,
+            workers => writeln!(f, ", {workers} workers")?,
+        }
+        for stage in self.stages.iter().filter(|stage| stage.left > 0) {
+            writeln!(f, "`{}` left {} numbers", stage.name, stage.left)?;
+        }
+        match self.bottleneck() {
+            Some(bottleneck) => writeln!(f, "{}", bottleneck.sentence),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Report {
-    /// The stage that held the run back, why, and what would help. None if nothing was done, and on queues.
+    /// Of a run that the calling thread does, before it has done anything.
+    pub(crate) fn of_caller() -> Self {
+        Report {
+            outcome: RunOutcome::End,
+            numbers: SequenceNumber(0),
+            values: 0,
+            workers: 0,
+            cores: Cores::of_caller(),
+            pinned: Vec::new(),
+            tasklets: 0,
+            ring_bytes: 0,
+            elapsed: Duration::ZERO,
+            stages: Vec::new(),
+            rates: Vec::new(),
+            decisions: Vec::new(),
+            rings: Vec::new(),
+            loads: Loads::default(),
+            producer_panics: ProducerPanics::default(),
+        }
+    }
+
+    /// Which stage held the run back, why, and what would help. None if nothing was done, and on queues.
     ///
     /// It covers the whole run, including its start and its end, and it estimates how busy a source with a thread of
     /// its own was. Measuring during the run, as `millstream-observe` does, is more precise.
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Rings, Run, source};
+    /// use millstream_exec::{JobExt, source};
     /// use std::{thread::sleep, time::Duration};
     /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
     /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
-    /// let report = p.run(&Rings::new(), source::ready(0..50), |_, _| ())?;
+    /// let report = p.from(source::ready(0..50)).for_each(|_, _| ())?;
     /// let bottleneck = report.bottleneck().unwrap();
     /// assert_eq!(bottleneck.stage, "slow");
     /// assert!(bottleneck.sentence.starts_with("`slow` holds the run back: 2."), "{}", bottleneck.sentence);

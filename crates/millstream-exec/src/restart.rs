@@ -1,92 +1,97 @@
 //! Runs that begin again after a failure.
 
-use crate::{Report, Rings, Run, RunError, Source};
-use millstream_core::{Item, Retry, SequenceNumber, Shape};
+use crate::sink_tasklet::{Finish, Left};
+use crate::{Job, Report, RunEnd, RunError, RunOutcome, Runner, RunsOn, Sink, Source};
+use millstream_core::{Retry, SequenceNumber, Shape};
+use std::borrow::Borrow;
+use std::marker::PhantomData;
 
-/// Running a pipeline again after a failure, a limited number of times.
-pub trait RunAgain<T: Item>: Run<T> {
-    /// As [`run_with`](Run::run_with). If a stage or the source fails, the pipeline is run again from number 0, on a
-    /// new source, after a pause, as [`Retry`] says. The tries are counted from the last failure after which new output
-    /// came.
-    ///
-    /// The sink receives every number once. A pipeline is determinate: output at a number that the sink has received is
-    /// the same as before, and is skipped. That requires that `source` yields the same values every time, at least as
-    /// far as it was read. All work before the failure is repeated. A failure of the sink is final, since the progress
-    /// of its state is unknown.
-    ///
-    /// ```
-    /// use millstream_core::{Arrow, Retry, pipeline};
-    /// use millstream_exec::{Rings, RunAgain};
-    /// use std::sync::atomic::{AtomicBool, Ordering};
-    /// use std::time::Duration;
-    /// let broken = AtomicBool::new(true);
-    /// let p = pipeline::<u64>().try_map(move |x| match *x == 5 && broken.swap(false, Ordering::Relaxed) {
-    ///     true => Err("the server has gone away"),
-    ///     false => Ok(x * 10),
-    /// });
-    /// let retry = Retry::times(3).backoff(Duration::from_millis(1));
-    /// let (all, _) = p.run_again(&Rings::new(), retry, || 0..8, Vec::new(), |all, _, x| all.push(*x))?;
-    /// assert_eq!(all, [0, 10, 20, 30, 40, 50, 60, 70]);
-    /// # Ok::<(), millstream_exec::RunError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The last failure, if there were too many, or if the sink failed; if the options contradict each other.
-    fn run_again<X: Source<T>, S: Send + 'static, F>(
-        &self,
-        rings: &Rings,
-        retry: Retry,
-        mut source: impl FnMut() -> X,
-        state: S,
-        sink: F,
-    ) -> Result<(S, Report), RunError>
-    where
-        F: for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) + Send + 'static,
-    {
-        let mut kept = Kept { state, sink, next: 0, in_sink: false };
-        let mut pauses = retry.pauses();
-        loop {
-            let before = kept.next;
-            let put = |kept: &mut Kept<S, F>, number: SequenceNumber, value: <Self::Out as Shape>::Ref<'_>| {
-                if number.0 >= kept.next {
-                    kept.in_sink = true;
-                    (kept.sink)(&mut kept.state, number, value);
-                    (kept.in_sink, kept.next) = (false, number.0 + 1);
-                }
-            };
-            let ended = self.start(rings, source(), kept, put)?.join();
-            let failure = match ended.failure {
-                None => {
-                    let kept = ended.state.expect("a sink leaves its state when it is dropped");
-                    return Ok((kept.state, ended.report));
-                }
-                Some(failure) => failure,
-            };
-            kept = match ended.state {
-                Some(kept) if !kept.in_sink && matches!(failure, RunError::Stage { .. }) => kept,
-                _ => return Err(failure),
-            };
-            if kept.next > before {
-                pauses = retry.pauses();
-            }
-            match pauses.next() {
-                Some(pause) => std::thread::sleep(pause),
-                None => return Err(failure),
-            }
-        }
+/// A source that can be had again: see [`again`](crate::source::again).
+#[derive(Clone, Debug)]
+pub struct Again<F>(pub(crate) F);
+
+impl<T: millstream_core::Item, X: Source<T>, F: FnMut() -> X> Source<T> for Again<F> {
+    type Values = X::Values;
+    const WAITS: bool = X::WAITS;
+    const SLOTS: usize = X::SLOTS;
+
+    fn values(mut self) -> X::Values {
+        (self.0)().values()
     }
 }
 
-impl<T: Item, P: Run<T>> RunAgain<T> for P {}
+/// What [`Runner::run_again`] does.
+pub(crate) fn run_again<R, P, X, F, K, B>(
+    on: &R,
+    job: Job<P, Again<F>, K, B>,
+    retry: Retry,
+) -> Result<(K::Output, Report), RunError>
+where
+    R: Runner,
+    P: RunsOn<R>,
+    X: Source<P::Item>,
+    F: FnMut() -> X,
+    K: Sink<P::Out>,
+    B: Borrow<P>,
+{
+    let Job { pipeline, source: Again(mut source), sink, .. } = job;
+    let pipeline: &P = pipeline.borrow();
+    let mut kept = Kept { sink, next: 0, in_sink: false };
+    let mut pauses = retry.pauses();
+    loop {
+        let before = kept.next;
+        let job: Job<P, X, _, &P> = Job { pipeline, source: source(), sink: kept, kind: PhantomData };
+        let RunEnd { output, report, failure } = on.start(job)?.into();
+        let Some(after) = output else {
+            return Err(failure.unwrap_or_else(|| unreachable!("a sink that is lost is a failure")));
+        };
+        let pause = match &failure {
+            Some(RunError::Stage { .. }) if !after.in_sink => {
+                if after.next > before {
+                    pauses = retry.pauses();
+                }
+                pauses.next()
+            }
+            _ => None,
+        };
+        let Some(pause) = pause else {
+            return Left::<P::Out, K>::of(after.sink, &report).end(report, failure).ok();
+        };
+        std::thread::sleep(pause);
+        kept = after;
+    }
+}
 
-/// The progress of a sink.
-struct Kept<S, F> {
-    state: S,
-    /// The closure, with what it has captured.
-    sink: F,
+/// A sink, and how far it has come.
+struct Kept<K> {
+    sink: K,
     /// The first number that it has not received.
     next: u64,
     /// Whether it is processing a value: true if it has failed there.
     in_sink: bool,
+}
+
+impl<A: Shape, K: Sink<A>> Sink<A> for Kept<K> {
+    type Output = Self;
+    type Error = K::Error;
+
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), K::Error> {
+        if number.0 >= self.next {
+            self.in_sink = true;
+            self.sink.put(number, value)?;
+            (self.in_sink, self.next) = (false, number.0 + 1);
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), K::Error> {
+        self.in_sink = true;
+        self.sink.pause()?;
+        self.in_sink = false;
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Self, K::Error> {
+        Ok(self)
+    }
 }

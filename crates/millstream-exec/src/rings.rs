@@ -107,9 +107,9 @@ impl Rings {
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Rings, Run, source};
+    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
     /// let p = pipeline::<u64>().map(|x| x + 1);
-    /// let report = p.run(&Rings::new().workers(1).pin_workers(true), source::ready(0..9), |_, _| ())?;
+    /// let report = Rings::new().workers(1).pin_workers(true).for_each((&p).from(source::ready(0..9)), |_, _| ())?;
     /// assert_eq!(report.pinned.len(), 1);
     /// # Ok::<(), millstream_exec::RunError>(())
     /// ```
@@ -128,9 +128,9 @@ impl Rings {
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Rings, Run};
+    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner};
     /// let p = pipeline::<u64>().map(|x| x + 1);
-    /// let error = p.collect(&Rings::new().ring(4096).memory_limit(40_000), 0..9).unwrap_err();
+    /// let error = Rings::new().ring(4096).memory_limit(40_000).collect((&p).from(0..9)).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
     ///     "rings of 4096 slots take 65536 bytes together, and the options allow 40000 bytes: \
@@ -154,11 +154,11 @@ impl Rings {
     ///
     /// ```
     /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Rings, Run, source};
+    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
     /// use std::time::Duration;
     /// let p = pipeline::<u64>().map(|_| std::thread::sleep(Duration::from_millis(2))).named("slow");
     /// let rings = Rings::new().step_budget(Duration::from_secs(60)).step_budget_of("slow", Duration::from_millis(1));
-    /// let report = p.run(&rings, source::ready(0..2), |_, _| ())?;
+    /// let report = rings.for_each((&p).from(source::ready(0..2)), |_, _| ())?;
     /// let overrun = report.overruns().next().unwrap();
     /// assert_eq!(overrun.stage, "slow");
     /// assert!(overrun.by >= Duration::from_millis(1));

@@ -1,25 +1,35 @@
-use crate::{Inline, RingShape, Rings, Run, RunError, Source};
+use crate::restart::{Again, run_again};
+use crate::sink::{SinkResult, collect, collect_slots, each, last};
+use crate::sink_tasklet::{Finish, Left};
+use crate::start::{Threads, wire};
+use crate::{Handle, Inline, Job, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source};
+use millstream_core::failure::{caught, fail};
 use millstream_core::model::ModelShape;
 use millstream_core::{
-    Arrow, Deploy, Determinate, Item, Model, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure,
+    Arrow, Density, Deploy, Determinate, Item, Model, ModelExt, Retry, SequenceNumber, Shape, ToOwnedItem, Val,
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::borrow::Borrow;
+use std::cell::Cell;
+use std::time::Instant;
 
-/// A deployment with its options, and its requirements on a pipeline: one way to run the same value anywhere.
+/// A deployment with its options, and the one way to run a [`Job`] on it: the same job runs on any of them, to the same
+/// output.
 ///
-/// [`Model`], [`Inline`], [`Rings`] and, with the feature `queues`, `Queues` run every [determinate](Determinate)
-/// pipeline whose shapes they carry, with the same output. Code that works with any deployment is generic over it:
+/// There are [`Rings`], [`Inline`], [`Model`] and, with the feature `queues`, `Queues`. All run every pipeline, but for
+/// [`unordered`](millstream_core::AsyncExt::unordered), whose output has another order in every run: it has no place in
+/// the [`Model`]. Code that does not care where a pipeline runs takes any of them:
 ///
 /// ```
 /// use millstream_core::{Arrow, Dense, Model, Val, pipeline};
-/// use millstream_exec::{Inline, Pipeline, Rings, RunError, Runner};
+/// use millstream_exec::{Inline, JobRefExt, Rings, RunError, Runner, RunsOn};
 ///
 /// fn total<P, R>(on: &R, pipeline: &P) -> Result<u64, RunError>
 /// where
-///     P: Arrow<In = Val<u64>, Out = Val<u64, Dense>>,
-///     R: Runner<u64, P>,
+///     P: Arrow<In = Val<u64>, Out = Val<u64, Dense>> + RunsOn<R, Item = u64>,
+///     R: Runner,
 /// {
-///     Ok(on.run(pipeline, 1..=4, 0, |sum, _, x| *sum += x)?.0)
+///     let job = pipeline.from(1..=4).to_fold(0, |sum, _number, x| *sum += x);
+///     Ok(on.run(job)?.0)
 /// }
 ///
 /// let squares = pipeline::<u64>().map(|x| x * x);
@@ -30,137 +40,340 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// assert_eq!(total(&millstream_exec::Queues::new(), &squares)?, 30);
 /// # Ok::<(), RunError>(())
 /// ```
-pub trait Runner<T: Item, P: Arrow<In = Val<T>>> {
-    /// Runs the pipeline to its end. `sink` receives the state and every value of the output with its number, in order,
-    /// including END's value. Returns the state and END's number.
+pub trait Runner: Sized {
+    /// A run that was started. [`Rings`] and queues have handles that wait, drain and stop; on [`Inline`] and [`Model`]
+    /// the run is over when `start` returns.
+    type Handle<O: Send + 'static>: Into<RunEnd<O>>;
+
+    /// Runs the job to its end: the sink gets every value of the output with its number, END's among them, in order.
+    /// Returns what the sink's [`finish`](Sink::finish) does, and what was done.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// let job = pipeline::<u64>().map(|x| x + 1).from(0..9).to_fold(0, |sum, _, x| *sum += x);
+    /// let (sum, report) = Rings::new().run(job)?;
+    /// assert_eq!((sum, report.values), (45, 9));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// If a closure of the pipeline, the source or the sink panics or fails; if the options contradict each other. The
-    /// model knows neither the stage nor the number of a failure.
-    fn run<S: Send + 'static>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<(S, SequenceNumber), RunError>;
+    /// If a closure of the pipeline, the source or the sink fails or panics: the error names the stage, the number and
+    /// the cause, every worker has ended, and no number at or behind the failure reached the sink from that stage. If
+    /// the options do not fit together. The [`Model`] knows neither the stage nor the number of a failure, but for the
+    /// sink's.
+    fn run<P, X, K, B>(&self, job: Job<P, X, K, B>) -> Result<(K::Output, Report), RunError>
+    where
+        P: RunsOn<Self>,
+        X: Source<P::Item>,
+        K: Sink<P::Out>,
+        B: Borrow<P>,
+    {
+        let ended: RunEnd<K::Output> = self.start(job)?.into();
+        ended.ok()
+    }
+
+    /// Starts the job. [`Rings`] and queues go on at once: the handle waits, drains and stops. [`Inline`] and [`Model`]
+    /// run it to its end here, and what they return says how it ended also where it failed.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{JobExt, Rings, RunOutcome, Runner};
+    /// use std::time::Duration;
+    /// let run = Rings::new().start(pipeline::<u64>().from(0..).to_each(|_, _| ()))?;
+    /// let ((), report) = run.drain(Duration::from_secs(60))?;
+    /// assert_eq!(report.outcome, RunOutcome::Drained);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit together, or a thread could not be started.
+    fn start<P, X, K, B>(&self, job: Job<P, X, K, B>) -> Result<Self::Handle<K::Output>, RunError>
+    where
+        P: RunsOn<Self>,
+        X: Source<P::Item>,
+        K: Sink<P::Out>,
+        B: Borrow<P>,
+    {
+        job.pipeline.borrow().start_on(self, job.source, job.sink)
+    }
 
     /// Returns every value of the output, in order.
     ///
     /// # Errors
     ///
     /// As [`run`](Runner::run).
-    fn collect(&self, pipeline: &P, source: impl Source<T>) -> Result<Vec<<P::Out as ToOwnedItem>::Owned>, RunError>
+    fn collect<P, X, B>(&self, job: Job<P, X, NoSink, B>) -> Result<Vec<<P::Out as ToOwnedItem>::Owned>, RunError>
     where
+        P: RunsOn<Self>,
         P::Out: ToOwnedItem,
+        X: Source<P::Item>,
+        B: Borrow<P>,
     {
-        self.run(pipeline, source, Vec::new(), push::<P>).map(|(all, _)| all)
+        self.run(job.to(collect())).map(|(all, _)| all)
     }
 
-    /// Returns every slot of the output by number, including empty ones and END.
+    /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` returns.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream_exec::{JobRefExt, Rings, Runner};
+    /// let odd = pipeline::<u64>().filter(|x| x % 2 == 1);
+    /// let slots = Rings::new().collect_slots((&odd).from(1..=3))?;
+    /// assert_eq!(slots, [Some(1), None, Some(3), None]);
+    /// assert_eq!(slots, odd.model_slots(1..=3));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`run`](Runner::run).
-    fn collect_slots(
+    fn collect_slots<P, X, B>(
         &self,
-        pipeline: &P,
-        source: impl Source<T>,
+        job: Job<P, X, NoSink, B>,
     ) -> Result<Vec<Option<<P::Out as ToOwnedItem>::Owned>>, RunError>
     where
+        P: RunsOn<Self>,
         P::Out: ToOwnedItem,
+        X: Source<P::Item>,
+        B: Borrow<P>,
     {
-        let (all, end) = self.run(pipeline, source, Vec::new(), put::<P>)?;
-        Ok(padded(all, end))
+        let (mut all, report) = self.run(job.to(collect_slots()))?;
+        all.resize_with(report.numbers.0 as usize + 1, || None);
+        Ok(all)
+    }
+
+    /// The last value of the output, a fold's answer for example; none if there is no value. It clones every value.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Runner::run).
+    fn last<P, X, B>(&self, job: Job<P, X, NoSink, B>) -> Result<Option<<P::Out as ToOwnedItem>::Owned>, RunError>
+    where
+        P: RunsOn<Self>,
+        P::Out: ToOwnedItem,
+        X: Source<P::Item>,
+        B: Borrow<P>,
+    {
+        self.run(job.to(last())).map(|(last, _)| last)
+    }
+
+    /// `f` at every number and value of the output, in order; it returns nothing, or a `Result` whose error ends the
+    /// run.
+    ///
+    /// ```
+    /// use millstream_core::pipeline;
+    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// let (out, outputs) = std::sync::mpsc::channel();
+    /// let report = Rings::new().for_each(pipeline().from(0..3), move |_number, x| out.send(*x))?;
+    /// assert_eq!((report.values, outputs.iter().sum::<i32>()), (3, 3));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Runner::run).
+    fn for_each<P, X, B, R, F>(&self, job: Job<P, X, NoSink, B>, f: F) -> Result<Report, RunError>
+    where
+        P: RunsOn<Self>,
+        X: Source<P::Item>,
+        B: Borrow<P>,
+        R: SinkResult,
+        F: for<'a> FnMut(SequenceNumber, <P::Out as Shape>::Ref<'a>) -> R + Send + 'static,
+    {
+        self.run(job.to(each(f))).map(|((), report)| report)
+    }
+
+    /// As [`run`](Runner::run); where a stage or the source fails, the job is run again, from number 0, on a new
+    /// source, and after a pause: as [`Retry`] says, counted from the last failure after which something new came out.
+    /// The source is [`source::again`](crate::source::again), which makes a new one for every try.
+    ///
+    /// The sink gets every number once. A pipeline is determinate, so what comes out at a number it has got already is
+    /// what came out before, and is passed over. That holds if the source gives the same values every time, at least as
+    /// far as it was read; and all the work before the failure is done again. A failure of the sink is final: it is not
+    /// known how far its state has come.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, Retry, pipeline};
+    /// use millstream_exec::{JobExt, Rings, Runner, source};
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::time::Duration;
+    /// let broken = AtomicBool::new(true);
+    /// let p = pipeline::<u64>().try_map(move |x| match *x == 5 && broken.swap(false, Ordering::Relaxed) {
+    ///     true => Err("the server has gone away"),
+    ///     false => Ok(x * 10),
+    /// });
+    /// let job = p.from(source::again(|| 0..8)).to_fold(Vec::new(), |all, _, x| all.push(*x));
+    /// let retry = Retry::times(3).backoff(Duration::from_millis(1));
+    /// let (all, _) = Rings::new().run_again(job, retry)?;
+    /// assert_eq!(all, [0, 10, 20, 30, 40, 50, 60, 70]);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The last failure, if there were too many, or one of the sink; and if the options do not fit together.
+    fn run_again<P, X, F, K, B>(
+        &self,
+        job: Job<P, Again<F>, K, B>,
+        retry: Retry,
+    ) -> Result<(K::Output, Report), RunError>
+    where
+        P: RunsOn<Self>,
+        X: Source<P::Item>,
+        F: FnMut() -> X,
+        K: Sink<P::Out>,
+        B: Borrow<P>,
+    {
+        run_again(self, job, retry)
     }
 }
 
-type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
-
-/// A sink that keeps the values.
-pub(crate) fn push<P: Arrow<Out: ToOwnedItem>>(
-    all: &mut Vec<Owned<P>>,
-    _: SequenceNumber,
-    value: <P::Out as Shape>::Ref<'_>,
-) {
-    all.push(P::Out::to_owned_item(value));
+/// What a source's edge carries: values, and a dense edge. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "a source cannot fill an edge of shape `{Self}`",
+    note = "a pipeline that is run begins with values, one a number, as `pipeline::<T>()` does"
+)]
+pub trait SourceShape: Shape {
+    /// The type of its values.
+    type Item: Item;
 }
 
-/// A sink that keeps the slots, up to the last value.
-pub(crate) fn put<P: Arrow<Out: ToOwnedItem>>(
-    all: &mut Vec<Option<Owned<P>>>,
-    SequenceNumber(number): SequenceNumber,
-    value: <P::Out as Shape>::Ref<'_>,
-) {
-    all.resize_with(number as usize, || None);
-    all.push(Some(P::Out::to_owned_item(value)));
+impl<T: Item, D: Density> SourceShape for Val<T, D> {
+    type Item = T;
 }
 
-/// The slots that [`put`] collected, with the empty slots up to END.
-pub(crate) fn padded<T>(mut all: Vec<Option<T>>, end: SequenceNumber) -> Vec<Option<T>> {
-    all.resize_with(end.0 as usize + 1, || None);
-    all
+/// What a pipeline's source gives.
+pub type SourceItem<P> = <<P as Arrow>::In as SourceShape>::Item;
+
+/// A pipeline that a deployment can run. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot run on `{R}`",
+    label = "this pipeline cannot run there",
+    note = "a closure that has a name of its own says that it takes a reference: `let add = |x: &u64| x + 1`"
+)]
+pub trait RunsOn<R: Runner>: Arrow {
+    /// What its source gives.
+    type Item: Item;
+
+    /// Starts it.
+    #[doc(hidden)]
+    fn start_on<X, K>(&self, on: &R, source: X, sink: K) -> Result<R::Handle<K::Output>, RunError>
+    where
+        X: Source<Self::Item>,
+        K: Sink<Self::Out>;
 }
 
-impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem>> Runner<T, P>
-    for Model
-{
-    fn run<S: Send + 'static>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        mut state: S,
-        mut sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<(S, SequenceNumber), RunError> {
-        let values = source.values();
-        let run = AssertUnwindSafe(|| pipeline.model_each(values, |number, value| sink(&mut state, number, value)));
-        match catch_unwind(run) {
-            Ok(end) => Ok((state, end)),
-            Err(payload) => {
-                let cause = failure::into_message(payload);
-                Err(RunError::Stage { stage: "model".to_owned(), number: None, cause })
+impl Runner for Rings {
+    type Handle<O: Send + 'static> = Handle<O>;
+}
+
+impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Rings> for P {
+    type Item = T;
+
+    fn start_on<X, K>(&self, on: &Rings, source: X, sink: K) -> Result<Handle<K::Output>, RunError>
+    where
+        X: Source<T>,
+        K: Sink<P::Out>,
+    {
+        wire(self, on, source, Threads::Workers)?.start_into(on, sink)
+    }
+}
+
+impl Runner for Inline {
+    type Handle<O: Send + 'static> = Handle<O>;
+}
+
+impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Inline> for P {
+    type Item = T;
+
+    fn start_on<X, K>(&self, on: &Inline, source: X, sink: K) -> Result<Handle<K::Output>, RunError>
+    where
+        X: Source<T>,
+        K: Sink<P::Out>,
+    {
+        wire(self, on.rings(), source, Threads::Inline)?.start_into(on.rings(), sink)
+    }
+}
+
+impl Runner for Model {
+    type Handle<O: Send + 'static> = RunEnd<O>;
+}
+
+impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem>> RunsOn<Model> for P {
+    type Item = T;
+
+    fn start_on<X, K>(&self, _: &Model, source: X, sink: K) -> Result<RunEnd<K::Output>, RunError>
+    where
+        X: Source<T>,
+        K: Sink<P::Out>,
+    {
+        let (values, mut sink) = (source.values(), sink);
+        let (mut report, at, since) = (Report::of_caller(), Cell::new(None), Instant::now());
+        let ended = caught(|| {
+            let end = self.model_each(values, |number, value| {
+                at.set(Some(number.0));
+                sink.put(number, value).unwrap_or_else(|error| fail(error));
+                at.set(None);
+                report.values += 1;
+            });
+            at.set(Some(end.0));
+            sink.pause().unwrap_or_else(|error| fail(error));
+            end
+        });
+        let failure = match ended {
+            Ok(end) => {
+                report.numbers = end;
+                None
             }
-        }
+            Err(payload) => {
+                report.outcome = RunOutcome::Failed;
+                let stage = if at.get().is_some() { "sink" } else { "model" };
+                Some(RunError::unwound_with(stage, at.get(), payload))
+            }
+        };
+        report.elapsed = since.elapsed();
+        Ok(Left::of(sink, &report).end(report, failure))
     }
 }
 
-impl<T: Item, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: RingShape>> Runner<T, P> for Rings {
-    fn run<S: Send + 'static>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<(S, SequenceNumber), RunError> {
-        pipeline.run_with(self, source, state, sink).map(|(state, report)| (state, report.numbers))
-    }
-}
-
-impl<T: Item, P: Deploy<Rings> + Determinate + Arrow<In = Val<T>, Out: RingShape>> Runner<T, P> for Inline {
-    fn run<S: Send + 'static>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<(S, SequenceNumber), RunError> {
-        pipeline.run_inline(self.rings(), source, state, sink).map(|(state, report)| (state, report.numbers))
+impl<O> From<Handle<O>> for RunEnd<O> {
+    fn from(run: Handle<O>) -> Self {
+        run.join()
     }
 }
 
 #[cfg(feature = "queues")]
-impl<T: Item + Clone, P: Deploy<crate::Queues> + Determinate + Arrow<In = Val<T>, Out: crate::QueueShape>> Runner<T, P>
-    for crate::Queues
-{
-    fn run<S: Send + 'static>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        state: S,
-        sink: impl for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<(S, SequenceNumber), RunError> {
-        let (state, report) = self.start(pipeline, source, state, sink)?.wait()?;
-        Ok((state, report.numbers))
+mod on_queues {
+    use super::{Runner, RunsOn};
+    use crate::{QueueShape, Queues, QueuesHandle, RunEnd, RunError, Sink, Source};
+    use millstream_core::{Arrow, Deploy, Item, Val};
+
+    impl Runner for Queues {
+        type Handle<O: Send + 'static> = QueuesHandle<O>;
+    }
+
+    impl<T, P> RunsOn<Queues> for P
+    where
+        T: Item + Clone,
+        P: Deploy<Queues> + Arrow<In = Val<T>, Out: QueueShape>,
+    {
+        type Item = T;
+
+        fn start_on<X, K>(&self, on: &Queues, source: X, sink: K) -> Result<QueuesHandle<K::Output>, RunError>
+        where
+            X: Source<T>,
+            K: Sink<P::Out>,
+        {
+            on.start_job(self, source, sink)
+        }
+    }
+
+    impl<O> From<QueuesHandle<O>> for RunEnd<O> {
+        fn from(run: QueuesHandle<O>) -> Self {
+            run.join()
+        }
     }
 }

@@ -30,10 +30,11 @@ const CHUNK: usize = 1024;
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::{JobExt, Rings, Runner, source};
 ///
 /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
-/// let (sender, run) = sum.start_fed(&Rings::new(), 0, |last, _, x| *last = *x)?;
+/// let (sender, receiver) = source::channel(64);
+/// let run = Rings::new().start(sum.from(receiver).to_fold(0, |last, _, x| *last = *x))?;
 /// sender.send(1)?;
 /// sender.send(2)?;
 /// drop(sender);
@@ -131,8 +132,9 @@ impl<T: Item> Sender<T> {
     ///
     /// ```
     /// use millstream_core::pipeline;
-    /// use millstream_exec::{Rings, Run};
-    /// let (sender, run) = pipeline().start_fed(&Rings::new(), 0, |sum, _, x| *sum += x)?;
+    /// use millstream_exec::{JobExt, Rings, Runner, source};
+    /// let (sender, receiver) = source::channel(64);
+    /// let run = Rings::new().start(pipeline().from(receiver).to_fold(0, |sum, _, x| *sum += x))?;
     /// sender.send_all(1..=1000)?;
     /// drop(sender);
     /// assert_eq!(run.wait()?.0, 500_500);

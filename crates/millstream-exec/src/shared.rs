@@ -11,11 +11,12 @@
 //! in more places than its closures.
 
 use crate::latency_markers::LatencyMarkers;
+use crate::machine::usable_cores;
 use crate::trace::Trace;
 use crate::wait::IdleStrategy;
-use crate::{RunError, Signal};
-use millstream_core::SequenceNumber;
-use millstream_core::failure::into_message;
+use crate::{RunError, Signal, Wait};
+use millstream_core::Plan;
+use millstream_core::failure::discard;
 use std::any::Any;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -87,28 +88,33 @@ impl FailedAt {
     }
 }
 
-/// The failure that a run reports: of several, the first in the order of [`FailedAt`]. That makes it the same one in
-/// every run as far as possible.
+/// Why a run failed. Of several failures the one is kept that stands first, as [`FailedAt`] says: the same one, as far
+/// as can be, in every run.
+///
+/// All are kept as long as the run is: to drop an error that a closure returned is the user's code, and none runs under
+/// the lock.
 #[derive(Default)]
-pub(crate) struct FirstFailure(Mutex<Option<(FailedAt, RunError)>>);
+pub(crate) struct FirstFailure(Mutex<Vec<(FailedAt, RunError)>>);
 
 impl FirstFailure {
     pub(crate) fn keep(&self, at: FailedAt, failure: RunError) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|(kept, _)| at < *kept) {
-            *kept = Some((at, failure));
+        kept.push((at, failure));
+        let last = kept.len() - 1;
+        if at < kept[0].0 {
+            kept.swap(0, last);
         }
     }
 
     /// The place of the failure, if it has a number.
     fn at(&self) -> Option<FailedAt> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().map(|(at, _)| *at).filter(|at| !at.unnumbered)
+        kept.first().map(|(at, _)| *at).filter(|at| !at.unnumbered)
     }
 
     pub(crate) fn get(&self) -> Option<RunError> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().map(|(_, failure)| failure.clone())
+        kept.first().map(|(_, failure)| failure.clone())
     }
 }
 
@@ -131,6 +137,17 @@ impl Shared {
             together: AtomicBool::new(false),
             turns: AtomicU64::new(0),
         }
+    }
+
+    /// Of a source that is there before its run.
+    pub(crate) fn early() -> Self {
+        Shared::new(IdleStrategy::of(Wait::default(), usable_cores().usable), LatencyMarkers::early())
+    }
+
+    /// A run has taken the source.
+    pub(crate) fn adopt(&self, wait: Wait, cores: usize, plan: &Plan) {
+        self.idle.adopt(wait, cores);
+        self.markers.adopt(plan);
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -226,8 +243,8 @@ impl Shared {
 
     /// As [`fail`](Shared::fail), for user code anywhere.
     pub(crate) fn fail_at(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
-        let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
-        let failure = RunError::Stage { stage, number, cause: into_message(payload) };
+        let failure = RunError::unwound(stage, number, payload.as_ref());
+        discard(payload);
         self.note_failure(at, failure.clone());
         self.report_failure(&failure);
     }

@@ -1,7 +1,8 @@
 //! Sources of values: an iterator, or several joined by a determinate rule.
 //!
 //! Any iterator is a source. It may wait for its next value, so it gets a thread of its own, and each value is
-//! published at once; [`ready`] says of an iterator that it never waits.
+//! published at once; [`ready`] says of an iterator that it never waits. [`channel`](fn@channel) is fed by a
+//! [`Sender`](crate::Sender), and [`fan_in`](crate::fan_in) by many.
 //!
 //! Streams are joined where they begin: by number ([`zip`](fn@zip)), by key within a distance of numbers or of time
 //! ([`join_by_number`], [`join_by_time`]), in turn ([`round_robin`](fn@round_robin)), by time
@@ -13,6 +14,7 @@
 
 mod by_timestamp;
 mod chain;
+mod channel;
 mod join;
 mod matches;
 mod round_robin;
@@ -20,11 +22,17 @@ mod zip;
 
 pub use by_timestamp::{ByTimestamp, InTime, by_timestamp};
 pub use chain::{Chain, chain};
+pub(crate) use channel::StopOnDrop;
+pub use channel::{Received, Receiver, channel};
 pub use join::{Join, OuterJoin, join_by_number, join_by_time};
 pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use zip::{Zip, zip};
 
+use crate::Wiring;
+use crate::explain::Feed;
+use crate::handle::StopSource;
+pub use crate::restart::Again;
 use crate::shared::Shared;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
@@ -32,6 +40,7 @@ use millstream_core::text::Block;
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::Producer;
 use std::any::TypeId;
+use std::fmt;
 use std::sync::Arc;
 
 /// A source of a run's values. Any iterator is one; [`ready`] marks an iterator that never waits.
@@ -52,6 +61,40 @@ pub trait Source<T: Item> {
 
     /// Returns the iterator.
     fn values(self) -> Self::Values;
+
+    /// What fills the ring of a run on rings by itself, if this does not need an iterator there.
+    #[doc(hidden)]
+    fn external(self) -> Result<External<T>, Self>
+    where
+        Self: Sized,
+    {
+        Err(self)
+    }
+}
+
+/// A source that fills the ring of a run by itself.
+#[doc(hidden)]
+pub struct External<T: Item>(pub(crate) Box<dyn Connect<T>>);
+
+impl<T: Item> fmt::Debug for External<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("External").finish_non_exhaustive()
+    }
+}
+
+/// How a source fills the ring of a run by itself.
+pub(crate) trait Connect<T: Item> {
+    /// What it shares with its senders, and then with all threads of the run.
+    fn shared(&self) -> Arc<Shared>;
+    /// How the run gets its values.
+    fn feed(&self) -> Feed;
+    /// Fills this ring, which has as many slots as its feed says; what ends it.
+    fn connect(self: Box<Self>, producer: Producer<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
+}
+
+/// A source that a [run again](crate::Runner::run_again) can begin anew: `make` makes a new one for every try.
+pub fn again<F>(make: F) -> Again<F> {
+    Again(make)
 }
 
 impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for I {
@@ -104,11 +147,10 @@ pub struct Few<X, const SLOTS: usize>(X);
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, source};
 /// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
-/// let count = |n: &mut usize, _, block: &Vec<u8>| *n += block.len();
-/// let bytes = pipeline().run_with(&Rings::new(), source::few::<4, _>(blocks), 0, count)?;
-/// assert_eq!(bytes.0, 100 << 16);
+/// let (bytes, _) = pipeline().from(source::few::<4, _>(blocks)).to_fold(0, |n, _, block| *n += block.len()).run()?;
+/// assert_eq!(bytes, 100 << 16);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 pub fn few<const SLOTS: usize, X>(source: X) -> Few<X, SLOTS> {

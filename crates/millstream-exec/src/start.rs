@@ -1,9 +1,8 @@
 //! From a pipeline value to a run: wiring, threads, handles.
 
 use crate::explain::Feed;
-use crate::fan_in::{FanIn, ItemFormat, Merge, MergeTasklet, tick};
 use crate::feed::{self, Output, SweepTasklet};
-use crate::handle::{Handle, Started, StopSource};
+use crate::handle::{Started, StopSource};
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::{Cores, usable_cores};
 use crate::observer::Observer;
@@ -11,16 +10,16 @@ use crate::placement::Controller;
 use crate::pool::{Pool, shared_tasks};
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
-use crate::sink::{Pause, Sink};
-use crate::source::{SourceTasklet, most_slots};
+use crate::sink_tasklet::{Left, SinkTasklet};
+use crate::source::{Connect, External, SourceTasklet, most_slots};
 use crate::together::Together;
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::worker::work;
-use crate::{RingShape, Rings, RunError, Sender, Source, Wiring, stepped};
-use millstream_core::{Arrow, Dense, Deploy, Item, SequenceNumber, Shape, Val};
+use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring, stepped};
+use millstream_core::{Arrow, Dense, Deploy, Item, Val};
 use millstream_ring::{Producer, Reader, ring};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The threads that call the tasklets.
@@ -49,8 +48,24 @@ pub(crate) struct Wired<R> {
     end_source: Option<StopSource>,
 }
 
-/// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet as well.
+/// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet too.
 pub(crate) fn wire<T: Item, P, X: Source<T>>(
+    pipeline: &P,
+    rings: &Rings,
+    source: X,
+    threads: Threads,
+) -> Result<Wired<Reader<P::Out>>, RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+{
+    let source = if threads == Threads::Workers { source.external() } else { Err(source) };
+    match source {
+        Ok(External(source)) => wire_external(pipeline, rings, source),
+        Err(source) => wire_values(pipeline, rings, source, threads),
+    }
+}
+
+fn wire_values<T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
     source: X,
@@ -64,10 +79,11 @@ where
         if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
     let outside = feeding.threads() > 0;
     let mut feed = None;
-    let wired = wire_after(pipeline, rings, threads, feeding, |producer, wiring| {
+    let wired = wire_after(pipeline, rings, threads, (feeding, None), |producer, wiring| {
         let shared = wiring.shared.clone();
         if outside {
-            let output = fed(producer, wiring);
+            let output = Output::new(producer, shared.clone());
+            sweeps(&output, wiring);
             let end_by = output.clone();
             feed = Some(move |pool: &Arc<Pool>| {
                 let pool = Arc::downgrade(pool);
@@ -76,7 +92,7 @@ where
                 let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
                 feed::spawn(values, output, shared, together)
             });
-            return Some(Arc::new(end_by) as StopSource);
+            return Ok(Some(Arc::new(end_by) as StopSource));
         }
         let tasklet = if X::WAITS {
             SourceTasklet::waiting(values, producer, shared)
@@ -84,72 +100,37 @@ where
             SourceTasklet::ready(values, producer, wiring.batch, shared)
         };
         wiring.end("source", Role::Source, Box::new(tasklet));
-        None
+        Ok(None)
     })?;
     Ok(Wired { feed: feed.map(|feed| Box::new(feed) as Box<_>), ..wired })
 }
 
-/// A sender, and the pipeline after it.
-type Fed<T, A> = (Sender<T>, Wired<Reader<A>>);
-
-/// Wires a pipeline after a sender.
-pub(crate) fn wire_fed<T: Item, P>(pipeline: &P, rings: &Rings) -> Result<Fed<T, P::Out>, RunError>
+/// Wires a pipeline after a source that fills its ring by itself.
+fn wire_external<T: Item, P>(
+    pipeline: &P,
+    rings: &Rings,
+    source: Box<dyn Connect<T>>,
+) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
-    let mut sender = None;
-    let wired = wire_after(pipeline, rings, Threads::Workers, Feed::sender::<T>(), |producer, wiring| {
-        let output = fed(producer, wiring);
-        sender = Some(Sender::new(output.clone(), wiring.shared.clone()));
-        Some(Arc::new(output) as StopSource)
-    })?;
-    Ok((sender.expect("it was wired"), wired))
+    let from = (source.feed(), Some(source.shared()));
+    wire_after(pipeline, rings, Threads::Workers, from, |producer, wiring| source.connect(producer, wiring).map(Some))
 }
 
-/// The senders of a fan-in, and the pipeline after them.
-type FannedIn<T, A> = (Vec<Sender<T>>, Wired<Reader<A>>);
-
-/// Wires a pipeline after the senders of a fan-in.
-pub(crate) fn wire_fan_in<T: Item, O: ItemFormat<T>, P>(
-    pipeline: &P,
-    rings: &Rings,
-    fan_in: FanIn<T, O>,
-) -> Result<FannedIn<T, P::Out>, RunError>
-where
-    P: Deploy<Rings> + Arrow<In = Val<O::Item>, Out: RingShape>,
-{
-    fan_in.check()?;
-    let (feed, idle) = (fan_in.feed(), fan_in.idle_bound());
-    let mut senders = Vec::new();
-    let wired = wire_after(pipeline, rings, Threads::Workers, feed, |producer, wiring| {
-        let (all, merge) = Merge::new(fan_in, &wiring.shared, rings.slots());
-        senders = all;
-        let end_source: StopSource = merge.registry().clone();
-        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch);
-        wiring.end("source", Role::Source, Box::new(tasklet));
-        Some(end_source)
-    })?;
-    if let Some(bound) = idle {
-        tick(&wired.wiring.shared, bound).map_err(|error| RunError::Spawn(error.to_string()))?;
-    }
-    Ok((senders, wired))
-}
-
-/// A producer for values from outside the run.
-fn fed<T: Item>(producer: Producer<T>, wiring: &mut Wiring) -> Output<T> {
-    let output = Output::new(producer, wiring.shared.clone());
+/// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
+pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
     if Feed::sweeps::<T>() {
         wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));
     }
-    output
 }
 
 fn wire_after<T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
-    feeding: Feed,
-    source: impl FnOnce(Producer<T>, &mut Wiring) -> Option<StopSource>,
+    (feeding, shared): (Feed, Option<Arc<Shared>>),
+    source: impl FnOnce(Producer<T>, &mut Wiring) -> std::io::Result<Option<StopSource>>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
@@ -164,11 +145,17 @@ where
     // Observers see the rings from the source's on.
     plan.rings.truncate(own_rings);
     let plan = Arc::new(plan);
-    let shared = Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan)));
+    let shared = match shared {
+        Some(shared) => {
+            shared.adopt(rings.waiting(), cores.usable, &plan);
+            shared
+        }
+        None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan))),
+    };
     let mut wiring = Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, plan);
     let (producer, input) = ring::<T, Dense>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
-    let end_source = source(producer, &mut wiring);
+    let end_source = source(producer, &mut wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
     Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
@@ -234,30 +221,14 @@ impl<R> Wired<R> {
 }
 
 impl<A: RingShape> Wired<Reader<A>> {
-    /// Adds a sink after the output and starts the workers.
-    pub(crate) fn start_into<S: Send + 'static>(
-        self,
-        rings: &Rings,
-        state: S,
-        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Shape>::Ref<'a>) + Send + 'static,
-    ) -> Result<Handle<S>, RunError> {
-        self.start_into_pausing(rings, state, f, None)
-    }
-
-    /// As [`start_into`](Wired::start_into), with an action for the sink while no value is available.
-    pub(crate) fn start_into_pausing<S: Send + 'static>(
-        self,
-        rings: &Rings,
-        state: S,
-        f: impl for<'a> FnMut(&mut S, SequenceNumber, <A as Shape>::Ref<'a>) + Send + 'static,
-        pause: Option<Pause<S>>,
-    ) -> Result<Handle<S>, RunError> {
+    /// Puts a sink after the output and starts the workers.
+    pub(crate) fn start_into<K: Sink<A>>(self, rings: &Rings, sink: K) -> Result<Handle<K::Output>, RunError> {
         let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
-        let outcome = Arc::new(Mutex::new(None));
-        let sink = Sink::new(output, state, f, wiring.batch, outcome.clone()).pausing(pause);
+        let left = Left::nothing();
+        let sink = SinkTasklet::new(output, sink, wiring.batch, left.clone());
         wiring.end("sink", Role::Sink, Box::new(sink));
         let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;
-        Ok(Handle { started, outcome })
+        Ok(Handle { started, sink: left })
     }
 }

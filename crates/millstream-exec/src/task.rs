@@ -5,8 +5,8 @@ use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
 use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
-use millstream_core::failure::{caught, discard, message};
-use millstream_core::{Plan, SequenceNumber};
+use millstream_core::Plan;
+use millstream_core::failure::{caught, discard};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -238,8 +238,7 @@ impl Task {
     fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
         self.broken.store(true, Ordering::Relaxed);
         let at = FailedAt::new(self.clock, number, self.index);
-        let (stage, number, cause) = (self.name.clone(), number.map(SequenceNumber), message(payload.as_ref()));
-        let failure = RunError::Stage { stage, number, cause };
+        let failure = RunError::unwound(&self.name, number, payload.as_ref());
         shared.note_failure(at, failure.clone());
         Broken { failure: Some(failure), payload }
     }

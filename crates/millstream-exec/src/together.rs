@@ -180,7 +180,7 @@ mod tests {
     use super::{ENOUGH, HOLD, REST, SLICE, Turns};
     use crate::pool::Pool;
     use crate::source::few;
-    use crate::{Rings, Run};
+    use crate::{JobRefExt, Rings, Runner};
     use millstream_core::{Arrow, pipeline};
     use millstream_testkit::within;
     use std::sync::{Arc, OnceLock};
@@ -248,7 +248,8 @@ mod tests {
             *sum
         });
         let push = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-        let run = p.start(&Rings::new().workers(workers), few::<4, _>(values), Vec::new(), push).unwrap();
+        let run =
+            Rings::new().workers(workers).start((&p).from(few::<4, _>(values)).to_fold(Vec::new(), push)).unwrap();
         let pool = pool.get_or_init(|| run.started.pool.clone());
         while !pool.finished() {
             pool.shared.idle.waited_for_core(Duration::from_secs(1));

@@ -58,7 +58,7 @@ impl Trace {
     pub(crate) fn failed(&self, failure: &RunError) {
         self.emit(|| match failure {
             RunError::Stage { stage, number, cause } => {
-                tracing::error!(stage, number = number.map(|number| number.0), cause, "failed");
+                tracing::error!(stage, number = number.map(|number| number.0), cause = &**cause, "failed");
             }
             other => tracing::error!(cause = %other, "failed"),
         });

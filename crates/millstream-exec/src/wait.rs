@@ -5,6 +5,7 @@
 
 use crate::contention::Contention;
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -95,8 +96,9 @@ pub(crate) fn refused(threads: usize, cores: usize) -> String {
 /// A strategy as this run can apply it: if threads outnumber cores, no thread spins.
 #[derive(Debug)]
 pub(crate) struct IdleStrategy {
-    wait: Wait,
-    cores: usize,
+    first: (Wait, usize),
+    /// As the run says that took a source which was there before.
+    adopted: OnceLock<(Wait, usize)>,
     /// Threads other than the workers.
     others: AtomicUsize,
     /// The workers and the others.
@@ -109,7 +111,26 @@ pub(crate) struct IdleStrategy {
 impl IdleStrategy {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
         let [others, threads] = [0, 1].map(AtomicUsize::new);
-        IdleStrategy { wait, cores, others, threads, reported: AtomicBool::new(false), contention: Contention::new() }
+        IdleStrategy {
+            first: (wait, cores),
+            adopted: OnceLock::new(),
+            others,
+            threads,
+            reported: AtomicBool::new(false),
+            contention: Contention::new(),
+        }
+    }
+
+    /// From now on it waits so, on so many cores.
+    pub(crate) fn adopt(&self, wait: Wait, cores: usize) {
+        // One run takes a source.
+        let _ = self.adopted.set((wait, cores));
+    }
+
+    /// How it waits, and on how many cores.
+    #[inline]
+    fn strategy(&self) -> (Wait, usize) {
+        *self.adopted.get().unwrap_or(&self.first)
     }
 
     /// Sets the number of threads other than the workers: those of a source and of blocking stages.
@@ -120,12 +141,12 @@ impl IdleStrategy {
     /// Whether there is a core for each thread of the run and for this worker, which may not count among them yet.
     pub(crate) fn has_core(&self, worker: usize) -> bool {
         let others = self.others.load(Ordering::Relaxed);
-        self.threads.load(Ordering::Relaxed).max(worker + 1 + others) <= self.cores
+        self.threads.load(Ordering::Relaxed).max(worker + 1 + others) <= self.strategy().1
     }
 
     /// Whether this worker may stay awake for a moment without work.
     pub(crate) fn stands_by(&self, worker: usize) -> bool {
-        self.wait != Wait::Blocking && self.has_core(worker)
+        self.strategy().0 != Wait::Blocking && self.has_core(worker)
     }
 
     /// Sets the number of workers. Returns the message that spinning is refused, if it was asked for and this is the
@@ -133,16 +154,18 @@ impl IdleStrategy {
     pub(crate) fn placed(&self, workers: usize) -> Option<String> {
         let threads = workers + self.others.load(Ordering::Relaxed);
         self.threads.store(threads, Ordering::Relaxed);
-        let crowded = threads > self.cores;
-        let news = crowded && self.wait == Wait::BusySpin && !self.reported.swap(true, Ordering::Relaxed);
-        news.then(|| refused(threads, self.cores))
+        let (wait, cores) = self.strategy();
+        let crowded = threads > cores;
+        let news = crowded && wait == Wait::BusySpin && !self.reported.swap(true, Ordering::Relaxed);
+        news.then(|| refused(threads, cores))
     }
 
     /// Whether a thread may linger before it looks for more: another thread must be at work, on another core.
     pub(crate) fn lingers(&self) -> bool {
         let threads = self.threads.load(Ordering::Relaxed);
-        let waits = matches!(self.wait, Wait::Phased | Wait::Yielding | Wait::Sleeping);
-        waits && threads > 1 && threads <= self.cores
+        let (wait, cores) = self.strategy();
+        let waits = matches!(wait, Wait::Phased | Wait::Yielding | Wait::Sleeping);
+        waits && threads > 1 && threads <= cores
     }
 
     /// Whether threads of other processes want this run's cores.
@@ -159,19 +182,20 @@ impl IdleStrategy {
 
     /// Waits a little in the `round`-th round without work. Returns false when it is time to park.
     pub(crate) fn wait(&self, round: u32) -> bool {
-        if self.wait == Wait::Phased && self.contended() {
+        let (wait, cores) = self.strategy();
+        if wait == Wait::Phased && self.contended() {
             return false;
         }
-        let crowded = self.threads.load(Ordering::Relaxed) > self.cores;
-        let spins = if crowded || self.wait == Wait::Blocking { 0 } else { SPINS };
-        if round < spins || self.wait == Wait::BusySpin && !crowded {
+        let crowded = self.threads.load(Ordering::Relaxed) > cores;
+        let spins = if crowded || wait == Wait::Blocking { 0 } else { SPINS };
+        if round < spins || wait == Wait::BusySpin && !crowded {
             std::hint::spin_loop();
             return true;
         }
-        match self.wait {
+        match wait {
             Wait::Blocking => return false,
             Wait::Yielding => std::thread::yield_now(),
-            _ if round < spins + YIELDS => return self.yielded_quickly() || self.wait == Wait::Sleeping,
+            _ if round < spins + YIELDS => return self.yielded_quickly() || wait == Wait::Sleeping,
             Wait::Sleeping => std::thread::sleep(nap(round - spins - YIELDS)),
             _ => return false,
         }

@@ -6,7 +6,7 @@ use millstream_core::{
     Arrow, AsyncExt, AtEnd, ChoiceExt, ClockExt, Density, FeedbackExt, KeysExt, ModelExt, SequenceNumber, Shape,
     StreamsExt, TextExt, pipeline,
 };
-use millstream_exec::{Queues, Rings, Runner, source};
+use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Compares with the model, on rings of few slots and on queues, for streams of few lengths.
@@ -17,9 +17,9 @@ macro_rules! as_the_model {
             let model = p.model_slots(0..length);
             for slots in [1, 2, 64] {
                 let rings = Rings::new().ring(slots).workers(2);
-                assert_eq!(rings.collect_slots(&p, source::ready(0..length)).unwrap(), model, "{slots} slots");
+                assert_eq!(rings.collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "{slots} slots");
             }
-            assert_eq!(Queues::new().collect_slots(&p, source::ready(0..length)).unwrap(), model, "queues");
+            assert_eq!(Queues::new().collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "queues");
         }
     }};
 }
@@ -51,11 +51,11 @@ fn a_fold_writes_one_value_and_moves_every_number() {
         assert_eq!(value.0, [4950; 512]);
         all.push(number.0);
     };
-    let (written, end) = Rings::new().ring(4).run(&p, source::ready(0..100), Vec::new(), slots).unwrap();
-    assert_eq!((written, end.0, MADE.load(Ordering::SeqCst)), (vec![100], 100, 1));
+    let (written, end) = Rings::new().ring(4).run((&p).from(source::ready(0..100)).to_fold(Vec::new(), slots)).unwrap();
+    assert_eq!((written, end.numbers.0, MADE.load(Ordering::SeqCst)), (vec![100], 100, 1));
     // Its readers pass over all numbers as well.
     let counted = p.enumerate().map(|(number, answer)| (number.0, answer.0[0]));
-    assert_eq!(Rings::new().collect_slots(&counted, source::ready(0..100)).unwrap().len(), 101);
+    assert_eq!(Rings::new().collect_slots((&counted).from(source::ready(0..100))).unwrap().len(), 101);
 }
 
 #[test]

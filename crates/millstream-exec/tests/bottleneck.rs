@@ -4,7 +4,7 @@
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, Deploy, KeysExt, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Bottleneck, Limit, Report, RingShape, Rings, Run, source};
+use millstream_exec::{Bottleneck, JobRefExt, Limit, Report, RingShape, Rings, Runner, source};
 use millstream_testkit::at_some_pace;
 use std::thread::sleep;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn nap(pace: u32, ms: u64) {
 }
 
 fn run<P: Deploy<Rings, In = Val<u64>, Out: RingShape + ToOwnedItem>>(p: &P, workers: usize) -> Report {
-    p.run(&Rings::new().workers(workers), source::ready(0..NUMBERS), |_, _| ()).expect("nothing panics")
+    Rings::new().workers(workers).for_each(p.from(source::ready(0..NUMBERS)), |_, _| ()).expect("nothing panics")
 }
 
 fn found(report: &Report) -> Bottleneck {
@@ -101,7 +101,8 @@ fn shards_that_starve_are_not_the_bottleneck_and_their_upstream_is() {
 fn a_slow_sink() {
     at_some_pace(|pace| {
         let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
-        let report = p.run(&Rings::new().workers(1), source::ready(0..NUMBERS), move |_, _| nap(pace, 3)).unwrap();
+        let report =
+            Rings::new().workers(1).for_each((&p).from(source::ready(0..NUMBERS)), move |_, _| nap(pace, 3)).unwrap();
         let blamed = found(&report);
         assert_eq!((&*blamed.stage, blamed.limit), ("sink", Limit::Tasklets));
         assert!(blamed.gains.is_empty(), "{}", blamed.sentence);
@@ -119,7 +120,7 @@ fn a_slow_source() {
             *x
         });
         let slow = (0..NUMBERS).inspect(move |_| nap(pace, 6));
-        let report = p.run(&Rings::new().workers(1), slow, |_, _| ()).unwrap();
+        let report = Rings::new().workers(1).for_each((&p).from(slow), |_, _| ()).unwrap();
         let blamed = found(&report);
         assert_eq!((&*blamed.stage, blamed.limit), ("source", Limit::Source));
         assert!(blamed.gains.is_empty());
@@ -131,7 +132,7 @@ fn a_source_that_a_worker_runs() {
     at_some_pace(|pace| {
         let p = pipeline::<u64>().map(|x| x + 1);
         let slow = (0..NUMBERS).inspect(move |_| nap(pace, 3));
-        let report = p.run(&Rings::new().workers(1), source::ready(slow), |_, _| ()).unwrap();
+        let report = Rings::new().workers(1).for_each((&p).from(source::ready(slow)), |_, _| ()).unwrap();
         assert_eq!(&*found(&report).stage, "source");
     });
 }
@@ -183,8 +184,9 @@ fn one_worker_for_two_stages_and_the_gain_of_a_second_one() {
         let gain = &blamed.gains[0];
         assert_eq!((gain.workers, gain.shards, &*gain.next), (1, 0, "second"));
         // A batch of 2048 would pass through one stage after the other.
-        let two =
-            |workers| p.run(&Rings::new().workers(workers).batch(4), source::ready(0..NUMBERS), |_, _| ()).unwrap();
+        let two = |workers| {
+            Rings::new().workers(workers).batch(4).for_each((&p).from(source::ready(0..NUMBERS)), |_, _| ()).unwrap()
+        };
         let truth = faster(&two(1), &two(2));
         assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
     });

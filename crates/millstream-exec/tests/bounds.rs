@@ -1,7 +1,7 @@
 //! The bounds of a run: memory, copies, tasklets.
 
 use millstream_core::{Arrow, ModelExt, pipeline};
-use millstream_exec::{Rings, Run, ThroughExt, source};
+use millstream_exec::{JobRefExt, Rings, Runner, ThroughExt, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,7 +41,7 @@ fn every_inner_ring_holds_back_the_stage_before_it() {
     let model = p.model(0..20_000);
     for workers in [1, 2, 4] {
         let rings = Rings::new().ring(16).workers(workers);
-        assert_eq!(p.collect(&rings, source::ready(0..20_000)).unwrap(), model);
+        assert_eq!(rings.collect((&p).from(source::ready(0..20_000))).unwrap(), model);
     }
 }
 
@@ -54,8 +54,11 @@ fn a_long_stream_keeps_no_more_values_alive_than_its_rings_have_slots() {
     for ready in [true, false] {
         let rings = Rings::new().ring(8).workers(2);
         let source = source.clone();
-        let report =
-            if ready { p.run(&rings, source::ready(source), |_, _| ()) } else { p.run(&rings, source, |_, _| ()) };
+        let report = if ready {
+            rings.for_each((&p).from(source::ready(source)), |_, _| ())
+        } else {
+            rings.for_each((&p).from(source), |_, _| ())
+        };
         assert_eq!(report.unwrap().values, 100_000);
         // One more: the source makes a value before it waits for room.
         assert!(sources.most.load(Ordering::SeqCst) <= 9 && outputs.most.load(Ordering::SeqCst) <= 8);
@@ -84,11 +87,12 @@ fn a_fan_out_has_neither_copiers_nor_zippers_and_makes_no_values() {
         .filter(|(a, (_, (_, (_, e))))| std::ptr::eq(a, e));
     assert_eq!(p.plan().stages.len(), 1, "the filter alone is a stage");
     let source = (0..1000).map(move |_| Counted::new(&values));
-    let (seen, report) = p
-        .run_with(&Rings::new().ring(8), source, 0, |seen, _, (a, (b, (c, (d, e))))| {
+    let (seen, report) = Rings::new()
+        .ring(8)
+        .run((&p).from(source).to_fold(0, |seen, _, (a, (b, (c, (d, e))))| {
             let five: [&Counted; 5] = [a, b, c, d, e];
             *seen += usize::from(five.iter().all(|x| std::ptr::eq(*x, a)));
-        })
+        }))
         .unwrap();
     assert_eq!((seen, report.values), (1000, 1000));
     assert_eq!(count.made.load(Ordering::SeqCst), 1000);
@@ -101,7 +105,7 @@ fn a_filter_writes_no_values_and_moves_no_numbers() {
     let numbered = (0..100_u64).map(move |n| (n, Counted::new(&values)));
     let p = pipeline::<(u64, Counted)>().filter(|(n, _)| n % 10 == 0).map(|(n, _)| *n);
     let record = |all: &mut Vec<_>, number: millstream_core::SequenceNumber, n: &u64| all.push((number.0, *n));
-    let (all, report) = p.run_with(&Rings::new(), numbered, Vec::new(), record).unwrap();
+    let (all, report) = Rings::new().run((&p).from(numbered).to_fold(Vec::new(), record)).unwrap();
     assert_eq!(all, (0..10).map(|n| (n * 10, n * 10)).collect::<Vec<_>>());
     assert_eq!(report.numbers.0, 100);
     assert_eq!(count.made.load(Ordering::SeqCst), 100);

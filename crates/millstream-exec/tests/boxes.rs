@@ -6,7 +6,8 @@ use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Dense, Density, Either, Lane, Model, Sparse, StreamsExt, Val, id, pipeline,
 };
 use millstream_exec::{
-    BoxEverywhere, BoxEverywhereExt, BoxExt, BoxPipeline, FreePipe, Inline, PurePipe, Queues, QuietPipe, Rings, Runner,
+    BoxEverywhere, BoxEverywhereExt, BoxExt, BoxPipeline, FreePipe, Inline, JobRefExt, PurePipe, Queues, QuietPipe,
+    Rings, Runner,
 };
 
 type Numbers<D, Known> = BoxEverywhere<Val<u64>, Val<u64, D>, Known>;
@@ -14,10 +15,10 @@ type Numbers<D, Known> = BoxEverywhere<Val<u64>, Val<u64, D>, Known>;
 /// The slots of a box on every deployment, which must all be equal.
 #[track_caller]
 fn slots<D: Density, Known: 'static>(p: &Numbers<D, Known>, n: u64) -> Vec<Option<u64>> {
-    let model = Model.collect_slots(p, 0..n).unwrap();
-    assert_eq!(Inline::new(Rings::new().ring(2)).collect_slots(p, 0..n).unwrap(), model);
-    assert_eq!(Rings::new().workers(2).ring(1).collect_slots(p, 0..n).unwrap(), model);
-    assert_eq!(Queues::new().capacity(1).collect_slots(p, 0..n).unwrap(), model);
+    let model = Model.collect_slots(p.from(0..n)).unwrap();
+    assert_eq!(Inline::new(Rings::new().ring(2)).collect_slots(p.from(0..n)).unwrap(), model);
+    assert_eq!(Rings::new().workers(2).ring(1).collect_slots(p.from(0..n)).unwrap(), model);
+    assert_eq!(Queues::new().capacity(1).collect_slots(p.from(0..n)).unwrap(), model);
     model
 }
 
@@ -68,5 +69,5 @@ fn values_that_are_not_clone_fit_into_a_box() {
     let p: Vec<BoxPipeline<Val<u64>, Val<u64>>> =
         vec![tokens.map(|token| token.0 + 1).boxed(), pipeline().delay(7).boxed()];
     let all = p.into_iter().reduce(|p, q| p.then(q).boxed()).unwrap();
-    assert_eq!(Rings::new().collect(&all, 0..4).unwrap(), [7, 1, 2, 3]);
+    assert_eq!(Rings::new().collect((&all).from(0..4)).unwrap(), [7, 1, 2, 3]);
 }

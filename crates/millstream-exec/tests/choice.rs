@@ -2,7 +2,7 @@
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, Val, pipeline};
-use millstream_exec::{Counters, Deployable, Rings, Run, source};
+use millstream_exec::{Counters, Deployable, JobExt, JobRefExt, Rings, Runner, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread::yield_now;
@@ -42,7 +42,7 @@ fn lanes_keep_every_value_at_its_number() {
         {
             let inputs = || (0..numbers).map(move |x| x + plus);
             let rings = Rings::new().ring(ring).batch(batch).workers(workers);
-            let slots = lanes(modulus).collect_slots(&rings, source::ready(inputs())).unwrap();
+            let slots = rings.collect_slots(lanes(modulus).from(source::ready(inputs()))).unwrap();
             assert_eq!(slots, lanes(modulus).model_slots(inputs()));
         }
     }
@@ -70,9 +70,9 @@ fn two_dense_lanes_are_dense_together() {
     let both = halved().choose(|l| l, |r| r.fanout(|r| r, |r| r.try_map_or_dead_letter("dead", odd, |_| ())));
     assert!(!is_dense(&both));
     let p = halved().merge(|l| l, |r| r.try_map_or_dead_letter("dead", odd, |_| ())).map(|x| x + 1);
-    assert_eq!(p.collect_slots(&Rings::new(), 8..14).unwrap(), p.model_slots(8..14));
+    assert_eq!(Rings::new().collect_slots((&p).from(8..14)).unwrap(), p.model_slots(8..14));
     let model = nested.model_slots(0..9);
-    assert_eq!(nested.collect_slots(&Rings::new().ring(2), 0..9).unwrap(), model);
+    assert_eq!(Rings::new().ring(2).collect_slots((&nested).from(0..9)).unwrap(), model);
 }
 
 /// A value at END passes through its lane as any other.
@@ -81,7 +81,7 @@ fn a_choice_at_end_takes_its_lane() {
     let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| split(&n, 2)).merge(|l| l.map(|x| x * 10), |r| r.map(|_| 7));
     for (inputs, answer) in [(vec![1, 1], 20), (vec![1], 7)] {
         assert_eq!(p.model(inputs.clone()), [answer]);
-        assert_eq!(p.collect(&Rings::new(), inputs).unwrap(), [answer]);
+        assert_eq!(p.collect(inputs).unwrap(), [answer]);
     }
 }
 
@@ -96,7 +96,7 @@ fn lanes_that_fill_one_ring_and_lanes_that_do_not() {
     {
         for (ring, batch, workers) in [(1, 1, 1), (1, 2, 2), (2, 8, 3), (64, 16, 2)] {
             let rings = Rings::new().ring(ring).batch(batch).workers(workers);
-            let slots = p.collect_slots(&rings, source::ready(0..500)).unwrap();
+            let slots = rings.collect_slots((&p).from(source::ready(0..500))).unwrap();
             assert_eq!(slots, p.model_slots(0..500), "{rings:?}");
         }
     }
@@ -131,7 +131,7 @@ fn a_lane_of_a_shared_ring_that_panics_is_named() {
     );
     for workers in [1, 2] {
         let shown = |number: SequenceNumber, _: &u64| assert!(number.0 < 77, "nothing after the panic is visible");
-        let error = p.run(&Rings::new().ring(8).workers(workers), 0.., shown).unwrap_err().to_string();
+        let error = Rings::new().ring(8).workers(workers).for_each((&p).from(0..), shown).unwrap_err().to_string();
         assert!(error.starts_with(r#"stage "odd", number 77: panicked"#), "{error}");
     }
 }
@@ -148,7 +148,11 @@ fn two_maps_fill_one_ring() {
     let p = pipeline::<u64>()
         .map(|x| split(x, 2))
         .merge(|l| l.map(|x| x + 1).named("left"), |r| r.map(held).named("right"));
-    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(0..100), 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let run = Rings::new()
+        .ring(8)
+        .workers(2)
+        .start((&p).from(source::ready(0..100)).to_fold(0, |n: &mut u64, _, _| *n += 1))
+        .unwrap();
     let (observer, mut counters) = (run.observer(), Counters::default());
     let left = observer.tasklets().position(|tasklet| tasklet.name == "left").unwrap();
     let begun = Instant::now();

@@ -1,7 +1,7 @@
 //! New clocks on rings.
 
 use millstream_core::{Arrow, ClockExt, Late, ModelExt, Overflow, SequenceNumber, Window, pipeline};
-use millstream_exec::{Rings, Run, RunError, ThroughExt, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, Runner, ThroughExt, source};
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
             for batch in [1, 3, 100] {
                 for workers in 1..4 {
                     let rings = Rings::new().ring(slots).batch(batch).workers(workers);
-                    assert_eq!(p.collect_slots(&rings, source::ready(0..n)).unwrap(), model);
+                    assert_eq!(rings.collect_slots((&p).from(source::ready(0..n))).unwrap(), model);
                 }
             }
         }
@@ -53,11 +53,11 @@ fn a_panic_is_a_failure_at_the_inputs_number() {
         RunError::Stage { stage: "expand".into(), number: Some(SequenceNumber(3)), cause: "panicked: no 25".into() };
     for slots in [1, 4, 1024] {
         let rings = Rings::new().ring(slots).workers(2);
-        assert_eq!(p.collect(&rings, 0..).unwrap_err(), error);
-        assert_eq!(p.run_inline(&rings, 0_u64.., (), |(), _, _| ()).unwrap_err(), error);
+        assert_eq!(rings.collect((&p).from(0..)).unwrap_err(), error);
+        assert_eq!(Inline::new(rings.clone()).run((&p).from(0_u64..).to_each(|_, _| ())).unwrap_err(), error);
     }
     let at_end = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).flat_map(|_| -> Vec<u64> { panic!("at END") });
-    let RunError::Stage { number, .. } = at_end.collect(&Rings::new(), 0..5).unwrap_err() else { panic!() };
+    let RunError::Stage { number, .. } = at_end.collect(0..5).unwrap_err() else { panic!() };
     assert_eq!(number, Some(SequenceNumber(5)));
 }
 
@@ -86,16 +86,20 @@ fn windows_of_event_time_are_the_models() {
         let model = p.model_slots(times.clone());
         late += model.iter().flatten().map(|window| window.late.len() + window.dropped as usize).sum::<usize>();
         let rings = Rings::new().ring(1 << random(5)).batch(1 + random(9) as usize).workers(1 + random(2) as usize);
-        assert_eq!(p.collect_slots(&rings, source::ready(times.clone())).unwrap(), model, "{window:?} of {times:?}");
+        assert_eq!(
+            rings.collect_slots((&p).from(source::ready(times.clone()))).unwrap(),
+            model,
+            "{window:?} of {times:?}"
+        );
     }
     assert!(late > 100, "some values are late");
     let p = pipeline::<u64>().windows_by(Window::tumbling(10).late(Late::Fail), |time| *time);
-    let error = p.collect(&Rings::new(), [3, 12, 4].into_iter()).unwrap_err().to_string();
+    let error = p.collect([3, 12, 4].into_iter()).unwrap_err().to_string();
     let expected = "a value of time 4 is late: its windows have closed, since there was one of time 12";
     assert_eq!(error, format!("stage \"windows_by-1\", number 2: {expected}"));
 
     let full = Window::tumbling(10).at_most(2, Overflow::Fail);
-    let error = pipeline::<u64>().windows_by(full, |time| *time).named("days").collect(&Rings::new(), 0..9_u64);
+    let error = pipeline::<u64>().windows_by(full, |time| *time).named("days").collect(0..9_u64);
     let expected = "at a value of time 2, open windows would hold more than 2 values";
     assert!(error.unwrap_err().to_string().starts_with(&format!("stage \"days\", number 2: {expected}")));
 }

@@ -2,7 +2,7 @@
 #![cfg(feature = "queues")]
 
 use millstream_core::{Arrow, ChoiceExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
-use millstream_exec::{Queues, Rings, Runner, source};
+use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +14,9 @@ macro_rules! as_the_model {
             let model = p.model_slots(0..length);
             for slots in [1, 2, 64] {
                 let rings = Rings::new().ring(slots).workers(2);
-                assert_eq!(rings.collect_slots(&p, source::ready(0..length)).unwrap(), model, "{slots} slots");
+                assert_eq!(rings.collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "{slots} slots");
             }
-            assert_eq!(Queues::new().collect_slots(&p, source::ready(0..length)).unwrap(), model, "queues");
+            assert_eq!(Queues::new().collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "queues");
         }
     }};
 }
@@ -69,9 +69,9 @@ fn a_scan_fails_with_its_number_and_cause() {
         Ok::<_, &str>(*left)
     };
     let p = pipeline::<u64>().try_scan(10, spend).named("spend");
-    let on_rings = Rings::new().collect_slots(&p, source::ready(0..10)).unwrap_err().to_string();
+    let on_rings = Rings::new().collect_slots((&p).from(source::ready(0..10))).unwrap_err().to_string();
     assert!(on_rings.contains("spend") && on_rings.contains('5') && on_rings.contains("not enough"), "{on_rings}");
-    assert_eq!(Queues::new().collect_slots(&p, source::ready(0..10)).unwrap_err().to_string(), on_rings);
+    assert_eq!(Queues::new().collect_slots((&p).from(source::ready(0..10))).unwrap_err().to_string(), on_rings);
     as_the_model!(pipeline::<u64>().try_scan_or_empty(100, spend));
     as_the_model!(pipeline::<u64>().shard_by(|x| x % 3, 2, move |p| p.try_scan_or_empty(30, spend)));
 }
@@ -93,9 +93,9 @@ fn an_owned_value_is_cloned_on_rings_and_moved_on_queues() {
     let clones = Arc::new(AtomicUsize::new(0));
     let values = || vec![Counted(clones.clone()), Counted(clones.clone())].into_iter();
     let p = pipeline::<Counted>().map_owned(|value| drop(value));
-    Rings::new().collect_slots(&p, values()).unwrap();
+    Rings::new().collect_slots((&p).from(values())).unwrap();
     assert_eq!(clones.swap(0, Ordering::Relaxed), 2);
-    Queues::new().collect_slots(&p, values()).unwrap();
+    Queues::new().collect_slots((&p).from(values())).unwrap();
     assert_eq!(clones.swap(0, Ordering::Relaxed), 0);
     p.model(values());
     assert_eq!(clones.load(Ordering::Relaxed), 2);

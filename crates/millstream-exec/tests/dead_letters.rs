@@ -1,7 +1,7 @@
 //! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
 use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
-use millstream_exec::{Deployable, RingShape, Rings, Run, source};
+use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingShape, Rings, Runner, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -41,11 +41,11 @@ fn failures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
     for slots in [1, 8, 1024] {
         for workers in 1..4 {
             let rings = Rings::new().ring(slots).workers(workers);
-            assert_eq!(p.collect_slots(&rings, source::ready(0..100)).unwrap(), model);
+            assert_eq!(rings.collect_slots((&p).from(source::ready(0..100))).unwrap(), model);
             assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected, "{slots} slots, {workers} workers");
         }
     }
-    let (n, _) = p.run_inline(&Rings::new(), 0..100, 0, |n, _, _| *n += 1).unwrap();
+    let (n, _) = Inline::new(Rings::new()).run((&p).from(0..100).to_fold(0, |n, _, _| *n += 1)).unwrap();
     assert_eq!((n, std::mem::take(&mut *letters.lock().unwrap())), (100 - expected.len(), expected));
 }
 
@@ -66,7 +66,7 @@ fn all_dead(
 fn a_slow_reader_of_failures_holds_back_the_source_until_it_is_gone() {
     let (dead, letters) = sync_channel(1);
     let (p, pulls, values) = all_dead(dead);
-    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(values), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().ring(8).workers(2).start(p.from(source::ready(values)).to_each(|_, _| ())).unwrap();
     assert_eq!(letters.recv(), Ok(0));
     assert_eq!(letters.recv(), Ok(1));
     std::thread::sleep(std::time::Duration::from_millis(50));
@@ -83,7 +83,7 @@ fn a_reader_of_failures_that_fails_ends_the_run() {
         assert!(letter.number.0 < 8, "no more");
     };
     let p = pipeline::<u64>().try_map_or_dead_letter("judge", judged, receive);
-    let error = p.run(&Rings::new().workers(2), 0.., |_, _| ()).unwrap_err();
+    let error = Rings::new().workers(2).for_each(p.from(0..), |_, _| ()).unwrap_err();
     assert_eq!(error.to_string(), r#"stage "judge.dead-letters", number 9: panicked: no more"#);
 }
 
@@ -99,8 +99,8 @@ fn ends_value_can_be_a_dead_letter_and_the_plan_knows_the_stage() {
         },
     );
     assert_eq!(p.plan().stages[1].name, "answer");
-    assert_eq!(p.collect(&Rings::new(), 0..9).unwrap(), [36]);
-    assert_eq!(p.collect_slots(&Rings::new(), 0..10).unwrap(), p.model_slots(0..10));
+    assert_eq!(p.collect(0..9).unwrap(), [36]);
+    assert_eq!(Rings::new().collect_slots((&p).from(0..10)).unwrap(), p.model_slots(0..10));
     let letter = ("answer".to_owned(), 10, 45, Fault::Error("wrong"));
     assert_eq!(letters.try_iter().collect::<Vec<_>>(), [letter.clone(), letter], "one of the run, one of the model");
 }

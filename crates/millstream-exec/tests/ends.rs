@@ -5,7 +5,9 @@ use futures_executor::block_on;
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
 use millstream_core::{Arrow, ModelExt, Val, pipeline};
-use millstream_exec::{Handle, Rings, Run, RunError, Sender, Through, ThroughExt, ThroughStream};
+use millstream_exec::{
+    Handle, JobExt, JobRefExt, Rings, RunError, Runner, Sender, Through, ThroughExt, ThroughStream, source,
+};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -21,7 +23,8 @@ struct Service {
 fn struct_fields_can_hold_every_end() {
     let increment = || pipeline::<u64>().map(|x| x + 1);
     let push = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-    let (sender, run) = increment().start_fed(&Rings::new(), Vec::new(), push).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start(increment().from(receiver).to_fold(Vec::new(), push)).unwrap();
     let (iterator, stream) = ((0..3).through(increment()), (0..3).through(increment()).stream());
     let Service { sender, run, iterator, stream } = Service { sender, run, iterator, stream };
     sender.send(6).unwrap();
@@ -37,7 +40,8 @@ fn struct_fields_can_hold_every_end() {
 fn tasks_feed_and_read_on_any_executor() {
     let p = pipeline::<u64>().map(|x| x * 3).shard(2, |p| p.filter_map(|x| (x % 2 == 0).then_some(*x)));
     for (round, workers) in (0..20).zip([1, 2, 3].into_iter().cycle()) {
-        let (sender, output) = p.channel(&Rings::new().ring(1).workers(workers)).unwrap();
+        let (sender, receiver) = source::channel(1);
+        let output = Rings::new().ring(1).workers(workers).iter((&p).from(receiver)).unwrap();
         let feed = async move {
             for x in 0..500 {
                 sender.send_async(x).await.unwrap();
@@ -52,7 +56,8 @@ fn tasks_feed_and_read_on_any_executor() {
 
 #[test]
 fn a_cancelled_send_loses_no_value() {
-    let (sender, output) = pipeline::<u64>().channel(&Rings::new().ring(2)).unwrap();
+    let (sender, receiver) = source::channel(2);
+    let output = Rings::new().ring(2).iter(pipeline::<u64>().from(receiver)).unwrap();
     (0..2).for_each(|x| sender.try_send(x).unwrap());
     let mut stuck = sender.send_async(2);
     let Either::Right(((), _)) = block_on(select(&mut stuck, std::future::ready(()))) else {
@@ -74,7 +79,8 @@ fn a_cancelled_send_loses_no_value() {
 
 #[test]
 fn a_send_to_an_ended_run_returns_the_value() {
-    let (sender, output) = pipeline::<u64>().channel(&Rings::new().ring(1)).unwrap();
+    let (sender, receiver) = source::channel(1);
+    let output = Rings::new().ring(1).iter(pipeline::<u64>().from(receiver)).unwrap();
     sender.try_send(0).unwrap();
     let waiting = std::thread::spawn(move || {
         let sent = block_on(sender.send_async(1)).map_err(|error| error.0);
@@ -124,7 +130,8 @@ fn a_stream_that_is_dropped_ends_its_run() {
 /// The waker of the last poll is woken, even if the stream has moved to another task meanwhile.
 #[test]
 fn a_stream_wakes_the_task_that_polled_it_last() {
-    let (sender, output) = pipeline::<u64>().channel(&Rings::new()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let output = Rings::new().iter(pipeline::<u64>().from(receiver)).unwrap();
     let mut stream = output.stream();
     assert_eq!(pin!(&mut stream).poll_next(&mut Context::from_waker(Waker::noop())), Poll::Pending);
     let reading = std::thread::spawn(move || block_on(stream.next()));

@@ -1,7 +1,7 @@
 //! Failures that are values: the run's error, empty slots, retries.
 
 use millstream_core::{Arrow, ModelExt, Retry, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError, fan_in, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, Runner, fan_in, source};
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,9 +25,9 @@ impl Error for Unreadable {
 #[test]
 fn an_error_ends_the_run_with_stage_number_and_causes() {
     let p = pipeline::<&str>().try_map(|s| s.parse::<u64>().map_err(Unreadable)).named("parse");
-    assert_eq!(p.collect(&Rings::new(), ["1", "2"]).unwrap(), [1, 2]);
-    let error = p.collect(&Rings::new(), ["1", "x", "3"]).unwrap_err();
-    let cause = "not a reading: invalid digit found in string".to_owned();
+    assert_eq!(p.collect(["1", "2"]).unwrap(), [1, 2]);
+    let error = p.collect(["1", "x", "3"]).unwrap_err();
+    let cause = "not a reading: invalid digit found in string".into();
     let number = Some(SequenceNumber(1));
     assert_eq!(error, RunError::Stage { stage: "parse".into(), number, cause });
 }
@@ -40,7 +40,7 @@ fn a_failure_can_leave_its_slot_empty() {
             _ => Err("not a third"),
         })
     });
-    assert_eq!(p.collect_slots(&Rings::new().workers(2), 0..10).unwrap(), p.model_slots(0..10));
+    assert_eq!(Rings::new().workers(2).collect_slots((&p).from(0..10)).unwrap(), p.model_slots(0..10));
     assert_eq!(p.model(0..10), [0, 3, 6, 9]);
 }
 
@@ -52,7 +52,7 @@ fn a_failure_is_tried_again_up_to_the_limit() {
             // Every third call succeeds.
             if calls.fetch_add(1, Ordering::SeqCst) % 3 == 2 { Ok(*x) } else { Err("busy") }
         });
-        let outcome = p.collect(&Rings::new(), 0..20);
+        let outcome = p.collect(0..20);
         match ok {
             true => assert_eq!(outcome.unwrap(), (0..20).collect::<Vec<_>>()),
             false => assert_eq!(outcome.unwrap_err().to_string(), r#"stage "try_map_retry-1", number 0: busy"#),
@@ -80,7 +80,7 @@ fn others_go_on_during_a_retry_and_keep_their_order() {
         })
     });
     let rings = Rings::new().ring(SLOTS as usize).batch(1).workers(1);
-    let all = p.collect(&rings, source::ready(0..100)).unwrap();
+    let all = rings.collect(p.from(source::ready(0..100))).unwrap();
     assert!((3..SLOTS).contains(&all[0]), "{} went on", all[0]);
     assert_eq!(all[1..], (1..100).collect::<Vec<_>>());
 }
@@ -95,7 +95,7 @@ fn a_blocking_stage_has_a_thread_for_each_shard_and_keeps_order() {
             x * 2
         })
     });
-    let report = p.run_with(&Rings::new().workers(1), 0..30, Vec::new(), |all, _, x| all.push(*x)).unwrap();
+    let report = Rings::new().workers(1).run(p.from(0..30).to_fold(Vec::new(), |all, _, x| all.push(*x))).unwrap();
     assert_eq!(report.0, (0..30).map(|x| x * 2).collect::<Vec<_>>());
     assert_eq!(report.1.stages[1..].iter().filter(|stage| stage.blocking).count(), 3);
 }
@@ -116,7 +116,7 @@ fn a_step_that_takes_long_is_named() {
     let budget = Duration::from_millis(20);
     // One number a step, long after the rounds that are timed anyway: with a budget, every step is timed.
     let rings = Rings::new().batch(1).step_budget(Duration::from_secs(600)).step_budget_of("waits", budget);
-    let report = p.run(&rings.step_budget_of("nosuch", budget), source::ready(0..500), |_, _| ()).unwrap();
+    let report = rings.step_budget_of("nosuch", budget).for_each((&p).from(source::ready(0..500)), |_, _| ()).unwrap();
     let overruns: Vec<_> = report.overruns().collect();
     assert_eq!(overruns.iter().map(|overrun| overrun.stage).collect::<Vec<_>>(), ["waits"]);
     // It may have lost the core for as long in other steps.
@@ -129,17 +129,18 @@ fn a_step_that_takes_long_is_named() {
 #[test]
 fn without_a_budget_a_tenth_of_a_second_is_too_long() {
     let p = pipeline::<u64>().map(|x| *x).map(waits(Duration::from_millis(130)));
-    let report = p.run(&Rings::new(), source::ready(0..100), |_, _| ()).unwrap();
+    let report = Rings::new().for_each((&p).from(source::ready(0..100)), |_, _| ()).unwrap();
     let overrun = report.overruns().find(|overrun| overrun.stage == "map-2").expect("it took longer");
     assert!(overrun.by >= Duration::from_millis(30), "{overrun:?}");
     // On the calling thread no other stage waits.
-    let (_, report) = p.run_inline(&Rings::new(), 0..100, (), |(), _, _| ()).unwrap();
+    let (_, report) = Inline::new(Rings::new()).run((&p).from(0..100).to_each(|_, _| ())).unwrap();
     assert_eq!(report.overruns().count(), 0);
 }
 
 #[test]
 fn a_thread_that_panics_with_the_sender_fails_the_run() {
-    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start(pipeline::<u64>().from(receiver).to_each(|_, _| ())).unwrap();
     let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
         sender.send_all([1, 2]).unwrap();
         std::panic::resume_unwind(Box::new("meant to panic"));
@@ -155,10 +156,12 @@ fn a_thread_that_panics_after_the_end_fails_nothing() {
     for many in [false, true] {
         let count = |n: &mut u64, _, _: &u64| *n += 1;
         let (sender, run) = if many {
-            let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), fan_in(1), 0, count).unwrap();
+            let (mut senders, poller) = fan_in(1).open(&Rings::new()).unwrap();
+            let run = Rings::new().start(pipeline().from(poller).to_fold(0, count)).unwrap();
             (senders.pop().unwrap(), run)
         } else {
-            pipeline().start_fed(&Rings::new(), 0, count).unwrap()
+            let (sender, receiver) = source::channel(64);
+            (sender, Rings::new().start(pipeline().from(receiver).to_fold(0, count)).unwrap())
         };
         sender.send(1).unwrap();
         run.begin_drain();

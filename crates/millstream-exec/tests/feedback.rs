@@ -1,7 +1,7 @@
 //! Loops on rings: one number at a time, on any deployment.
 
 use millstream_core::{Arrow, FeedbackExt, ModelExt, PartsExt, pipeline};
-use millstream_exec::{Rings, Run, RunError, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, source};
 
 fn deployments() -> impl Iterator<Item = Rings> {
     let options = [(1, 1, 1), (1, 5, 3), (2, 1, 2), (8, 3, 2), (64, 100, 1), (4096, 2048, 2)];
@@ -14,8 +14,8 @@ fn a_counter_counts() {
     assert_eq!(p.model([10, 10, 10]), [10, 11, 12]);
     for rings in deployments() {
         let expected: Vec<u64> = (0..500).map(|n| 7 + n).collect();
-        assert_eq!(p.collect(&rings, source::ready(std::iter::repeat_n(7, 500))).unwrap(), expected);
-        assert_eq!(p.collect(&rings, std::iter::repeat_n(7, 500)).unwrap(), expected);
+        assert_eq!(rings.collect((&p).from(source::ready(std::iter::repeat_n(7, 500)))).unwrap(), expected);
+        assert_eq!(rings.collect((&p).from(std::iter::repeat_n(7, 500))).unwrap(), expected);
     }
 }
 
@@ -34,7 +34,7 @@ fn loops_of_several_stages_and_loops_in_loops_are_their_models() {
         });
     let model = p.model_slots(0..200);
     for rings in deployments() {
-        assert_eq!(p.collect_slots(&rings, source::ready(0..200)).unwrap(), model);
+        assert_eq!(rings.collect_slots((&p).from(source::ready(0..200))).unwrap(), model);
     }
 }
 
@@ -44,16 +44,16 @@ fn the_value_of_end_meets_the_last_state() {
     let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).feedback(5, |p| p.map(|(x, s)| (x + s, s + 1)));
     assert_eq!(p.model_slots([1, 2]), [None, None, Some(8)]);
     for rings in deployments() {
-        assert_eq!(p.collect_slots(&rings, [1, 2]).unwrap(), [None, None, Some(8)]);
+        assert_eq!(rings.collect_slots((&p).from([1, 2])).unwrap(), [None, None, Some(8)]);
     }
 }
 
 #[test]
 fn a_body_that_waits_and_a_body_that_fails() {
     let p = pipeline::<u64>().feedback(0, |p| p.map_blocking(|(x, s)| x + s).map(|s| (*s, *s)));
-    assert_eq!(p.collect(&Rings::new(), 1..=100).unwrap().last(), Some(&5050));
+    assert_eq!(p.collect(1..=100).unwrap().last(), Some(&5050));
     let p = pipeline::<u64>().feedback(0, |p| p.map(|(x, s)| (assert_ne!(*x, 50), s + x)).named("spend"));
-    let Err(RunError::Stage { stage, number, .. }) = p.collect(&Rings::new().workers(2), 0..100) else {
+    let Err(RunError::Stage { stage, number, .. }) = Rings::new().workers(2).collect(p.from(0..100)) else {
         panic!("it fails")
     };
     assert_eq!((&*stage, number.map(|n| n.0)), ("spend", Some(50)));

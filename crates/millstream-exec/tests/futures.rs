@@ -3,7 +3,7 @@
 use futures_executor::block_on;
 use futures_util::future::{pending, poll_fn};
 use millstream_core::{Arrow, AsyncExt, ModelExt, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError, RunOutcome, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, Stepped, source};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -94,7 +94,7 @@ fn results_have_their_inputs_numbers_in_any_order_of_completion() {
             for workers in 1..4 {
                 alive.most.store(0, Ordering::SeqCst);
                 let rings = Rings::new().ring(slots).batch(batch).workers(workers);
-                assert_eq!(p.collect_slots(&rings, source::ready(0..400)).unwrap(), model);
+                assert_eq!(rings.collect_slots((&p).from(source::ready(0..400))).unwrap(), model);
                 let most = alive.most.load(Ordering::SeqCst);
                 assert!(most <= 7, "{most} in flight");
             }
@@ -120,7 +120,7 @@ fn the_limit_is_reached_also_in_a_shard_and_on_a_ring_of_one() {
         assert_eq!(p.plan().stages[0].tasklets, 1);
         let push = |all: &mut Vec<u64>, _: SequenceNumber, x: &u64| all.push(*x);
         let rings = Rings::new().workers(2).ring(slots);
-        let run = p.start(&rings, source::ready(0..limit as u64 * 3), Vec::new(), push).unwrap();
+        let run = rings.start((&p).from(source::ready(0..limit as u64 * 3)).to_fold(Vec::new(), push)).unwrap();
         for round in 0..3 {
             let numbers = (0..limit as u64).map(|x| round * limit as u64 + x);
             assert!(calls.iter().take(limit).eq(numbers.clone()));
@@ -152,16 +152,16 @@ fn an_error_or_a_panic_has_its_number_and_earlier_values_count() {
     let or_empty = pipeline::<u64>().try_map_async_or_empty(8, failing);
     for workers in 1..3 {
         let rings = Rings::new().workers(workers).batch(16);
-        let error = p.collect(&rings, 0..100).unwrap_err();
+        let error = rings.collect((&p).from(0..100)).unwrap_err();
         let (stage, number) = ("ask.try_map_async-1".to_owned(), Some(SequenceNumber(40)));
-        assert_eq!(error, RunError::Stage { stage, number, cause: "too much".to_owned() });
-        let error = q.collect(&rings, 0..100).unwrap_err();
+        assert_eq!(error, RunError::Stage { stage, number, cause: "too much".into() });
+        let error = rings.collect((&q).from(0..100)).unwrap_err();
         assert_eq!(error.to_string(), r#"stage "ask", number 41: panicked: at 41"#);
-        assert_eq!(or_empty.collect_slots(&rings, 0..100).unwrap(), or_empty.model_slots(0..100));
+        assert_eq!(rings.collect_slots((&or_empty).from(0..100)).unwrap(), or_empty.model_slots(0..100));
     }
     // The function itself panics, not its future.
     let makes = |x: &u64| std::future::ready(10 / (5 - *x));
-    let error = pipeline::<u64>().map_async(3, makes).collect(&Rings::new(), 0..).unwrap_err();
+    let error = pipeline::<u64>().map_async(3, makes).collect(0..).unwrap_err();
     assert_eq!(error.to_string(), r#"stage "map_async-1", number 5: panicked: attempt to divide by zero"#);
 }
 
@@ -177,8 +177,8 @@ fn ends_value_has_a_future_too() {
     let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).try_map_async(1, answer);
     for slots in [1, 8] {
         let rings = Rings::new().ring(slots).workers(2);
-        assert_eq!(p.collect_slots(&rings, 0..5).unwrap(), p.model_slots(0..5));
-        let error = p.collect(&rings, 0..10).unwrap_err();
+        assert_eq!(rings.collect_slots((&p).from(0..5)).unwrap(), p.model_slots(0..5));
+        let error = rings.collect((&p).from(0..10)).unwrap_err();
         assert_eq!(error.to_string(), r#"stage "try_map_async-1", number 10: fails"#);
     }
 }
@@ -197,7 +197,7 @@ fn stuck(alive: &Arc<Alive>) -> (millstream_exec::Handle<u64>, Receiver<()>) {
             drop(one);
         }
     });
-    let run = p.start(&Rings::new().workers(2), 0.., 0, |n: &mut u64, _, ()| *n += 1).unwrap();
+    let run = Rings::new().workers(2).start((&p).from(0..).to_fold(0, |n: &mut u64, _, ()| *n += 1)).unwrap();
     (run, starts)
 }
 
@@ -226,7 +226,9 @@ fn draining_finishes_futures_in_flight() {
     let doors = Doors::default();
     let passing = doors.clone();
     let p = pipeline::<u64>().map_async(100, move |x| passing.pass(*x));
-    let (sender, run) = p.start_fed(&Rings::new(), Vec::new(), |all: &mut Vec<u64>, _, x| all.push(*x)).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run =
+        Rings::new().start((&p).from(receiver).to_fold(Vec::new(), |all: &mut Vec<u64>, _, x| all.push(*x))).unwrap();
     (0..20).for_each(|x| sender.send(x).unwrap());
     run.begin_drain();
     assert!(sender.send(20).is_err());
@@ -242,9 +244,10 @@ fn runs_on_the_calling_thread_wait_for_one_future_after_another() {
     let p = pipeline::<u64>().shard(2, |p| p.map_async(4, move |x| passing.pass(*x)));
     let opening = std::thread::spawn(move || (0..20).rev().for_each(|x| doors.open(x)));
     let push = |all: &mut Vec<u64>, _: SequenceNumber, x: &u64| all.push(*x);
-    let (inline, _) = p.run_inline(&Rings::new(), 0..20, Vec::new(), push).unwrap();
+    let (inline, _) = Inline::new(Rings::new()).run((&p).from(0..20).to_fold(Vec::new(), push)).unwrap();
     opening.join().unwrap();
-    let (stepped, _) = p.run_stepped(&Rings::new().ring(2), source::ready(0..20), 7, Vec::new(), push).unwrap();
+    let (stepped, _) =
+        Stepped::new(Rings::new().ring(2), 7).run((&p).from(source::ready(0..20)).to_fold(Vec::new(), push)).unwrap();
     assert!(inline == stepped && inline == (0..20).map(|x| x * 10).collect::<Vec<_>>());
     assert_eq!(block_on(async { p.model(0..3) }), [0, 10, 20]);
 }
@@ -257,7 +260,7 @@ fn empty_slots_start_nothing_and_do_not_run_ahead() {
     let (pulled, pulls) = channel();
     let p = pipeline::<u64>().filter(|x| *x == 0).map_async(1, move |x| passing.pass(*x));
     let source = source::ready((0..20_000).inspect(move |x| pulled.send(*x).unwrap_or(())));
-    let run = p.start(&Rings::new().ring(8).workers(2), source, 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let run = Rings::new().ring(8).workers(2).start((&p).from(source).to_fold(0, |n: &mut u64, _, _| *n += 1)).unwrap();
     // Two rings, the numbers allowed ahead, and nothing more.
     std::thread::sleep(Duration::from_millis(50));
     let ahead = pulls.try_iter().count();

@@ -1,7 +1,9 @@
 //! Control of runs: workers, draining, stopping, senders.
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError, RunOutcome, TrySendError, Wait, fan_in, source};
+use millstream_exec::{
+    Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, TrySendError, Wait, fan_in, source,
+};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -20,7 +22,11 @@ fn workers_change_while_it_runs_and_the_output_does_not() {
         .fold(0, |last, h| *last = *h, |last| last);
     let n = 300_000;
     let expected = p.model(0..n)[0];
-    let run = p.start(&Rings::new().ring(64).workers(1), source::ready(0..n), 0, |last, _, h| *last = *h).unwrap();
+    let run = Rings::new()
+        .ring(64)
+        .workers(1)
+        .start(p.from(source::ready(0..n)).to_fold(0, |last, _, h| *last = *h))
+        .unwrap();
     let mut workers = 1;
     while !run.is_finished() {
         workers = workers % 5 + 1;
@@ -39,7 +45,7 @@ fn every_idle_strategy_has_the_same_output() {
     for wait in Wait::ALL {
         for workers in 1..4 {
             let rings = Rings::new().ring(16).workers(workers).wait(wait);
-            assert_eq!(p.collect(&rings, 0..300).unwrap(), expected, "{wait}, {workers} workers");
+            assert_eq!(rings.collect((&p).from(0..300)).unwrap(), expected, "{wait}, {workers} workers");
         }
     }
 }
@@ -51,7 +57,7 @@ fn draining_finishes_accepted_values_also_while_the_source_waits() {
     let p = pipeline::<u64>().map(|x| x * 2).fold(0, |sum, x| *sum += x, |sum| sum);
     let (sender, sink) = (seen.clone(), seen);
     let source = source.into_iter().inspect(move |_| sender.send(()).unwrap());
-    let run = p.start(&Rings::new().workers(2), source, 0, |all, _, sum| *all = *sum).unwrap();
+    let run = Rings::new().workers(2).start((&p).from(source).to_fold(0, |all, _, sum| *all = *sum)).unwrap();
     drop(sink);
     (1..=10).for_each(|x| values.send(x).unwrap());
     (1..=10).for_each(|_| sees.recv().unwrap());
@@ -70,8 +76,11 @@ fn an_endless_run_drains_to_a_prefix() {
         for ready in [true, false] {
             let rings = Rings::new().workers(workers).ring(32);
             let count = |n: &mut u64, _: SequenceNumber, count: &u64| *n = *count;
-            let run =
-                if ready { p.start(&rings, source::ready(0..), 0, count) } else { p.start(&rings, 0.., 0, count) };
+            let run = if ready {
+                rings.start((&p).from(source::ready(0..)).to_fold(0, count))
+            } else {
+                rings.start((&p).from(0..).to_fold(0, count))
+            };
             let (n, report) = run.unwrap().drain(LONG).unwrap();
             assert_eq!((report.outcome, report.numbers), (RunOutcome::Drained, SequenceNumber(n)));
             assert!(report.stages.iter().all(|stage| stage.left == 0), "{report:?}");
@@ -89,7 +98,7 @@ fn a_stopped_run_reports_what_it_left() {
         seen.send(()).unwrap();
         went.recv().unwrap_or(());
     };
-    let run = p.start(&Rings::new().workers(2).ring(8).batch(1), source::ready(0..), 0, sink).unwrap();
+    let run = Rings::new().workers(2).ring(8).batch(1).start((&p).from(source::ready(0..)).to_fold(0, sink)).unwrap();
     sees.recv().unwrap();
     drop(go);
     let (values, report) = run.stop_now().unwrap();
@@ -104,11 +113,12 @@ fn a_stopped_run_reports_what_it_left() {
 #[test]
 fn reports_count_from_the_source_to_the_sink() {
     let p = pipeline::<u64>().map(|x| x + 1).filter(|x| x % 2 == 0);
-    let (sender, fed) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let fed = Rings::new().start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     (0..10).for_each(|x| sender.send(x).unwrap());
     drop(sender);
-    let waiting = p.start(&Rings::new(), 0..10, (), |(), _, _| ()).unwrap();
-    let ready = p.start(&Rings::new(), source::ready(0..10), (), |(), _, _| ()).unwrap();
+    let waiting = Rings::new().start((&p).from(0..10).to_each(|_, _| ())).unwrap();
+    let ready = Rings::new().start((&p).from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
     for run in [fed, waiting, ready] {
         let ((), report) = run.wait().unwrap();
         let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved, stage.left)).collect();
@@ -116,7 +126,7 @@ fn reports_count_from_the_source_to_the_sink() {
     }
     // Values that need dropping have a tasklet for it, which is not listed twice.
     let p = pipeline::<String>().map(String::len);
-    let report = p.run(&Rings::new(), (0..10).map(|x| x.to_string()), |_, _| ()).unwrap();
+    let report = Rings::new().for_each(p.from((0..10).map(|x| x.to_string())), |_, _| ()).unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [11; 3]);
     assert_eq!(report.tasklets, 3);
 }
@@ -125,7 +135,7 @@ fn reports_count_from_the_source_to_the_sink() {
 fn dropping_a_handle_stops_the_run() {
     let p = pipeline::<u64>().map(|x| x + 1);
     for _ in 0..50 {
-        drop(p.start(&Rings::new().workers(2).ring(4), 0.., (), |(), _, _| ()).unwrap());
+        drop(Rings::new().workers(2).ring(4).start((&p).from(0..).to_each(|_, _| ())).unwrap());
     }
 }
 
@@ -133,7 +143,8 @@ fn dropping_a_handle_stops_the_run() {
 fn a_sender_feeds_from_any_thread_and_returns_values_without_room() {
     let p = pipeline::<String>().map(|s| s.len());
     let push = |all: &mut Vec<usize>, _: SequenceNumber, n: &usize| all.push(*n);
-    let (sender, run) = p.start_fed(&Rings::new().ring(2), Vec::new(), push).unwrap();
+    let (sender, receiver) = source::channel(2);
+    let run = Rings::new().ring(2).start((&p).from(receiver).to_fold(Vec::new(), push)).unwrap();
     std::thread::spawn(move || (0..1000).for_each(|n| sender.send("x".repeat(n)).unwrap())).join().unwrap();
     assert_eq!(run.wait().unwrap().0, (0..1000).collect::<Vec<_>>());
 
@@ -145,7 +156,8 @@ fn a_sender_feeds_from_any_thread_and_returns_values_without_room() {
             *x
         }
     });
-    let (sender, run) = slow.start_fed(&Rings::new().ring(2), 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let (sender, receiver) = source::channel(2);
+    let run = Rings::new().ring(2).start((&slow).from(receiver).to_fold(0, |n: &mut u64, _, _| *n += 1)).unwrap();
     let mut accepted = 0;
     let full = loop {
         match sender.try_send(7) {
@@ -161,11 +173,13 @@ fn a_sender_feeds_from_any_thread_and_returns_values_without_room() {
 
 #[test]
 fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
-    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start(pipeline::<u64>().from(receiver).to_each(|_, _| ())).unwrap();
     run.drain(LONG).unwrap();
     assert_eq!(sender.send(9).unwrap_err().0, 9);
     let p = pipeline::<u64>().map(|x| 1 / x);
-    let (sender, run) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     sender.send(0).unwrap();
     assert!(run.wait().is_err());
     assert_eq!(sender.send(9).unwrap_err().0, 9);
@@ -185,7 +199,8 @@ fn a_drop_that_panics_in_a_sender_fails_only_the_run() {
     for round in 0..100 {
         let (seen, sees) = channel();
         let sink = move |(): &mut (), _: SequenceNumber, _: &Bomb| seen.send(()).unwrap_or(());
-        let (sender, run) = pipeline::<Bomb>().start_fed(&Rings::new().ring(1), (), sink).unwrap();
+        let (sender, receiver) = source::channel(1);
+        let run = Rings::new().ring(1).start(pipeline::<Bomb>().from(receiver).to_fold((), sink)).unwrap();
         sender.send(Bomb(true)).unwrap();
         sees.recv().unwrap();
         match round % 4 {
@@ -215,9 +230,9 @@ fn a_drop_that_panics_ends_the_run_without_a_hang() {
     for workers in 1..4 {
         for slots in [4, 1024] {
             let rings = Rings::new().workers(workers).ring(slots);
-            let error = p.run(&rings, source::ready((0..100).map(Bomb)), |_, _| ()).unwrap_err();
+            let error = rings.for_each((&p).from(source::ready((0..100).map(Bomb))), |_, _| ()).unwrap_err();
             assert!(error.to_string().ends_with("panicked: boom"), "{error}");
-            let error = p.run_inline(&rings, (0..100).map(Bomb), (), |(), _, _| ()).unwrap_err();
+            let error = Inline::new(rings.clone()).run((&p).from((0..100).map(Bomb)).to_each(|_, _| ())).unwrap_err();
             assert!(error.to_string().ends_with("panicked: boom"), "{error}");
         }
     }
@@ -231,14 +246,16 @@ fn a_run_on_the_calling_thread_starts_no_other() {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
     let rings = Rings::new().batch(16);
     // Long enough for a review of the placement.
-    let (threads, report) = p.run_inline(&rings, source::ready(0..500_000), Default::default(), sinks).unwrap();
+    let (threads, report) = Inline::new(rings.clone())
+        .run((&p).from(source::ready(0..500_000)).to_fold(Default::default(), sinks))
+        .unwrap();
     assert_eq!(threads.into_iter().collect::<Vec<_>>(), [std::thread::current().id()]);
     assert_eq!(report.stages.iter().map(|stage| stage.moved).collect::<Vec<_>>(), [500_001; 4]);
 }
 
 #[test]
 fn draining_can_take_for_ever() {
-    let run = pipeline::<u64>().start(&Rings::new(), 0.., 0, |n: &mut u64, _, _| *n += 1).unwrap();
+    let run = Rings::new().start(pipeline::<u64>().from(0..).to_fold(0, |n: &mut u64, _, _| *n += 1)).unwrap();
     let (n, report) = run.drain(Duration::MAX).unwrap();
     assert_eq!(report.numbers, SequenceNumber(n));
 }
@@ -256,7 +273,7 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
             *x
         })
         .named("stuck");
-    let run = p.start(&Rings::new().workers(1), 0..3, (), |(), _, _| ()).unwrap();
+    let run = Rings::new().workers(1).start((&p).from(0..3).to_each(|_, _| ())).unwrap();
     let stopper = run.stopper();
     let stuck = || stopper.unfinished().into_iter().any(|stage| stage.stage == "stuck" && stage.in_step == Some(true));
     has_entered.recv().unwrap();
@@ -279,14 +296,15 @@ fn a_drain_that_times_out_reports_how_much_was_left() {
     // No result ever comes.
     let p = pipeline::<u64>().map_async(8, |_| std::future::pending::<u64>());
     let start = || {
-        let (sender, run) = p.start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+        let (sender, receiver) = source::channel(4096);
+        let run = Rings::new().start((&p).from(receiver).to_fold(0, |n, _, _| *n += 1)).unwrap();
         sender.send_all(0..5).unwrap();
         run
     };
     let overdue = |left| RunError::DrainTimeout { left };
     assert_eq!(start().drain(Duration::ZERO).unwrap_err(), overdue(5));
     let ended = start().drain_join(Duration::from_millis(1));
-    assert_eq!((ended.state, ended.report.outcome, ended.failure), (Some(0), RunOutcome::Stopped, Some(overdue(5))));
+    assert_eq!((ended.output, ended.report.outcome, ended.failure), (Some(0), RunOutcome::Stopped, Some(overdue(5))));
     let run = start();
     let stopper = run.stopper();
     assert!(!stopper.drain_within(Duration::ZERO));
@@ -295,18 +313,21 @@ fn a_drain_that_times_out_reports_how_much_was_left() {
     // A caller that asks for a stop knows.
     assert_eq!(start().stop_now().unwrap().1.outcome, RunOutcome::Stopped);
 
-    let (senders, run) = p.start_fan_in(&Rings::new(), fan_in(2), 0, |n, _, _| *n += 1).unwrap();
+    let (senders, poller) = fan_in(2).open(&Rings::new()).unwrap();
+    let run = Rings::new().start((&p).from(poller).to_fold(0, |n, _, _| *n += 1)).unwrap();
     senders[0].send_all(0..3).unwrap();
     senders[1].send(3).unwrap();
     assert_eq!(run.drain(Duration::ZERO).unwrap_err(), overdue(4));
 
     let twice = pipeline::<u64>().flat_map(|x| [*x, *x]).map_async(8, |_| std::future::pending::<u64>());
-    let (sender, run) = twice.start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start((&twice).from(receiver).to_fold(0, |n, _, _| *n += 1)).unwrap();
     sender.send_all(0..3).unwrap();
     let failure = run.drain(Duration::ZERO).unwrap_err();
     assert!((3..=6).any(|left| failure == overdue(left)), "{failure}");
 
-    let (sender, run) = pipeline::<u64>().start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start(pipeline::<u64>().from(receiver).to_fold(0, |n, _, _| *n += 1)).unwrap();
     sender.send_all(0..5).unwrap();
     assert!(run.stopper().drain_within(LONG));
     let (n, report) = run.wait().unwrap();
@@ -325,7 +346,7 @@ fn a_drain_of_queues_that_times_out_reports_how_much_was_left() {
     let (go, stuck) = channel::<u64>();
     let stuck = Mutex::new(stuck);
     let p = pipeline::<u64>().map(move |x| stuck.lock().unwrap().recv().unwrap_or(*x));
-    let handle = millstream_exec::Queues::new().start(&p, values, 0, |n, _, _| *n += 1).unwrap();
+    let handle = millstream_exec::Queues::new().start((&p).from(values).to_fold(0, |n, _, _| *n += 1)).unwrap();
     has_put.recv().unwrap();
     assert!(!handle.stopper().drain_within(Duration::ZERO));
     drop(go);
@@ -333,6 +354,32 @@ fn a_drain_of_queues_that_times_out_reports_how_much_was_left() {
     let Some(RunError::DrainTimeout { left }) = ended.failure else { panic!("{:?}", ended.failure) };
     // The value in progress may have come out.
     assert!(left >= 4 && left + ended.report.numbers.0 == 5, "{left} left: {:?}", ended.report);
-    assert_eq!((ended.state, ended.report.outcome), (Some(ended.report.values), RunOutcome::Stopped));
+    assert_eq!((ended.output, ended.report.outcome), (Some(ended.report.values), RunOutcome::Stopped));
     drop(keep);
+}
+
+#[cfg(feature = "queues")]
+#[test]
+fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
+    millstream_testkit::within(LONG, || {
+        let kept: std::sync::Arc<Mutex<Option<millstream_exec::QueuesHandle<Vec<u64>>>>> = Default::default();
+        let (inside, (dropped, drops)) = (kept.clone(), channel());
+        let p = pipeline::<u64>().map(move |x| {
+            if *x == 5 {
+                let handle = loop {
+                    match inside.lock().unwrap().take() {
+                        Some(handle) => break handle,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                drop(handle);
+                dropped.send(()).unwrap();
+            }
+            *x
+        });
+        *kept.lock().unwrap() =
+            Some(millstream_exec::Queues::new().start(p.from(0..).to(millstream_exec::sink::collect())).unwrap());
+        drops.recv().unwrap();
+    })
+    .unwrap();
 }

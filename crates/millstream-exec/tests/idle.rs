@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, Wait, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, Runner, Wait, source};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn a_run_without_values_takes_no_processor_time_and_then_ends() {
     let (_sender, never) = channel::<()>();
     let run = std::thread::spawn(move || {
         let p = pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.map(|x| x * 2)).fanout(|p| p, |p| p.filter(|_| true));
-        p.run(&Rings::new().workers(4), source, |_, _| ())
+        Rings::new().workers(4).for_each(p.from(source), |_, _| ())
     });
     values.send(1).unwrap();
     let was_idle = is_ever_idle(&never);
@@ -55,7 +55,7 @@ fn during_a_long_step(never: &Receiver<()>) {
             *x
         });
         let rings = Rings::new().workers(2).wait(wait);
-        let run = p.start(&rings, source::ready(0..1), (), |(), _, _| ()).unwrap();
+        let run = rings.start((&p).from(source::ready(0..1)).to_each(|_, _| ())).unwrap();
         enters.recv().unwrap();
         run.set_workers(1).unwrap();
         let was_idle = is_ever_idle(never);

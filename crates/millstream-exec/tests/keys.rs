@@ -3,7 +3,8 @@
 
 use millstream_core::{Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, Val, pipeline};
 use millstream_exec::{
-    Deployable, Edge, Everywhere, Inline, Pipeline, Queues, RingShape, Rings, Run, RunError, RunOutcome, Runner, source,
+    Deployable, Edge, Everywhere, Inline, JobExt, JobRefExt, Pipeline, Queues, RingShape, Rings, RunError, RunOutcome,
+    Runner, RunsOn, source,
 };
 use std::sync::mpsc;
 
@@ -15,11 +16,11 @@ fn mixed(x: u64) -> u64 {
 
 fn slots<P, R>(on: &R, p: &P) -> Vec<(u64, u64)>
 where
-    P: Arrow<In = Val<u64>, Out: Edge<u64>>,
-    R: Runner<u64, P>,
+    P: Arrow<In = Val<u64>, Out: Edge<u64>> + RunsOn<R, Item = u64>,
+    R: Runner,
 {
     let put = |all: &mut Vec<(u64, u64)>, number: millstream_core::SequenceNumber, x: &u64| all.push((number.0, *x));
-    on.run(p, source::ready((0..N).map(mixed)), Vec::new(), put).unwrap().0
+    on.run(p.from(source::ready((0..N).map(mixed))).to_fold(Vec::new(), put)).unwrap().0
 }
 
 /// Balances, one a key, after a stateless stage and a loop.
@@ -75,11 +76,11 @@ fn the_model_equals_that_too() {
     );
     let model = p.model(0..100);
     let expected: Vec<u64> = (0..100).map(|n| (0..=n).filter(|x| x % 7 == n % 7).sum()).collect();
-    assert_eq!((model, p.collect(&Rings::new(), 0..100).unwrap()), (expected.clone(), expected));
+    assert_eq!((model, p.collect(0..100).unwrap()), (expected.clone(), expected));
 }
 
 fn counted<P: Deployable + Arrow<In = Val<u64>, Out: RingShape>>(p: &P, input: Vec<u64>) -> (Option<u64>, RunOutcome) {
-    let (_, report) = p.run_with(&Rings::new(), source::ready(input), (), |(), _, _| ()).unwrap();
+    let (_, report) = Rings::new().run(p.from(source::ready(input)).to_each(|_, _| ())).unwrap();
     let stage = report.stages.iter().find(|stage| stage.name.ends_with("key-1")).expect("the stage of the key slots");
     (stage.keys, report.outcome)
 }
@@ -114,11 +115,11 @@ fn failure<R: Item>(outcome: Result<R, RunError>) -> String {
 #[test]
 fn a_key_too_many_is_an_error_that_names_the_place_and_the_remedy() {
     let p = pipeline::<u64>().shard_by_within(Bound::refuse(3), |x| x % 5, 2, |p| p.map(|x| x + 1)).named("accounts");
-    let said = failure(p.collect(&Rings::new(), 0..100));
+    let said = failure(p.collect(0..100));
     assert!(said.contains("\"accounts.key-1\"") && said.contains("number 3"), "{said}");
     assert!(said.contains("there are 3 keys") && said.contains("`Bound::forget(n)`"), "{said}");
     let p = pipeline::<u64>().fold_by_within(3, |x| x % 5, 0, |n, _| *n += 1, |n| n);
-    let said = failure(p.collect(&Rings::new(), 0..100));
+    let said = failure(p.collect(0..100));
     assert!(said.contains("\"fold_by-1\"") && said.contains("number 3"), "{said}");
 }
 
@@ -152,10 +153,10 @@ fn a_failed_key_is_parked_and_the_others_go_on_in_every_deployment() {
         let values = |all: Vec<u64>| all.into_iter().map(|x| x / 10).collect::<Vec<_>>();
         assert_eq!((values(parks.model(0..55)), letters()), (booked.clone(), expected.clone()));
         assert_eq!(
-            (values(parks.collect(&Rings::new().ring(4), 0..55).unwrap()), letters()),
+            (values(Rings::new().ring(4).collect((&parks).from(0..55)).unwrap()), letters()),
             (booked.clone(), expected.clone())
         );
-        let on_queues = Queues::new().collect(&parks, 0..55_u64).unwrap();
+        let on_queues = Queues::new().collect((&parks).from(0..55_u64)).unwrap();
         assert_eq!((values(on_queues), letters()), (booked.clone(), expected.clone()));
     }
 }
@@ -172,7 +173,7 @@ fn dead_letters_of_a_parked_key_come_in_the_order_of_their_numbers() {
         |x| if *x > 1_000 && x % 4 == 0 { Err("four") } else { Ok(*x) },
         receive,
     );
-    let done = p.collect(&Rings::new().workers(2).ring(64), 0..10_000).unwrap();
+    let done = Rings::new().workers(2).ring(64).collect((&p).from(0..10_000)).unwrap();
     let letters: Vec<u64> = letters.try_iter().collect();
     let parked: Vec<u64> = (0..10_000).filter(|x| *x > 1_000 && x % 4 == 0).collect();
     assert_eq!((done.len() + letters.len(), letters), (10_000, parked));

@@ -3,7 +3,10 @@
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
 use millstream_core::{Arrow, ModelExt, Retry, pipeline};
-use millstream_exec::{Feed, LimitedBy, OptionsError, Queues, Report, Rings, Run, RunError, RunOutcome, Wait, source};
+use millstream_exec::{
+    Feed, Inline, JobExt, JobRefExt, LimitedBy, OptionsError, Queues, Report, Rings, RunError, RunOutcome, Runner,
+    Wait, source,
+};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,13 +25,13 @@ fn spinning_is_refused_if_threads_outnumber_cores_and_the_report_says_why() {
     let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin));
     // With the sink there is one tasklet more than there are cores; with the source's thread, two.
     let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
-    let report = p.run(&spin.clone().workers(1000), 0..5, |_, _| ()).unwrap();
+    let report = spin.clone().workers(1000).for_each(p.from(0..5), |_, _| ()).unwrap();
     let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 2);
     assert_eq!(spinning_is_refused(&report), [reason]);
     assert_eq!(report.cores.usable, cores);
     // The number of threads counts, not the number of workers asked for.
     let p = pipeline::<u64>();
-    let report = p.run(&spin.clone().workers(1000), source::ready(0..5), |_, _| ()).unwrap();
+    let report = spin.clone().workers(1000).for_each(p.from(source::ready(0..5)), |_, _| ()).unwrap();
     assert_eq!(spinning_is_refused(&report).len(), usize::from(cores < 2));
 }
 
@@ -37,10 +40,10 @@ fn threads_of_stages_that_block_count_as_well() {
     let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin).workers(1));
     let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 1);
     let blocking = pipeline::<u64>().shard(cores, |p| p.map_blocking(|x| x + 1));
-    let report = blocking.run(&spin, source::ready(0..5), |_, _| ()).unwrap();
+    let report = spin.for_each((&blocking).from(source::ready(0..5)), |_, _| ()).unwrap();
     assert_eq!(spinning_is_refused(&report), [&*reason]);
     let retrying = pipeline::<u64>().shard(cores, |p| p.try_map_retry(Retry::times(1), |x| Ok::<_, String>(*x)));
-    let report = retrying.run(&spin, source::ready(0..5), |_, _| ()).unwrap();
+    let report = spin.for_each((&retrying).from(source::ready(0..5)), |_, _| ()).unwrap();
     assert_eq!(spinning_is_refused(&report), [&*reason]);
 }
 
@@ -48,7 +51,8 @@ fn threads_of_stages_that_block_count_as_well() {
 fn workers_that_come_later_count_as_well() {
     let cores = cores();
     let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
-    let run = p.start(&Rings::new().wait(Wait::BusySpin).workers(1), source::ready(0..), (), |(), _, _| ()).unwrap();
+    let run =
+        Rings::new().wait(Wait::BusySpin).workers(1).start(p.from(source::ready(0..)).to_each(|_, _| ())).unwrap();
     run.set_workers(cores + 1).unwrap();
     run.set_workers(1).unwrap();
     run.set_workers(cores + 1).unwrap();
@@ -68,10 +72,12 @@ fn a_run_is_as_it_was_explained() {
         )
         .map(|(a, b)| a + b);
     let rings = Rings::new().ring(64).workers(99);
-    let waiting =
-        (rings.explain(&p.plan(), Feed::source::<u64, Range<u64>>()), p.run(&rings, 0..9, |_, _| ()).unwrap());
+    let waiting = (
+        rings.explain(&p.plan(), Feed::source::<u64, Range<u64>>()),
+        rings.for_each((&p).from(0..9), |_, _| ()).unwrap(),
+    );
     let ready = source::ready(0..9_u64);
-    let never = (rings.explain(&p.plan(), feed_of(&ready)), p.run(&rings, ready, |_, _| ()).unwrap());
+    let never = (rings.explain(&p.plan(), feed_of(&ready)), rings.for_each(p.from(ready), |_, _| ()).unwrap());
     assert_eq!((waiting.0.tasklets.shared, never.0.tasklets.shared), (3, 4));
     for (explained, report) in [waiting, never] {
         let own = report.stages[1..].iter().filter(|stage| stage.blocking).count();
@@ -94,13 +100,15 @@ fn rings_beyond_the_limit_are_refused_before_anything_runs() {
     let p = pipeline::<u64>().map(|x| (*x, *x));
     let rings = Rings::new().ring(1024).memory_limit(24 * 1024 - 1);
     let source = std::iter::from_fn(|| -> Option<u64> { panic!("a refused run takes no value") });
-    let refused = p.run(&rings, source, |_, _| ()).unwrap_err();
+    let refused = rings.for_each((&p).from(source), |_, _| ()).unwrap_err();
     let RunError::Options(OptionsError::Memory { slots, bytes, limit, fit }) = refused else { panic!("{refused}") };
     assert_eq!((slots, bytes, limit.bytes, limit.by, fit), (1024, 24 * 1024, 24 * 1024 - 1, LimitedBy::Options, 512));
-    assert_eq!(p.collect(&rings.clone().ring(512), 0..3).unwrap(), p.model(0..3));
-    assert!(p.run_inline(&rings, 0..3, (), |(), _, _| ()).is_err());
-    assert!(p.start_fed(&rings, (), |(), _, _| ()).is_err());
-    let none = p.collect(&rings.memory_limit(23), 0..3).unwrap_err();
+    assert_eq!(rings.clone().ring(512).collect((&p).from(0..3)).unwrap(), p.model(0..3));
+    assert!(Inline::new(rings.clone()).run((&p).from(0..3).to_each(|_, _| ())).is_err());
+    let (sender, receiver) = source::channel(1024);
+    assert!(rings.start((&p).from(receiver).to_each(|_, _| ())).is_err());
+    assert!(sender.send(1).is_err());
+    let none = rings.memory_limit(23).collect((&p).from(0..3)).unwrap_err();
     assert!(none.to_string().ends_with("no ring is small enough; fewer stages, or smaller values"), "{none}");
 }
 
@@ -110,7 +118,7 @@ fn rings_beyond_the_limit_are_refused_before_anything_runs() {
 fn the_machines_memory_is_a_limit() {
     let p = pipeline::<u64>().map(|x| *x);
     for slots in [1 << 50, 1 << 62] {
-        let refused = p.collect(&Rings::new().ring(slots), 0..3).unwrap_err().to_string();
+        let refused = Rings::new().ring(slots).collect((&p).from(0..3)).unwrap_err().to_string();
         let by = ["and the machine has", "and the control group allows"];
         assert!(by.iter().any(|by| refused.contains(by)), "{refused}");
         assert!(refused.contains("rings of at most"), "{refused}");
@@ -122,9 +130,9 @@ fn a_failed_run_reports_what_it_did() {
     let p = pipeline::<u64>().map(|x| 10_000 / (1000 - x)).named("divide");
     for workers in 1..4 {
         let rings = Rings::new().ring(16).workers(workers);
-        let run = p.start(&rings, source::ready(0..), Vec::new(), |all, _, x| all.push(*x)).unwrap();
+        let run = rings.start((&p).from(source::ready(0..)).to_fold(Vec::new(), |all, _, x| all.push(*x))).unwrap();
         let ended = run.join();
-        let state = ended.state.expect("the sink did not fail");
+        let state = ended.output.expect("the sink did not fail");
         assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 1000"));
         assert_eq!((ended.report.outcome, ended.report.values), (RunOutcome::Failed, state.len() as u64));
         assert_eq!(ended.report.numbers.0, state.len() as u64);
@@ -140,8 +148,9 @@ fn a_sink_that_fails_has_its_state_and_its_count() {
         assert!(number.0 < 77, "boom");
         *n += 1;
     };
-    let ended = pipeline::<u64>().map(|x| *x).start(&Rings::new(), source::ready(0..1000), 0, sink).unwrap().join();
-    assert_eq!((ended.state, ended.report.values, ended.report.numbers.0), (Some(77), 77, 77));
+    let ended =
+        Rings::new().start(pipeline::<u64>().map(|x| *x).from(source::ready(0..1000)).to_fold(0, sink)).unwrap().join();
+    assert_eq!((ended.output, ended.report.values, ended.report.numbers.0), (Some(77), 77, 77));
     assert_eq!(ended.failure.unwrap().to_string(), "stage \"sink\", number 77: panicked: boom");
 }
 
@@ -149,7 +158,7 @@ fn a_sink_that_fails_has_its_state_and_its_count() {
 #[test]
 fn plans_know_which_stages_have_threads() {
     let p = pipeline::<u64>().map_blocking(|x| *x).map(|x| *x).try_map(|x| Ok::<_, String>(*x));
-    let report = p.run(&Rings::new(), source::ready(0..3), |_, _| ()).unwrap();
+    let report = Rings::new().for_each((&p).from(source::ready(0..3)), |_, _| ()).unwrap();
     let planned: Vec<_> = p.plan().stages.into_iter().map(|Stage { name, blocking, .. }| (name, blocking)).collect();
     let ran = &report.stages[1..report.stages.len() - 1];
     assert_eq!(planned, ran.iter().map(|stage| (stage.name.clone(), stage.blocking)).collect::<Vec<_>>());
@@ -206,17 +215,17 @@ fn large_values_are_few() {
     };
     let by_rings = |values: Counted<Block>, taken| {
         let (p, most) = hold(taken);
-        p.run(&Rings::new(), values, |_, _: &()| ()).unwrap();
+        Rings::new().for_each((&p).from(values), |_, _: &()| ()).unwrap();
         most.load(Ordering::Relaxed)
     };
     let by_queues = |values: Counted<Block>, taken| {
         let (p, most) = hold(taken);
-        Queues::new().start(&p, values, (), |(), _, _: &()| ()).unwrap().wait().unwrap();
+        Queues::new().start((&p).from(values).to_each(|_, _: &()| ())).unwrap().wait().unwrap();
         most.load(Ordering::Relaxed)
     };
     let by_few_queues = |values: Counted<Block>, taken| {
         let (p, most) = hold(taken);
-        Queues::new().start(&p, source::few::<4, _>(values), (), |(), _, _: &()| ()).unwrap().wait().unwrap();
+        Queues::new().start((&p).from(source::few::<4, _>(values)).to_each(|_, _: &()| ())).unwrap().wait().unwrap();
         most.load(Ordering::Relaxed)
     };
     // The slots, one in the source, and one in the stage.

@@ -1,8 +1,11 @@
 //! The counters that a run shows to an observer.
 #![cfg(not(loom))]
 
-use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, pipeline};
-use millstream_exec::{Activity, Counters, Observer, Rings, Run, State, TaskletCounters, source};
+use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, Val, pipeline};
+use millstream_exec::{
+    Activity, Counters, Deployable, JobExt, JobRefExt, Observer, RingShape, Rings, Runner, State, TaskletCounters,
+    source,
+};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -70,7 +73,7 @@ fn before_a_slow_stage_all_are_blocked_and_after_it_starved() {
         .named("slow")
         .map(|x| x + 1)
         .named("after");
-    let run = p.start(&Rings::new().ring(8).batch(4), source::ready(0..100), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().ring(8).batch(4).start((&p).from(source::ready(0..100)).to_each(|_, _| ())).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     let names: Vec<_> = observer.tasklets().map(|tasklet| (tasklet.name, tasklet.own_thread)).collect();
     assert_eq!(names, [("source", false), ("before", false), ("slow", true), ("after", false), ("sink", false)]);
@@ -105,7 +108,8 @@ fn the_writers_of_a_group_without_a_run_are_starved() {
             *x
         })
     });
-    let (sender, run) = p.start_fed(&Rings::new().ring(8), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(8);
+    let run = Rings::new().ring(8).start(p.from(receiver).to_each(|_, _| ())).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     let working = |counters: &Counters| {
         let writers = counters.tasklets.iter().zip(observer.tasklets()).filter(|(_, info)| info.stage == Some(0));
@@ -127,7 +131,8 @@ fn a_stage_with_futures_in_flight_is_working() {
         let x = *x;
         std::future::poll_fn(move |_| if x == 0 { std::task::Poll::Ready(x) } else { std::task::Poll::Pending })
     });
-    let (sender, run) = p.start_fed(&Rings::new().ring(8), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(8);
+    let run = Rings::new().ring(8).start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     let state = |counters: &Counters| states(counters)[counters.tasklets.len() - 2];
     sender.send(0).unwrap();
@@ -160,7 +165,7 @@ fn rings_of_every_shape_are_read() {
         .named("dense")
         .flat_map(|x| [*x, *x])
         .named("twice");
-    let run = p.start(&Rings::new().ring(8).workers(2), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().ring(8).workers(2).start(p.from(source::ready(0..1000)).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     let (_, report) = run.wait().unwrap();
     let counters = read(&observer);
@@ -179,7 +184,8 @@ fn rings_of_every_shape_are_read() {
 #[test]
 fn batches_and_latencies_are_recorded_only_while_a_run_is_observed() {
     let p = pipeline::<u64>().map(|x| x + 1).flat_map(|x| vec![*x; (*x % 3) as usize]).shard(2, |p| p.map(|x| x + 1));
-    let (sender, run) = p.start_fed(&Rings::new().ring(8).workers(1), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(8);
+    let run = Rings::new().ring(8).workers(1).start(p.from(receiver).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     let sink = observer.plan().stages.len();
     let batches = |counters: &Counters| counters.tasklets.iter().flat_map(|tasklet| tasklet.batches).sum::<u64>();
@@ -233,7 +239,8 @@ fn a_stage_that_is_slow_to_pass_markers_loses_overwritten_ones() {
         slow.pass();
         *x
     });
-    let (sender, run) = p.start_fed(&Rings::new().ring(512).observe(true), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(512);
+    let run = Rings::new().ring(512).observe(true).start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     let (observer, _opens) = (run.observer(), Opens(gate.clone()));
     for x in 0..400 {
         observer.note();
@@ -258,7 +265,7 @@ fn failures_and_retries_are_counted_where_they_happen() {
             if calls.is_multiple_of(3) { Ok(*x) } else { Err("not yet") }
         },
     );
-    let run = p.start(&Rings::new(), source::ready(0..10), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     run.wait().unwrap();
     let counted: Vec<_> = read(&observer).tasklets.iter().map(|tasklet| (tasklet.failures, tasklet.retries)).collect();
@@ -280,7 +287,7 @@ fn empty_slots_are_counted_where_they_are_written() {
         .named("sum");
     // One worker fills its batches as far as possible, so that all of them are among the first, which are all examined.
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
-    let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
+    let (_, report) = rings.start(p.from(source::ready(0..6000)).to_each(|_, _| ())).unwrap().wait().unwrap();
     let of = |name: &str| {
         let stage = report.stages.iter().find(|stage| stage.name == name).unwrap();
         (stage.looked_at, stage.empties)
@@ -312,16 +319,16 @@ fn the_other_lanes_slots_are_empty_in_a_lane_in_every_layout() {
 }
 
 /// The share of empty slots in two lanes.
-fn lanes(p: &impl Run<u64>) -> [Option<f64>; 2] {
+fn lanes(p: &impl Deployable<In = Val<u64>, Out: RingShape>) -> [Option<f64>; 2] {
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
-    let (_, report) = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap().wait().unwrap();
+    let (_, report) = rings.start(p.from(source::ready(0..6000)).to_each(|_, _| ())).unwrap().wait().unwrap();
     ["left", "right"].map(|name| report.stages.iter().find(|stage| stage.name == name).unwrap().empty_share())
 }
 
 #[test]
 fn empty_slots_are_counted_only_while_the_run_is_observed() {
     let p = pipeline::<u64>().filter(|x| x % 3 == 0).named("third");
-    let run = p.start(&Rings::new(), source::ready(0..6000), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..6000)).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     let (_, report) = run.wait().unwrap();
     assert_eq!((report.stages[1].looked_at, report.stages[1].empty_share()), (0, None));
@@ -334,7 +341,7 @@ fn failures_of_futures_and_parked_values_are_counted() {
     // Of 1, 3, 5, ..., 19 two keys fail, at 7 and at 9; 17 and 19 come after them.
     let keyed = |x: &u64| if *x == 7 || *x == 9 { Err("fails") } else { Ok(*x) };
     let p = pipeline::<u64>().try_map_async_or_empty(4, odd).try_map_or_park("book", |x| x % 10, keyed, |_| ());
-    let run = p.start(&Rings::new(), source::ready(0..20), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..20)).to_each(|_, _| ())).unwrap();
     let observer = run.observer();
     run.wait().unwrap();
     let tasklets = observer.tasklets().zip(read(&observer).tasklets);

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner};
 use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::sync::mpsc::channel;
@@ -42,7 +42,8 @@ fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
     for _ in 1..workers {
         p = millstream_exec::BoxPipeline::new(p.then(pipeline().map(|x| x + 1)));
     }
-    let run = p.start(&Rings::new().workers(workers).pin_workers(true), source, 0, |n, _, _| *n += 1).unwrap();
+    let run =
+        Rings::new().workers(workers).pin_workers(true).start((&p).from(source).to_fold(0, |n, _, _| *n += 1)).unwrap();
     let name = |worker: usize| format!("millstream-{worker}");
     let pinned = |masks: &HashMap<String, String>| {
         let wanted = |worker| if worker < cores { 1 } else { cores };
@@ -74,7 +75,8 @@ fn the_calling_thread_is_not_pinned() {
     let mask = || field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
     let before = mask();
     let rings = Rings::new().pin_workers(true);
-    let (_, report) = pipeline::<u64>().map(|x| x + 1).run_inline(&rings, 0..9, (), |(), _, _| ()).unwrap();
+    let (_, report) =
+        Inline::new(rings.clone()).run(pipeline::<u64>().map(|x| x + 1).from(0..9).to_each(|_, _| ())).unwrap();
     assert_eq!((mask(), report.pinned), (before, vec![]));
     assert_eq!(report.decisions.last().unwrap(), "not pinned: everything on the calling thread");
 }

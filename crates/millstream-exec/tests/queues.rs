@@ -4,7 +4,7 @@
 use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, pipeline,
 };
-use millstream_exec::{Queues, QueuesHandle, RunError, RunOutcome, Runner, source};
+use millstream_exec::{JobRefExt, Queues, RunError, RunOutcome, Runner, source};
 use millstream_testkit::within;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ fn threads<P>(pipeline: &P) -> Vec<String>
 where
     P: millstream_core::Deploy<Queues> + Arrow<In = millstream_core::Val<u64>, Out: millstream_exec::QueueShape>,
 {
-    let handle = Queues::new().start(pipeline, source::ready(0..5), (), |(), _, _| ()).unwrap();
+    let handle = Queues::new().start(pipeline.from(source::ready(0..5)).to_each(|_, _| ())).unwrap();
     let (_, report) = handle.wait().unwrap();
     report.stages.into_iter().map(|stage| stage.name).collect()
 }
@@ -41,7 +41,7 @@ fn a_chain_has_one_thread_a_stage() {
         .then(millstream_core::id());
     assert_eq!(threads(&p), ["source", "map-1", "map_blocking-1", "map-2", "sink"]);
     assert_eq!(seen.lock().unwrap().len(), 3);
-    assert_eq!(Queues::new().collect(&p, 0..4).unwrap(), [3, 4, 5, 6]);
+    assert_eq!(Queues::new().collect((&p).from(0..4)).unwrap(), [3, 4, 5, 6]);
 }
 
 #[test]
@@ -50,17 +50,17 @@ fn a_fan_out_has_a_copier_and_a_zipper() {
     let names = threads(&p);
     assert_eq!(names.len(), 6);
     assert_eq!([&*names[1], &*names[4]], ["copier", "zipper"]);
-    let (_, report) = Queues::new().start(&p, source::ready(0..50), (), |(), _, _| ()).unwrap().wait().unwrap();
+    let (_, report) = Queues::new().start((&p).from(source::ready(0..50)).to_each(|_, _| ())).unwrap().wait().unwrap();
     let moved: Vec<u64> = report.stages.iter().map(|stage| stage.moved).collect();
     assert_eq!(moved, [51; 6]);
-    assert_eq!(Queues::new().collect_slots(&p, 0..50).unwrap(), p.model_slots(0..50));
+    assert_eq!(Queues::new().collect_slots((&p).from(0..50)).unwrap(), p.model_slots(0..50));
 }
 
 #[test]
 fn the_articles_example() {
     let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
     let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
-    assert_eq!(Queues::new().collect(&p, 1..=5).unwrap(), expected);
+    assert_eq!(Queues::new().collect((&p).from(1..=5)).unwrap(), expected);
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn halves_and_lanes_come_back_in_order() {
     let only_left = pipeline::<u64>().map(|x| Either::<u64, u64>::Left(*x)).merge(|p| p.map(|x| *x), |p| p.map(|x| *x));
     for capacity in [1, 2, 64] {
         let queues = Queues::new().capacity(capacity);
-        assert_eq!(queues.collect_slots(&both, 0..30).unwrap(), both.model_slots(0..30));
-        assert_eq!(queues.collect_slots(&chosen, 0..30).unwrap(), chosen.model_slots(0..30));
-        assert_eq!(queues.collect_slots(&merged, 0..30).unwrap(), merged.model_slots(0..30));
-        assert_eq!(queues.collect_slots(&only_left, 0..30).unwrap(), only_left.model_slots(0..30));
+        assert_eq!(queues.collect_slots((&both).from(0..30)).unwrap(), both.model_slots(0..30));
+        assert_eq!(queues.collect_slots((&chosen).from(0..30)).unwrap(), chosen.model_slots(0..30));
+        assert_eq!(queues.collect_slots((&merged).from(0..30)).unwrap(), merged.model_slots(0..30));
+        assert_eq!(queues.collect_slots((&only_left).from(0..30)).unwrap(), only_left.model_slots(0..30));
     }
 }
 
@@ -103,7 +103,7 @@ fn a_shard_distributes_in_turn_and_gathers_in_turn() {
             *n
         });
         for length in [0, 1, 2, 7, 8] {
-            let slots = Queues::new().capacity(1).collect_slots(&p, 0..length).unwrap();
+            let slots = Queues::new().capacity(1).collect_slots((&p).from(0..length)).unwrap();
             assert_eq!(slots, p.model_slots(0..length), "{k} copies, {length} values");
         }
     }
@@ -112,10 +112,10 @@ fn a_shard_distributes_in_turn_and_gathers_in_turn() {
 #[test]
 fn fewer_outputs_than_inputs_are_no_reason_to_wait() {
     let p = pipeline::<u64>().filter(|_| false).filter_map(|x| (x % 2 == 0).then_some(*x));
-    assert_eq!(Queues::new().capacity(2).collect_slots(&p, 0..100).unwrap(), vec![None; 101]);
+    assert_eq!(Queues::new().capacity(2).collect_slots((&p).from(0..100)).unwrap(), vec![None; 101]);
     let count = pipeline::<u64>().fold(0_u64, |n, _| *n += 1, |n| n);
-    assert_eq!(Queues::new().capacity(2).collect(&count, 0..100).unwrap(), [100]);
-    assert_eq!(Queues::new().collect(&count, 0..0).unwrap(), [0]);
+    assert_eq!(Queues::new().capacity(2).collect((&count).from(0..100)).unwrap(), [100]);
+    assert_eq!(Queues::new().collect((&count).from(0..0)).unwrap(), [0]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_new_clock_and_a_side_output() {
         .filter(|x| *x > 0)
         .compact();
     let queues = Queues::new().capacity(1);
-    assert_eq!(queues.collect_slots(&p, 0..20).unwrap(), p.model_slots(0..20));
+    assert_eq!(queues.collect_slots((&p).from(0..20)).unwrap(), p.model_slots(0..20));
     assert_eq!(seen.load(Ordering::Relaxed), 2 * 190);
 }
 
@@ -147,7 +147,7 @@ fn queues_are_bounded() {
         let _ = reached.send(());
         let _ = release.recv();
     };
-    let handle = Queues::new().capacity(4).start(&p, source::ready(endless), (), sink).unwrap();
+    let handle = Queues::new().capacity(4).start((&p).from(source::ready(endless)).to_fold((), sink)).unwrap();
     sink_reached.recv().unwrap();
     // Three queues of 4, and one value each in the source, the stages and the sink.
     let mut before = 0;
@@ -182,11 +182,14 @@ fn a_failure_has_its_stage_and_its_number_and_ends_all_threads() {
             },
         );
         let p = p.fold(0, |n: &mut u64, _| *n += 1, |n| n);
-        let handle = Queues::new().capacity(capacity).start(&p, source::ready(0..), 0, |n, _, x| *n = *x).unwrap();
+        let handle = Queues::new()
+            .capacity(capacity)
+            .start((&p).from(source::ready(0..)).to_fold(0, |n, _, x| *n = *x))
+            .unwrap();
         let ended = handle.join();
         assert_eq!(ended.failure.as_ref().unwrap().to_string(), "stage \"delicate\", number 7: panicked: eight");
         // The fold must not take a failure for the end.
-        assert_eq!((ended.state, ended.report.values), (Some(0), 0));
+        assert_eq!((ended.output, ended.report.values), (Some(0), 0));
         assert_eq!(ended.report.outcome, RunOutcome::Failed);
     }
 }
@@ -197,14 +200,17 @@ fn failures_in_lanes_sources_and_sinks_have_their_numbers() {
         .map(|x| if x % 2 == 0 { Either::Left(*x) } else { Either::Right(*x) })
         .merge(|p| p.map(|x| *x), |p| p.try_map(|x| if *x == 5 { Err("five") } else { Ok(*x) }).named("odd"));
     let at = |error: RunError| error.to_string();
-    let error = Queues::new().capacity(2).collect(&lanes, 0..9).unwrap_err();
+    let error = Queues::new().capacity(2).collect((&lanes).from(0..9)).unwrap_err();
     assert_eq!(at(error), "stage \"odd\", number 5: five");
     let p = pipeline::<u64>().map(|x| *x);
     let source = || (0..9_u64).inspect(|x| assert!(*x != 4, "four"));
-    assert_eq!(at(Queues::new().collect(&p, source()).unwrap_err()), "stage \"source\", number 4: panicked: four");
-    let error = Queues::new().collect(&p, source::ready(source())).unwrap_err();
+    assert_eq!(
+        at(Queues::new().collect((&p).from(source())).unwrap_err()),
+        "stage \"source\", number 4: panicked: four"
+    );
+    let error = Queues::new().collect((&p).from(source::ready(source()))).unwrap_err();
     assert_eq!(at(error), "stage \"source\", number 4: panicked: four");
-    let sunk = Queues::new().run(&p, 0..9, (), |(), _, x| assert!(*x != 3, "three"));
+    let sunk = Queues::new().run((&p).from(0..9).to_each(|_, x| assert!(*x != 3, "three")));
     assert_eq!(at(sunk.unwrap_err()), "stage \"sink\", number 3: panicked: three");
 }
 
@@ -223,7 +229,8 @@ fn a_run_is_drained_while_its_source_waits() {
             *x
         })
         .then(p);
-    let handle = Queues::new().start(&received, receive, Vec::new(), |all, _, x: &u64| all.push(*x)).unwrap();
+    let handle =
+        Queues::new().start((&received).from(receive).to_fold(Vec::new(), |all, _, x: &u64| all.push(*x))).unwrap();
     while sink_reached.recv().unwrap() != 9 {}
     let (all, report) = handle.drain(Duration::from_secs(60)).unwrap();
     assert_eq!((all, report.outcome, report.numbers.0), (vec![45], RunOutcome::Drained, 10));
@@ -235,17 +242,17 @@ fn a_run_is_drained_while_its_source_waits() {
 fn a_run_is_stopped_while_its_source_waits() {
     let (send, receive) = mpsc::channel::<u64>();
     let p = pipeline::<u64>().map(|x| *x);
-    let handle = Queues::new().start(&p, receive, (), |(), _, _| ()).unwrap();
+    let handle = Queues::new().start((&p).from(receive).to_each(|_, _| ())).unwrap();
     assert!(!handle.is_finished());
     assert_eq!(handle.stop_now().unwrap().1.outcome, RunOutcome::Stopped);
-    let dropped = Queues::new().start(&p, std::iter::repeat(1), (), |(), _, _| ()).unwrap();
+    let dropped = Queues::new().start((&p).from(std::iter::repeat(1)).to_each(|_, _| ())).unwrap();
     drop(dropped);
     drop(send);
 }
 
 #[test]
 fn queues_without_slots_are_refused() {
-    let error = Queues::new().capacity(0).collect(&pipeline::<u64>(), 0..1).unwrap_err();
+    let error = Queues::new().capacity(0).collect((&pipeline::<u64>()).from(0..1)).unwrap_err();
     assert_eq!(error.to_string(), "queues of 0 slots: a queue must be able to hold at least 1");
 }
 
@@ -263,7 +270,7 @@ fn failures_are_reported_and_leave_their_slots_empty() {
     let expected = std::mem::take(&mut *letters.lock().unwrap());
     assert_eq!((expected.len(), &expected[0]), (16, &(2, 3, "3 by three".to_owned())));
     for capacity in [1, 64] {
-        assert_eq!(Queues::new().capacity(capacity).collect_slots(&p, 0..50).unwrap(), model);
+        assert_eq!(Queues::new().capacity(capacity).collect_slots((&p).from(0..50)).unwrap(), model);
         assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected);
     }
 }
@@ -274,7 +281,7 @@ fn numbers_in_a_lane_are_those_of_the_stream() {
     let p = pipeline::<u64>()
         .map(|x| if x % 3 == 0 { Either::Left(*x) } else { Either::Right(*x) })
         .merge(|p| p.enumerate().map(|(n, x)| (n.0, *x)), |p| p.enumerate().map(|(n, x)| (n.0, *x)));
-    assert_eq!(Queues::new().collect(&p, 0..20).unwrap(), (0..20).map(|x| (x, x)).collect::<Vec<_>>());
+    assert_eq!(Queues::new().collect((&p).from(0..20)).unwrap(), (0..20).map(|x| (x, x)).collect::<Vec<_>>());
 }
 
 /// The stages before it end as well, including an endless source, and the stream has the model's length.
@@ -283,12 +290,12 @@ fn a_stream_taken_from_an_endless_source_ends() {
     for capacity in [1, 64] {
         let queues = Queues::new().capacity(capacity);
         let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 2)).take(7);
-        assert_eq!(queues.collect_slots(&p, 0..).unwrap(), p.model_slots(0..100));
-        assert_eq!(queues.collect_slots(&p, source::ready(0..)).unwrap(), p.model_slots(0..100));
+        assert_eq!(queues.collect_slots((&p).from(0..)).unwrap(), p.model_slots(0..100));
+        assert_eq!(queues.collect_slots((&p).from(source::ready(0..))).unwrap(), p.model_slots(0..100));
         let odd = pipeline::<u64>().filter(|x| x % 2 == 1).take_while(|x| *x < 8);
-        assert_eq!(queues.collect_slots(&odd, 0..).unwrap(), odd.model_slots(0..100));
+        assert_eq!(queues.collect_slots((&odd).from(0..)).unwrap(), odd.model_slots(0..100));
         let none = pipeline::<u64>().take(0).fold(0, |n: &mut u64, _| *n += 1, |n| n);
-        assert_eq!(queues.collect_slots(&none, 0..).unwrap(), [Some(0)]);
+        assert_eq!(queues.collect_slots((&none).from(0..)).unwrap(), [Some(0)]);
     }
 }
 
@@ -308,17 +315,23 @@ fn a_silent_source_is_not_waited_for() {
     within(LONG, || {
         let fails = pipeline::<u64>().map(|x| x + 1).map(|x| 1 / (3 - x)).map(|x| x + 1);
         let (silent, source) = then_silent();
-        let error = Queues::new().start(&fails, source, Vec::new(), push).unwrap().wait().unwrap_err();
+        let error = Queues::new().start((&fails).from(source).to_fold(Vec::new(), push)).unwrap().wait().unwrap_err();
         assert_eq!(error.to_string(), r#"stage "map-2", number 2: panicked: attempt to divide by zero"#);
         drop(silent);
 
         let takes = pipeline::<u64>().map(|x| x + 1).take(3);
         let (silent, source) = then_silent();
-        let (all, report) = Queues::new().start(&takes, source, Vec::new(), push).unwrap().wait().unwrap();
+        let (all, report) =
+            Queues::new().start((&takes).from(source).to_fold(Vec::new(), push)).unwrap().wait().unwrap();
         assert_eq!((all, report.outcome), (vec![1, 2, 3], RunOutcome::End));
         drop(silent);
         let (silent, source) = then_silent();
-        let all = Queues::new().start(&pipeline::<u64>().take(2), source, Vec::new(), push).unwrap().wait().unwrap().0;
+        let all = Queues::new()
+            .start((&pipeline::<u64>().take(2)).from(source).to_fold(Vec::new(), push))
+            .unwrap()
+            .wait()
+            .unwrap()
+            .0;
         assert_eq!(all, [0, 1]);
         drop(silent);
     })
@@ -341,7 +354,7 @@ fn the_side_output_of_a_silent_source_is_finished() {
             )
             .take(2);
         let (silent, source) = then_silent();
-        let all = Queues::new().start(&p, source, Vec::new(), push).unwrap().wait().unwrap().0;
+        let all = Queues::new().start((&p).from(source).to_fold(Vec::new(), push)).unwrap().wait().unwrap().0;
         assert_eq!(all, [0, 2]);
         drop(silent);
         let mut seen = seen.lock().unwrap().clone();
@@ -361,36 +374,12 @@ fn a_pause_on_queues_is_not_waited_for() {
                 tried.send(()).unwrap();
                 Err::<u64, _>("not yet")
             });
-            let run = Queues::new().start(&p, 0..10, Vec::new(), push).unwrap();
+            let run = Queues::new().start((&p).from(0..10).to_fold(Vec::new(), push)).unwrap();
             tries.recv().unwrap();
             let ended =
                 if drains { run.drain_join(Duration::from_millis(1)).report } else { run.stop_now().unwrap().1 };
             assert_eq!(ended.outcome, RunOutcome::Stopped);
         }
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
-    within(LONG, || {
-        let kept: Arc<Mutex<Option<QueuesHandle<Vec<u64>>>>> = Arc::default();
-        let (inside, (dropped, drops)) = (kept.clone(), mpsc::channel());
-        let p = pipeline::<u64>().map(move |x| {
-            if *x == 5 {
-                let handle = loop {
-                    match inside.lock().unwrap().take() {
-                        Some(handle) => break handle,
-                        None => thread::yield_now(),
-                    }
-                };
-                drop(handle);
-                dropped.send(()).unwrap();
-            }
-            *x
-        });
-        *kept.lock().unwrap() = Some(Queues::new().start(&p, 0.., Vec::new(), push).unwrap());
-        drops.recv().unwrap();
     })
     .unwrap();
 }

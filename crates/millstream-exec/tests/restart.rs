@@ -1,7 +1,7 @@
 //! Runs that are repeated after a failure.
 
 use millstream_core::{Arrow, Retry, pipeline};
-use millstream_exec::{Rings, RunAgain, RunError, source};
+use millstream_exec::{JobExt, Rings, RunError, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,17 +33,10 @@ fn the_sink_gets_every_number_once_however_often_the_run_fails() {
         };
         let p = pipeline::<u64>().try_map(f).scan(0, sum);
         let rings = Rings::new().ring(8).batch(3).workers(workers);
-        let (all, report) = p
-            .run_again(
-                &rings,
-                Retry::times(4),
-                || source::ready(0..NUMBERS),
-                Vec::new(),
-                |all, number, x| {
-                    all.push((number.0, *x));
-                },
-            )
-            .unwrap();
+        let job = p.from(source::again(|| source::ready(0..NUMBERS))).to_fold(Vec::new(), |all, number, x| {
+            all.push((number.0, *x));
+        });
+        let (all, report) = rings.run_again(job, Retry::times(4)).unwrap();
         let expected: Vec<_> = (0..NUMBERS).map(|n| (n, n * (n + 1))).collect();
         assert_eq!((all, failures.load(Ordering::Relaxed)), (expected, 4));
         assert_eq!(report.numbers.0, NUMBERS);
@@ -61,26 +54,31 @@ fn a_lasting_failure_ends_the_run() {
     let retry = Retry::times(2).backoff(Duration::from_millis(1));
     // New output comes the first time, so the tries are counted from then on.
     let rings = Rings::new().workers(1).batch(1);
-    let outcome = p.run_again(&rings, retry, || 0..NUMBERS, 0, |n, _, _| *n += 1);
+    let job = p.from(source::again(|| 0..NUMBERS)).to_fold(0, |n, _, _| *n += 1);
+    let outcome = rings.run_again(job, retry);
     let Err(RunError::Stage { number, cause, .. }) = outcome else { panic!("it cannot succeed") };
     let tried = counted.load(Ordering::Relaxed);
-    assert_eq!((number.map(|n| n.0), cause), (Some(7), format!("try {}", tried - 1)));
+    assert_eq!((number.map(|n| n.0), cause), (Some(7), format!("try {}", tried - 1).into()));
     assert!((3..=4).contains(&tried), "{tried} tries");
 }
 
 #[test]
 fn a_failing_sink_is_final() {
-    let p = pipeline::<u64>();
-    let outcome = p.run_again(
-        &Rings::new(),
-        Retry::times(9),
-        || 0..NUMBERS,
-        0,
-        |n, _, x| {
-            assert_ne!(*x, 5);
+    let job = |fails: fn(u64) -> Result<(), &'static str>| {
+        let source = source::again(|| 0..NUMBERS);
+        pipeline::<u64>().from(source).to_fold(0, move |n, _, x| {
             *n += 1;
-        },
-    );
-    let Err(RunError::Stage { stage, number, .. }) = outcome else { panic!("the sink fails") };
-    assert_eq!((&*stage, number.map(|n| n.0)), ("sink", Some(5)));
+            fails(*x)
+        })
+    };
+    let panics = |x| {
+        assert_ne!(x, 5_u64);
+        Ok(())
+    };
+    let refuses = |x| if x == 5 { Err("no five") } else { Ok(()) };
+    for fails in [panics as fn(u64) -> _, refuses] {
+        let outcome = Rings::new().run_again(job(fails), Retry::times(9));
+        let Err(RunError::Stage { stage, number, .. }) = outcome else { panic!("the sink fails") };
+        assert_eq!((&*stage, number.map(|n| n.0)), ("sink", Some(5)));
+    }
 }

@@ -1,7 +1,7 @@
 //! Pipelines on rings: output, errors, laziness.
 
 use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
-use millstream_exec::{ParMapExt, Rings, Run, RunError, ThroughExt, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, ParMapExt, Rings, RunError, Runner, ThroughExt, source};
 
 #[test]
 fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
@@ -19,10 +19,10 @@ fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
             for batch in [1, 3, 100] {
                 for workers in 1..4 {
                     let rings = Rings::new().ring(slots).batch(batch).workers(workers);
-                    assert_eq!(p.collect_slots(&rings, source::ready(0..n)).unwrap(), model);
+                    assert_eq!(rings.collect_slots((&p).from(source::ready(0..n))).unwrap(), model);
                 }
                 let rings = Rings::new().ring(slots).batch(batch);
-                assert_eq!(p.collect_slots(&rings, 0..n).unwrap(), model);
+                assert_eq!(rings.collect_slots((&p).from(0..n)).unwrap(), model);
             }
         }
     }
@@ -40,8 +40,8 @@ fn a_panic_names_the_stage_the_number_and_the_message() {
         .map(|x| *x);
     for workers in 1..4 {
         for error in [
-            p.collect(&Rings::new().workers(workers), 0..).unwrap_err(),
-            p.collect(&Rings::new().workers(workers).ring(4).batch(1), source::ready(0..)).unwrap_err(),
+            Rings::new().workers(workers).collect((&p).from(0..)).unwrap_err(),
+            Rings::new().workers(workers).ring(4).batch(1).collect((&p).from(source::ready(0..))).unwrap_err(),
         ] {
             let expected = RunError::Stage {
                 stage: "third".into(),
@@ -51,7 +51,7 @@ fn a_panic_names_the_stage_the_number_and_the_message() {
             assert_eq!(error, expected);
         }
     }
-    let message = p.collect(&Rings::new(), 0..).unwrap_err().to_string();
+    let message = p.collect(0..).unwrap_err().to_string();
     assert_eq!(message, r#"stage "third", number 1000: panicked: boom 1000"#);
 }
 
@@ -68,23 +68,23 @@ fn panics_in_a_shard_a_fold_a_source_and_a_sink_are_failures_too() {
             *x
         })
     });
-    assert_eq!(number(shard.collect(&rings, 0..).unwrap_err()), ("shard-1.map-1".into(), Some(77)));
+    assert_eq!(number(rings.collect((&shard).from(0..)).unwrap_err()), ("shard-1.map-1".into(), Some(77)));
     let finish = pipeline::<u64>().fold(0_u64, |_, _| (), |_| -> u64 { panic!("finish") });
-    assert_eq!(number(finish.collect(&rings, 0..5).unwrap_err()), ("fold-1".into(), Some(5)));
+    assert_eq!(number(rings.collect((&finish).from(0..5)).unwrap_err()), ("fold-1".into(), Some(5)));
     let id = pipeline::<u64>();
     let source = || (0..10).inspect(|x| assert!(*x != 7));
-    assert_eq!(number(id.collect(&rings, source()).unwrap_err()), ("source".into(), Some(7)));
-    assert_eq!(number(id.collect(&rings, source::ready(source())).unwrap_err()), ("source".into(), Some(7)));
-    let sink = id.run(&rings, 0.., |_, x: &u64| assert!(*x != 9));
+    assert_eq!(number(rings.collect((&id).from(source())).unwrap_err()), ("source".into(), Some(7)));
+    assert_eq!(number(rings.collect((&id).from(source::ready(source()))).unwrap_err()), ("source".into(), Some(7)));
+    let sink = rings.for_each((&id).from(0..), |_, x: &u64| assert!(*x != 9));
     assert_eq!(number(sink.unwrap_err()), ("sink".into(), Some(9)));
 }
 
 #[test]
 fn a_report_counts() {
     let p = pipeline::<u64>().filter(|x| x % 2 == 0);
-    let report = p.run(&Rings::new().workers(2).ring(8), 0..10, |_, _| ()).unwrap();
+    let report = Rings::new().workers(2).ring(8).for_each((&p).from(0..10), |_, _| ()).unwrap();
     assert_eq!((report.numbers, report.values, report.workers, report.ring_bytes), (SequenceNumber(10), 5, 2, 72));
-    let ((), report) = p.run_inline(&Rings::new(), 0..10, (), |(), _, _| ()).unwrap();
+    let ((), report) = Inline::new(Rings::new()).run((&p).from(0..10).to_each(|_, _| ())).unwrap();
     assert_eq!((report.numbers, report.workers), (SequenceNumber(10), 0));
 }
 
@@ -92,7 +92,8 @@ fn a_report_counts() {
 fn a_report_shows_the_batches() {
     let p = pipeline::<u64>().map(|x| x + 1);
     for (batch, steps) in [(1, 1000), (100, 10), (300, 4)] {
-        let report = p.run(&Rings::new().workers(1).batch(batch), source::ready(0..1000), |_, _| ()).unwrap();
+        let report =
+            Rings::new().workers(1).batch(batch).for_each((&p).from(source::ready(0..1000)), |_, _| ()).unwrap();
         // And one for END.
         let map = &report.stages[1];
         assert_eq!((map.moved, map.steps), (1001, steps + 1));
@@ -102,7 +103,7 @@ fn a_report_shows_the_batches() {
 
 #[test]
 fn invalid_options_are_refused() {
-    let refused = |rings: Rings| pipeline::<u64>().collect(&rings, 0..5).unwrap_err().to_string();
+    let refused = |rings: Rings| rings.collect(pipeline::<u64>().from(0..5)).unwrap_err().to_string();
     assert!(refused(Rings::new().ring(3)).contains("power of two"));
     assert!(refused(Rings::new().batch(0)).contains("at least 1"));
     assert!(refused(Rings::new().workers(0)).contains("0 workers: at least 1"));
@@ -158,6 +159,6 @@ fn a_value_that_arrives_alone_comes_out_at_once() {
         });
         let p = pipeline::<u64>().map(|x| *x).shard(2, |p| p.map(|x| *x)).filter(|_| true);
         let sink = move |_: SequenceNumber, x: &u64| seen.send(*x).unwrap_or(());
-        p.run(&Rings::new().workers(workers), source, sink).unwrap();
+        Rings::new().workers(workers).for_each(p.from(source), sink).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Schedules that a seed chooses.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, Runner, Stepped, source};
 use std::sync::{Arc, Mutex};
 
 /// The order in which the stages processed the numbers.
@@ -17,8 +17,9 @@ fn schedule(seed: u64) -> Vec<(&'static str, u64)> {
     let (first, sharded, last) = (log("first"), log("sharded"), log("last"));
     let p = pipeline::<u64>().map(first).shard(3, |p| p.map(sharded)).map(last);
     let rings = Rings::new().ring(4).batch(2);
-    let (sum, report) =
-        p.run_stepped(&rings, source::ready(0..30), seed, 0, |sum, _, x| *sum += x).expect("nothing panics");
+    let (sum, report) = Stepped::new(rings.clone(), seed)
+        .run(p.from(source::ready(0..30)).to_fold(0, |sum, _, x| *sum += x))
+        .expect("nothing panics");
     assert_eq!((sum, report.values, report.workers), (435, 30, 0));
     let calls = calls.lock().unwrap();
     calls.clone()
@@ -35,7 +36,7 @@ fn a_seed_replays_its_schedule_and_another_seed_has_another() {
 fn a_panic_ends_a_stepped_run() {
     let p = pipeline::<u64>().map(|x| 10 / (5 - x)).named("divide");
     for seed in 0..20 {
-        let error = p.run_stepped(&Rings::new().ring(2), 0.., seed, (), |(), _, _| ()).unwrap_err();
+        let error = Stepped::new(Rings::new().ring(2), seed).run((&p).from(0..).to_each(|_, _| ())).unwrap_err();
         assert_eq!(error.to_string(), r#"stage "divide", number 5: panicked: attempt to divide by zero"#);
     }
 }

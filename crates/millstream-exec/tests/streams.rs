@@ -1,7 +1,7 @@
 //! Stages that keep a state and their clock, on rings; and streams that end before their source.
 
 use millstream_core::{Arrow, ClockExt, FeedbackExt, ModelExt, PartsExt, StreamsExt, pipeline};
-use millstream_exec::{Deployable, Rings, Run, RunOutcome, ThroughExt, source};
+use millstream_exec::{Deployable, Inline, JobRefExt, Rings, RunOutcome, Runner, Stepped, ThroughExt, source};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
             for batch in [1, 3, 100] {
                 for workers in 1..4 {
                     let rings = Rings::new().ring(slots).batch(batch).workers(workers);
-                    assert_eq!(p.collect_slots(&rings, source::ready(0..n)).unwrap(), model);
+                    assert_eq!(rings.collect_slots((&p).from(source::ready(0..n))).unwrap(), model);
                 }
             }
         }
@@ -39,10 +39,10 @@ fn assert_ends<P: Deployable<In = millstream_core::Val<u64>, Out: millstream_exe
     for slots in [1, 4, 1024] {
         let rings = Rings::new().ring(slots).workers(2);
         for report in [
-            p.run(&rings, 0.., |_, _| ()).unwrap(),
-            p.run(&rings, source::ready(0..), |_, _| ()).unwrap(),
-            p.run_inline(&rings, 0.., (), |(), _, _| ()).unwrap().1,
-            p.run_stepped(&rings, source::ready(0..), slots as u64, (), |(), _, _| ()).unwrap().1,
+            rings.for_each(p.from(0..), |_, _| ()).unwrap(),
+            rings.for_each(p.from(source::ready(0..)), |_, _| ()).unwrap(),
+            Inline::new(rings.clone()).run(p.from(0..).to_each(|_, _| ())).unwrap().1,
+            Stepped::new(rings.clone(), slots as u64).run(p.from(source::ready(0..)).to_each(|_, _| ())).unwrap().1,
         ] {
             assert_eq!((report.outcome, report.numbers.0), (RunOutcome::End, numbers));
         }
@@ -69,11 +69,12 @@ fn a_source_that_waits_is_not_waited_for() {
     for workers in 1..3 {
         let (values, all) = channel();
         (0..3).for_each(|x| values.send(x).unwrap());
-        let taken = p.collect(&Rings::new().workers(workers), all.into_iter()).unwrap();
+        let taken = Rings::new().workers(workers).collect((&p).from(all.into_iter())).unwrap();
         assert_eq!(taken, [2, 4, 6]);
         drop(values);
     }
-    let (sender, run) = p.start_fed(&Rings::new(), Vec::new(), |all, _, x| all.push(*x)).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start((&p).from(receiver).to_fold(Vec::new(), |all, _, x| all.push(*x))).unwrap();
     (0..3).for_each(|x| sender.send(x).unwrap());
     assert_eq!(run.wait().unwrap().0, [2, 4, 6]);
     assert!(sender.send(3).is_err(), "the run takes no more values");
@@ -88,7 +89,7 @@ fn a_side_output_sees_at_least_the_taken_values() {
     for slots in [1, 8, 1024] {
         for workers in 1..4 {
             seen.lock().unwrap().clear();
-            p.run(&Rings::new().ring(slots).workers(workers), source::ready(0..), |_, _| ()).unwrap();
+            Rings::new().ring(slots).workers(workers).for_each((&p).from(source::ready(0..)), |_, _| ()).unwrap();
             let seen = seen.lock().unwrap();
             assert!(seen.len() >= 100 && (0..).zip(&*seen).all(|(n, x)| n == *x), "{seen:?}");
         }
@@ -116,11 +117,11 @@ fn a_loop_in_a_side_output_sees_at_least_the_taken_values() {
     for slots in [1, 8, 64] {
         for seed in 0..40 {
             let rings = Rings::new().ring(slots).workers(2);
-            p.run_stepped(&rings, source::ready(0..), seed, (), |(), _, _| ()).unwrap();
+            Stepped::new(rings.clone(), seed).run((&p).from(source::ready(0..)).to_each(|_, _| ())).unwrap();
             check(&format!("{slots} slots, seed {seed}"));
         }
         for workers in 1..4 {
-            p.run(&Rings::new().ring(slots).workers(workers), source::ready(0..), |_, _| ()).unwrap();
+            Rings::new().ring(slots).workers(workers).for_each((&p).from(source::ready(0..)), |_, _| ()).unwrap();
             check(&format!("{slots} slots, {workers} workers"));
         }
     }
@@ -137,16 +138,15 @@ fn effects_happen_once_each_in_number_order() {
     };
     assert_eq!(p.model(0..100).len(), 50);
     assert_once_each("model");
-    p.run_inline(&Rings::new(), 0..100, (), |(), _, ()| ()).unwrap();
+    Inline::new(Rings::new()).run((&p).from(0..100).to_each(|_, ()| ())).unwrap();
     assert_once_each("inline");
     for workers in 1..4 {
-        p.run(&Rings::new().ring(4).batch(3).workers(workers), 0..100, |_, ()| ()).unwrap();
+        Rings::new().ring(4).batch(3).workers(workers).for_each((&p).from(0..100), |_, ()| ()).unwrap();
         assert_once_each("rings");
     }
     #[cfg(feature = "queues")]
     {
-        millstream_exec::Runner::run(&millstream_exec::Queues::new().capacity(2), &p, 0..100, (), |(), _, ()| ())
-            .unwrap();
+        millstream_exec::Queues::new().capacity(2).for_each((&p).from(0..100), |_, ()| ()).unwrap();
         assert_once_each("queues");
     }
 }
@@ -160,7 +160,7 @@ fn a_value_is_inspected_before_the_next_stage_sees_it() {
         .map_m(move |x| checked.load(Ordering::SeqCst) >= *x);
     for workers in 1..4 {
         last.store(0, Ordering::SeqCst);
-        let all = p.collect(&Rings::new().ring(8).workers(workers), source::ready(0..1000)).unwrap();
+        let all = Rings::new().ring(8).workers(workers).collect((&p).from(source::ready(0..1000))).unwrap();
         assert!(all.len() == 1000 && all.iter().all(|before| *before));
     }
 }

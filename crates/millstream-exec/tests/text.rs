@@ -2,7 +2,7 @@
 
 use millstream_core::text::{Block, Splitter};
 use millstream_core::{Arrow, ModelExt, StreamsExt, TextExt, pipeline};
-use millstream_exec::{Inline, Queues, Rings, Run, RunError, Runner, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Queues, Rings, RunError, Runner, source};
 use std::sync::mpsc;
 
 fn block(text: &str) -> Block {
@@ -12,7 +12,7 @@ fn block(text: &str) -> Block {
 /// The place and the cause of a run's failure.
 fn failure<T>(outcome: Result<T, RunError>) -> (String, Option<u64>, String) {
     match outcome.err() {
-        Some(RunError::Stage { stage, number, cause }) => (stage, number.map(|number| number.0), cause),
+        Some(RunError::Stage { stage, number, cause }) => (stage, number.map(|number| number.0), cause.to_string()),
         other => panic!("{other:?}"),
     }
 }
@@ -30,11 +30,11 @@ fn a_writer_that_panics_fails_at_its_number() {
         });
         for workers in 1..=2 {
             let rings = Rings::new().workers(workers).ring(64);
-            let (stage, number, cause) = failure(p.collect(&rings, [text.clone()]));
+            let (stage, number, cause) = failure(rings.collect((&p).from([text.clone()])));
             assert_eq!((stage.as_str(), number), ("copy", Some(777)), "{shards} shards, {workers} workers");
             assert!(cause.contains("not this one"), "{cause}");
         }
-        assert_eq!(failure(Queues::new().collect(&p, [text.clone()])).1, Some(777));
+        assert_eq!(failure(Queues::new().collect((&p).from([text.clone()]))).1, Some(777));
     }
 }
 
@@ -42,18 +42,18 @@ fn a_writer_that_panics_fails_at_its_number() {
 fn text_that_is_not_utf8_fails_at_its_number() {
     let text = Block::from(b"to\nbe\n\xc3\xa9\nor \xff not\n".to_vec());
     let p = pipeline::<Block>().lines().utf8().named("read").map(|line| line.chars().count());
-    let (stage, number, cause) = failure(p.collect(&Rings::new(), [text.clone()]));
+    let (stage, number, cause) = failure(p.collect([text.clone()]));
     assert_eq!((stage.as_str(), number), ("read", Some(3)));
     assert!(cause.contains("not UTF-8 from byte 3 on"), "{cause}");
     let some = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
-    assert_eq!(some.collect_slots(&Rings::new(), [text]).unwrap(), [Some(2), Some(2), Some(1), None, None]);
+    assert_eq!(Rings::new().collect_slots((&some).from([text])).unwrap(), [Some(2), Some(2), Some(1), None, None]);
 }
 
 #[test]
 fn an_invalid_cut_fails_at_the_number_of_its_text() {
     let beyond = |text: &[u8], from: usize| (from == 0).then(|| Splitter { range: 0..text.len() + 1, next: 1 });
     let p = pipeline::<Block>().cut(beyond).named("beyond");
-    let (stage, number, cause) = failure(p.collect(&Rings::new(), [block(""), block("a")].into_iter().skip(1)));
+    let (stage, number, cause) = failure(p.collect([block(""), block("a")].into_iter().skip(1)));
     assert_eq!((stage.as_str(), number), ("beyond", Some(0)));
     assert!(cause.contains("cut at 0 and 2, which is no part of 1 bytes"), "{cause}");
 }
@@ -65,9 +65,9 @@ fn a_folds_result_at_end_is_written_and_cut() {
         .shard(2, |p| p.map_str(|sum, out| out.push_str(&format!("sum {sum}"))))
         .words();
     assert_eq!(p.model(0..5), ["sum", "10"]);
-    assert_eq!(p.collect(&Rings::new(), 0..5).unwrap(), ["sum", "10"]);
-    assert_eq!(Queues::new().collect(&p, 0..5).unwrap(), ["sum", "10"]);
-    assert_eq!(Inline::default().collect(&p, 0..5).unwrap(), ["sum", "10"]);
+    assert_eq!(p.collect(0..5).unwrap(), ["sum", "10"]);
+    assert_eq!(Queues::new().collect((&p).from(0..5)).unwrap(), ["sum", "10"]);
+    assert_eq!(Inline::default().collect((&p).from(0..5)).unwrap(), ["sum", "10"]);
 }
 
 /// A value of many pieces passes through a ring of one slot, and so does a text that is longer than all that a ring may
@@ -78,11 +78,11 @@ fn long_texts_go_through_small_rings() {
     let p = pipeline::<Block>().words().map(|word| word.len());
     for (ring, batch) in [(1, 1), (2, 5), (1024, 2048)] {
         let rings = Rings::new().ring(ring).batch(batch);
-        assert_eq!(p.collect(&rings, [block(&text)]).unwrap(), vec![4; 20_000]);
+        assert_eq!(rings.collect((&p).from([block(&text)])).unwrap(), vec![4; 20_000]);
     }
     let long = pipeline::<u64>().map_bytes(|n, out| out.extend_with((0..3 << 20).map(|i| (i + n) as u8)));
     let lengths = long.shard(2, |p| p.map_slice(|text| text.part(0..1 << 20).unwrap())).map(|text| text.len());
-    assert_eq!(lengths.collect(&Rings::new().ring(64), 0..9).unwrap(), vec![1 << 20; 9]);
+    assert_eq!(Rings::new().ring(64).collect((&lengths).from(0..9)).unwrap(), vec![1 << 20; 9]);
 }
 
 /// A reader that sends one line and waits sees it come out, although the sink buffers.
@@ -98,7 +98,7 @@ fn no_output_is_held_back_while_no_input_comes() {
             written.send(std::mem::take(gathered)).unwrap();
         }
     };
-    let run = p.start_pausing(&Rings::new(), blocks, Vec::new(), gather, write).unwrap();
+    let run = Rings::new().start((&p).from(blocks).to_fold(Vec::new(), gather).on_pause(write)).unwrap();
     for line in ["to be\n", "or not\n"] {
         lines.send(block(line)).unwrap();
         let mut seen_of_it = Vec::new();
@@ -116,8 +116,8 @@ fn no_output_is_held_back_while_no_input_comes() {
 fn kept_pieces_stay_valid() {
     let p = pipeline::<u64>().map_bytes(|n, out| out.extend(n.to_string().repeat(100).as_bytes())).windows(3);
     let expected = p.model(0..3000);
-    assert_eq!(p.collect(&Rings::new().ring(16), 0..3000).unwrap(), expected);
+    assert_eq!(Rings::new().ring(16).collect((&p).from(0..3000)).unwrap(), expected);
     let read = pipeline::<u64>().map_bytes(|n, out| out.extend(&n.to_le_bytes()));
-    let kept = read.collect(&Rings::new().ring(16), 0..100_000).unwrap();
+    let kept = Rings::new().ring(16).collect((&read).from(0..100_000)).unwrap();
     assert!(kept.iter().zip(0_u64..).all(|(piece, n)| **piece == n.to_le_bytes()));
 }

@@ -2,7 +2,7 @@
 #![cfg(all(feature = "tokio", not(loom)))]
 
 use millstream_core::{Arrow, AsyncExt, Deploy, SequenceNumber, Val, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner, Stepped, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn multi_thread(workers: usize) -> Runtime {
 #[test]
 fn a_run_finds_a_runtime_wherever_it_is_started() {
     let expected: Vec<u64> = (1..=32).collect();
-    let run = || sleeping().collect(&Rings::new().workers(2), 0..32).unwrap();
+    let run = || Rings::new().workers(2).collect(sleeping().from(0..32)).unwrap();
     assert_eq!(run(), expected);
     for runtime in [Builder::new_current_thread().enable_all().build().unwrap(), multi_thread(1), multi_thread(2)] {
         let all = runtime.block_on(async { tokio::spawn(async move { run() }).await });
@@ -44,9 +44,9 @@ fn a_run_in_a_runtime_with_threads_enough_uses_that() {
     let id = runtime.handle().id();
     let ids = pipeline::<u64>().map_async(2, |_| async { Handle::current().id() });
     let push = |all: &mut Vec<tokio::runtime::Id>, _: SequenceNumber, id: &tokio::runtime::Id| all.push(*id);
-    let found = runtime.block_on(async { ids.run_with(&Rings::new(), 0..3, Vec::new(), push).unwrap().0 });
+    let found = runtime.block_on(async { Rings::new().run((&ids).from(0..3).to_fold(Vec::new(), push)).unwrap().0 });
     assert_eq!(found, [id; 3]);
-    let found = ids.run_with(&Rings::new(), 0..3, Vec::new(), push).unwrap().0;
+    let found = Rings::new().run((&ids).from(0..3).to_fold(Vec::new(), push)).unwrap().0;
     assert!(found[0] != id && found == [found[0]; 3]);
 }
 
@@ -63,16 +63,18 @@ fn futures_meet_each_other() {
     });
     for slots in [1, 8] {
         let rings = Rings::new().ring(slots).workers(1);
-        assert_eq!(p.collect(&rings, source::ready(0..50)).unwrap(), (0..50).collect::<Vec<_>>());
+        assert_eq!(rings.collect((&p).from(source::ready(0..50))).unwrap(), (0..50).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn a_run_on_the_calling_thread_has_timers_too() {
     let push = |all: &mut Vec<u64>, _: SequenceNumber, x: &u64| all.push(*x);
-    let (all, _) = sleeping().run_inline(&Rings::new(), 0..8, Vec::new(), push).unwrap();
+    let (all, _) = Inline::new(Rings::new()).run(sleeping().from(0..8).to_fold(Vec::new(), push)).unwrap();
     assert_eq!(all, (1..=8).collect::<Vec<_>>());
-    let (all, _) = sleeping().run_stepped(&Rings::new().ring(1), source::ready(0..8), 3, Vec::new(), push).unwrap();
+    let (all, _) = Stepped::new(Rings::new().ring(1), 3)
+        .run(sleeping().from(source::ready(0..8)).to_fold(Vec::new(), push))
+        .unwrap();
     assert_eq!(all, (1..=8).collect::<Vec<_>>());
 }
 
@@ -97,7 +99,7 @@ fn futures_that_are_stopped_are_dropped_inside_the_runtime() {
             tokio::time::sleep(Duration::from_secs(3600)).await;
         }
     });
-    let run = p.start(&Rings::new(), 0.., (), |(), _, ()| ()).unwrap();
+    let run = Rings::new().start((&p).from(0..).to_each(|_, ()| ())).unwrap();
     starts.iter().take(4).for_each(drop);
     run.stop_now().unwrap();
     assert_eq!(dropped.load(Ordering::SeqCst), 4);

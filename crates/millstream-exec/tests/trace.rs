@@ -1,8 +1,8 @@
 //! The `tracing` events of a run.
 #![cfg(all(feature = "tracing", not(loom)))]
 
-use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, fan_in, source};
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::{Deployable, JobExt, JobRefExt, RingShape, Rings, Runner, fan_in, source};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -87,7 +87,7 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     };
     let p = pipeline::<u64>().map(|x| 100 / (50 - x)).named("divide");
 
-    let run = p.start(&Rings::new().workers(1), source::ready(0..40), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().workers(1).start((&p).from(source::ready(0..40)).to_each(|_, _| ())).unwrap();
     run.set_workers(2).unwrap();
     run.wait().unwrap();
     let seen = lines();
@@ -98,13 +98,14 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     assert_logged(&seen, &["Some(1) INFO", "ended", "ending=\"end\""]);
     assert_logged(&seen, &["closed 1"]);
 
-    let failed = p.run(&Rings::new().workers(1), source::ready(0..60), |_, _| ());
+    let failed = Rings::new().workers(1).for_each((&p).from(source::ready(0..60)), |_, _| ());
     assert!(failed.is_err());
     let seen = lines();
     assert_logged(&seen, &["Some(2) ERROR", "failed", "stage=\"divide\"", "number=50", "divide by zero"]);
     assert_logged(&seen, &["Some(2) INFO", "ended", "ending=\"failed\""]);
 
-    let (sender, run) = p.start_fed(&Rings::new().workers(1), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().workers(1).start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     sender.send(1).unwrap();
     run.stopper().drain();
     run.wait().unwrap();
@@ -129,7 +130,8 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
 /// How many producers have ended by panics, in a run with one that panics after its first value.
 fn dying_producer(first: impl FnOnce()) -> u64 {
     let alone = fan_in(1).isolate_panics();
-    let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), alone, 0, |n, _, _: &u64| *n += 1).unwrap();
+    let (mut senders, poller) = alone.open(&Rings::new()).unwrap();
+    let run = Rings::new().start(pipeline().from(poller).to_fold(0, |n, _, _: &u64| *n += 1)).unwrap();
     let sender = senders.remove(0);
     first();
     let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
@@ -143,12 +145,12 @@ fn dying_producer(first: impl FnOnce()) -> u64 {
 }
 
 /// A subscriber may query the run, and may panic.
-fn asked_and_failing<P: Run<u64> + Sync>(p: &P, keeps: &Keeps) {
+fn asked_and_failing(p: &impl Deployable<In = Val<u64>, Out: RingShape>, keeps: &Keeps) {
     millstream_testkit::within(std::time::Duration::from_secs(60), {
-        let (run, asks) = (p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap(), keeps.1.clone());
+        let (sender, receiver) = source::channel(64);
+        let (handle, asks) = (p.from(receiver).to_each(|_, _| ()).start().unwrap(), keeps.1.clone());
         let keeps = keeps.clone();
         move || {
-            let (sender, handle) = run;
             let handle = Arc::new(handle);
             let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
             let (of, counts) = (Arc::downgrade(&handle), asked.clone());

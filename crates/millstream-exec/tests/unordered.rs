@@ -1,7 +1,7 @@
 //! Futures whose results come in the order of completion: the model's values, in any order.
 
 use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
-use millstream_exec::{Rings, Run, RunError, source};
+use millstream_exec::{Inline, JobRefExt, Rings, RunError, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
@@ -50,11 +50,11 @@ fn the_values_are_the_models_in_any_order_and_the_slots_are_dense() {
         for batch in [1, 3, 100] {
             for workers in 1..=3 {
                 let rings = Rings::new().ring(ring).batch(batch).workers(workers);
-                let mut slots = sparse.collect_slots(&rings, source::ready(0..200)).unwrap();
+                let mut slots = rings.collect_slots((&sparse).from(source::ready(0..200))).unwrap();
                 assert_eq!(slots.pop(), Some(None), "END is empty");
                 let values: Option<Vec<u64>> = slots.into_iter().collect();
                 assert_eq!(values.map(sorted), Some(sorted(sparse.model(0..200))), "{rings:?}");
-                assert_eq!(at_end.collect_slots(&rings, 0..5), Ok(vec![Some(100), None]));
+                assert_eq!(rings.collect_slots((&at_end).from(0..5)), Ok(vec![Some(100), None]));
             }
         }
     }
@@ -64,7 +64,7 @@ fn the_values_are_the_models_in_any_order_and_the_slots_are_dense() {
 fn on_the_calling_thread_the_order_is_that_of_the_inputs() {
     let p = pipeline::<u64>().unordered(3, uneven);
     let put = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-    let (all, _) = p.run_inline(&Rings::new().ring(4), 0..50, Vec::new(), put).unwrap();
+    let (all, _) = Inline::new(Rings::new().ring(4)).run((&p).from(0..50).to_fold(Vec::new(), put)).unwrap();
     assert_eq!(all, p.model(0..50));
 }
 
@@ -85,7 +85,7 @@ fn a_future_that_takes_long_does_not_hold_up_others() {
             all.push(*x);
             sees.fetch_or(all.len() == 9, Ordering::SeqCst);
         };
-        let (all, _) = p.run_with(&Rings::new().workers(workers), 0..10, Vec::new(), put).unwrap();
+        let (all, _) = Rings::new().workers(workers).run((&p).from(0..10).to_fold(Vec::new(), put)).unwrap();
         assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
     }
 }
@@ -103,7 +103,7 @@ fn the_limit_of_futures_is_reached_and_kept() {
                 now.fetch_sub(1, Ordering::SeqCst);
             }
         });
-        assert_eq!(p.collect(&Rings::new().ring(64).workers(2), source::ready(0..100)).unwrap().len(), 100);
+        assert_eq!(Rings::new().ring(64).workers(2).collect((&p).from(source::ready(0..100))).unwrap().len(), 100);
         assert_eq!(seen.load(Ordering::SeqCst), limit);
     }
 }
@@ -120,7 +120,7 @@ fn a_panic_names_the_stage_and_the_inputs_number() {
     });
     let p = p.named("ask");
     for workers in 1..=3 {
-        let error = p.collect(&Rings::new().workers(workers), 0..20).map(|_| ()).unwrap_err();
+        let error = Rings::new().workers(workers).collect((&p).from(0..20)).map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), "stage \"ask\", number 7: panicked: no sevens");
     }
 }
@@ -146,7 +146,7 @@ fn a_stopped_run_drops_futures_in_flight() -> Result<(), RunError> {
             drop(flying);
         }
     });
-    let handle = p.start(&Rings::new().workers(1), 0.., (), |(), _, ()| ())?;
+    let handle = Rings::new().workers(1).start((&p).from(0..).to_each(|_, ()| ()))?;
     while started.load(Ordering::SeqCst) < 5 {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -173,6 +173,6 @@ fn on_queues_the_order_is_that_of_the_inputs() {
     use millstream_exec::Queues;
     let p = pipeline::<u64>().unordered(3, uneven);
     let put = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-    let (all, _) = Queues::new().start(&p, 0..50, Vec::new(), put).unwrap().wait().unwrap();
+    let (all, _) = Queues::new().start((&p).from(0..50).to_fold(Vec::new(), put)).unwrap().wait().unwrap();
     assert_eq!(all, p.model(0..50));
 }

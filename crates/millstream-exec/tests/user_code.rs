@@ -3,7 +3,7 @@
 
 use millstream_core::failure::into_message;
 use millstream_core::{Arrow, AsyncExt, ClockExt, FeedbackExt, Retry, StreamsExt, pipeline};
-use millstream_exec::{Handle, Rings, Run, RunError, RunOutcome, ThroughExt, source};
+use millstream_exec::{Handle, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, ThroughExt, source};
 use millstream_testkit::within;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,21 +40,21 @@ fn a_panics_payload_may_panic_when_it_is_dropped() {
     };
     within(LONG, move || {
         let rings = Rings::new();
-        failed(pipeline::<u64>().collect(&rings, values()), "source");
-        failed(pipeline::<u64>().collect(&rings, source::ready(values())), "source");
-        failed(pipeline::<u64>().map(evil_at_3).collect(&rings, source::ready(0..10)), "map-1");
-        failed(pipeline::<u64>().map_blocking(evil_at_3).collect(&rings, 0..10), "map_blocking-1");
+        failed(rings.collect(pipeline::<u64>().from(values())), "source");
+        failed(rings.collect(pipeline::<u64>().from(source::ready(values()))), "source");
+        failed(rings.collect(pipeline::<u64>().map(evil_at_3).from(source::ready(0..10))), "map-1");
+        failed(rings.collect(pipeline::<u64>().map_blocking(evil_at_3).from(0..10)), "map_blocking-1");
         let later = |x: &u64| {
             let x = *x;
             async move { evil_at_3(&x) }
         };
-        failed(pipeline::<u64>().map_async(2, later).collect(&rings, 0..10), "map_async-1");
+        failed(rings.collect(pipeline::<u64>().map_async(2, later).from(0..10)), "map_async-1");
         let or_empty = pipeline::<u64>().try_map_or_empty(|x| Ok::<_, &str>(evil_at_3(x)));
-        assert_eq!(or_empty.collect(&rings, 0..5).unwrap(), [0, 1, 2, 4]);
+        assert_eq!(rings.collect((&or_empty).from(0..5)).unwrap(), [0, 1, 2, 4]);
         // After the end of the stream a panic is no failure, and neither is a panic in its payload's drop.
         for _ in 0..50 {
             let cut = pipeline::<u64>().map(evil_at_3).take(3);
-            assert_eq!(cut.collect(&rings.clone().batch(1), source::ready(0..)).unwrap(), [0, 1, 2]);
+            assert_eq!(rings.clone().batch(1).collect(cut.from(source::ready(0..))).unwrap(), [0, 1, 2]);
         }
     })
     .unwrap();
@@ -86,7 +86,8 @@ fn a_waker_that_panics_leaves_no_waiter_asleep_and_fails_no_run() {
             let _ = gate.lock().unwrap().recv();
             *n += 1;
         };
-        let (sender, run) = pipeline::<u64>().start_fed(&Rings::new().ring(1).workers(1), 0, sink).unwrap();
+        let (sender, receiver) = source::channel(1);
+        let run = Rings::new().ring(1).workers(1).start(pipeline::<u64>().from(receiver).to_fold(0, sink)).unwrap();
         let mut sent = 0;
         while sender.try_send(1).is_ok() {
             sent += 1;
@@ -180,7 +181,7 @@ fn ended_by_closure<R: Send + 'static>(
             *x
         })
         .map(|x| x + 1);
-    let run = p.start(&Rings::new().workers(workers), 0.., (), |(), _, _| ()).unwrap();
+    let run = Rings::new().workers(workers).start((&p).from(0..).to_each(|_, _| ())).unwrap();
     drop(p);
     *kept.lock().unwrap() = Some(run);
     let ended = says.recv().unwrap();
@@ -227,7 +228,7 @@ fn a_stopper_that_outlives_its_run_keeps_no_value() {
     within(LONG, || {
         for stops in [false, true] {
             let values = (0..10_000).map(|_| Counted::new());
-            let run = pipeline::<Counted>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
+            let run = Rings::new().start(pipeline::<Counted>().from(values).to_each(|_, _| ())).unwrap();
             let stopper = run.stopper();
             if stops {
                 run.stop_now().unwrap()
@@ -270,7 +271,7 @@ fn the_pause_between_two_tries_is_not_waited_for() {
             };
             match how {
                 0 | 1 => {
-                    let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    let run = rings.start((&p).from(0..10).to_each(|_, _| ())).unwrap();
                     paused();
                     let ended = if how == 0 {
                         run.stop_now().unwrap().1
@@ -280,7 +281,7 @@ fn the_pause_between_two_tries_is_not_waited_for() {
                     assert_eq!(ended.outcome, RunOutcome::Stopped);
                 }
                 2 => {
-                    let run = p.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    let run = rings.start((&p).from(0..10).to_each(|_, _| ())).unwrap();
                     paused();
                     drop(run);
                 }
@@ -293,17 +294,17 @@ fn the_pause_between_two_tries_is_not_waited_for() {
                         }
                         1 / (2 - x)
                     });
-                    let error = q.collect(&rings, 0..10).unwrap_err();
+                    let error = rings.collect((&q).from(0..10)).unwrap_err();
                     assert!(error.to_string().contains("divide by zero"), "{error}");
                 }
                 4 => {
                     // The rest is no longer wanted.
                     let q = p.take(3);
-                    assert_eq!(q.collect(&rings, 0..10).unwrap(), [0, 1, 2]);
+                    assert_eq!(rings.collect((&q).from(0..10)).unwrap(), [0, 1, 2]);
                 }
                 _ => {
                     let q = p.feedback(0, |p| p.map(|(x, n)| (x + n, *n)));
-                    let run = q.start(&rings, 0..10, (), |(), _, _| ()).unwrap();
+                    let run = rings.start((&q).from(0..10).to_each(|_, _| ())).unwrap();
                     paused();
                     assert_eq!(run.stop_now().unwrap().1.outcome, RunOutcome::Stopped);
                 }
@@ -327,7 +328,7 @@ fn a_sources_panic_after_a_stop_is_not_part_of_the_run() {
                     resume_unwind(Box::new("after the stop"));
                 }
             });
-            let run = pipeline::<u64>().start(&Rings::new(), values, (), |(), _, _| ()).unwrap();
+            let run = Rings::new().start(pipeline::<u64>().from(values).to_each(|_, _| ())).unwrap();
             enters.recv().unwrap();
             let stopper = run.stopper();
             stopper.stop_now();
@@ -377,7 +378,7 @@ fn of_several_failures_the_one_a_single_thread_would_meet_is_reported() {
                     }
                     *x
                 });
-            let error = p.collect(&Rings::new().workers(1), 0..100).unwrap_err();
+            let error = Rings::new().workers(1).collect((&p).from(0..100)).unwrap_err();
             assert_eq!(error.to_string(), r#"stage "map_blocking-2", number 50: panicked: downstream"#);
         }
     })

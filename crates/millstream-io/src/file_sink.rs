@@ -7,7 +7,7 @@ pub use sync::SyncPolicy;
 
 use crate::named::named;
 use crate::time::{Clock, SystemClock};
-use millstream_core::SequenceNumber;
+use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use place::Place;
 use std::fs::File;
 use std::io::{Result, Write};
@@ -17,30 +17,30 @@ use sync::Syncing;
 
 /// A file as the end of a run: the bytes of every value, one after the other, and the number of the last value.
 ///
-/// [`replace`](FileSink::replace) writes a new file, which gets the name when it is [finished](FileSink::finish).
-/// [`append`](FileSink::append) continues after the contents of a file. A sink is the state of a run, and the closure
-/// of `run_with` writes to it:
+/// [`replace`](FileSink::replace) makes a new file and gives it the name when it is [finished](FileSink::finish);
+/// [`append`](FileSink::append) goes on behind what is there. It is a [`Sink`] of values that are bytes:
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::JobExt;
 /// use millstream_io::FileSink;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let squares = directory.path().join("squares");
 /// let p = pipeline::<u64>().map(|x| format!("{}\n", x * x));
-/// let sink = FileSink::replace(&squares).open()?;
-/// let (sink, _) = p.run_with(&Rings::new(), 0..4, sink, |sink, number, line| {
-///     sink.write(number, line.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-/// })?;
-/// assert!(!squares.exists(), "not before it is finished");
-/// assert_eq!(sink.finish()?, Some(3.into()));
+/// let (written, _) = p.from(0..4).to(FileSink::replace(&squares).open()?).run()?;
+/// assert_eq!(written.last, Some(3.into()));
 /// assert_eq!(std::fs::read_to_string(&squares)?, "0\n1\n4\n9\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A sink's closure fails a run by a panic: the run's error has the text and the number. `Handle::join` returns the
-/// sink of a failed run too, and [`last`](FileSink::last) has its last number.
+/// A run whose file cannot be written fails at the number, with the error of the file as its source. A run that came to
+/// its end, or was drained, finishes the sink; where it was stopped or has failed, the sink is dropped. It returns its
+/// [`Position`] either way: how far the file has been written. A pause of the run does not flush the
+/// [buffer](FileSinkOptions::buffered).
+///
+/// A closure that writes something else than the whole value has the sink as its state, and finishes it afterwards:
+/// `job.to_fold(sink, |sink, number, order| sink.write(number, order.line().as_bytes()))`.
 ///
 /// # Resuming
 ///
@@ -221,6 +221,32 @@ impl<C: Clock> FileSink<C> {
     /// The name as the user wrote it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl<A, C> Sink<A> for FileSink<C>
+where
+    A: for<'a> Shape<Ref<'a>: AsRef<[u8]>>,
+    C: Clock + Send + 'static,
+{
+    type Output = Position;
+    type Error = std::io::Error;
+
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<()> {
+        self.write(number, value.as_ref())
+    }
+
+    fn finish(mut self, outcome: RunOutcome) -> Result<Position> {
+        if !outcome.is_complete() {
+            return if self.place.keeps_unfinished() {
+                self.position()
+            } else {
+                Ok(Position { last: None, length: 0 })
+            };
+        }
+        let position = self.position()?;
+        FileSink::finish(self)?;
+        Ok(position)
     }
 }
 

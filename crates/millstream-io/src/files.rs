@@ -19,7 +19,7 @@ use std::vec;
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::{JobExt, Rings};
 /// use millstream_io::{Block, Blocks, Files};
 ///
 /// # let directory = tempfile::tempdir()?;
@@ -29,7 +29,7 @@ use std::vec;
 /// let blocks = Blocks::new(Files::new([monday, tuesday]));
 /// let failure = blocks.failure();
 /// let p = pipeline::<Block>().map(|block| block.len());
-/// assert_eq!(p.collect(&Rings::new(), blocks)?, [5, 4]);
+/// assert_eq!(p.collect(blocks)?, [5, 4]);
 /// assert!(failure.take().is_none(), "all has been read");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -25,7 +25,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::{JobExt, JobRefExt, Rings, Runner};
 /// use millstream_io::{Block, Blocks, Follow};
 /// use std::fs;
 /// use std::io::Write;
@@ -36,7 +36,7 @@ use std::time::Duration;
 /// let follow = Follow::new(&log);
 /// let stopper = follow.stopper();
 /// let p = pipeline::<Block>().map(|block| block.to_vec());
-/// let run = p.start(&Rings::new(), Blocks::new(follow), Vec::new(), |all: &mut Vec<u8>, _, bytes| all.extend(bytes))?;
+/// let run = Rings::new().start((&p).from(Blocks::new(follow)).to_fold(Vec::new(), |all: &mut Vec<u8>, _, bytes| all.extend(bytes)))?;
 ///
 /// fs::OpenOptions::new().append(true).open(&log)?.write_all(b"two\n")?;
 /// stopper.stop();

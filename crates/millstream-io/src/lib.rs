@@ -6,9 +6,8 @@
 //! them may be declared `ready`. An iterator cannot return an error, so the error that ended one is kept in its
 //! [`Failure`], whatever the reader.
 //!
-//! The counters of [`text`] are states for `fold`. A sink is the closure of `run`, or of `run_with`, which returns its
-//! state at the end: a [`FileSink`], a `File`, a vector, or anything that a closure can change. `collect` gathers the
-//! output in a vector.
+//! The counters of [`text`] are states for `fold`. A [`FileSink`] is a sink, and so is a closure with a state, a `File`
+//! or a vector for example: `to_fold`. `collect` gathers what comes out in a vector.
 //!
 //! ```
 //! use millstream_io::{Blocks, text::Words};

@@ -1,7 +1,7 @@
 //! Files that are replaced, appended to, synced, rotated and resumed, and full disks.
 
 use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
-use millstream_exec::{Rings, Run, RunError};
+use millstream_exec::{JobExt, JobRefExt, RunError};
 use millstream_io::time::VirtualClock;
 use millstream_io::{FileSink, SyncPolicy};
 use std::fs;
@@ -62,8 +62,7 @@ fn a_run_that_fails_leaves_the_old_file_and_no_litter() {
     let (_directory, out) = place();
     let p = pipeline::<u64>().map(|x| if *x == 500 { panic!("five hundred") } else { format!("{x}\n") });
     let sink = FileSink::replace(&out).open().unwrap();
-    let write = |sink: &mut FileSink, n, line: &String| sink.write(n, line.as_bytes()).unwrap();
-    assert!(p.run_with(&Rings::new(), 0..1000, sink, write).is_err());
+    assert!(p.from(0..1000).to(sink).run().is_err());
     assert_eq!(names(&out), Vec::<String>::new());
 }
 
@@ -206,13 +205,13 @@ fn a_rotation_that_fails_loses_nothing() {
 fn a_run_goes_on_in_another_process() {
     let (_directory, out) = place();
     let p = pipeline::<u64>().filter(|x| x % 3 != 0).map(|x| format!("{x}\n"));
-    let write = |sink: &mut FileSink, n, line: &String| sink.write(n, line.as_bytes()).unwrap();
-    let run = |sink: FileSink, to| p.run_with(&Rings::new(), 0..to, sink, write).unwrap().0;
-    let mut sink = run(FileSink::append(&out).buffered(64).open().unwrap(), 500);
-    let position = sink.position().unwrap();
-    drop(run(sink, 700)); // written after the position
-    let sink = run(FileSink::append(&out).resume(position).open().unwrap(), 1000);
-    assert_eq!(sink.last(), at(998));
+    let run = |sink: FileSink, to| (&p).from(0..to).to(sink).run().unwrap().0;
+    let position = run(FileSink::append(&out).buffered(64).open().unwrap(), 500);
+    assert_eq!(position, millstream_io::Position { last: at(499), length: fs::metadata(&out).unwrap().len() });
+    let further = FileSink::append(&out).resume(position).open().unwrap();
+    run(further, 700); // written, and not known to a process that kept the first position
+    let written = run(FileSink::append(&out).resume(position).open().unwrap(), 1000);
+    assert_eq!(written.last, at(998));
     assert_eq!(text(&out), p.model(0..1000).concat());
 }
 
@@ -259,15 +258,14 @@ fn a_full_disk_is_named() {
 fn a_full_disk_fails_the_run_at_its_number() {
     let sink = FileSink::append("/dev/full").open().unwrap();
     let p = pipeline::<u64>().filter(|x| *x > 6).map(|x| x.to_string());
-    let write = |sink: &mut FileSink, n, line: &String| {
-        sink.write(n, line.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-    };
-    let ended = p.start(&Rings::new(), 0..100, sink, write).unwrap().join();
+    let ended = p.from(0..100).to(sink).start().unwrap().join();
     let Some(RunError::Stage { stage, number, .. }) = &ended.failure else { panic!("{:?}", ended.failure) };
     assert_eq!((&**stage, *number), ("sink", at(7)));
     let words = ended.failure.as_ref().unwrap().to_string();
     assert!(words.contains("/dev/full: cannot write: No space left on device"), "{words}");
-    assert_eq!(ended.state.expect("a sink that failed comes back").last(), None);
+    assert_eq!(ended.output.expect("a sink that failed says how far it has come").last, None);
+    let source = std::error::Error::source(ended.failure.as_ref().unwrap()).unwrap();
+    assert_eq!(source.downcast_ref::<std::io::Error>().unwrap().kind(), ErrorKind::StorageFull);
 }
 
 /// Runs itself in a process whose files cannot grow beyond a few thousand bytes: a write is then cut within a value.

@@ -1,7 +1,7 @@
 //! Several files as one stream.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::JobExt;
 use millstream_io::{Block, Blocks, Files};
 use std::fs;
 use std::io::ErrorKind;
@@ -66,7 +66,7 @@ fn a_directory_cannot_be_read() {
 fn files_are_a_source() {
     let (_directory, paths) = written([("a", b"12"), ("b", b"345")]);
     let p = pipeline::<Block>().map(|block| block.len());
-    assert_eq!(p.collect(&Rings::new(), Blocks::new(Files::new(paths))).unwrap(), [2, 3]);
+    assert_eq!(p.collect(Blocks::new(Files::new(paths))).unwrap(), [2, 3]);
 }
 
 #[test]

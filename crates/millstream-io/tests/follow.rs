@@ -2,7 +2,7 @@
 //! test runs in a fixed order without real waits.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::{JobRefExt, Rings, Runner};
 use millstream_io::time::{Clock, VirtualClock};
 use millstream_io::{Block, Blocks, Follow};
 use std::cell::RefCell;
@@ -216,7 +216,7 @@ fn a_followed_file_is_a_source() {
     let stopper = follow.stopper();
     let p = pipeline::<Block>().map(|block| block.to_vec());
     let sink = |all: &mut Vec<u8>, _, bytes: &Vec<u8>| all.extend(bytes);
-    let run = p.start(&Rings::new(), Blocks::new(follow), Vec::new(), sink).unwrap();
+    let run = Rings::new().start((&p).from(Blocks::new(follow)).to_fold(Vec::new(), sink)).unwrap();
     let mut expected = String::new();
     for n in 0..100 {
         let line = format!("line {n}\n");

@@ -1,7 +1,7 @@
 //! Ticks by virtual clocks, without real waits.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::JobExt;
 use millstream_io::time::{Clock, Ticks, VirtualClock};
 use std::cell::RefCell;
 use std::time::Duration;
@@ -78,5 +78,5 @@ fn an_interval_of_nothing_is_refused() {
 fn ticks_are_a_source() {
     let p = pipeline::<Duration>().map(|due| due.as_secs());
     let days = Ticks::by(VirtualClock::default(), 86_400 * SECOND).take(3);
-    assert_eq!(p.collect(&Rings::new(), days).unwrap(), [86_400, 172_800, 259_200]);
+    assert_eq!(p.collect(days).unwrap(), [86_400, 172_800, 259_200]);
 }

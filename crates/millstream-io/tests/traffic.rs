@@ -1,7 +1,7 @@
 //! Traffic follows its options, by virtual clocks, without real waits.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, fan_in};
+use millstream_exec::{JobRefExt, Rings, Runner, fan_in};
 use millstream_io::Traffic;
 use millstream_io::time::{Clock, VirtualClock};
 use std::time::Duration;
@@ -107,7 +107,8 @@ fn keys_follow_zipfs_law() {
 #[test]
 fn random_longs_as_fast_as_they_are_taken_are_counted() {
     let p = pipeline::<u64>().map(|x| *x);
-    let (mut senders, run) = p.start_fan_in(&Rings::new(), fan_in(1), 0, |sum, _, x| *sum ^= x).unwrap();
+    let (mut senders, poller) = fan_in(1).open(&Rings::new()).unwrap();
+    let run = Rings::new().start((&p).from(poller).to_fold(0, |sum, _, x| *sum ^= x)).unwrap();
     let sender = senders.pop().unwrap();
     let longs = || Traffic::new(2).arrivals().take(N).map(|event| event.random);
     sender.send_all(longs()).unwrap();

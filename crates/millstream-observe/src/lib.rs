@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use millstream_core::{Arrow, pipeline};
-//! use millstream_exec::{Rings, Run, source};
+//! use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
 //! use millstream_observe::Watch;
 //! use std::{thread::sleep, time::Duration};
 //!
@@ -15,7 +15,7 @@
 //!     .map(|x| x + 1)
 //!     .map_blocking(|x: &u64| { sleep(Duration::from_millis(2)); *x })
 //!     .named("slow");
-//! let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ())?;
+//! let run = Rings::new().start((&p).from(source::ready(0..100)).to_each(|_, _| ()))?;
 //! let watch = Watch::attach(run.observer())?;
 //! run.wait()?;
 //! let last = watch.finish();

@@ -26,10 +26,10 @@ const MOST: usize = 200;
 ///
 /// ```no_run
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::{JobExt, Rings, Runner};
 /// use millstream_observe::{Otlp, Watch};
 /// use std::{sync::Arc, time::Duration};
-/// let run = pipeline().map(|x: &u64| x + 1).start(&Rings::new(), 0..1 << 40, (), |(), _, _| ())?;
+/// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
 /// let watch = Arc::new(Watch::attach(run.observer())?);
 /// let export = Otlp::start(watch, "orders", "http://localhost:4318", Duration::from_secs(10))?;
 /// run.wait()?;

@@ -57,11 +57,11 @@ const GLANCE: Duration = Duration::from_millis(50);
 ///
 /// ```no_run
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run};
+/// use millstream_exec::{JobExt, Rings, Runner};
 /// use millstream_observe::{Page, Watch};
 /// use std::sync::Arc;
 /// let page = Page::open("127.0.0.1:8080")?;
-/// let run = pipeline().map(|x: &u64| x + 1).start(&Rings::new(), 0..1 << 40, (), |(), _, _| ())?;
+/// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
 /// page.show(Arc::new(Watch::attach(run.observer())?));
 /// run.wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
 /// use millstream_observe::Recorder;
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
-/// let run = p.start(&Rings::new(), source::ready(0..100_000), (), |(), _, _| ())?;
+/// let run = Rings::new().start((&p).from(source::ready(0..100_000)).to_each(|_, _| ()))?;
 /// let recorder = Recorder::attach(run.observer())?;
 /// run.wait()?;
 /// let recording = recorder.finish();

@@ -238,7 +238,7 @@ impl Drop for Watch {
 mod tests {
     use super::{Options, Watch};
     use millstream_core::pipeline;
-    use millstream_exec::{Rings, Run};
+    use millstream_exec::{JobExt, Rings, Runner};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -246,7 +246,8 @@ mod tests {
     fn a_watch_whose_thread_panics_ends_and_says_why() {
         let waited = millstream_testkit::within(Duration::from_secs(60), || {
             let (values, source) = channel::<u64>();
-            let run = pipeline::<u64>().start(&Rings::new(), source, 0, |n: &mut u64, _, x| *n += x).unwrap();
+            let run =
+                Rings::new().start(pipeline::<u64>().from(source).to_fold(0, |n: &mut u64, _, x| *n += x)).unwrap();
             let watch = Watch::attach_by(run.observer(), Options::default(), |_| {
                 std::panic::resume_unwind(Box::new("of a mistake"));
             });

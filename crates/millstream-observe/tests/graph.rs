@@ -1,7 +1,7 @@
 //! Graphs of plans, and their pictures.
 
 use millstream_core::{Arrow, FeedbackExt, KeysExt, PartsExt, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobRefExt, Rings, Runner, source};
 use millstream_observe::{Graph, Layout, Watch};
 
 /// A plan with all features of a graph: fans, loops, shards and side outputs.
@@ -41,7 +41,7 @@ fn readers_are_placed_after_their_writers() {
 #[test]
 fn numbers_on_a_picture_are_those_of_the_run() {
     let p = pipeline::<u64>().map(|x| x + 1).named("more").filter(|x| x % 2 == 0).named("even");
-    let run = p.start(&Rings::new().ring(64), source::ready(0..1234), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().ring(64).start((&p).from(source::ready(0..1234)).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let graph = watch.graph().clone();

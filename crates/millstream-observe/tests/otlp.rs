@@ -2,7 +2,7 @@
 #![cfg(feature = "otlp")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobRefExt, Rings, Runner, source};
 use millstream_observe::{Otlp, Watch};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
@@ -97,7 +97,7 @@ fn a_collector_gets_the_numbers_of_the_run() {
     let (address, sent) = collector();
     let judge = |x: &u64| if x.is_multiple_of(4) { Err("no") } else { Ok(*x) };
     let p = pipeline::<u64>().map(|x| x + 1).named("more").try_map_or_empty(judge).named("judge");
-    let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..1000)).to_each(|_, _| ())).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     let export = Otlp::start(watch.clone(), "orders", &address, Duration::from_secs(3600)).unwrap();
     run.wait().unwrap();

@@ -2,7 +2,7 @@
 #![cfg(feature = "page")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -56,7 +56,8 @@ fn a_dashboard_sends_its_last_value_before_it_is_gone() {
 fn the_last_event_says_how_it_ended() {
     let page = Page::open("127.0.0.1:0").unwrap();
     let address = page.address();
-    let run = pipeline::<u64>().map(|x| x + 1).start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let run =
+        Rings::new().start(pipeline::<u64>().map(|x| x + 1).from(source::ready(0..1000)).to_each(|_, _| ())).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     page.name("millstream test");
     page.show(watch.clone());
@@ -93,7 +94,8 @@ fn all_that_is_served_agrees() {
     page.bytes(|| 12);
 
     let p = pipeline::<u64>().map(|x| x + 1).named("more \"or\" less").filter(|x| x % 2 == 0).named("even");
-    let (sender, run) = p.start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     let watch =
         Arc::new(Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(20))).unwrap());
     page.show(watch.clone());
@@ -188,7 +190,7 @@ fn the_share_of_empty_slots_is_served() {
     let p = pipeline::<u64>().map(|x| x + 1).named("all").filter(|x| x % 3 == 0).named("third");
     // One worker fills its batches as far as it may. The share of each batch is that of the run, up to one slot.
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
-    let run = p.start(&rings, source::ready(0..6000), (), |(), _, _| ()).unwrap();
+    let run = rings.start((&p).from(source::ready(0..6000)).to_each(|_, _| ())).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     let page = Page::open("127.0.0.1:0").unwrap();
     page.show(watch.clone());
@@ -233,7 +235,7 @@ fn a_dropped_page_does_not_wait_for_readers_of_events() {
 fn side_outputs_are_served_too() {
     let even = |x: &u64| if x.is_multiple_of(2) { Ok(*x) } else { Err("odd") };
     let p = pipeline::<u64>().try_map_or_dead_letter("halve", even, |_| ());
-    let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..100)).to_each(|_, _| ())).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     let page = Page::open("127.0.0.1:0").unwrap();
     page.show(watch.clone());

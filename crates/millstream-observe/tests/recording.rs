@@ -1,7 +1,7 @@
 //! Recordings of runs, and their pictures.
 
 use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobExt, Rings, Runner, source};
 use millstream_observe::{Elements, Recorder, Recording};
 use serde_json::Value;
 use std::thread::sleep;
@@ -19,7 +19,7 @@ fn recording(numbers: u64) -> Recording {
         .fanout(|p| p.map(|x| x + 1).named("one"), |p| p.map(slowly).named("other"))
         .map(|(x, y)| x ^ y)
         .named("joined");
-    let run = p.start(&Rings::new().ring(256), source::ready(0..numbers), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().ring(256).start(p.from(source::ready(0..numbers)).to_each(|_, _| ())).unwrap();
     let recorder = Recorder::attach(run.observer()).unwrap();
     run.wait().unwrap();
     recorder.finish()
@@ -129,7 +129,7 @@ fn elements_are_kept_at_the_selected_places() {
         .map(|x| format!("<{x}> \"]]>{}", "é".repeat(*x as usize)))
         .named("text")
         .tee(|p| p.enumerate().map(elements.of("text")));
-    let run = p.start(&Rings::new(), source::ready(0..50), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start(p.from(source::ready(0..50)).to_each(|_, _| ())).unwrap();
     let recorder = Recorder::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let recording = recorder.finish();
@@ -152,7 +152,7 @@ fn elements_are_kept_only_while_they_are_wanted() {
     // All stages run on the worker for each number, so that the switch comes between two elements.
     let p = pipeline::<u64>().inspect(move |x| switch.keep(at(x))).tee(|p| p.enumerate().map(elements.of("source")));
     let rings = Rings::new().ring(1).batch(1).workers(1);
-    let run = p.start(&rings, source::ready(0..30), (), |(), _, _| ()).unwrap();
+    let run = rings.start(p.from(source::ready(0..30)).to_each(|_, _| ())).unwrap();
     let recorder = Recorder::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let recording = recorder.finish().with(&elements);

@@ -1,7 +1,7 @@
 //! A stage whose function does not return.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::{JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Watch};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -27,7 +27,8 @@ fn a_stage_that_does_not_return_is_named_with_its_number_and_no_other_is() {
     // Batches are of one item and all stages share the worker. The earlier stages have input and room, and move nothing
     // either.
     let rings = Rings::new().workers(1).batch(1).ring(16);
-    let (sender, run) = p.start_fed(&rings, (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(16);
+    let run = rings.start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
     (0..16).for_each(|x| sender.send(x).unwrap());
     let mut frame = watch.next(None).expect("the run goes on");

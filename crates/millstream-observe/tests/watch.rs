@@ -4,7 +4,7 @@
 //! are compared with that measurement, and not with the intended time.
 
 use millstream_core::{Arrow, Deploy, Val, pipeline};
-use millstream_exec::{Rings, Run, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Frame, Options, Watch};
 use millstream_testkit::at_some_pace;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,8 +60,12 @@ fn the_five_measures_of_a_stage_that_is_known() {
     at_some_pace(|pace| {
         let clock = Clock::default();
         let p = slow(&clock, Duration::from_millis(3) * pace);
-        let run =
-            p.start(&Rings::new().ring(8).batch(4).workers(1), source::ready(0..NUMBERS), (), |(), _, _| ()).unwrap();
+        let run = Rings::new()
+            .ring(8)
+            .batch(4)
+            .workers(1)
+            .start(p.from(source::ready(0..NUMBERS)).to_each(|_, _| ()))
+            .unwrap();
         let watch =
             Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50) * pace)).unwrap();
         let (_, report) = run.wait().unwrap();
@@ -128,7 +132,8 @@ fn the_service_time_of_workers_stages_is_what_they_have_measured() {
                 take(&of_long, Duration::from_millis(1) * pace);
                 *x
             });
-        let report = p.run(&Rings::new().ring(64).batch(16).workers(1), source::ready(0..300), |_, _| ()).unwrap();
+        let report =
+            Rings::new().ring(64).batch(16).workers(1).for_each((&p).from(source::ready(0..300)), |_, _| ()).unwrap();
         for (stage, clock) in report.stages[1..].iter().zip([short, long]) {
             let own = clock.load(Ordering::Relaxed) as f64 / 300.0;
             assert!(near(stage.ns_per_number.unwrap(), own, 0.05), "{stage:?}, by its own clock {own}");
@@ -140,8 +145,10 @@ fn the_service_time_of_workers_stages_is_what_they_have_measured() {
 fn a_watch_is_attached_late_and_taken_away() {
     let _alone = alone();
     let clock = Clock::default();
-    let (sender, run) =
-        slow(&clock, Duration::from_micros(100)).start_fed(&Rings::new(), 0, |n, _, _| *n += 1).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new()
+        .start(slow(&clock, Duration::from_micros(100)).from(receiver).to_fold(0, |n, _, _| *n += 1))
+        .unwrap();
     (0..10).for_each(|x| sender.send(x).unwrap());
     for _ in 0..3 {
         let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(5))).unwrap();
@@ -168,7 +175,7 @@ fn a_watch_is_attached_late_and_taken_away() {
 fn waiting_for_a_frame_ends_with_the_run() {
     let _alone = alone();
     let p = pipeline::<u64>().map(|x| x + 1);
-    let run = p.start(&Rings::new(), source::ready(0..1000), (), |(), _, _| ()).unwrap();
+    let run = Rings::new().start((&p).from(source::ready(0..1000)).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let mut after = None;
@@ -184,7 +191,8 @@ fn waiting_for_a_frame_ends_with_the_run() {
 fn a_slow_source_is_the_bottleneck_and_an_ended_one_is_starved() {
     let _alone = alone();
     at_some_pace(|pace| {
-        let (sender, run) = pipeline::<u64>().map(|x| x + 1).start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+        let (sender, receiver) = source::channel(4096);
+        let run = Rings::new().start(pipeline::<u64>().map(|x| x + 1).from(receiver).to_each(|_, _| ())).unwrap();
         let watch =
             Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50) * pace)).unwrap();
         for x in 0..40 {
@@ -204,8 +212,9 @@ fn a_slow_source_is_the_bottleneck_and_an_ended_one_is_starved() {
 fn a_frame_is_plain_data() {
     let _alone = alone();
     let clock = Clock::default();
-    let run =
-        slow(&clock, Duration::from_millis(1)).start(&Rings::new(), source::ready(0..50), (), |(), _, _| ()).unwrap();
+    let run = Rings::new()
+        .start(slow(&clock, Duration::from_millis(1)).from(source::ready(0..50)).to_each(|_, _| ()))
+        .unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let graph = watch.graph().clone();

@@ -1,7 +1,10 @@
-use millstream_core::{Arrow, Item, SequenceNumber, Shape, ToOwnedItem, Val};
-use millstream_exec::{Deployable, FanIn, Report, Rings, Run, RunError, Sender, source};
+use millstream_core::{Arrow, Item, ToOwnedItem, Val};
+use millstream_exec::{
+    Deployable, FanIn, Inline, JobRefExt, Rings, RunEnd, RunError, Runner, Sender, Sink, Stepped, sink, source,
+};
 use proptest::prelude::*;
 use std::fmt;
+use std::thread::JoinHandle;
 
 /// One way to run a pipeline on rings.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub enum Feeding {
     Ready,
     /// From a source that may wait, on a thread of its own, one value at a time.
     Waiting,
+    /// From a channel, which a thread feeds before the run starts and while it goes on.
+    Channel,
 }
 
 /// The slots of an output by number, END last.
@@ -37,8 +42,8 @@ pub(crate) type Slots<T> = Vec<Option<T>>;
 pub(crate) type Fed<P, S> = (Slots<Owned<P>>, S);
 
 impl Deployment {
-    /// Every slot of the output of the pipeline after many producers, whose senders `start` gets; and the result of
-    /// `start`.
+    /// Every slot of the pipeline's output after many producers, who get their senders by `start`; and what `start`
+    /// returned.
     pub(crate) fn collect_fan_in<T: Item, P, S>(
         &self,
         pipeline: &P,
@@ -48,21 +53,19 @@ impl Deployment {
     where
         P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
+        let (senders, poller) = fan_in.open(&self.rings())?;
         if !self.has_workers() {
-            let (senders, poller) = fan_in.open(&self.rings())?;
             let started = start(senders);
-            return Ok((self.collect_from(pipeline, poller)?, started));
+            return Ok((Inline::new(self.rings()).collect_slots(pipeline.from(poller))?, started));
         }
-        let put: Put<P> = put::<P>;
-        let (senders, run) = pipeline.start_fan_in(&self.rings(), fan_in, Slots::new(), put)?;
+        let run = self.rings().start(pipeline.from(poller).to(sink::collect_slots()))?;
         let started = start(senders);
-        let (slots, report) = run.wait()?;
-        Ok((padded(slots, &report), started))
+        Ok((slots_of(run.join())?, started))
     }
 
     /// Whether threads other than the caller's run the stages.
     pub(crate) fn has_workers(&self) -> bool {
-        matches!(self.feeding, Feeding::Ready | Feeding::Waiting)
+        matches!(self.feeding, Feeding::Ready | Feeding::Waiting | Feeding::Channel)
     }
 
     /// The options of this deployment.
@@ -96,42 +99,62 @@ impl Deployment {
     where
         P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
     {
-        match self.feeding {
-            Feeding::Inline => slots_of::<P>(|put| pipeline.run_inline(&self.rings(), inputs, Vec::new(), put)),
+        slots_of(self.run_into(pipeline, inputs, sink::collect_slots())?)
+    }
+
+    /// The run of a job with this sink, once it has ended, one way or another.
+    pub(crate) fn run_into<T: Item, P, K>(
+        &self,
+        pipeline: &P,
+        inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+        sink: K,
+    ) -> Result<RunEnd<K::Output>, RunError>
+    where
+        P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
+        K: Sink<P::Out>,
+    {
+        let rings = self.rings();
+        Ok(match self.feeding {
+            Feeding::Inline => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
             Feeding::Stepped(seed) => {
-                slots_of::<P>(|put| pipeline.run_stepped(&self.rings(), source::ready(inputs), seed, Vec::new(), put))
+                Stepped::new(rings, seed).start(pipeline.from(source::ready(inputs)).to(sink))?.join()
             }
-            Feeding::Ready => pipeline.collect_slots(&self.rings(), source::ready(inputs)),
-            Feeding::Waiting => pipeline.collect_slots(&self.rings(), inputs),
-        }
+            Feeding::Ready => rings.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
+            Feeding::Waiting => rings.start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::Channel => {
+                let (receiver, feeding) = sent(self.ring, inputs);
+                let ended = rings.start(pipeline.from(receiver).to(sink))?.join();
+                joined(feeding);
+                ended
+            }
+        })
     }
 }
 
-/// The sink's function: it stores a value at its number.
-type Put<P> = for<'a> fn(&mut Slots<Owned<P>>, SequenceNumber, <<P as Arrow>::Out as Shape>::Ref<'a>);
+/// A channel that a thread feeds, which begins before the run does.
+pub(crate) fn sent<T: Item>(
+    slots: usize,
+    inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+) -> (source::Receiver<T>, JoinHandle<()>) {
+    let ((sender, receiver), inputs) = (source::channel(slots), inputs.into_iter());
+    // A run that takes no more returns what it did not take.
+    (receiver, std::thread::spawn(move || drop(sender.send_all(inputs))))
+}
+
+/// What feeds a run has come back.
+pub(crate) fn joined(feeding: JoinHandle<()>) {
+    if let Err(payload) = feeding.join() {
+        std::panic::resume_unwind(payload);
+    }
+}
+
 type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 
-/// The slots that a run stores in its state.
-fn slots_of<P: Arrow<Out: ToOwnedItem>>(
-    run: impl FnOnce(Put<P>) -> Result<(Slots<Owned<P>>, Report), RunError>,
-) -> Result<Slots<Owned<P>>, RunError> {
-    let (slots, report) = run(put::<P>)?;
-    Ok(padded(slots, &report))
-}
-
-fn put<P: Arrow<Out: ToOwnedItem>>(
-    slots: &mut Slots<Owned<P>>,
-    SequenceNumber(number): SequenceNumber,
-    value: <P::Out as Shape>::Ref<'_>,
-) {
-    slots.resize_with(number as usize, || None);
-    slots.push(Some(P::Out::to_owned_item(value)));
-}
-
 /// All slots up to END.
-fn padded<T>(mut slots: Slots<T>, report: &Report) -> Slots<T> {
+pub(crate) fn slots_of<T>(ended: RunEnd<Slots<T>>) -> Result<Slots<T>, RunError> {
+    let (mut slots, report) = ended.ok()?;
     slots.resize_with(report.numbers.0 as usize + 1, || None);
-    slots
+    Ok(slots)
 }
 
 impl fmt::Debug for Deployment {
@@ -144,7 +167,13 @@ impl fmt::Debug for Deployment {
 /// Deployments with rings of 1 to 64 slots, batches of 1 to 100 and 1 to 4 workers, fed in every way.
 pub fn deployments() -> impl Strategy<Value = Deployment> {
     let stepped = any::<u64>().prop_map(Feeding::Stepped);
-    let feeding = prop_oneof![Just(Feeding::Inline), stepped, Just(Feeding::Ready), Just(Feeding::Waiting)];
+    let feeding = prop_oneof![
+        Just(Feeding::Inline),
+        stepped,
+        Just(Feeding::Ready),
+        Just(Feeding::Waiting),
+        Just(Feeding::Channel)
+    ];
     let batch = prop_oneof![1..=8_usize, 9..=100_usize];
     (0..=6_u32, batch, 1..=4_usize, feeding).prop_map(|(log, batch, workers, feeding)| Deployment {
         ring: 1 << log,

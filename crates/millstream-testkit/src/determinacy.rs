@@ -1,5 +1,5 @@
 use crate::check::{Checkable, CheckableEverywhere, Difference, check, compare, models};
-use crate::way::{Way, collect_on_queues, ways};
+use crate::way::{QueueFeeding, Way, collect_on_queues, ways};
 use millstream_core::{Item, ModelExt, Plan};
 use millstream_exec::Queues;
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ struct Subject<T, P> {
     on_queues: Option<OnQueues<T, P>>,
 }
 
-type OnQueues<T, P> = fn(&Arc<P>, &[T], Queues, bool) -> Result<(), Difference>;
+type OnQueues<T, P> = fn(&Arc<P>, &[T], Queues, QueueFeeding) -> Result<(), Difference>;
 
 /// A pipeline up to one of its stages.
 trait Edge<T> {
@@ -101,20 +101,26 @@ impl<T: Item + Clone, P: Checkable<T>> Edge<T> for Subject<T, P> {
         let as_one = || if shards == 1 { Ok(()) } else { models(&*(self.build)(1), &*pipeline, inputs) };
         let checked = match way {
             Way::Rings(deployment) => check(&pipeline, inputs, deployment),
-            Way::Queues { queues, ready } => self.on_queues?(&pipeline, inputs, queues, ready),
+            Way::Queues { queues, feeding } => self.on_queues?(&pipeline, inputs, queues, feeding),
+            Way::Model => return None,
         };
         Some(checked.and_then(|()| as_one()))
     }
 }
 
-fn check_on_queues<T, P>(pipeline: &Arc<P>, inputs: &[T], queues: Queues, ready: bool) -> Result<(), Difference>
+fn check_on_queues<T, P>(
+    pipeline: &Arc<P>,
+    inputs: &[T],
+    queues: Queues,
+    feeding: QueueFeeding,
+) -> Result<(), Difference>
 where
     T: Item + Clone,
     P: CheckableEverywhere<T>,
 {
     let model = pipeline.model_slots(inputs.iter().cloned());
     let (pipeline, inputs) = (pipeline.clone(), inputs.to_vec());
-    compare(model, move || collect_on_queues(&*pipeline, inputs, queues, ready))
+    compare(model, move || collect_on_queues(&*pipeline, inputs, queues, feeding))
 }
 
 impl<T, P> Determinacy<T, P>

@@ -55,3 +55,4 @@ pub use pace::at_some_pace;
 pub use proptest;
 pub use sabotage::{Call, SABOTAGE, Sabotaged, Saboteur};
 pub use watchdog::{Hung, within};
+pub use way::QueueFeeding;

@@ -17,6 +17,7 @@ mod kind;
 mod leaf;
 mod order;
 mod producers;
+mod refusing;
 mod shape;
 mod steps;
 mod strategy;

@@ -1,20 +1,31 @@
 //! Random deployments on rings, and queues.
 
-use crate::deployment::{Deployment, Fed, Slots, deployments};
+use crate::deployment::{Deployment, Fed, Slots, deployments, joined, sent, slots_of};
 use millstream_core::{Arrow, Item, ToOwnedItem, Val};
-use millstream_exec::{Everywhere, FanIn, QueueShape, Queues, RingShape, Rings, RunError, Runner, Sender, source};
+use millstream_exec::{
+    Everywhere, FanIn, JobRefExt, QueueShape, Queues, RingShape, Rings, RunEnd, RunError, Runner, Sender, Sink, sink,
+    source,
+};
 use proptest::prelude::*;
 use std::fmt;
 
 /// One way to run a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
+    Model,
     Rings(Deployment),
-    /// With a source that is always ready, or that may wait.
-    Queues {
-        queues: Queues,
-        ready: bool,
-    },
+    Queues { queues: Queues, feeding: QueueFeeding },
+}
+
+/// How values come to queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueFeeding {
+    /// From a source that is always ready.
+    Ready,
+    /// From one that may wait.
+    Waiting,
+    /// From a channel, which a thread feeds.
+    Channel,
 }
 
 /// Ways on rings, which are the simplest; if `queues`, every fourth is on queues.
@@ -23,8 +34,9 @@ pub(crate) fn ways(queues: bool) -> BoxedStrategy<Way> {
     if !queues {
         return rings.boxed();
     }
-    let queues = (1..=64_usize, any::<bool>())
-        .prop_map(|(capacity, ready)| Way::Queues { queues: Queues::new().capacity(capacity), ready });
+    let feeding = prop_oneof![Just(QueueFeeding::Ready), Just(QueueFeeding::Waiting), Just(QueueFeeding::Channel)];
+    let queues = (1..=64_usize, feeding)
+        .prop_map(|(capacity, feeding)| Way::Queues { queues: Queues::new().capacity(capacity), feeding });
     prop_oneof![3 => rings, 1 => queues].boxed()
 }
 
@@ -33,12 +45,36 @@ pub(crate) fn collect_on_queues<T: Item + Clone, P>(
     pipeline: &P,
     inputs: Vec<T>,
     queues: Queues,
-    ready: bool,
+    feeding: QueueFeeding,
 ) -> Result<Slots<<P::Out as ToOwnedItem>::Owned>, RunError>
 where
     P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ToOwnedItem>,
 {
-    if ready { queues.collect_slots(pipeline, source::ready(inputs)) } else { queues.collect_slots(pipeline, inputs) }
+    slots_of(run_into_on_queues(pipeline, inputs, queues, feeding, sink::collect_slots())?)
+}
+
+/// As [`Deployment::run_into`], on queues.
+pub(crate) fn run_into_on_queues<T: Item + Clone, P, K>(
+    pipeline: &P,
+    inputs: Vec<T>,
+    queues: Queues,
+    feeding: QueueFeeding,
+    sink: K,
+) -> Result<RunEnd<K::Output>, RunError>
+where
+    P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ToOwnedItem>,
+    K: Sink<P::Out>,
+{
+    Ok(match feeding {
+        QueueFeeding::Ready => queues.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
+        QueueFeeding::Waiting => queues.start(pipeline.from(inputs).to(sink))?.join(),
+        QueueFeeding::Channel => {
+            let (receiver, feeding) = sent(8, inputs);
+            let ended = queues.start(pipeline.from(receiver).to(sink))?.join();
+            joined(feeding);
+            ended
+        }
+    })
 }
 
 /// As [`Deployment::collect_fan_in`], on queues.
@@ -53,16 +89,15 @@ where
 {
     let (senders, poller) = fan_in.open(&Rings::new())?;
     let started = start(senders);
-    Ok((queues.collect_slots(pipeline, poller)?, started))
+    Ok((queues.collect_slots(pipeline.from(poller))?, started))
 }
 
 impl fmt::Debug for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Way::Model => f.write_str("the model"),
             Way::Rings(deployment) => deployment.fmt(f),
-            Way::Queues { queues, ready } => {
-                write!(f, "{queues:?}, {}", if *ready { "Ready" } else { "Waiting" })
-            }
+            Way::Queues { queues, feeding } => write!(f, "{queues:?}, {feeding:?}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, StreamsExt, Val, pipeline};
-use millstream_exec::{Counters, Deployable, Rings, Run, source};
+use millstream_exec::{Counters, Deployable, JobExt, JobRefExt, Rings, Runner, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::task::Poll;
@@ -16,7 +16,7 @@ where
     P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
 {
     let region = Region::new(ALLOCATOR);
-    pipeline.run(rings, source::ready(0..numbers), |_, _| ()).expect("nothing panics");
+    rings.for_each(pipeline.from(source::ready(0..numbers)), |_, _| ()).expect("nothing panics");
     let change = region.change();
     change.allocations + change.reallocations
 }
@@ -47,7 +47,7 @@ fn allocations_watched(numbers: u64) -> usize {
     let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map(|x| x * 2));
     let rings = Rings::new().ring(64).batch(16).workers(1).observe(true);
     let region = Region::new(ALLOCATOR);
-    let run = p.start(&rings, source::ready(0..numbers), (), |(), _, _| ()).expect("a thread starts");
+    let run = rings.start(p.from(source::ready(0..numbers)).to_each(|_, _| ())).expect("a thread starts");
     let (observer, mut counters) = (run.observer(), Counters::default());
     while !observer.is_finished() {
         observer.note();
@@ -77,8 +77,8 @@ fn no_item_allocates() {
     let streams = pipeline::<u64>().inspect(|_| ()).map_m(|x| x / 2).dedup().enumerate().map(|(n, x)| n.0 ^ x);
     let streams = streams.pairwise().map(|(x, y)| x ^ y).skip(9).skip_while(|x| *x == 1).take_while(|_| true);
     assert_none_per_item("inspect, map_m, dedup, enumerate, pairwise, skip and take_while", streams.take(usize::MAX));
-    // `Left`s and `Right`s stay in their slots: each lane reads the one ring, and the merge reads the lanes' rings, or
-    // the one that both fill.
+    // Lefts and Rights stay where they are: each lane reads the one ring, and the merge the lanes' or the one that they
+    // fill.
     let either = |x: &u64| if x.is_multiple_of(3) { Left(*x) } else { Right(!*x) };
     let chosen = pipeline::<u64>().map(either).choose(|p| p.map(|x| x + 1), |p| p.filter(|x| x % 2 == 0));
     assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));

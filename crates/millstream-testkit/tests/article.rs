@@ -4,9 +4,9 @@ use millstream_core::model::ModelShape;
 use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Either, FeedbackExt, Item, Model, PartsExt, StreamsExt, ToOwnedItem, Val, pipeline,
 };
-use millstream_exec::{Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, Runner, source};
+use millstream_exec::{Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, RingShape, Rings, Runner, source};
 use millstream_testkit::random::{Pipe, streams, values};
-use millstream_testkit::{Feeding, deployments, within};
+use millstream_testkit::{Feeding, QueueFeeding, deployments, within};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt::Debug;
@@ -24,14 +24,14 @@ where
     P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ModelShape + ToOwnedItem<Owned = B>>,
     B: PartialEq + Debug,
 {
-    assert_eq!(Runner::collect_slots(&Model, p, inputs.to_vec()).as_deref(), Ok(slots), "model");
-    assert_eq!(Inline::default().collect_slots(p, inputs.to_vec()).as_deref(), Ok(slots), "inline");
+    assert_eq!(Model.collect_slots(p.from(inputs.to_vec())).as_deref(), Ok(slots), "model");
+    assert_eq!(Inline::default().collect_slots(p.from(inputs.to_vec())).as_deref(), Ok(slots), "inline");
     for capacity in [1, 8] {
         let queues = Queues::new().capacity(capacity);
-        assert_eq!(queues.collect_slots(p, inputs.to_vec()).as_deref(), Ok(slots), "{queues:?}");
+        assert_eq!(queues.collect_slots(p.from(inputs.to_vec())).as_deref(), Ok(slots), "{queues:?}");
         for workers in 1..=3 {
             let rings = Rings::new().ring(capacity).workers(workers);
-            assert_eq!(Runner::collect_slots(&rings, p, inputs.to_vec()).as_deref(), Ok(slots), "{rings:?}");
+            assert_eq!(rings.collect_slots(p.from(inputs.to_vec())).as_deref(), Ok(slots), "{rings:?}");
         }
     }
 }
@@ -114,9 +114,9 @@ fn bodies() -> impl Strategy<Value = Pipe> {
 }
 
 proptest! {
-    /// Every stage of a pipeline that compiles reads a ring that is written: by the source, by a stage before it, or by
-    /// the loop that it is in. Every ring but the source's is written by one stage, and the output is read from
-    /// existing rings.
+    /// Every stage of a pipeline that compiles reads what is written: by the source, by a stage before it, or by the
+    /// loop that it is in. Every ring but the source's is written by one stage, and the output is read from rings that
+    /// are there.
     #[test]
     fn no_inlet_is_unconnected(tree in streams(24)) {
         let plan = tree.build().plan();
@@ -134,7 +134,7 @@ proptest! {
     }
 
     /// `model (shard f) = model f`, by any number of tasklets, a power of two or not, in a shard and out of it, alone
-    /// and with a stage before it and after it.
+    /// and with a stage in front of it and behind it.
     #[test]
     fn a_shard_is_its_body_for_any_number_nested_or_not(
         body in bodies(),
@@ -159,7 +159,7 @@ proptest! {
             }
         }
         if shard.width() <= 32 {
-            let outcome = shard.build().check_on_queues(&inputs, Queues::new().capacity(capacity), true);
+            let outcome = shard.build().check_on_queues(&inputs, Queues::new().capacity(capacity), QueueFeeding::Ready);
             prop_assert_eq!(outcome, Ok(()), "{} on queues of {}", shard, capacity);
         }
     }
@@ -177,7 +177,7 @@ proptest! {
         let p = pipeline::<u32>().fanout(move |p| p.map(f).named("f"), move |p| p.map(g).named("g"));
         let rings = Rings::new().ring(1 << slots).batch(batch).workers(workers);
         let take = |all: &mut Vec<_>, _, (x, y): (&u32, &u64)| all.push((*x, *y));
-        let (zipped, report) = p.run_with(&rings, source::ready(xs.clone()), Vec::new(), take).unwrap();
+        let (zipped, report) = rings.run(p.from(source::ready(xs.clone())).to_fold(Vec::new(), take)).unwrap();
         prop_assert_eq!(zipped, xs.iter().map(f).zip(xs.iter().map(g)).collect::<Vec<_>>());
         let consumed = |name: &str| report.stages.iter().find(|stage| stage.name == name).map(|stage| stage.moved);
         prop_assert_eq!([consumed("f"), consumed("g")], [Some(xs.len() as u64 + 1); 2]);
@@ -185,7 +185,7 @@ proptest! {
 }
 
 /// Three stages that read one ring, each with a thread of its own, and all of them parked: the source waits for the
-/// last output, and long enough for that. One value must wake all three, or their join is never filled.
+/// last value to come out, long enough for that. One value wakes all three, or their join would never be filled.
 #[test]
 fn one_publication_wakes_all_consumers_of_a_fan_out() {
     let outcome = within(LONG, || {
@@ -202,7 +202,7 @@ fn one_publication_wakes_all_consumers_of_a_fan_out() {
             assert!(x == y && y == z);
             seen.send(*x).unwrap_or(());
         };
-        p.run(&Rings::new().ring(4).workers(1), source, sink).map(|report| report.values)
+        Rings::new().ring(4).workers(1).for_each(p.from(source), sink).map(|report| report.values)
     });
     assert_eq!(outcome, Ok(Ok(20)));
 }
@@ -226,7 +226,7 @@ fn a_stage_continues_by_itself_while_the_next_one_blocks() {
                 }
                 *x
             });
-        p.collect(&Rings::new().ring(SLOTS as usize).batch(2).workers(1), source::ready(0..100))
+        Rings::new().ring(SLOTS as usize).batch(2).workers(1).collect((&p).from(source::ready(0..100)))
     });
     assert_eq!(outcome, Ok(Ok((0..100).collect::<Vec<_>>())));
 }

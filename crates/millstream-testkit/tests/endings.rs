@@ -1,9 +1,9 @@
-//! Endings at random moments: every kind of source, stage, sink and ending, while the number of workers changes.
-//! Nothing may hang, and the reports must add up.
+//! Endings at random moments: every kind of source, stage, sink and ending, while workers come and go. Nothing may
+//! hang, and what the reports say adds up.
 
 use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
-use millstream_exec::source::{Source, ready};
-use millstream_exec::{Deployable, Handle, Report, Rings, Run, RunEnd, RunError, RunOutcome, Wait};
+use millstream_exec::source::{self, Source, ready};
+use millstream_exec::{Deployable, Handle, JobRefExt, Report, Rings, RunEnd, RunError, RunOutcome, Runner, Wait};
 use millstream_testkit::within;
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl From<Result<(u64, Report), RunError>> for Ended {
 
 impl From<RunEnd<u64>> for Ended {
     fn from(ended: RunEnd<u64>) -> Self {
-        Ended { state: ended.state, report: Some(ended.report), failure: ended.failure }
+        Ended { state: ended.output, report: Some(ended.report), failure: ended.failure }
     }
 }
 
@@ -131,7 +131,7 @@ impl Ended {
                 RunError::DrainTimeout { left } => return self.check_left(*left),
                 other => panic!("{other}"),
             };
-            assert_eq!(cause, &format!("panicked: {BOOM}"));
+            assert_eq!(*cause, format!("panicked: {BOOM}"));
             let meant = match &**stage {
                 "source" => failing.source,
                 "sink" => failing.sink,
@@ -193,7 +193,7 @@ fn run(
     random: &mut Random,
 ) -> Option<Ended> {
     let mut sink = sink(failing);
-    finish(p.start(rings, source, 0, move |n, number, _| sink(n, number)).unwrap(), end, random)
+    finish(rings.start(p.from(source).to_fold(0, move |n, number, _| sink(n, number))).unwrap(), end, random)
 }
 
 /// Fed from another thread, until the run takes no more or `end` is reached.
@@ -205,7 +205,8 @@ fn run_fed(
     random: &mut Random,
 ) -> Option<Ended> {
     let mut sink = sink(failing);
-    let (sender, run) = p.start_fed(rings, 0, move |n, number, _| sink(n, number)).unwrap();
+    let (sender, receiver) = source::channel(1 << random.below(5));
+    let run = rings.start(p.from(receiver).to_fold(0, move |n, number, _| sink(n, number))).unwrap();
     let feeder = std::thread::spawn(move || (0..end).try_for_each(|x| sender.send(x)));
     let seen = finish(run, end, random);
     // A run that has ended takes no more values, so the sender returns.

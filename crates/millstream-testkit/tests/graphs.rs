@@ -5,7 +5,7 @@ use millstream_core::model::ModelShape;
 use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Item, Model, ModelExt, PartsExt, StreamsExt, ToOwnedItem, Val, pipeline,
 };
-use millstream_exec::{Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, Runner};
+use millstream_exec::{Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, RingShape, Rings, Runner};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,14 +18,14 @@ where
     B: PartialEq + Debug,
 {
     let inputs: Vec<T> = inputs.into_iter().collect();
-    assert_eq!(Runner::collect_slots(&Model, p, inputs.clone()).as_deref(), Ok(slots), "model");
-    assert_eq!(Inline::default().collect_slots(p, inputs.clone()).as_deref(), Ok(slots), "inline");
+    assert_eq!(Model.collect_slots(p.from(inputs.clone())).as_deref(), Ok(slots), "model");
+    assert_eq!(Inline::default().collect_slots(p.from(inputs.clone())).as_deref(), Ok(slots), "inline");
     for capacity in [1, 4, 64] {
         let queues = Queues::new().capacity(capacity);
-        assert_eq!(queues.collect_slots(p, inputs.clone()).as_deref(), Ok(slots), "{queues:?}");
+        assert_eq!(queues.collect_slots(p.from(inputs.clone())).as_deref(), Ok(slots), "{queues:?}");
         for workers in 1..=3 {
             let rings = Rings::new().ring(capacity).workers(workers);
-            assert_eq!(Runner::collect_slots(&rings, p, inputs.clone()).as_deref(), Ok(slots), "{rings:?}");
+            assert_eq!(rings.collect_slots(p.from(inputs.clone())).as_deref(), Ok(slots), "{rings:?}");
         }
     }
 }
@@ -173,7 +173,7 @@ fn pairs_nest_to_eleven() {
     assert!(p.model_slots(inputs.clone()) == outputs);
     for workers in 1..=3 {
         let rings = Rings::new().ring(4).workers(workers);
-        assert!(Runner::collect_slots(&rings, &p, inputs.clone()).is_ok_and(|slots| slots == outputs));
+        assert!(rings.collect_slots((&p).from(inputs.clone())).is_ok_and(|slots| slots == outputs));
     }
 }
 
@@ -193,7 +193,7 @@ fn a_consumer_starts_after_those_it_depends_on() {
             let p = pipeline::<u64>()
                 .fanout(|p| p, |p| p.fanout(|p| p.map(pass(0)), |p| p.map(pass(1))))
                 .map(move |(n, _)| looks.iter().all(|passed| passed.load(Ordering::SeqCst) > *n));
-            let started: Vec<bool> = p.collect(&Rings::new().ring(ring).workers(workers), 0..NUMBERS).unwrap();
+            let started: Vec<bool> = Rings::new().ring(ring).workers(workers).collect(p.from(0..NUMBERS)).unwrap();
             assert_eq!(started.len() as u64, NUMBERS);
             assert!(started.iter().all(|after| *after), "ring {ring}, {workers} workers");
         }
@@ -241,7 +241,7 @@ fn any_type_flows() {
     let model = p.model(0..40);
     assert_eq!(model[1].1, "Some(Labelled { label: \"1\", of: [Circle { radius: 1 }] })");
     for workers in 1..=3 {
-        assert_eq!(p.collect(&Rings::new().ring(8).workers(workers), 0..40), Ok(model.clone()));
+        assert_eq!(Rings::new().ring(8).workers(workers).collect((&p).from(0..40)), Ok(model.clone()));
     }
-    assert_eq!(Inline::default().collect(&p, 0..40), Ok(model));
+    assert_eq!(Inline::default().collect((&p).from(0..40)), Ok(model));
 }

@@ -4,7 +4,7 @@ mod reference;
 
 use millstream_exec::Queues;
 use millstream_testkit::random::{Joining, Pipe, Producers, Stream, Value, Windows, producers, streams, values};
-use millstream_testkit::{Deployment, Feeding, deployments};
+use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let pipeline = tree.build();
-        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting] {
+        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel] {
             let deployment = Deployment { feeding, ..deployment };
             if let Err(difference) = pipeline.check(&inputs, deployment) {
                 return Err(TestCaseError::fail(format!("{tree}, {deployment:?}: {difference}")));
@@ -38,11 +38,24 @@ proptest! {
         tree in streams(16).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
         inputs in values(200),
         capacity in 1..=64_usize,
-        ready in any::<bool>(),
     ) {
         let queues = Queues::new().capacity(capacity);
-        if let Err(difference) = tree.build().check_on_queues(&inputs, queues, ready) {
-            return Err(TestCaseError::fail(format!("{tree}, {queues:?}, ready {ready}: {difference}")));
+        for feeding in [QueueFeeding::Ready, QueueFeeding::Waiting, QueueFeeding::Channel] {
+            if let Err(difference) = tree.build().check_on_queues(&inputs, queues, feeding) {
+                return Err(TestCaseError::fail(format!("{tree}, {queues:?}, {feeding:?}: {difference}")));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sink_that_fails_ends_a_random_pipeline_at_its_number(
+        tree in streams(12).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
+        inputs in values(100),
+        deployment in deployments(),
+        from in 0..120_u64,
+    ) {
+        if let Err(difference) = tree.build().check_refusing_sink(&inputs, deployment, from) {
+            return Err(TestCaseError::fail(format!("{tree}, {deployment:?}, from {from}: {difference}")));
         }
     }
 
@@ -159,7 +172,7 @@ fn every_small_pipeline_on_the_smallest_rings_is_its_model() {
             let outcome = tree.build().check(&inputs, deployment);
             assert_eq!(outcome, Ok(()), "{tree}, {deployment:?}");
         }
-        let outcome = tree.build().check_on_queues(&inputs, Queues::new().capacity(1), false);
+        let outcome = tree.build().check_on_queues(&inputs, Queues::new().capacity(1), QueueFeeding::Waiting);
         assert_eq!(outcome, Ok(()), "{tree} on queues");
     }
 }

@@ -4,7 +4,7 @@ use millstream_core::failure::fail;
 use millstream_core::model::{ModelShape, sources};
 use millstream_core::{Arrow, Item, Joined, Model, ModelExt, ToOwnedItem, Val, pipeline};
 use millstream_exec::{
-    Everywhere, Inline, QueueShape, Queues, RingShape, Rings, Run, RunError, Runner, Source, source,
+    Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, RingShape, Rings, RunError, Runner, Source, source,
 };
 use millstream_testkit::within;
 use proptest::collection::vec;
@@ -22,12 +22,12 @@ where
     X: Source<T>,
 {
     let slots = Ok(p.model_slots(meaning));
-    assert_eq!(Runner::collect_slots(&Model, p, source()), slots, "model");
-    assert_eq!(Inline::new(Rings::new().ring(capacity)).collect_slots(p, source()), slots, "inline");
-    assert_eq!(Queues::new().capacity(capacity).collect_slots(p, source()), slots, "queues");
+    assert_eq!(Model.collect_slots(p.from(source())), slots, "model");
+    assert_eq!(Inline::new(Rings::new().ring(capacity)).collect_slots(p.from(source())), slots, "inline");
+    assert_eq!(Queues::new().capacity(capacity).collect_slots(p.from(source())), slots, "queues");
     for workers in 1..=3 {
         let rings = Rings::new().ring(capacity).workers(workers);
-        assert_eq!(Runner::collect_slots(&rings, p, source()), slots, "{workers} workers");
+        assert_eq!(rings.collect_slots(p.from(source())), slots, "{workers} workers");
     }
 }
 
@@ -117,11 +117,11 @@ proptest! {
 
 /// The failure of a run of this source, the same on every deployment.
 fn failure<T: Item + Clone + Debug, X: Source<T>>(source: impl Fn() -> X) -> String {
-    let on_rings = |workers| Run::collect(&shown(), &Rings::new().ring(2).workers(workers), source()).unwrap_err();
+    let on_rings = |workers| Rings::new().ring(2).workers(workers).collect(shown().from(source())).unwrap_err();
     let error = on_rings(1).to_string();
     assert_eq!(on_rings(3).to_string(), error);
-    assert_eq!(Inline::default().collect(&shown(), source()).unwrap_err().to_string(), error);
-    assert_eq!(Queues::new().collect(&shown(), source()).unwrap_err().to_string(), error);
+    assert_eq!(Inline::default().collect((&shown()).from(source())).unwrap_err().to_string(), error);
+    assert_eq!(Queues::new().collect((&shown()).from(source())).unwrap_err().to_string(), error);
     error
 }
 
@@ -157,16 +157,16 @@ fn kept_values_are_bounded_and_the_bound_has_a_policy() {
     let answered = vec![(2, 1), (1, 1), (0, 1)];
     let join = |most| source::join_by_time(5, most, asked.clone(), place, answered.clone(), place);
     let pair = |key| ((key, 0), (key, 1));
-    let collect = |join| Run::collect(&pipeline::<Pair>(), &Rings::new(), join);
+    let collect = |join| pipeline::<Pair>().collect(join);
     assert_eq!(collect(join(6)), Ok(vec![pair(2), pair(1), pair(0)]));
     let expected = "stage \"source\", number 2: source 1, its number 2: 5 values are kept already; ";
     assert!(matches!(&collect(join(5)), Err(RunError::Stage { .. })));
     assert_eq!(failure(|| join(5)).split_inclusive("; ").next(), Some(expected));
     // With room for three, the first value is forgotten when the first answer arrives, and the second with the next
     // one.
-    let forgetful = Run::collect(&pipeline::<Pair>(), &Rings::new(), join(3).forget_oldest());
+    let forgetful = pipeline::<Pair>().collect(join(3).forget_oldest());
     assert_eq!(forgetful, Ok(vec![pair(2), pair(1)]));
-    let outer = Run::collect(&pipeline::<Joined<_, _>>(), &Rings::new(), join(3).forget_oldest().outer());
+    let outer = pipeline::<Joined<_, _>>().collect(join(3).forget_oldest().outer());
     let all =
         vec![Joined::Both((2, 0), (2, 1)), Joined::First((0, 0)), Joined::Both((1, 0), (1, 1)), Joined::Second((0, 1))];
     assert_eq!(outer, Ok(all));
@@ -179,8 +179,8 @@ fn a_value_without_a_match_can_fail_the_run() {
     assert_eq!(failure(join), expected);
 }
 
-/// Two threads send through channels of one slot, at their own pace: the join waits for the source whose turn it is,
-/// and never forever.
+/// Two threads send through channels of one place, at their own pace: the join waits for whose turn it is, and never
+/// for ever.
 #[test]
 fn live_sources_hold_each_other_back_without_a_hang() {
     for workers in 1..=3 {
@@ -189,11 +189,11 @@ fn live_sources_hold_each_other_back_without_a_hang() {
             std::thread::spawn(move || (0..300_u64).try_for_each(|n| left.send(n)));
             std::thread::spawn(move || (0..200_u64).try_for_each(|n| right.send(n)));
             let rings = Rings::new().ring(2).workers(workers);
-            let zipped = Run::collect(&pipeline::<(u64, u64)>(), &rings, source::zip(lefts, rights));
+            let zipped = rings.collect(pipeline::<(u64, u64)>().from(source::zip(lefts, rights)));
             let ((left, lefts), (right, rights)) = (sync_channel(1), sync_channel(1));
             std::thread::spawn(move || (0..300_u64).try_for_each(|n| left.send(n)));
             std::thread::spawn(move || (0..200_u64).try_for_each(|n| right.send(n)));
-            (zipped, Run::collect(&pipeline::<u64>(), &rings, source::round_robin([lefts, rights])))
+            (zipped, rings.collect(pipeline::<u64>().from(source::round_robin([lefts, rights]))))
         };
         let (zipped, merged) = within(Duration::from_secs(60), run).unwrap();
         assert_eq!(zipped, Ok((0..200).map(|n| (n, n)).collect()));
@@ -210,7 +210,7 @@ fn a_pair_is_output_as_soon_as_its_later_value_arrives() {
         let join = source::join_by_number(3, lefts, |n: &u64| *n, rights, |n: &u64| *n);
         let run = std::thread::spawn(move || {
             let p = pipeline::<(u64, u64)>();
-            p.run(&Rings::new().workers(1), join, move |_, pair| out.send(*pair).unwrap()).map(|_| ())
+            Rings::new().workers(1).for_each(p.from(join), move |_, pair| out.send(*pair).unwrap()).map(|_| ())
         });
         for n in 0..5 {
             left.send(n).unwrap();
@@ -226,5 +226,5 @@ fn a_pair_is_output_as_soon_as_its_later_value_arrives() {
 #[test]
 fn an_endless_source_ends_if_the_other_one_has_no_further_matches() {
     let join = source::join_by_number(2, [3_u64, 1], |n| *n, 0_u64.., |n| *n);
-    assert_eq!(Run::collect(&pipeline::<(u64, u64)>(), &Rings::new(), join), Ok(vec![(1, 1)]));
+    assert_eq!(pipeline::<(u64, u64)>().collect(join), Ok(vec![(1, 1)]));
 }

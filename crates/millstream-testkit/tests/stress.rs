@@ -1,7 +1,7 @@
 //! Many tiny runs on real threads: a lost wake-up, or a lock that is held too long, makes a run hang.
 
 use millstream_core::{Arrow, ModelExt, Sparse, Val, pipeline};
-use millstream_exec::{Deployable, Inline, Queues, Rings, Run, Runner, ThroughExt, source};
+use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, Queues, Rings, Runner, ThroughExt, source};
 use millstream_testkit::within;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,7 @@ fn tiny_runs_on_rings_of_one_slot_all_end() {
     for round in 0..300 {
         let (numbers, workers) = (0..round % 20, 2 + (round % 3) as usize);
         let model = three_stages().model(numbers.clone());
-        let run = move || three_stages().collect(&Rings::new().ring(1).workers(workers), numbers);
+        let run = move || Rings::new().ring(1).workers(workers).collect(three_stages().from(numbers));
         assert_eq!(within(PATIENCE, run), Ok(Ok(model)), "round {round}");
     }
 }
@@ -39,7 +39,7 @@ fn all_threads_park_and_wake_for_every_value() {
                     }
                 });
                 let p = pipeline::<u64>().map(|x| *x).fanout(|p| p, |p| p.map(|x| *x)).map(|(x, _)| *x);
-                p.run(&Rings::new().ring(1).workers(workers), source, move |_, x| seen.send(*x).unwrap_or(()))
+                Rings::new().ring(1).workers(workers).for_each(p.from(source), move |_, x| seen.send(*x).unwrap_or(()))
             };
             let outcome = within(PATIENCE, run).unwrap_or_else(|hung| panic!("{workers} workers: {hung}"));
             assert_eq!(outcome.map(|report| report.values), Ok(20));
@@ -83,9 +83,9 @@ fn a_thousand_reruns_have_one_hash() {
             .filter(|round| {
                 let rings = Rings::new().ring(1 << (round % 6)).batch(1 + round % 5).workers(3);
                 let slots = match round % 10 {
-                    0 => Inline::new(rings).collect_slots(&p, 0..64),
-                    1 => Queues::new().capacity(1 + round % 7).collect_slots(&p, 0..64),
-                    _ => Run::collect_slots(&p, &rings, source::ready(0..64)),
+                    0 => Inline::new(rings).collect_slots((&p).from(0..64)),
+                    1 => Queues::new().capacity(1 + round % 7).collect_slots((&p).from(0..64)),
+                    _ => rings.collect_slots((&p).from(source::ready(0..64))),
                 };
                 hash(slots.expect("nothing panics")) != model
             })

@@ -1,7 +1,7 @@
 //! Threads that park and are woken, again and again: a lost wake-up makes a run hang, and the watchdog reports it.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run, Signal, Wait, source};
+use millstream_exec::{JobRefExt, Rings, Runner, Signal, Wait, source};
 use millstream_testkit::within;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,8 +84,8 @@ fn no_wake_up_is_lost_in_a_run() {
                 *count += 1;
                 *sum += x;
             };
-            let ready = p.run_with(&rings, source::ready(0..n), (0, 0), sink).unwrap().0;
-            let waiting = p.run_with(&rings, 0..n, (0, 0), sink).unwrap().0;
+            let ready = rings.run((&p).from(source::ready(0..n)).to_fold((0, 0), sink)).unwrap().0;
+            let waiting = rings.run((&p).from(0..n).to_fold((0, 0), sink)).unwrap().0;
             [ready, waiting]
         });
         assert_eq!(count.expect("a wake-up was lost"), [(n, n * (n + 1) / 2); 2], "{workers} workers");

@@ -1,7 +1,8 @@
 //! An order book: several gateways send orders, one book matches them in one order, and that order can be replayed.
 //!
-//! Gateways are producers with a ring each, so none of them waits for another. Arrival decides the order in which their
-//! orders reach the book. The record of those decisions, two bytes for a run of orders, replays every trade exactly.
+//! Gateways are producers with a ring each, so none of them waits for another. In which order their orders meet the
+//! book is decided on arrival; the record of those decisions, two bytes for a run of orders, replays every trade
+//! exactly.
 //!
 //! `cargo run --release -p millstream --example order_book [ORDERS]` is a load test with this many orders from three
 //! gateways.
@@ -98,7 +99,8 @@ fn run(rings: &Rings, fan_in: FanIn<Order>, count: u64) -> Result<(Vec<Trade>, M
     let choices = Arc::new(Mutex::new(MergeLog::default()));
     let kept = choices.clone();
     let fan_in = fan_in.record(move |gateway, orders| lock(&kept).push(gateway, orders));
-    let (senders, run) = exchange().start_fan_in(rings, fan_in, Vec::new(), |trades, _, trade| trades.push(*trade))?;
+    let (senders, poller) = fan_in.open(rings)?;
+    let run = rings.start(exchange().from(poller).to_fold(Vec::new(), |trades, _, trade| trades.push(*trade)))?;
     for (gateway, sender) in (0..).zip(senders) {
         std::thread::spawn(move || sender.send_all(orders(gateway, count)));
     }

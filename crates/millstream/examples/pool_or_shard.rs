@@ -36,7 +36,7 @@ fn pool() -> Vec<u64> {
 }
 
 fn shard() -> Result<Vec<u64>, RunError> {
-    Queues::new().collect(&pipeline::<u64>().shard(2, |p| p.map(work)), 0..VALUES)
+    Queues::new().collect((&pipeline::<u64>().shard(2, |p| p.map(work))).from(0..VALUES))
 }
 
 fn hash(outputs: &[u64]) -> u64 {

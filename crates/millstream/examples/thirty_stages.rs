@@ -33,7 +33,7 @@ fn thirty() -> impl Deployable<In = Val<u64>, Out = Val<u64, AtEnd>> {
 
 fn main() -> Result<(), RunError> {
     let p = thirty();
-    let sums = p.collect(&Rings::new(), source::ready(0..1000))?;
+    let sums = p.collect(source::ready(0..1000))?;
     println!("{} {sums:?}", p.plan().stages.len());
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Pipelines to watch. Five have a problem that shows on their pages, and one is a shop under generated traffic.
+//! Pipelines to look at. Five have something that is to be found on their pages, and one is a shop under generated
+//! traffic.
 //!
 //! `cargo run --release -p millstream --features page --example watched -- SCENE [ADDRESS [NUMBERS_A_SECOND]]` runs one
 //! until it is killed, and shows it at `http://ADDRESS/`. The scenes are `slow`, `stuck`, `lost`, `sink`, `core` and
@@ -7,7 +8,7 @@
 #![allow(clippy::print_stdout, reason = "an example prints its address")]
 
 use millstream::core::Deploy;
-use millstream::exec::RingShape;
+use millstream::exec::{RingShape, Rings, Runner, source};
 use millstream::io::Traffic;
 use millstream::observe::{Page, Watch};
 use millstream::prelude::*;
@@ -112,7 +113,8 @@ where
             nap(sink_us)
         }
     };
-    let (sender, run) = p.start_fed(rings, (), sink)?;
+    let (sender, receiver) = source::channel(1024);
+    let run = rings.start(p.from(receiver).to_fold((), sink))?;
     let page = Page::open(address)?;
     page.show(Arc::new(Watch::attach(run.observer())?));
     println!("http://{}/", page.address());

@@ -1,9 +1,9 @@
 //! Guy Steele's word split: a text is cut anywhere, any free worker splits a piece, and the results are joined in
 //! order.
 //!
-//! It is parallel because pieces can be joined without reading the text again. A piece either has no blank, or it
-//! consists of the letters before its first blank, whole words, and the letters after its last blank. (Steele,
-//! "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
+//! What makes it parallel is that pieces can be put together without looking at the text again: a piece is either
+//! without a blank, or it is what stands in front of its first blank, whole words, and what stands behind its last one.
+//! (Steele, "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
 //!
 //! `cargo run --release -p millstream --features queues --example word_split < FILE` counts the words of a text.
 
@@ -64,7 +64,7 @@ fn pieces(text: &str, length: usize) -> impl Iterator<Item = String> + Send + us
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let split = Runner::collect(&Rings::new(), &words(4), pieces(&text, 4096))?;
+    let split = Rings::new().collect(words(4).from(pieces(&text, 4096)))?;
     println!("{} words", split.len());
     assert!(split.iter().map(String::as_str).eq(text.split_whitespace()));
     Ok(())
@@ -92,10 +92,10 @@ mod tests {
                 for tasklets in 1..=3 {
                     let (p, pieces) = (words(tasklets), || pieces(text, length));
                     assert_eq!(p.model(pieces()), brute, "{text:?} in pieces of {length}");
-                    assert_eq!(Runner::collect(&Inline::default(), &p, pieces()).unwrap(), brute);
+                    assert_eq!(Inline::default().collect((&p).from(pieces())).unwrap(), brute);
                     let rings = Rings::new().ring(2).workers(tasklets);
-                    assert_eq!(Runner::collect(&rings, &p, pieces()).unwrap(), brute);
-                    assert_eq!(Runner::collect(&Queues::new().capacity(2), &p, pieces()).unwrap(), brute);
+                    assert_eq!(rings.collect((&p).from(pieces())).unwrap(), brute);
+                    assert_eq!(Queues::new().capacity(2).collect((&p).from(pieces())).unwrap(), brute);
                 }
             }
         }

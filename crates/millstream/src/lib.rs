@@ -12,7 +12,7 @@
 //!
 //! let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
 //! assert_eq!(p.model(1..=5), expected);
-//! assert_eq!(p.collect(&Rings::new(), 1..=5)?, expected);
+//! assert_eq!(p.collect(1..=5)?, expected);
 //! # Ok::<(), RunError>(())
 //! ```
 //!
@@ -33,13 +33,14 @@
 //!
 //! let words = pipeline().lines().words().filter(|word| word.len() > 2);
 //! let blocks = WholeBlocks::lines(&b"to be or not\nto be"[..]);
-//! assert_eq!(words.collect(&Rings::new(), blocks)?, ["not"]);
+//! assert_eq!(words.collect(blocks)?, ["not"]);
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! [`Run`](prelude::Run) runs a pipeline, [`ModelExt`](prelude::ModelExt) specifies it, and
-//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) apply one to an iterator. [`io`] has files
-//! and ticks as sources, and files as sinks.
+//! A pipeline, a source and a sink are a [`Job`](prelude::Job), and a [`Runner`](prelude::Runner) runs it, on rings, on
+//! one thread or on queues. [`ModelExt`](prelude::ModelExt) specifies it, and
+//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has
+//! files and ticks as sources, and files as sinks.
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
@@ -74,9 +75,10 @@ pub mod prelude {
     #[cfg(feature = "queues")]
     pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
     pub use millstream_exec::{
-        BoxExt, BoxPipeline, Deployable, Edge, FanIn, FreePipe, FromProducer, Handle, Inline, MergeLog, ParMapExt,
-        Pipeline, Polled, PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, Run, RunAgain, RunError,
-        RunOutcome, Runner, Sender, Source, Stage, Stopper, Through, ThroughExt, Wait, fan_in, source,
+        BoxExt, BoxPipeline, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle, Inline, Job,
+        JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller, PurePipe, QuietPipe,
+        Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink, Source, Stage, Stopper,
+        Through, ThroughExt, TrySendError, Wait, fan_in, sink, source,
     };
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().map(|x| x.wrapping_mul(3).wrapping_add(1)).map(|x| x ^ (x >> 7));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run((&p).from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop, which the compiler vectorises.

@@ -55,7 +55,7 @@ fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Re
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().map(|x| work::first(*x)).map(|x| work::second(*x));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run((&p).from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop, which the compiler vectorises.

@@ -38,7 +38,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
         .map(|x| work::stage(5, *x))
         .map(|x| work::stage(6, *x));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run((&p).from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop, which the compiler vectorises.

@@ -89,9 +89,13 @@ fn ten_way(rings: &Rings, n: u64) -> Result<u64, Failure> {
     summed(&p, rings, n)
 }
 
-fn summed(p: &impl Run<u64, Out = Val<u64>>, rings: &Rings, n: u64) -> Result<u64, Failure> {
+fn summed(
+    p: &impl RunsOn<Rings, Item = u64, In = Val<u64>, Out = Val<u64>>,
+    rings: &Rings,
+    n: u64,
+) -> Result<u64, Failure> {
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run(p.from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The last map: the mixed sum of all halves.

@@ -210,9 +210,9 @@ fn cost(setting: &Setting, case: &Case, n: u64, expected: u64) -> Result<Results
 
 fn joined<T: Item, P, R>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
-    P: Arrow<In = Val<T>, Out = Val<u64>>,
-    R: Runner<T, P>,
+    P: Arrow<In = Val<T>, Out = Val<u64>> + RunsOn<R, Item = T>,
+    R: Runner,
 {
     let join = |sum: &mut u64, _, x: &u64| *sum = work::joined(*sum, *x);
-    Ok(on.run(pipeline, source::ready((0..n).map(T::of)), 0, join)?.0)
+    Ok(on.run(pipeline.from(source::ready((0..n).map(T::of))).to_fold(0, join))?.0)
 }

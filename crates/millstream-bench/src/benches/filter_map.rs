@@ -37,7 +37,7 @@ fn case(
 fn ours(rings: &Rings, n: u64, keep: impl Fn(u64) -> bool + Copy + Send + Sync + 'static) -> Result<u64, Failure> {
     let p = pipeline::<u64>().filter_map(move |x| keep(*x).then_some(*x)).map(|x| x ^ (x >> 7));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run((&p).from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop.

@@ -91,7 +91,7 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
         let _ = &sink;
         *sum = sum.wrapping_add(*x);
     };
-    let (sum, report) = pipeline::<u64>().run_with(rings, source::ready(numbers), 0, add)?;
+    let (sum, report) = rings.run(pipeline::<u64>().from(source::ready(numbers)).to_fold(0, add))?;
     let pinned = matches!(report.pinned[..], [Some(first), Some(second)] if first != second) || report.cores.usable < 2;
     match (source_at.thread(), sink_at.thread()) {
         (Some(source), Some(sink)) if source != sink && pinned => Ok(sum),

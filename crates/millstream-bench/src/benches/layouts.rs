@@ -61,12 +61,12 @@ fn arrays(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
         |p| p.fanout(|p| p.map(|x| third(*x)), |p| p.map(|x| fourth(*x))),
     );
     let ended = match read {
-        Read::One => p.run_with(rings, source::ready(0..n), 0_u64, |sum: &mut u64, _, ((_, b), _)| {
+        Read::One => rings.run(p.from(source::ready(0..n)).to_fold(0_u64, |sum: &mut u64, _, ((_, b), _)| {
             *sum = sum.wrapping_add(*b);
-        }),
-        Read::All => p.run_with(rings, source::ready(0..n), 0_u64, |sum: &mut u64, _, ((a, b), (c, d))| {
+        })),
+        Read::All => rings.run(p.from(source::ready(0..n)).to_fold(0_u64, |sum: &mut u64, _, ((a, b), (c, d))| {
             *sum = sum.wrapping_add(mixed(*a, *b, *c, *d));
-        }),
+        })),
     };
     Ok(ended?.0)
 }
@@ -75,12 +75,16 @@ fn arrays(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
 fn records(rings: &Rings, n: u64, read: Read) -> Result<u64, Failure> {
     let p = pipeline::<u64>().map(|&x| [first(x), second(x), third(x), fourth(x)]);
     let ended = match read {
-        Read::One => p.run_with(rings, source::ready(0..n), 0_u64, |sum: &mut u64, _, [_, b, _, _]: &[u64; 4]| {
-            *sum = sum.wrapping_add(*b);
-        }),
-        Read::All => p.run_with(rings, source::ready(0..n), 0_u64, |sum: &mut u64, _, &[a, b, c, d]: &[u64; 4]| {
-            *sum = sum.wrapping_add(mixed(a, b, c, d));
-        }),
+        Read::One => {
+            rings.run((&p).from(source::ready(0..n)).to_fold(0_u64, |sum: &mut u64, _, [_, b, _, _]: &[u64; 4]| {
+                *sum = sum.wrapping_add(*b);
+            }))
+        }
+        Read::All => {
+            rings.run((&p).from(source::ready(0..n)).to_fold(0_u64, |sum: &mut u64, _, &[a, b, c, d]: &[u64; 4]| {
+                *sum = sum.wrapping_add(mixed(a, b, c, d));
+            }))
+        }
     };
     Ok(ended?.0)
 }

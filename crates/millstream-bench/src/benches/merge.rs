@@ -48,11 +48,11 @@ fn right(x: u64) -> u64 {
 
 fn summed<P, R>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
-    P: Arrow<In = Val<u64>, Out: for<'a> Shape<Ref<'a> = &'a u64>>,
-    R: Runner<u64, P>,
+    P: Arrow<In = Val<u64>, Out: for<'a> Shape<Ref<'a> = &'a u64>> + RunsOn<R, Item = u64>,
+    R: Runner,
 {
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(on.run(pipeline, source::ready(0..n), 0, add)?.0)
+    Ok(on.run(pipeline.from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop.

@@ -114,7 +114,7 @@ fn times(setting: &Setting) -> Result<Results, Failure> {
 fn ours(rings: &Rings, n: u64, observed: bool) -> Result<(u64, Option<f64>), Failure> {
     let p = pipeline::<u64>().map(|x| work::first(*x)).map(|x| work::second(*x));
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    let run = p.start(rings, source::ready(0..n), 0, add)?;
+    let run = rings.start((&p).from(source::ready(0..n)).to_fold(0, add))?;
     let watch = observed.then(|| Watch::attach(run.observer())).transpose().map_err(Failure::io("a thread"))?;
     let (sum, _) = run.wait()?;
     let all = watch.map(|watch| watch.finish());

@@ -30,5 +30,5 @@ fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     }
     let p = stages!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
     let add = |sum: &mut u64, _, x: &u64| *sum = sum.wrapping_add(*x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run((&p).from(source::ready(0..n)).to_fold(0, add))?.0)
 }

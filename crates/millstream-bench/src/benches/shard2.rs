@@ -38,7 +38,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 fn sharded(k: usize, rings: &Rings, n: u64, rounds: u32) -> Result<u64, Failure> {
     let p = pipeline::<u64>().shard(k, move |p| p.map(move |x| work(*x, rounds)));
     let join = |sum: &mut u64, _, x: &u64| *sum = joined(*sum, *x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, join)?.0)
+    Ok(rings.run(p.from(source::ready(0..n)).to_fold(0, join))?.0)
 }
 
 #[inline(never)]

@@ -26,7 +26,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().shard(2, |p| p.map(|x| work::rounds(*x, work::ROUNDS)));
     let join = |sum: &mut u64, _, x: &u64| *sum = work::joined(*sum, *x);
-    Ok(p.run_with(rings, source::ready(0..n), 0, join)?.0)
+    Ok(rings.run(p.from(source::ready(0..n)).to_fold(0, join))?.0)
 }
 
 #[inline(never)]

@@ -67,11 +67,11 @@ fn sums(k: usize, rounds: u32) -> impl Everywhere<In = Val<u64>, Out = Val<u64>>
 
 fn joined<R, P>(on: &R, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
-    P: Arrow<In = Val<u64>, Out = Val<u64>>,
-    R: Runner<u64, P>,
+    P: Arrow<In = Val<u64>, Out = Val<u64>> + RunsOn<R, Item = u64>,
+    R: Runner,
 {
     let join = |all: &mut u64, _, x: &u64| *all = work::joined(*all, *x);
-    Ok(on.run(pipeline, source::ready(0..n), 0, join)?.0)
+    Ok(on.run(pipeline.from(source::ready(0..n)).to_fold(0, join))?.0)
 }
 
 #[inline(never)]

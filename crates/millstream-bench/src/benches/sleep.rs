@@ -142,15 +142,15 @@ fn after(nap: Duration, x: u64) -> u64 {
 }
 
 fn on_rings(shards: usize, rings: &Rings, items: u64, nap: Duration) -> Result<u64, Failure> {
-    Ok(slept(shards, nap).run_with(rings, source::ready(1..=items), 0, join)?.0)
+    Ok(rings.run(slept(shards, nap).from(source::ready(1..=items)).to_fold(0, join))?.0)
 }
 
 fn on_queues(pipeline: &impl Everywhere<In = Val<u64>, Out = Val<u64>>, items: u64) -> Result<u64, Failure> {
-    Ok(Queues::new().run(pipeline, source::ready(1..=items), 0, join)?.0)
+    Ok(Queues::new().run(pipeline.from(source::ready(1..=items)).to_fold(0, join))?.0)
 }
 
 fn inline(rings: &Rings, items: u64, nap: Duration) -> Result<u64, Failure> {
-    Ok(slept(1, nap).run_inline(rings, source::ready(1..=items), 0, join)?.0)
+    Ok(Inline::new(rings.clone()).run(slept(1, nap).from(source::ready(1..=items)).to_fold(0, join))?.0)
 }
 
 fn join(sum: &mut u64, _: SequenceNumber, x: &u64) {

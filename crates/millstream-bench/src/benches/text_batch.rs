@@ -80,7 +80,7 @@ fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Re
         let input = File::open(file).map_err(Failure::io(file.display().to_string()))?;
         let blocks = source::few::<4, _>(source::ready(WholeBlocks::lines(input).size(trial.block)));
         let length = |sum: &mut u64, _, line: Piece<'_>| *sum += line.len() as u64;
-        Ok(capitals().run_with(&rings, blocks, 0, length)?.0)
+        Ok(rings.run(capitals().from(blocks).to_fold(0, length))?.0)
     };
     let speed = take_turns(setting, work, vec![Contestant::new("ours", bytes, ours)])?.results([]);
     let lasting = Duration::from_millis(if setting.effort == Effort::Quick { 200 } else { 1000 });
@@ -94,7 +94,7 @@ fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Re
             let due = due((number.0 + 1) * SENTENCE.len() as u64);
             waits.push(began.elapsed().saturating_sub(due).as_nanos() as u64);
         };
-        let (waits, _) = capitals().run_with(&rings, blocks, Vec::with_capacity(lines as usize), waited)?;
+        let (waits, _) = rings.run(capitals().from(blocks).to_fold(Vec::with_capacity(lines as usize), waited))?;
         if waits.len() as u64 == lines { Ok(waits) } else { Err(Failure::Answer("ours", waits.len())) }
     };
     let waits = compare(setting, &[Quantile { case: trial.wait, of: 0.99 }], vec![Waiter::new("ours", waits)])?;

@@ -208,8 +208,9 @@ fn through_a_pipeline(setting: &Setting, n: u64) -> Result<Results, Failure> {
         let rings = setting.rings(1).wait(Wait::Yielding).ring(setting.ring.unwrap_or(16_384));
         move || {
             let fan_in = fan_in(producers).ring(slots);
-            let (senders, run) =
-                pipeline().start_fan_in(&rings, fan_in, 0, |sum, _, entry: &[u64; 3]| *sum = add(*sum, *entry))?;
+            let (senders, poller) = fan_in.open(&rings)?;
+            let run =
+                rings.start(pipeline().from(poller).to_fold(0, |sum, _, entry: &[u64; 3]| *sum = add(*sum, *entry)))?;
             for (p, sender) in (0..3).zip(senders) {
                 std::thread::spawn(move || sender.send_all((n / 3 * p..n / 3 * (p + 1)).map(entry)));
             }

@@ -202,12 +202,13 @@ fn shared_by_number(rings: &Rings, consumers: usize, what: Batches) -> Result<u6
 }
 
 /// The sum of the outputs of this pipeline, fed by a thread.
-fn summed<P: Run<u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
+fn summed<P: RunsOn<Rings, Item = u64> + Arrow<In = Val<u64>, Out = Val<u64>>>(
     p: P,
     rings: &Rings,
     what: Batches,
 ) -> Result<u64, Failure> {
-    let (mut senders, run) = p.start_fan_in(rings, fan_in(1), 0_u64, |sum, _, x| *sum = sum.wrapping_add(*x))?;
+    let (mut senders, poller) = fan_in(1).open(rings)?;
+    let run = rings.start(p.from(poller).to_fold(0_u64, |sum, _, x| *sum = sum.wrapping_add(*x)))?;
     let sender = senders.pop();
     let send = move || sender.is_some_and(|sender| what.send(&sender));
     std::thread::Builder::new().spawn(send).map_err(Failure::io("a thread"))?;
@@ -222,7 +223,8 @@ fn stops(setting: &Setting) -> Result<Results, Failure> {
         let consumer = std::thread::Builder::new()
             .spawn(move || while !matches!(poller.poll_for(POLL, |_, _| ()), Err(_) | Ok(Polled::Ended)) {})
             .map_err(Failure::io("a thread"))?;
-        let (senders_of_run, run) = pipeline::<u64>().start_fan_in(&setting.rings, fan_in(3), (), |(), _, _| ())?;
+        let (senders_of_run, poller) = fan_in(3).open(&setting.rings)?;
+        let run = setting.rings.start(pipeline::<u64>().from(poller).to_each(|_, _| ()))?;
         std::thread::sleep(POLL / 2);
         polls.push(seconds(|| {
             drop(senders);

@@ -36,7 +36,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 /// The times from before a send to the sink, whose worker has waited for `pause`.
 fn wakes(rings: &Rings, n: u64, mut pause: impl FnMut() -> Duration) -> Result<Vec<u64>, Failure> {
     let note = |all: &mut Vec<u64>, _, sent: &Instant| all.push(sent.elapsed().as_nanos() as u64);
-    let (sender, run) = pipeline::<Instant>().start_fed(rings, Vec::new(), note)?;
+    let (sender, receiver) = source::channel(4096);
+    let run = rings.start(pipeline::<Instant>().from(receiver).to_fold(Vec::new(), note))?;
     for _ in 0..n {
         thread::sleep(pause());
         if sender.send(Instant::now()).is_err() {
@@ -55,7 +56,8 @@ fn round_trips(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
         answered.store(*trip, Ordering::Release);
         caller.unpark();
     };
-    let (sender, run) = pipeline::<u64>().start_fed(rings, (), answer)?;
+    let (sender, receiver) = source::channel(4096);
+    let run = rings.start(pipeline::<u64>().from(receiver).to_fold((), answer))?;
     let mut trips = Vec::new();
     for trip in 1..=n {
         let started = Instant::now();

@@ -41,7 +41,7 @@ fn ours(rings: &Rings, text: &Arc<str>) -> Result<u64, Failure> {
     let (all, pieces) = (text.clone(), (0..text.len()).step_by(PIECE));
     let pieces = pieces.map(move |from| all[from..all.len().min(from + PIECE)].to_owned());
     let join = |all: &mut u64, _, word: &String| *all = joined(*all, word);
-    Ok(example::words(TASKLETS).run_with(rings, source::ready(pieces), 0, join)?.0)
+    Ok(rings.run(example::words(TASKLETS).from(source::ready(pieces)).to_fold(0, join))?.0)
 }
 
 #[inline(never)]

@@ -44,9 +44,9 @@ pub(crate) fn read(setting: &Setting) -> Result<Results, Failure> {
     let ours = |rings: &Rings, n| {
         let p = pipeline::<u64>().fanout(ways!(|p, _i| p; 0 1 2 3 4), ways!(|p, _i| p; 5 6 7 8 9));
         let seen = work::Seen::default();
-        let sink = p.run_with(rings, source::ready(0..n), seen, |seen, SequenceNumber(number), output| {
+        let sink = rings.run(p.from(source::ready(0..n)).to_fold(seen, |seen, SequenceNumber(number), output| {
             seen.look(number, halves!(output));
-        });
+        }));
         Ok(sink?.0.checksum())
     };
     let fused = |n| {
@@ -63,9 +63,9 @@ pub(crate) fn write(setting: &Setting) -> Result<Results, Failure> {
             ways!(|p, i| p.map(move |x| work::branch(i, *x)); 0 1 2 3 4),
             ways!(|p, i| p.map(move |x| work::branch(i, *x)); 5 6 7 8 9),
         );
-        let sink = p.run_with(rings, source::ready(0..n), 0, |sum: &mut u64, _, output| {
+        let sink = rings.run(p.from(source::ready(0..n)).to_fold(0, |sum: &mut u64, _, output| {
             *sum = sum.wrapping_add(work::mix(halves!(output)));
-        });
+        }));
         Ok(sink?.0)
     };
     let fused = |n| {

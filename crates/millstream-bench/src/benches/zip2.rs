@@ -36,7 +36,7 @@ fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Re
 fn ours(rings: &Rings, n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| work::is_even(*x)));
     let add = |sum: &mut u64, _, (x, even): (&u64, &bool)| *sum = sum.wrapping_add(work::if_even(*x, *even));
-    Ok(p.run_with(rings, source::ready(0..n), 0, add)?.0)
+    Ok(rings.run(p.from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
 /// The same work in one loop, which the compiler vectorises.

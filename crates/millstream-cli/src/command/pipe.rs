@@ -220,7 +220,7 @@ fn failed_input(error: &Error, complaints: &Complaints) -> Outcome {
 
 /// A failure at a number that was found in the output.
 fn failed(number: u64, cause: String) -> Failed {
-    Failed::Run(RunError::Stage { stage: STAGE.to_owned(), number: Some(SequenceNumber(number)), cause })
+    Failed::Run(RunError::Stage { stage: STAGE.to_owned(), number: Some(SequenceNumber(number)), cause: cause.into() })
 }
 
 /// Adds advice to an error.

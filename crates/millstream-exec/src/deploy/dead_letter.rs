@@ -5,7 +5,8 @@
 //! be delivered, and no failure is copied.
 
 use crate::group_stage::stateless_stage;
-use crate::sink::Sink;
+use crate::sink::each;
+use crate::sink_tasklet::{Left, SinkTasklet};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{RingShape, Rings, Wiring};
@@ -46,8 +47,8 @@ where
     // of their own, since the user's function may wait.
     let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.clone());
     let batch = wiring.batch_at(Home::Thread);
-    let deliver_one = move |(): &mut (), number, dead: &Boxed<A, E>| deliver.deliver(number, dead);
-    let sink = Sink::new(dead, (), deliver_one, batch, Default::default());
+    let tell = each(move |number, dead: &Boxed<A, E>| deliver.deliver(number, dead));
+    let sink = SinkTasklet::new(dead, tell, batch, Left::nothing());
     wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
     judged.seen::<lens::Right>()
 }

@@ -1,13 +1,17 @@
 use super::rule::Choice;
-use super::{FanIn, ItemFormat, Merge, Opened, Plain, ProducerPanics};
+use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanics, tick};
 use crate::batching_delay::{BatchingDelay, linger_until};
-use crate::handle::ExternalSource;
+use crate::explain::Feed;
+use crate::handle::{ExternalSource, StopSource};
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::shared::Shared;
+use crate::source::{Connect, StopOnDrop};
 use crate::wait::IdleStrategy;
-use crate::{Rings, RunError};
+use crate::watched::Role;
+use crate::{Rings, RunError, Wiring};
 use millstream_core::{Item, Plan, SequenceNumber};
+use millstream_ring::Producer;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -31,8 +35,12 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
+    /// Dropped first: the senders are told that nothing is taken any more.
+    stop: StopOnDrop,
     merge: Merge<T>,
     shared: Arc<Shared>,
+    /// How a run gets its values.
+    feed: Feed,
     next: u64,
     most: usize,
     linger: BatchingDelay,
@@ -59,7 +67,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         rings.check()?;
         fan_in.check()?;
         let nothing = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
-        let plan = rings.planned(nothing, fan_in.feed());
+        let feed = fan_in.feed_of(rings.slots());
+        let plan = rings.planned(nothing, feed);
         rings.check_memory(&plan)?;
         let shared =
             Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), usable_cores().usable), LatencyMarkers::of(&plan)));
@@ -70,8 +79,10 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         Ok((
             senders,
             Poller {
+                stop: StopOnDrop(Some(shared.clone())),
                 merge,
                 shared,
+                feed,
                 next: 0,
                 most: rings.most(1),
                 linger: BatchingDelay::new(),
@@ -111,7 +122,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         match taken {
             Err(cause) => {
                 let (stage, number) = ("fan-in".to_owned(), Some(self.next_number()));
-                self.shared.fail_with(RunError::Stage { stage, number, cause });
+                self.shared.fail_with(RunError::Stage { stage, number, cause: cause.into() });
                 Err(self.shared.failure().expect("it has failed"))
             }
             Ok(Polled::Nothing) => self.failure().map_or(Ok(Polled::Nothing), Err),
@@ -217,7 +228,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
 
     fn failure(&self) -> Option<RunError> {
         if self.broken {
-            let (number, cause) = (Some(self.next_number()), "its closure has panicked before".to_owned());
+            let (number, cause) = (Some(self.next_number()), "its closure has panicked before".into());
             return Some(RunError::Stage { stage: "fan-in".to_owned(), number, cause });
         }
         if self.shared.stopped() { self.shared.failure() } else { None }
@@ -350,9 +361,25 @@ impl Drop for UserCode<'_> {
     }
 }
 
-impl<T: Item, O: ItemFormat<T>> Drop for Poller<T, O> {
-    fn drop(&mut self) {
-        self.shared.stop();
+impl<T: Item, O: ItemFormat<T>> Connect<O::Item> for Poller<T, O> {
+    fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    fn feed(&self) -> Feed {
+        self.feed
+    }
+
+    fn connect(self: Box<Self>, producer: Producer<O::Item>, wiring: &mut Wiring) -> std::io::Result<StopSource> {
+        let Poller { mut stop, merge, shared, idle, .. } = *self;
+        stop.leave_to_run();
+        let end_source: StopSource = merge.registry().clone();
+        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch);
+        wiring.end("source", Role::Source, Box::new(tasklet));
+        if let Some(bound) = idle {
+            tick(&shared, bound)?;
+        }
+        Ok(end_source)
     }
 }
 

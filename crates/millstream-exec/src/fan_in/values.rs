@@ -1,28 +1,45 @@
 use super::{ItemFormat, Plain, Poller};
+use crate::Source;
+use crate::source::External;
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The values of a [`Poller`], one by one. It waits while there is none, and ends when all senders are dropped. A
-/// fan-in is thus a source, as any iterator is, for every runner: queues, or a single thread.
-///
-/// It polls and buffers at most a batch of the [`Rings`](crate::Rings) at once. Values that were sent and not taken are
-/// dropped with the iterator. If draining must finish them, start the run with
-/// [`Run::start_fan_in`](crate::Run::start_fan_in).
+/// A poller is the source of a job. On [`Rings`](crate::Rings) a worker moves what the producers send into the first
+/// ring of the pipeline; everywhere else it is an iterator, [`PolledValues`].
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Queues, Rings, Runner, fan_in};
+/// use millstream_exec::{JobExt, Queues, Rings, Runner, fan_in};
 /// let (senders, poller) = fan_in(2).round_robin().open(&Rings::new())?;
 /// for (sender, first) in senders.into_iter().zip([1, 10]) {
 ///     std::thread::spawn(move || sender.send_all([first, first + 1]));
 /// }
 /// let doubled = pipeline::<u64>().map(|x| x * 2);
-/// assert_eq!(Queues::new().collect(&doubled, poller)?, [2, 20, 4, 22]);
+/// assert_eq!(Queues::new().collect(doubled.from(poller))?, [2, 20, 4, 22]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
+impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
+    type Values = PolledValues<T, O>;
+    const WAITS: bool = true;
+
+    fn values(self) -> PolledValues<T, O> {
+        PolledValues { poller: self, polled: VecDeque::new() }
+    }
+
+    fn external(self) -> Result<External<O::Item>, Self> {
+        Ok(External(Box::new(self)))
+    }
+}
+
+/// What comes out of a [`Poller`], value by value; it waits while nothing is there, and ends when all senders are gone.
+/// So a fan-in is a source as any iterator is, of whatever runs a pipeline: queues, or a lone thread.
+///
+/// A batch of the [`Rings`](crate::Rings) that it was opened with is polled at once and kept aside, at most. What was
+/// sent and not asked for is dropped with the iterator: a run that must finish what was sent when it is drained runs on
+/// [`Rings`](crate::Rings), which need no iterator.
 ///
 /// # Panics
 ///
@@ -30,15 +47,6 @@ use std::time::Duration;
 pub struct PolledValues<T: Item, O: ItemFormat<T> = Plain> {
     poller: Poller<T, O>,
     polled: VecDeque<O::Item>,
-}
-
-impl<T: Item, O: ItemFormat<T>> IntoIterator for Poller<T, O> {
-    type Item = O::Item;
-    type IntoIter = PolledValues<T, O>;
-
-    fn into_iter(self) -> PolledValues<T, O> {
-        PolledValues { poller: self, polled: VecDeque::new() }
-    }
 }
 
 impl<T: Item, O: ItemFormat<T>> Iterator for PolledValues<T, O> {

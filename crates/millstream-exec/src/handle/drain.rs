@@ -13,36 +13,37 @@ impl Stopper {
     }
 }
 
-impl<S> Handle<S> {
+impl<O> Handle<O> {
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
     /// `most`.
     ///
     /// # Errors
     ///
-    /// If a stage, the source or the sink failed. [`RunError::DrainTimeout`], with the number of values left, if
-    /// accepted values were left when the time was over; use [`drain_join`](Handle::drain_join) to get the sink's state
-    /// in that case.
-    pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
+    /// If a stage, the source or the sink failed. If something that was accepted was left when the time was over:
+    /// [`RunError::DrainTimeout`] says how much. [`drain_join`](Handle::drain_join) returns what the sink does
+    /// then as well.
+    pub fn drain(self, most: Duration) -> Result<(O, Report), RunError> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](Handle::drain), but returns the sink's state and the report even if the time was over or the run
-    /// failed.
+    /// As [`drain`](Handle::drain), and returns what there is then, also if the time was over or the run failed: what
+    /// the sink returns and the report up to there.
     ///
     /// ```
     /// use millstream_core::{AsyncExt, pipeline};
-    /// use millstream_exec::{Rings, Run, RunError};
+    /// use millstream_exec::{JobExt, RunError, sink, source};
     /// use std::time::Duration;
     /// let p = pipeline::<u64>().map_async(8, |_| std::future::pending::<u64>());
-    /// let (sender, run) = p.start_fed(&Rings::new(), Vec::new(), |all, _, x| all.push(*x))?;
+    /// let (sender, receiver) = source::channel(64);
+    /// let run = p.from(receiver).to(sink::collect()).start()?;
     /// sender.send_all([7, 8, 9]).unwrap();
     /// let ended = run.drain_join(Duration::from_millis(10));
     /// assert_eq!(ended.failure, Some(RunError::DrainTimeout { left: 3 }));
-    /// assert_eq!(ended.state, Some(vec![]));
+    /// assert_eq!(ended.output, Some(vec![]));
     /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
-    pub fn drain_join(self, most: Duration) -> RunEnd<S> {
+    pub fn drain_join(self, most: Duration) -> RunEnd<O> {
         self.started.ends().drain_within(most);
         self.join()
     }

@@ -2,8 +2,6 @@ use crate::handle::ExternalSource;
 use crate::pause::pause;
 use crate::shared::{FailedAt, FirstFailure, Payload};
 use crate::{RunError, RunOutcome, Signal, Unfinished};
-use millstream_core::SequenceNumber;
-use millstream_core::failure::into_message;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -102,8 +100,7 @@ impl Control {
 
     /// Ends the run because user code of this stage panicked.
     pub(crate) fn fail(&self, at: FailedAt, stage: &str, number: Option<u64>, payload: Payload) {
-        let (stage, number) = (stage.to_owned(), number.map(SequenceNumber));
-        self.failure.keep(at, RunError::Stage { stage, number, cause: into_message(payload) });
+        self.failure.keep(at, RunError::unwound_with(stage, number, payload));
         self.stop();
     }
 

@@ -6,23 +6,23 @@ use crate::machine::usable_cores;
 use crate::pause::GivenUp;
 use crate::report::StageReport;
 use crate::shared::FailedAt;
-use crate::sink::Outcome;
+use crate::sink_tasklet::{Finish, Seen};
 use crate::{Report, RunEnd, RunError, Stopper, Unfinished};
 use millstream_core::failure::{caught, discard};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 use std::time::{Duration, Instant};
 
 /// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run.
-pub struct QueuesHandle<S> {
+pub struct QueuesHandle<O> {
     ends: Arc<RunStopper>,
     threads: Vec<JoinHandle<StageReport>>,
     queue_bytes: usize,
     /// Whether its output has other numbers than its source.
     renumbered: bool,
     since: Instant,
-    outcome: Arc<Mutex<Option<Outcome<S>>>>,
+    sink: Arc<dyn Finish<O>>,
 }
 
 /// Ends a run from outside.
@@ -59,17 +59,17 @@ impl Stops for RunStopper {
     }
 }
 
-impl<S> QueuesHandle<S> {
+impl<O> QueuesHandle<O> {
     /// Starts all threads. If one cannot be started, stops those that were.
     pub(crate) fn start(
         ends: RunStopper,
         works: Vec<Thread>,
         (queue_bytes, renumbered): (usize, bool),
-        outcome: Arc<Mutex<Option<Outcome<S>>>>,
+        sink: Arc<dyn Finish<O>>,
     ) -> Result<Self, RunError> {
         let since = Instant::now();
         let mut handle =
-            QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, renumbered, since, outcome };
+            QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, renumbered, since, sink };
         for (index, work) in works.into_iter().enumerate() {
             let control = handle.ends.control.clone();
             let name = work.name.clone();
@@ -89,12 +89,12 @@ impl<S> QueuesHandle<S> {
         Ok(handle)
     }
 
-    /// Waits for the end of the stream. Returns the sink's state and the report.
+    /// Waits for the end of the stream; returns what the sink does, and what the run did.
     ///
     /// # Errors
     ///
     /// If a stage, the source or the sink failed.
-    pub fn wait(self) -> Result<(S, Report), RunError> {
+    pub fn wait(self) -> Result<(O, Report), RunError> {
         self.join().ok()
     }
 
@@ -105,14 +105,14 @@ impl<S> QueuesHandle<S> {
     ///
     /// If a stage, the source or the sink failed. [`RunError::DrainTimeout`], with the number of values left, if
     /// accepted values were left when the time was over.
-    pub fn drain(self, most: Duration) -> Result<(S, Report), RunError> {
+    pub fn drain(self, most: Duration) -> Result<(O, Report), RunError> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](QueuesHandle::drain), but returns the sink's state and the report even if the time was over or the
-    /// run failed.
+    /// As [`drain`](QueuesHandle::drain), and returns what there is then, also if the time was over or the run
+    /// failed: what the sink returns and the report up to there.
     #[must_use]
-    pub fn drain_join(self, most: Duration) -> RunEnd<S> {
+    pub fn drain_join(self, most: Duration) -> RunEnd<O> {
         self.ends.drain_within(most);
         self.join()
     }
@@ -122,7 +122,7 @@ impl<S> QueuesHandle<S> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed before.
-    pub fn stop_now(self) -> Result<(S, Report), RunError> {
+    pub fn stop_now(self) -> Result<(O, Report), RunError> {
         self.ends.stop();
         self.wait()
     }
@@ -139,9 +139,10 @@ impl<S> QueuesHandle<S> {
         self.ends.control.finished()
     }
 
-    /// Waits for the end. Returns the sink's state and the report even if the run failed.
+    /// Waits for the end, and returns what there is then, also if the run failed: what the sink returns and the
+    /// report up to there.
     #[must_use]
-    pub fn join(mut self) -> RunEnd<S> {
+    pub fn join(mut self) -> RunEnd<O> {
         assert!(
             self.ends.control.stopped() || !self.threads.iter().any(is_this),
             "a closure of a run waits for the end of that run, which waits for the closure"
@@ -152,11 +153,8 @@ impl<S> QueuesHandle<S> {
             StageReport::put_source(&mut stages, accepted);
         }
         let control = &self.ends.control;
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (state, numbers, values, ended) = match outcome {
-            Some(Outcome { state, numbers, values, ended }) => (Some(state), numbers, values, ended),
-            None => (None, 0.into(), 0, false),
-        };
+        let lost = Seen { numbers: 0.into(), values: 0, ended: false };
+        let Seen { numbers, values, ended } = self.sink.seen().unwrap_or(lost);
         // The stream may have ended just when the run was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let report = Report {
@@ -181,7 +179,7 @@ impl<S> QueuesHandle<S> {
             (!in_time).then_some(RunError::DrainTimeout { left })
         };
         let failure = control.failure().or_else(overdue);
-        RunEnd { state, report, failure }
+        self.sink.end(report, failure)
     }
 
     /// Waits for all threads, except the calling one if a closure of the run calls this.
@@ -195,14 +193,14 @@ fn is_this(thread: &JoinHandle<StageReport>) -> bool {
     thread.thread().id() == current().id()
 }
 
-impl<S> Drop for QueuesHandle<S> {
+impl<O> Drop for QueuesHandle<O> {
     fn drop(&mut self) {
         self.ends.stop();
         self.join_threads();
     }
 }
 
-impl<S> std::fmt::Debug for QueuesHandle<S> {
+impl<O> std::fmt::Debug for QueuesHandle<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("QueuesHandle").field("threads", &self.threads.len()).finish_non_exhaustive()
     }

@@ -2,40 +2,41 @@ use super::control::Activity;
 use super::message::Queue;
 use super::queue_shape::QueueShape;
 use super::wiring::Work;
-use crate::sink::Outcome;
+use crate::sink::Sink;
+use crate::sink_tasklet::{Left, Seen};
+use millstream_core::failure::fail;
 use millstream_core::{SequenceNumber, ToOwnedItem};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// The end of a run: user code that receives every value with its number.
-pub(crate) struct Sink<A: QueueShape, S, F> {
+/// The end of a run: a sink that sees every value, with its number.
+pub(crate) struct SinkThread<A: QueueShape, K> {
     input: Queue<<A as ToOwnedItem>::Owned>,
-    state: Option<S>,
-    f: F,
+    sink: Option<K>,
     /// The next number.
     next: u64,
     values: u64,
     ended: bool,
-    outcome: Arc<Mutex<Option<Outcome<S>>>>,
+    left: Arc<Left<A, K>>,
 }
 
-impl<A: QueueShape, S, F> Sink<A, S, F> {
-    pub(crate) fn new(input: Queue<A::Owned>, state: S, f: F, outcome: Arc<Mutex<Option<Outcome<S>>>>) -> Self {
-        Sink { input, state: Some(state), f, next: 0, values: 0, ended: false, outcome }
+impl<A: QueueShape, K> SinkThread<A, K> {
+    pub(crate) fn new(input: Queue<A::Owned>, sink: K, left: Arc<Left<A, K>>) -> Self {
+        SinkThread { input, sink: Some(sink), next: 0, values: 0, ended: false, left }
     }
 }
 
-impl<A: QueueShape, S: Send, F> Work for Sink<A, S, F>
-where
-    F: for<'a> FnMut(&mut S, SequenceNumber, A::Ref<'a>) + Send,
-{
+impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
     fn run(&mut self, activity: &Activity) {
-        let Some(state) = self.state.as_mut() else { return };
+        let Some(sink) = self.sink.as_mut() else { return };
         while let Some(message) = self.input.take(activity) {
             let at = message.at();
             self.next = at.number;
             if let Some(value) = message.into_value() {
-                (self.f)(state, SequenceNumber(at.number), A::lend(&value));
+                sink.put(SequenceNumber(at.number), A::lend(&value)).unwrap_or_else(|error| fail(error));
                 self.values += 1;
+            }
+            if at.end || self.input.len() == 0 {
+                sink.pause().unwrap_or_else(|error| fail(error));
             }
             self.next = at.number + u64::from(!at.end);
             self.ended = at.end;
@@ -47,12 +48,12 @@ where
     }
 }
 
-/// The sink leaves its state in `outcome`, however it ends.
-impl<A: QueueShape, S, F> Drop for Sink<A, S, F> {
+/// However it ended, it leaves its sink to the thread that waits for it.
+impl<A: QueueShape, K> Drop for SinkThread<A, K> {
     fn drop(&mut self) {
-        if let Some(state) = self.state.take() {
-            let outcome = Outcome { state, numbers: SequenceNumber(self.next), values: self.values, ended: self.ended };
-            *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        if let Some(sink) = self.sink.take() {
+            let seen = Seen { numbers: SequenceNumber(self.next), values: self.values, ended: self.ended };
+            self.left.leave(sink, seen);
         }
     }
 }

@@ -55,7 +55,7 @@ pub enum JoinError {
     Full(usize),
     /// The run takes no more values.
     Ended,
-    /// This run has a single producer: it was not started with [`Run::start_fan_in`](crate::Run::start_fan_in).
+    /// This run has one producer: its source is no [`fan_in`](crate::fan_in).
     One,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Full(most) => write!(f, "there are {most} producers, and `at_most` allows no more"),
             JoinError::Ended => f.write_str("the run takes no more values"),
-            JoinError::One => f.write_str("this run has one producer; `start_fan_in` starts one with several"),
+            JoinError::One => f.write_str("this run has one producer; `fan_in` is a source with many"),
         }
     }
 }

@@ -22,13 +22,13 @@ pub struct ByTimestamp<X, F> {
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let (p, left) = (pipeline::<(u64, &str)>(), vec![(1, "a"), (4, "b")]);
 /// let sorted = source::by_timestamp([left.clone(), vec![(1, "x"), (3, "y")]], |(time, _)| *time);
-/// assert_eq!(p.collect(&Rings::new(), sorted)?, [(1, "a"), (1, "x"), (3, "y"), (4, "b")]);
+/// assert_eq!(p.collect(sorted)?, [(1, "a"), (1, "x"), (3, "y"), (4, "b")]);
 ///
 /// let unsorted = source::by_timestamp([left, vec![(3, "y"), (2, "late")]], |(time, _)| *time);
-/// let error = p.collect(&Rings::new(), unsorted).unwrap_err();
+/// let error = p.collect(unsorted).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
 ///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 after one of time 3; sort the source, \

@@ -15,9 +15,9 @@ pub struct Chain<X, Y> {
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let chained = source::chain(source::ready([1, 2]), source::ready([3]));
-/// assert_eq!(pipeline().collect(&Rings::new(), chained)?, [1, 2, 3]);
+/// assert_eq!(pipeline().collect(chained)?, [1, 2, 3]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 #[doc(alias = "concat")]

@@ -52,12 +52,12 @@ pub(super) enum Unmatched {
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let orders = vec![(1, "book"), (2, "pen"), (3, "ink")];
 /// let payments = vec![(2, 15), (1, 20), (7, 1)];
 /// let p = pipeline::<((u64, &str), (u64, u64))>();
 /// let paid = source::join_by_number(1, orders, |(id, _)| *id, payments, |(id, _)| *id);
-/// assert_eq!(p.collect(&Rings::new(), paid)?, [((2, "pen"), (2, 15)), ((1, "book"), (1, 20))]);
+/// assert_eq!(p.collect(paid)?, [((2, "pen"), (2, 15)), ((1, "book"), (1, 20))]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 #[allow(clippy::type_complexity, reason = "closures have no names")]
@@ -93,13 +93,13 @@ where
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let asked = vec![("a", 10), ("b", 12), ("a", 90)];
 /// let answered = vec![("b", 15), ("a", 17), ("a", 91)];
 /// let calls = source::join_by_time(5, 100, asked, |(id, time)| (*id, *time), answered, |(id, time)| (*id, *time));
 /// let p = pipeline::<((&str, u64), (&str, u64))>();
 /// // The answer to the first one took 7.
-/// assert_eq!(p.collect(&Rings::new(), calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
+/// assert_eq!(p.collect(calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 ///
@@ -150,9 +150,9 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
     ///
     /// ```
     /// use millstream_core::{Joined, pipeline};
-    /// use millstream_exec::{Rings, Run, source};
+    /// use millstream_exec::{JobExt, Rings, source};
     /// let joined = source::join_by_number(1, [1, 2, 3], |n| *n, [2, 9], |n| *n).outer();
-    /// let all = pipeline::<Joined<u64, u64>>().collect(&Rings::new(), joined)?;
+    /// let all = pipeline::<Joined<u64, u64>>().collect(joined)?;
     /// assert_eq!(all, [Joined::Both(2, 2), Joined::First(1), Joined::Second(9), Joined::First(3)]);
     /// # Ok::<(), millstream_exec::RunError>(())
     /// ```

@@ -18,9 +18,9 @@ pub struct RoundRobin<X> {
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let merged = source::round_robin([vec!["a1", "a2", "a3"], vec!["b1"], vec!["c1", "c2"]]);
-/// assert_eq!(pipeline().collect(&Rings::new(), merged)?, ["a1", "b1", "c1", "a2", "c2", "a3"]);
+/// assert_eq!(pipeline().collect(merged)?, ["a1", "b1", "c1", "a2", "c2", "a3"]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 #[doc(alias = "interleave")]

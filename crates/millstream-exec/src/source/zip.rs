@@ -21,10 +21,10 @@ pub struct Zip<X, Y> {
 ///
 /// ```
 /// use millstream_core::pipeline;
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, source};
 /// let p = pipeline::<(u64, char)>().map(|(n, c)| format!("{n}{c}"));
 /// # use millstream_core::Arrow;
-/// assert_eq!(p.collect(&Rings::new(), source::zip(0.., ['a', 'b']))?, ["0a", "1b"]);
+/// assert_eq!(p.collect(source::zip(0.., ['a', 'b']))?, ["0a", "1b"]);
 /// # Ok::<(), millstream_exec::RunError>(())
 /// ```
 pub fn zip<X, Y>(first: X, second: Y) -> Zip<X, Y> {

@@ -3,8 +3,8 @@
 use super::{assert_complete, send_unevenly};
 use millstream_core::{Arrow, StreamsExt, pipeline};
 use millstream_exec::{
-    FanIn, FromProducer, JoinError, MergeLog, OptionsError, Polled, Rings, Run, RunError, RunOutcome, SendError,
-    Sender, Wait, fan_in,
+    FanIn, FromProducer, JobExt, JobRefExt, JoinError, MergeLog, OptionsError, Polled, Rings, RunError, RunOutcome,
+    Runner, SendError, Sender, Wait, fan_in, source,
 };
 use millstream_testkit::within;
 use std::sync::mpsc::channel;
@@ -18,7 +18,8 @@ fn producers_come_and_go_while_it_runs() {
         let of = fan_in(1).at_most(3).ring(8);
         let of = if several { of.shared() } else { of };
         let p = pipeline::<(u32, u64)>();
-        let (mut senders, run) = p.start_fan_in(&Rings::new(), of, Vec::new(), |all, _, x| all.push(*x)).unwrap();
+        let (mut senders, poller) = of.open(&Rings::new()).unwrap();
+        let run = Rings::new().start(p.from(poller).to_fold(Vec::new(), |all, _, x| all.push(*x))).unwrap();
         let first = senders.pop().unwrap();
         let mut counts = vec![0];
         for round in 1..20 {
@@ -80,7 +81,8 @@ fn there_are_never_more_than_at_most() {
     assert_eq!(last.add_producer().unwrap_err(), JoinError::Ended);
     assert!(last.send(1).is_err());
     assert_eq!(poller.poll(|_, _| ()).unwrap(), Polled::Ended);
-    let (alone, _run) = pipeline::<u64>().start_fed(&Rings::new(), (), |(), _, _| ()).unwrap();
+    let (alone, receiver) = source::channel(4096);
+    let _run = Rings::new().start(pipeline::<u64>().from(receiver).to_each(|_, _| ())).unwrap();
     assert_eq!(alone.add_producer().unwrap_err(), JoinError::One);
 }
 
@@ -89,7 +91,8 @@ fn a_producer_that_panics_is_named() {
     for several in [false, true] {
         let of = fan_in(3);
         let of = if several { of.shared() } else { of };
-        let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), of, (), |(), _, _: &u64| ()).unwrap();
+        let (mut senders, poller) = of.open(&Rings::new()).unwrap();
+        let run = Rings::new().start(pipeline().from(poller).to_each(|_, _: &u64| ())).unwrap();
         let dying = senders.remove(1);
         let thread = std::thread::Builder::new().name("feeder".to_owned()).spawn(move || {
             dying.send_all([1, 2]).unwrap();
@@ -120,7 +123,8 @@ fn a_drain_finishes_sent_values_and_takes_no_more() {
     for several in [false, true] {
         let of = fan_in(3).ring(64);
         let of = if several { of.shared() } else { of };
-        let (senders, run) = pipeline().start_fan_in(&Rings::new(), of, 0_u64, |sum, _, _: &u64| *sum += 1).unwrap();
+        let (senders, poller) = of.open(&Rings::new()).unwrap();
+        let run = Rings::new().start(pipeline().from(poller).to_fold(0_u64, |sum, _, _: &u64| *sum += 1)).unwrap();
         let threads: Vec<_> = senders
             .into_iter()
             .map(|s| spawn(move || (0..).take_while(|n| s.send(*n).is_ok()).count() as u64))
@@ -172,7 +176,8 @@ fn an_iterator_that_blocks_is_not_waited_for() {
             poller.for_each(|_, _| ()).unwrap();
             (sending, poller.next_number().0)
         } else {
-            let (mut senders, run) = p.start_fan_in(&rings, of, (), |(), _, _| ()).unwrap();
+            let (mut senders, poller) = of.open(&rings).unwrap();
+            let run = rings.start((&p).from(poller).to_each(|_, _| ())).unwrap();
             let sending = send(senders.remove(0), there.clone());
             there.wait();
             senders[0].send(9).unwrap();
@@ -326,7 +331,11 @@ fn memory_grows_with_producers_and_is_bounded() {
     assert_eq!(bytes(&fan_in(3).at_most(5).ring(64)), without + 5 * 64 * 24);
     assert_eq!(bytes(&fan_in(16).shared()), without + 1024 * 32);
     let limit = 410_000;
-    let start = |of| p.start_fan_in(&rings.clone().memory_limit(limit), of, (), |(), _, _| ());
+    let start = |of: FanIn<[u64; 3]>| {
+        let rings = rings.clone().memory_limit(limit);
+        let (senders, poller) = of.open(&rings)?;
+        Ok((senders, rings.start((&p).from(poller).to_each(|_, _| ()))?))
+    };
     let (_, run) = start(fan_in(15)).unwrap();
     assert_eq!(run.wait().unwrap().1.ring_bytes, without + 15 * 1024 * 24);
     assert!(matches!(start(fan_in(16)), Err(RunError::Options(OptionsError::Memory { .. }))));
@@ -337,20 +346,25 @@ fn memory_grows_with_producers_and_is_bounded() {
 /// A pipeline's output is the next one's producer.
 #[test]
 fn rings_are_linked_one_to_another() {
-    let (ends, last) = pipeline::<u64>()
-        .scan(0, |sum, x| {
-            *sum += x;
-            *sum
-        })
-        .start_fan_in(&Rings::new(), fan_in(2).round_robin(), Vec::new(), |all, _, x| all.push(*x))
+    let (ends, poller) = fan_in(2).round_robin().open(&Rings::new()).unwrap();
+    let last = Rings::new()
+        .start(
+            pipeline::<u64>()
+                .scan(0, |sum, x| {
+                    *sum += x;
+                    *sum
+                })
+                .from(poller)
+                .to_fold(Vec::new(), |all, _, x| all.push(*x)),
+        )
         .unwrap();
     let middles: Vec<_> = ends
         .into_iter()
         .map(|end| {
             let doubled = pipeline::<u64>().map(|x| x * 2);
-            doubled
-                .start_fan_in(&Rings::new(), fan_in(2).round_robin(), end, |end, _, x| end.send(*x).unwrap())
-                .unwrap()
+            let (senders, poller) = fan_in(2).round_robin().open(&Rings::new()).unwrap();
+            let sends = doubled.from(poller).to_each(move |_, x| end.send(*x));
+            (senders, Rings::new().start(sends).unwrap())
         })
         .collect();
     let runs: Vec<_> = middles

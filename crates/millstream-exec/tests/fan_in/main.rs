@@ -6,7 +6,7 @@ mod rules;
 mod user_code;
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{FanIn, ItemFormat, Rings, Run, RunOutcome, Sender};
+use millstream_exec::{FanIn, ItemFormat, JobExt, Rings, RunOutcome, Runner, Sender};
 use std::thread::{spawn, yield_now};
 
 /// Producer `p` sends (p, 0), (p, 1), ...
@@ -40,7 +40,8 @@ where
     O::Item: Clone,
 {
     let p = pipeline::<O::Item>().map(O::Item::clone);
-    let (senders, run) = p.start_fan_in(rings, fan_in, Vec::new(), |all, _, x: &O::Item| all.push(x.clone())).unwrap();
+    let (senders, poller) = fan_in.open(rings).unwrap();
+    let run = rings.start(p.from(poller).to_fold(Vec::new(), |all, _, x: &O::Item| all.push(x.clone()))).unwrap();
     let threads: Vec<_> =
         senders.into_iter().zip(counts.to_vec()).map(|(s, count)| spawn(move || send_unevenly(s, count))).collect();
     let (all, report) = run.wait().unwrap();

@@ -2,19 +2,16 @@
 
 use super::{collect, numbered};
 use millstream_core::pipeline;
-use millstream_exec::{FanIn, MergeLog, OptionsError, Rings, Run, RunError, fan_in};
+use millstream_exec::{FanIn, JobExt, MergeLog, OptionsError, Rings, RunError, Runner, fan_in};
 use std::sync::{Arc, Mutex};
 
-/// A poller and a run both refuse it, for the same reason.
+/// Why it is refused, before there is a sender.
 fn refused(of: impl Fn() -> FanIn<u64>, rings: &Rings) -> OptionsError {
     let options = |failed| match failed {
         RunError::Options(refused) => refused,
         other => panic!("{other}"),
     };
-    let polled = options(of().open(rings).map(|_| ()).unwrap_err());
-    let run = pipeline().start_fan_in(rings, of(), (), |(), _, _| ());
-    assert_eq!(options(run.map(|_| ()).unwrap_err()), polled);
-    polled
+    options(of().open(rings).map(|_| ()).unwrap_err())
 }
 
 #[test]
@@ -40,8 +37,10 @@ fn a_record_of_other_producers_is_an_error() {
 
     let replayed = |producers: usize| {
         let of = fan_in(producers).replay(choices.clone());
-        let (senders, run) =
-            pipeline().start_fan_in(&Rings::new(), of, Vec::new(), |all, _, x: &(u32, u64)| all.push(*x)).unwrap();
+        let (senders, poller) = of.open(&Rings::new()).unwrap();
+        let run = Rings::new()
+            .start(pipeline().from(poller).to_fold(Vec::new(), |all, _, x: &(u32, u64)| all.push(*x)))
+            .unwrap();
         for (sender, count) in senders.into_iter().zip([300, 200, 100, 400]) {
             let producer = sender.producer();
             // A sender whose record has ended has the rest refused.

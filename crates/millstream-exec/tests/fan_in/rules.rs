@@ -3,7 +3,9 @@
 use super::{assert_complete, collect, numbered, send_unevenly};
 use millstream_core::model::sources;
 use millstream_core::pipeline;
-use millstream_exec::{FromProducer, MergeLog, Polled, Poller, Rings, Run, SendError, TrySendError, fan_in};
+use millstream_exec::{
+    FromProducer, JobExt, MergeLog, Polled, Poller, Rings, Runner, SendError, TrySendError, fan_in, source,
+};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{spawn, yield_now};
@@ -54,7 +56,8 @@ fn a_slice_is_sent_as_a_whole_and_refused_values_come_back() {
 #[test]
 fn a_slice_goes_to_the_source_of_a_pipeline() {
     let values: Vec<u64> = (1..=5000).collect();
-    let (sender, run) = pipeline().start_fed(&Rings::new().ring(64), 0, |sum, _, x| *sum += x).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().ring(64).start(pipeline().from(receiver).to_fold(0, |sum, _, x| *sum += x)).unwrap();
     sender.send_slice(&values).unwrap();
     drop(sender);
     assert_eq!(run.wait().unwrap().0, 5000 * 5001 / 2);
@@ -197,8 +200,8 @@ fn an_idle_producer_does_not_stop_the_others() {
     let fan_in = fan_in(2).by_timestamp(|t: &u64| *t).idle(Duration::from_millis(2));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let out = seen.clone();
-    let (senders, run) =
-        pipeline().start_fan_in(&Rings::new(), fan_in, (), move |(), _, t| out.lock().unwrap().push(*t)).unwrap();
+    let (senders, poller) = fan_in.open(&Rings::new()).unwrap();
+    let run = Rings::new().start(pipeline().from(poller).to_each(move |_, t| out.lock().unwrap().push(*t))).unwrap();
     senders[0].send_all([1, 2, 3]).unwrap();
     while seen.lock().unwrap().len() < 3 {
         yield_now();

@@ -2,7 +2,8 @@
 
 use millstream_core::{StreamsExt, pipeline};
 use millstream_exec::{
-    JoinError, MergeLog, Polled, Rings, Run, RunError, RunOutcome, SendError, Sender, TrySendError, fan_in,
+    JobExt, JoinError, MergeLog, Polled, Rings, RunError, RunOutcome, Runner, SendError, Sender, TrySendError, fan_in,
+    source,
 };
 use millstream_testkit::within;
 use std::future::Future;
@@ -45,7 +46,8 @@ fn ending_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
                 poller.fold(0, |n, _, _| *n += 1).unwrap()
             }
             By::Drain | By::Stopper => {
-                let (senders, run) = pipeline().start_fan_in(&rings, fan_in(2), 0, count).unwrap();
+                let (senders, poller) = fan_in(2).open(&rings).unwrap();
+                let run = rings.start(pipeline().from(poller).to_fold(0, count)).unwrap();
                 send_and_panic(&senders[0]);
                 if by == By::Drain {
                     return run.drain(LONG).unwrap().0;
@@ -54,14 +56,16 @@ fn ending_a_fan_in_does_not_wait_for_an_iterator_that_has_panicked() {
                 run.wait().unwrap().0
             }
             By::Take => {
-                let (senders, run) = pipeline().take(4).start_fan_in(&rings, fan_in(2), 0, count).unwrap();
+                let (senders, poller) = fan_in(2).open(&rings).unwrap();
+                let run = rings.start(pipeline().take(4).from(poller).to_fold(0, count)).unwrap();
                 send_and_panic(&senders[0]);
                 senders[1].send_all([1, 2, 3]).unwrap();
                 run.wait().unwrap().0
             }
             By::Record => {
                 let choices: MergeLog = [(1, 3)].into_iter().collect();
-                let (senders, run) = pipeline().start_fan_in(&rings, fan_in(2).replay(choices), 0, count).unwrap();
+                let (senders, poller) = fan_in(2).replay(choices).open(&rings).unwrap();
+                let run = rings.start(pipeline().from(poller).to_fold(0, count)).unwrap();
                 send_and_panic(&senders[0]);
                 senders[1].send_all([1, 2, 3]).unwrap();
                 run.wait().unwrap().0
@@ -253,8 +257,9 @@ fn a_value_whose_drop_sends_does_not_deadlock() {
     let works = || {
         let (done, all) = channel();
         let rings = Rings::new().workers(1).ring(4);
-        let (sender, run) =
-            pipeline().start_fed(&rings, (), move |(), _, job: &Job| done.send(job.0).unwrap()).unwrap();
+        let (sender, receiver) = source::channel(4);
+        let run =
+            rings.start(pipeline().from(receiver).to_each(move |_, job: &Job| done.send(job.0).unwrap())).unwrap();
         let sender = Arc::new(sender);
         assert!(sender.send(Job(9, Arc::downgrade(&sender))).is_ok());
         assert_eq!(all.iter().take(10).collect::<Vec<_>>(), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
@@ -269,7 +274,8 @@ struct Holds(#[expect(dead_code, reason = "its drop is what it is for")] Arc<Sen
 #[test]
 fn a_value_that_drops_the_last_sender_ends_the_stream() {
     let works = || {
-        let (sender, run) = pipeline().start_fed(&Rings::new(), 0, |n, _, _: &Holds| *n += 1).unwrap();
+        let (sender, receiver) = source::channel(4096);
+        let run = Rings::new().start(pipeline().from(receiver).to_fold(0, |n, _, _: &Holds| *n += 1)).unwrap();
         let sender = Arc::new(sender);
         assert!((0..3).all(|_| sender.send(Holds(sender.clone())).is_ok()));
         drop(sender);
@@ -295,7 +301,8 @@ fn a_drop_that_waits_for_room_is_freed_by_the_end() {
     for drained in [false, true] {
         let works = move || {
             let rings = Rings::new().workers(1).ring(1);
-            let (sender, run) = pipeline().start_fed(&rings, (), |(), _, _: &Waits| ()).unwrap();
+            let (sender, receiver) = source::channel(1);
+            let run = rings.start(pipeline().from(receiver).to_each(|_, _: &Waits| ())).unwrap();
             let (sender, (there, waits)) = (Arc::new(sender), channel());
             assert!(sender.send(Waits(Arc::downgrade(&sender), there)).is_ok());
             waits.recv().unwrap();
@@ -321,7 +328,8 @@ fn a_producer_that_panics_can_end_alone() {
         let of = fan_in(3).isolate_panics();
         let of = if several { of.shared() } else { of };
         let collect = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-        let (mut senders, run) = pipeline().start_fan_in(&Rings::new(), of, Vec::new(), collect).unwrap();
+        let (mut senders, poller) = of.open(&Rings::new()).unwrap();
+        let run = Rings::new().start(pipeline().from(poller).to_fold(Vec::new(), collect)).unwrap();
         dies("feeder", senders.remove(1), &[1, 2]);
         let panics = run.producer_panics();
         assert_eq!((panics.count, panics.last.len()), (1, 1));

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// ```
 /// use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
-/// use millstream_exec::{Rings, Run, source};
+/// use millstream_exec::{JobExt, Rings, Runner, source};
 /// use millstream_observe::{Elements, Recorder};
 /// let elements = Elements::new(1000);
 /// let p = pipeline::<u64>().map(|x| x * x).named("square").tee(|p| p.enumerate().map(elements.of("square")));
-/// let run = p.start(&Rings::new(), source::ready(0..100), (), |(), _, _| ())?;
+/// let run = Rings::new().start(p.from(source::ready(0..100)).to_each(|_, _| ()))?;
 /// let recorder = Recorder::attach(run.observer())?;
 /// run.wait()?;
 /// let recording = recorder.finish().with(&elements);

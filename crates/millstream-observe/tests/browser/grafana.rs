@@ -2,7 +2,7 @@
 
 use super::prometheus::{asked, prometheus};
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Rings, Run};
+use millstream_exec::{JobExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
 use millstream_testkit::programs::is_here;
 use serde_json::Value;
@@ -55,7 +55,8 @@ fn every_query_of_the_dashboard_returns_data() {
         .fanout(|p| p.map(|x| x + 1).named("one"), |p| p.shard(2, |p| p.map(|x| x * 2).named("two")))
         .try_map_or_empty(|(a, b)| if a < b { Ok(*a) } else { Err("no") })
         .named("judge");
-    let (sender, run) = p.start_fed(&Rings::new().ring(64), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().ring(64).start(p.from(receiver).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(50))).unwrap();
     let page = Page::open("127.0.0.1:0").unwrap();
     page.show(Arc::new(watch));

@@ -2,7 +2,7 @@
 
 use super::chromium;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::{BoxExt, BoxPipeline, Rings, Run};
+use millstream_exec::{BoxExt, BoxPipeline, JobExt, Rings, Runner, source};
 use millstream_observe::{Page, Watch};
 use millstream_testkit::programs::is_here;
 use std::sync::Arc;
@@ -29,8 +29,9 @@ fn thousands_of_stages_collapse_and_all_are_there() {
     if !is_here("chromium", "thousands_of_stages_collapse_and_all_are_there") {
         return;
     }
-    let (sender, run) =
-        chain(STAGES).start_fed(&Rings::new().workers(1).ring(8), (), |(), _, _| ()).expect("it is valid");
+    let (sender, receiver) = source::channel(8);
+    let run =
+        Rings::new().workers(1).ring(8).start(chain(STAGES).from(receiver).to_each(|_, _| ())).expect("it is valid");
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     let page = Page::open("127.0.0.1:0").unwrap();
     page.show(watch.clone());

@@ -7,7 +7,7 @@ mod large;
 mod prometheus;
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Handle, Rings, Run, Sender};
+use millstream_exec::{Handle, JobRefExt, Rings, Runner, Sender, source};
 use millstream_observe::{Options, Page, Watch};
 use millstream_testkit::programs::{headless_chromium, is_here};
 use serde_json::Value;
@@ -40,7 +40,8 @@ fn got(address: SocketAddr, path: &str) -> String {
 /// A run that waits for values, and its page.
 fn shown() -> (Sender<u64>, Handle<()>, Page) {
     let p = pipeline::<u64>().map(|x| x + 1).named("more").filter(|x| x % 2 == 0).named("even");
-    let (sender, run) = p.start_fed(&Rings::new().ring(64), (), |(), _, _| ()).unwrap();
+    let (sender, receiver) = source::channel(4096);
+    let run = Rings::new().ring(64).start((&p).from(receiver).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(20))).unwrap();
     let page = Page::open("127.0.0.1:0").unwrap();
     page.show(Arc::new(watch));

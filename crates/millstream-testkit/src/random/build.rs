@@ -1,15 +1,18 @@
 use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
 use super::order::in_one_order;
+use super::refusing::Refusing;
 use super::shape::{Element, RandomShape};
 use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
-use crate::way::{Way, collect_fan_in_on_queues, collect_on_queues};
-use millstream_core::{Arrow, ModelExt, Plan};
-use millstream_exec::{FanIn, FreePipe, Handle, Queues, Rings, Run, RunError, Sender, ThroughExt};
+use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
+use millstream_core::{Arrow, Model, ModelExt, Plan};
+use millstream_exec::{
+    FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, source,
+};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -26,15 +29,25 @@ pub(super) trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
-    fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError>;
+    fn collect_on_queues(
+        &self,
+        inputs: Vec<Value>,
+        queues: Queues,
+        feeding: QueueFeeding,
+    ) -> Result<Slots<Value>, RunError>;
     fn collect_fan_in(&self, fan_in: FanIn<Value>, way: Way, start: Start)
     -> Result<(Slots<Value>, Threads), RunError>;
     fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError>;
     fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError>;
+    /// With a sink that refuses every value from this number on.
+    fn refused(&self, inputs: Vec<Value>, way: Way, from: u64) -> Result<RunEnd<Slots<Value>>, RunError>;
     fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send>;
 }
 
-/// The senders of a run, and the run.
+/// Slots of a sender's ring.
+const SENDER_SLOTS: usize = 64;
+
+/// What feeds a run, and the run.
 type ManyFed = (Vec<Sender<Value>>, Handle<u64>);
 
 /// Starts producers.
@@ -54,8 +67,13 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         deployment.collect_slots(self, inputs).map(values::<B>)
     }
 
-    fn collect_on_queues(&self, inputs: Vec<Value>, queues: Queues, ready: bool) -> Result<Slots<Value>, RunError> {
-        collect_on_queues(self, inputs, queues, ready).map(values::<B>)
+    fn collect_on_queues(
+        &self,
+        inputs: Vec<Value>,
+        queues: Queues,
+        feeding: QueueFeeding,
+    ) -> Result<Slots<Value>, RunError> {
+        collect_on_queues(self, inputs, queues, feeding).map(values::<B>)
     }
 
     fn collect_fan_in(
@@ -67,22 +85,36 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         let (slots, threads) = match way {
             Way::Rings(deployment) => deployment.collect_fan_in(self, fan_in, start)?,
             Way::Queues { queues, .. } => collect_fan_in_on_queues(self, fan_in, queues, start)?,
+            Way::Model => unreachable!("the model has no live producers"),
         };
         Ok((values::<B>(slots), threads))
     }
 
     fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError> {
-        Run::start_fed(self, rings, 0, |values, _, slot| {
+        let (sender, receiver) = source::channel(SENDER_SLOTS);
+        let job = self.from(receiver).to_fold(0, |values, _, slot| {
             drop(B::value(slot));
             *values += 1;
-        })
+        });
+        Ok((sender, rings.start(job)?))
     }
 
     fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError> {
-        Run::start_fan_in(self, rings, fan_in, 0, |values, _, slot| {
+        let (senders, poller) = fan_in.open(rings)?;
+        let job = self.from(poller).to_fold(0, |values, _, slot| {
             drop(B::value(slot));
             *values += 1;
-        })
+        });
+        Ok((senders, rings.start(job)?))
+    }
+
+    fn refused(&self, inputs: Vec<Value>, way: Way, from: u64) -> Result<RunEnd<Slots<Value>>, RunError> {
+        let sink = Refusing { from, refused: false, slots: Vec::new(), value: B::value };
+        match way {
+            Way::Rings(deployment) => deployment.run_into(self, inputs, sink),
+            Way::Queues { queues, feeding } => run_into_on_queues(self, inputs, queues, feeding, sink),
+            Way::Model => Model.start(self.from(inputs).to(sink)),
+        }
     }
 
     fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
@@ -223,7 +255,7 @@ impl Built {
         self.pipeline.through(rings, inputs)
     }
 
-    /// Every slot of the output on queues, END last. The source is always ready if `ready`, and otherwise may wait.
+    /// Every slot of the output on queues, END's the last.
     ///
     /// # Errors
     ///
@@ -232,9 +264,9 @@ impl Built {
         &self,
         inputs: Vec<Value>,
         queues: Queues,
-        ready: bool,
+        feeding: QueueFeeding,
     ) -> Result<Vec<Option<Value>>, RunError> {
-        self.pipeline.collect_on_queues(inputs, queues, ready)
+        self.pipeline.collect_on_queues(inputs, queues, feeding)
     }
 
     /// Compares a deployment with the model, as [`check`](crate::check) does. If the pipeline [gives its order
@@ -252,15 +284,15 @@ impl Built {
         compare(model, move || pipeline.collect_slots(inputs, deployment))
     }
 
-    /// Compares the deployment on queues with the model. The source is always ready if `ready`, and otherwise may wait.
+    /// Compares the deployment on queues with the model.
     ///
     /// # Errors
     ///
     /// The first difference.
-    pub fn check_on_queues(&self, inputs: &[Value], queues: Queues, ready: bool) -> Result<(), Difference> {
+    pub fn check_on_queues(&self, inputs: &[Value], queues: Queues, feeding: QueueFeeding) -> Result<(), Difference> {
         let model = self.model_slots(inputs.to_vec());
         let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
-        compare(model, move || pipeline.collect_on_queues(inputs, queues, ready))
+        compare(model, move || pipeline.collect_on_queues(inputs, queues, feeding))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Boxed<A, B, Known = AnyPipe> {
 type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
 impl<A: RandomShape, B: RandomShape, Known> Boxed<A, B, Known> {
-    fn of(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
+    fn of(pipeline: impl Everywhere<In = A, Out = B>) -> Self {
         Boxed { steps: vec![Arc::new(pipeline)], ends: PhantomData }
     }
 }
@@ -68,13 +68,13 @@ impl<A, B, Known> Clone for Boxed<A, B, Known> {
 }
 
 impl<A: RandomShape, B: RandomShape> Boxed<A, B> {
-    pub(crate) fn new(pipeline: impl Everywhere + Arrow<In = A, Out = B> + KeepsClock) -> Self {
+    pub(crate) fn new(pipeline: impl Everywhere<In = A, Out = B> + KeepsClock) -> Self {
         Self::of(pipeline)
     }
 }
 
 impl<A: RandomShape, B: RandomShape> Boxed<A, B, FreePipe> {
-    pub(crate) fn free(pipeline: impl Everywhere + Arrow<In = A, Out = B>) -> Self {
+    pub(crate) fn free(pipeline: impl Everywhere<In = A, Out = B>) -> Self {
         Self::of(pipeline)
     }
 }

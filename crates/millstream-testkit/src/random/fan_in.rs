@@ -6,7 +6,7 @@ use super::producers::Producers;
 use super::value::Value;
 use crate::check::{Difference, ended, same};
 use crate::deployment::{Deployment, Slots};
-use crate::way::Way;
+use crate::way::{QueueFeeding, Way};
 use millstream_exec::{FanIn, MergeLog, Queues, RunError};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ impl Built {
     ///
     /// The first difference.
     pub fn check_fan_in_on_queues(&self, producers: &Arc<Producers>, queues: Queues) -> Result<(), Difference> {
-        self.check_way(producers, Way::Queues { queues, ready: false })
+        self.check_way(producers, Way::Queues { queues, feeding: QueueFeeding::Waiting })
     }
 
     fn check_way(&self, producers: &Arc<Producers>, way: Way) -> Result<(), Difference> {

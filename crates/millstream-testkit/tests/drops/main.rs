@@ -3,7 +3,7 @@
 mod tally;
 
 use millstream_core::{Arrow, SequenceNumber, Shape, Val, pipeline};
-use millstream_exec::{Deployable, Rings, Run, ThroughExt, source};
+use millstream_exec::{Deployable, Inline, JobExt, Rings, Runner, ThroughExt, source};
 use millstream_testkit::within;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -88,8 +88,8 @@ fn a_run_to_its_end_drops_every_value_once() {
             let counted = tally.clone();
             let (run, values) = (rings.clone(), (0..NUMBERS).map(move |n| counted.count(n)));
             let run = move || match waits {
-                true => everything(0, NEVER).run(&run, values, |_, _| ()).map(drop),
-                false => everything(0, NEVER).run(&run, source::ready(values), |_, _| ()).map(drop),
+                true => run.for_each(everything(0, NEVER).from(values), |_, _| ()).map(drop),
+                false => run.for_each(everything(0, NEVER).from(source::ready(values)), |_, _| ()).map(drop),
             };
             assert_eq!(within(PATIENCE, run), Ok(Ok(())), "{rings:?}");
             assert!(tally.made() as u64 > 4 * NUMBERS);
@@ -105,7 +105,7 @@ fn a_panic_in_any_stage_drops_every_value_once() {
             let tally = Tally::default();
             let counted = tally.clone();
             let (run, values) = (rings.clone(), (0..NUMBERS).map(move |n| counted.count(n)));
-            let run = move || quietly(|| everything(stage, 20).run(&run, values, |_, _| ()).map(drop));
+            let run = move || quietly(|| run.for_each(everything(stage, 20).from(values), |_, _| ()).map(drop));
             let outcome = within(PATIENCE, run).unwrap_or_else(|hung| panic!("{rings:?}, stage {stage}: {hung}"));
             assert!(outcome.is_err(), "{rings:?}, stage {stage}");
             tally.assert_all_dropped_once(&format!("{rings:?}, stage {stage}"));
@@ -128,7 +128,7 @@ fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
                 let sink = move |SequenceNumber(n), _: <Val<Counted> as Shape>::Ref<'_>| {
                     assert!(!in_sink || n < 20, "at {n}");
                 };
-                quietly(|| pipeline::<Counted>().map(|x| x.next()).run(&run, source, sink).map(drop))
+                quietly(|| run.for_each(pipeline::<Counted>().map(|x| x.next()).from(source), sink).map(drop))
             };
             assert!(within(PATIENCE, run).expect("it ends").is_err());
             tally.assert_all_dropped_once(&format!("{rings:?}, {in_sink}"));
@@ -167,7 +167,7 @@ fn keeps_nothing_alive(run: impl FnOnce(Receiver<Counted>) + Send + 'static) {
 fn idle_rings_keep_nothing_alive() {
     for workers in 1..=3 {
         keeps_nothing_alive(move |source| {
-            everything(0, NEVER).run(&Rings::new().workers(workers), source, |_, _| ()).unwrap();
+            Rings::new().workers(workers).for_each(everything(0, NEVER).from(source), |_, _| ()).unwrap();
         });
     }
 }
@@ -175,6 +175,6 @@ fn idle_rings_keep_nothing_alive() {
 #[test]
 fn idle_rings_of_one_thread_keep_nothing_alive() {
     keeps_nothing_alive(|source| {
-        everything(0, NEVER).run_inline(&Rings::new(), source, (), |(), _, _| ()).unwrap();
+        Inline::new(Rings::new()).run(everything(0, NEVER).from(source).to_each(|_, _| ())).unwrap();
     });
 }

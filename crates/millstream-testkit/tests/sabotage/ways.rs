@@ -2,7 +2,7 @@
 
 use millstream_exec::{Counters, Handle, Queues, Rings, RunError, Sender, fan_in};
 use millstream_testkit::random::{Built, Pipe, Value};
-use millstream_testkit::{Call, Deployment, Feeding, SABOTAGE, Saboteur, deployments, within};
+use millstream_testkit::{Call, Deployment, Feeding, QueueFeeding, SABOTAGE, Saboteur, deployments, within};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
@@ -19,7 +19,7 @@ pub(crate) enum Way {
     Rings(Deployment),
     Queues {
         capacity: usize,
-        ready: bool,
+        feeding: QueueFeeding,
     },
     /// From a sender, to one of the endings.
     Fed {
@@ -58,7 +58,10 @@ pub(crate) fn ways() -> impl Strategy<Value = Way> {
     });
     prop_oneof![
         3 => deployments().prop_map(Way::Rings),
-        1 => (1..=8_usize, any::<bool>()).prop_map(|(capacity, ready)| Way::Queues { capacity, ready }),
+        1 => (1..=8_usize, 0..3_usize).prop_map(|(capacity, feeding)| {
+            let feedings = [QueueFeeding::Ready, QueueFeeding::Waiting, QueueFeeding::Channel];
+            Way::Queues { capacity, feeding: feedings[feeding] }
+        }),
         2 => fed(),
         1 => through,
     ]
@@ -73,10 +76,13 @@ pub(crate) fn fed() -> impl Strategy<Value = Way> {
 impl Way {
     /// Each way, with the smallest rings.
     pub(crate) fn smallest() -> Vec<Way> {
-        let feedings = [Feeding::Inline, Feeding::Stepped(3), Feeding::Ready, Feeding::Waiting];
+        let feedings = [Feeding::Inline, Feeding::Stepped(3), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
         let rings = feedings.map(|feeding| Way::Rings(Deployment { ring: 2, batch: 2, workers: 2, feeding }));
         let fed = |joined| ENDINGS.map(|ending| Way::Fed { ring: 2, batch: 2, workers: 1, joined, ending });
-        let others = [Way::Queues { capacity: 2, ready: false }, Way::Through { ring: 2, workers: 1, taken: 2 }];
+        let others = [
+            Way::Queues { capacity: 2, feeding: QueueFeeding::Waiting },
+            Way::Through { ring: 2, workers: 1, taken: 2 },
+        ];
         rings.into_iter().chain(fed(false)).chain(fed(true)).chain(others).collect()
     }
 }
@@ -197,8 +203,8 @@ impl Case {
         let values = self.values(saboteur);
         match self.way {
             Way::Rings(deployment) => whole(built.collect_slots(values, deployment)),
-            Way::Queues { capacity, ready } => {
-                whole(built.collect_on_queues(values, Queues::new().capacity(capacity), ready))
+            Way::Queues { capacity, feeding } => {
+                whole(built.collect_on_queues(values, Queues::new().capacity(capacity), feeding))
             }
             Way::Through { ring, workers, taken } => {
                 let iterator = built.through(Rings::new().ring(ring).workers(workers), values);

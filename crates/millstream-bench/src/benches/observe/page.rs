@@ -22,7 +22,8 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
         return Ok(Results::default());
     }
     let rings = setting.rings(1).ring(8);
-    let (sender, run) = chain(STAGES).start_fed(&rings, (), |(), _, _| ())?;
+    let (sender, receiver) = source::channel(8);
+    let run = rings.start(chain(STAGES).from(receiver).to_each(|_, _| ()))?;
     let watch = Arc::new(Watch::attach(run.observer()).map_err(Failure::io("a thread"))?);
     (0..100).try_for_each(|x| sender.send(x)).map_err(|_| Failure::Threads("the run has ended by itself"))?;
     let mut took = Vec::new();

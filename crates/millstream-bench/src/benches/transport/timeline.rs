@@ -170,10 +170,11 @@ fn of_queue<L: Load>(consumers: usize, load: &L) -> Result<Timeline, Failure> {
 /// Each stage named `consumer` counts. The counts are those of the rings and stages, so they cost nothing.
 fn of_rings<L: Load, P>(p: &P, rings: &Rings, title: &str, load: &L) -> Result<Timeline, Failure>
 where
-    P: Run<L::Event> + Arrow<In = Val<L::Event>>,
+    P: RunsOn<Rings, Item = L::Event> + Arrow<In = Val<L::Event>>,
     for<'a> P::Out: Shape<Ref<'a> = &'a u64>,
 {
-    let (mut senders, run) = p.start_fan_in(rings, fan_in(1), 0_u64, |sum, _, x| *sum = sum.wrapping_add(*x))?;
+    let (mut senders, poller) = fan_in(1).open(rings)?;
+    let run = rings.start(p.from(poller).to_fold(0_u64, |sum, _, x| *sum = sum.wrapping_add(*x)))?;
     let (observer, mut counted) = (run.observer(), Counters::default());
     let which: Vec<_> = observer
         .tasklets()

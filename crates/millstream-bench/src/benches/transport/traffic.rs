@@ -101,13 +101,14 @@ fn events(setting: &Setting, n: usize, clock: impl Clock) -> impl Iterator<Item 
 
 fn ours<P>(setting: &Setting, n: usize, p: P) -> Result<Waits, Failure>
 where
-    P: Run<Event> + Arrow<In = Val<Event>>,
+    P: RunsOn<Rings, Item = Event> + Arrow<In = Val<Event>>,
     for<'a> P::Out: Shape<Ref<'a> = &'a Done>,
 {
     let rings = setting.rings.clone().ring(setting.ring.unwrap_or(CAPACITY));
     let clock = SystemClock::default();
     let waits = Waits(Vec::with_capacity(n), 0);
-    let (mut senders, run) = p.start_fan_in(&rings, fan_in(1), waits, move |waits, _, done| waits.add(clock, *done))?;
+    let (mut senders, poller) = fan_in(1).open(&rings)?;
+    let run = rings.start((&p).from(poller).to_fold(waits, move |waits, _, done| waits.add(clock, *done)))?;
     let sender = senders.pop();
     for event in events(setting, n, clock) {
         if sender.as_ref().is_none_or(|sender| sender.send(event).is_err()) {

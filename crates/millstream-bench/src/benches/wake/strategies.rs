@@ -47,7 +47,8 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 /// The use of a core by a run without values, over all its threads.
 fn idle(rings: &Rings, time: Duration) -> Result<f64, Failure> {
-    let (sender, run) = pipeline::<u64>().start_fed(rings, (), |(), _, _| ())?;
+    let (sender, receiver) = source::channel(4096);
+    let run = rings.start(pipeline::<u64>().from(receiver).to_each(|_, _| ()))?;
     thread::sleep(SETTLED);
     let (started, before) = (Instant::now(), processor_time());
     thread::sleep(time);

@@ -3,7 +3,7 @@ use super::ways::{Deployment, Way};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, Model, Plan, SequenceNumber, Shape, ToOwnedItem, Val};
-use millstream_exec::{Everywhere, QueueShape, RingShape, RunError, Runner, source::ready};
+use millstream_exec::{Everywhere, JobRefExt, QueueShape, RingShape, RunError, Runner, RunsOn, source::ready};
 use std::borrow::Cow;
 
 /// The output of a pipeline, on one input, run in any way.
@@ -80,13 +80,13 @@ fn writer(plan: &Plan) -> &str {
     stage.map_or("source", |stage| &plan.stages[stage].name)
 }
 
-fn traced<T: Item, P: Arrow<In = Val<T>>, R: Runner<T, P>>(
+fn traced<T: Item, P: Arrow<In = Val<T>> + RunsOn<R, Item = T>, R: Runner>(
     on: &R,
     pipeline: &P,
     input: Vec<T>,
     into: Trace,
     note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
 ) -> Result<Trace, RunError> {
-    let (trace, end) = on.run(pipeline, ready(input), into, note)?;
-    Ok(trace.ended_at(end))
+    let (trace, report) = on.run(pipeline.from(ready(input)).to_fold(into, note))?;
+    Ok(trace.ended_at(report.numbers))
 }

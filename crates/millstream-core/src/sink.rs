@@ -1,0 +1,128 @@
+//! The end of a run: what gets the values, and how the run ended.
+
+use crate::failure::Cause;
+use crate::{SequenceNumber, Shape};
+use std::convert::Infallible;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+pub enum RunOutcome {
+    /// The source ended.
+    End,
+    /// It was drained: the source was ended, and everything accepted was finished.
+    Drained,
+    /// It was stopped: something may be left.
+    Stopped,
+    /// It failed.
+    Failed,
+}
+
+impl RunOutcome {
+    /// Whether everything that was accepted came out: the source ended, or was ended by a drain.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        matches!(self, RunOutcome::End | RunOutcome::Drained)
+    }
+}
+
+/// The end of a job: it gets every value of the output with its number, in order.
+///
+/// All calls come from one thread at a time: on `Rings` a worker, on `Queues` a thread of the sink's own, on
+/// `Inline` and [`Model`](crate::Model) the caller. An error that a call returns, and a panic, is a failure of the
+/// stage `sink`: the run ends, and its `RunError` has the error as its [`source`](std::error::Error::source).
+///
+/// ```
+/// use millstream_core::{RunOutcome, SequenceNumber, Sink, Val};
+/// use std::io::{self, BufWriter, Write};
+///
+/// struct Lines<W: Write>(BufWriter<W>);
+///
+/// impl<W: Write + Send + 'static> Sink<Val<u64>> for Lines<W> {
+///     type Output = BufWriter<W>;
+///     type Error = io::Error;
+///     fn put(&mut self, number: SequenceNumber, value: &u64) -> io::Result<()> {
+///         writeln!(self.0, "{number}: {value}")
+///     }
+///     fn pause(&mut self) -> io::Result<()> {
+///         self.0.flush()
+///     }
+///     fn finish(self, _: RunOutcome) -> io::Result<BufWriter<W>> {
+///         Ok(self.0)
+///     }
+/// }
+///
+/// let mut lines = Lines(BufWriter::new(Vec::new()));
+/// lines.put(SequenceNumber(7), &49)?;
+/// lines.pause()?;
+/// assert_eq!(lines.finish(RunOutcome::End)?.get_ref(), b"7: 49\n");
+/// # Ok::<(), io::Error>(())
+/// ```
+pub trait Sink<A: Shape>: Send + 'static {
+    /// What the run returns.
+    type Output: Send + 'static;
+    /// Why it can fail.
+    type Error: Cause;
+
+    /// Takes the value of this number. Numbers increase; an empty slot has no call. END may have a value.
+    ///
+    /// # Errors
+    ///
+    /// The run ends; nothing is put any more.
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error>;
+
+    /// There is nothing more for now: the time to flush what was gathered, so that nothing waits for the next value. It
+    /// is also called at the end of the stream, and never twice for the same slot.
+    ///
+    /// # Errors
+    ///
+    /// The run ends.
+    fn pause(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// What the run returns. Called once, when all else of the run is over, by the thread that waits for it, and told
+    /// how it ended: a sink that must be whole or not at all, as a file that takes another's place, looks whether the
+    /// outcome [is complete](RunOutcome::is_complete). It is not called where no thread waits: a handle that is dropped
+    /// drops the sink.
+    ///
+    /// # Errors
+    ///
+    /// The run has failed, unless it had failed before: then that failure counts.
+    fn finish(self, outcome: RunOutcome) -> Result<Self::Output, Self::Error>;
+}
+
+/// What a sink's closure may return: nothing, or a `Result` whose error ends the run.
+#[diagnostic::on_unimplemented(
+    message = "a sink's closure returns nothing or a `Result<(), _>`, and not `{Self}`",
+    label = "this returns `{Self}`",
+    note = "the error may be any `std::error::Error + Send + Sync`, a `String` or a `&str`"
+)]
+pub trait SinkResult: Send + 'static {
+    /// Why it can fail.
+    type Error: Cause;
+    /// As a result.
+    ///
+    /// # Errors
+    ///
+    /// The closure's.
+    fn result(self) -> Result<(), Self::Error>;
+}
+
+impl SinkResult for () {
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn result(self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl<E: Cause + Send> SinkResult for Result<(), E> {
+    type Error = E;
+
+    #[inline(always)]
+    fn result(self) -> Result<(), E> {
+        self
+    }
+}

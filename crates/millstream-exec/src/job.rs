@@ -1,0 +1,281 @@
+use crate::sink::{Each, Fold, OnPause, SinkResult, each, fold};
+use crate::{
+    Handle, Report, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source, SourceItem, SourceShape, Through,
+};
+use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, ToOwnedItem, Val};
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// What is to be run: a pipeline, a source for it, and a sink after it. Building one starts nothing; a deployment runs
+/// it.
+///
+/// `pipeline.from(source)` is a job without a sink, and `.to(sink)` gives it one. A job owns its pipeline, or borrows
+/// it where it was made of a reference: `(&pipeline).from(source)` leaves the pipeline for the next job.
+///
+/// ```
+/// use millstream_core::{Arrow, Model, pipeline};
+/// use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner};
+///
+/// let squares = pipeline::<u64>().map(|x| x * x);
+/// assert_eq!(Model.collect((&squares).from(1..=3))?, [1, 4, 9]);
+/// assert_eq!(Inline::default().last((&squares).from(1..=3))?, Some(9));
+///
+/// let job = squares.from(1..=3).to_fold(0, |sum, _number, x| *sum += x);
+/// let (sum, report) = Rings::new().workers(2).run(job)?;
+/// assert_eq!((sum, report.numbers.0), (14, 3));
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+///
+/// Its own methods `run`, `start`, `collect`, `collect_slots`, `last`, `for_each` and `iter` run it on
+/// [`Rings::new()`](Rings::new).
+#[must_use = "a job does nothing until a deployment runs it"]
+pub struct Job<P, X, K = NoSink, B = P> {
+    pub(crate) pipeline: B,
+    pub(crate) source: X,
+    pub(crate) sink: K,
+    pub(crate) kind: PhantomData<fn() -> P>,
+}
+
+/// Of a [`Job`] that has no sink yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSink;
+
+/// A pipeline as a job, and in one line on [`Rings::new()`](Rings::new).
+pub trait JobExt: Arrow {
+    /// This pipeline on what `source` gives: a [`Job`], which owns the pipeline.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// let doubled = pipeline::<u64>().map(|x| x * 2).from([3, 4]);
+    /// assert_eq!(Rings::new().workers(1).collect(doubled)?, [6, 8]);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    fn from<X>(self, source: X) -> Job<Self, X>
+    where
+        Self::In: SourceShape,
+        X: Source<SourceItem<Self>>,
+    {
+        Job { pipeline: self, source, sink: NoSink, kind: PhantomData }
+    }
+
+    /// Every value of the output, in order, on [`Rings::new()`](Rings::new): `rings.collect(pipeline.from(source))`.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::JobExt;
+    /// assert_eq!(pipeline::<u64>().map(|x| x * x).collect(1..=3)?, [1, 4, 9]);
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    fn collect<X>(&self, source: X) -> Result<Vec<<Self::Out as ToOwnedItem>::Owned>, RunError>
+    where
+        Self: RunsOn<Rings>,
+        Self::Out: ToOwnedItem,
+        X: Source<<Self as RunsOn<Rings>>::Item>,
+    {
+        let job: Job<Self, X, NoSink, &Self> = Job { pipeline: self, source, sink: NoSink, kind: PhantomData };
+        Rings::new().collect(job)
+    }
+}
+
+impl<P: Arrow> JobExt for P {}
+
+/// A reference to a pipeline as a job.
+pub trait JobRefExt: Copy {
+    /// The pipeline.
+    type Pipeline: Arrow;
+
+    /// As [`JobExt::from`], of a pipeline that is needed again: the job borrows it. What runs after the call that
+    /// started it, as [`Runner::start`] does, does not borrow the pipeline any more.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::{JobRefExt, Rings, Runner};
+    /// let doubled = pipeline::<u64>().map(|x| x * 2);
+    /// for workers in 1..=3 {
+    ///     assert_eq!(Rings::new().workers(workers).collect((&doubled).from([3, 4]))?, [6, 8]);
+    /// }
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    fn from<X>(self, source: X) -> Job<Self::Pipeline, X, NoSink, Self>
+    where
+        <Self::Pipeline as Arrow>::In: SourceShape,
+        X: Source<SourceItem<Self::Pipeline>>,
+    {
+        Job { pipeline: self, source, sink: NoSink, kind: PhantomData }
+    }
+}
+
+impl<P: Arrow> JobRefExt for &P {
+    type Pipeline = P;
+}
+
+impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
+    /// With this sink: a job that can be [run](Runner::run) and [started](Runner::start).
+    pub fn to<K: Sink<P::Out>>(self, sink: K) -> Job<P, X, K, B> {
+        Job { pipeline: self.pipeline, source: self.source, sink, kind: PhantomData }
+    }
+
+    /// With a sink that has a state, and returns it: `f` gets the state, every number and every value. It returns
+    /// nothing, or a `Result` whose error ends the run. See [`sink::fold`](fold).
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::JobExt;
+    /// let job = pipeline::<u64>().from(1..=4).to_fold(Vec::new(), |all, number, x| all.push((number.0, *x)));
+    /// assert_eq!(job.run()?.0, [(0, 1), (1, 2), (2, 3), (3, 4)]);
+    ///
+    /// let few = pipeline::<u64>().from(1..=4).to_fold(0, |n, _, x| {
+    ///     *n += 1;
+    ///     if *x < 3 { Ok(()) } else { Err("too large") }
+    /// });
+    /// assert_eq!(few.run().unwrap_err().to_string(), "stage \"sink\", number 2: too large");
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    pub fn to_fold<S, R, F>(self, state: S, f: F) -> Job<P, X, Fold<S, F, R>, B>
+    where
+        S: Send + 'static,
+        R: SinkResult,
+        F: for<'a> FnMut(&mut S, SequenceNumber, <P::Out as Shape>::Ref<'a>) -> R + Send + 'static,
+    {
+        self.to(fold(state, f))
+    }
+
+    /// With a closure as its sink: `f` gets every number and every value, and returns nothing, or a `Result` whose
+    /// error ends the run. See [`sink::each`](each).
+    pub fn to_each<R, F>(self, f: F) -> Job<P, X, Each<F, R>, B>
+    where
+        R: SinkResult,
+        F: for<'a> FnMut(SequenceNumber, <P::Out as Shape>::Ref<'a>) -> R + Send + 'static,
+    {
+        self.to(each(f))
+    }
+}
+
+impl<P, X, B, S, F, R> Job<P, X, Fold<S, F, R>, B> {
+    /// Calls `pause` on the state where there is nothing more for now: see [`Fold::on_pause`].
+    pub fn on_pause<G>(self, pause: G) -> Job<P, X, OnPause<S, F, G, R>, B>
+    where
+        G: FnMut(&mut S) -> R + Send + 'static,
+    {
+        Job { pipeline: self.pipeline, source: self.source, sink: self.sink.on_pause(pause), kind: PhantomData }
+    }
+}
+
+impl<P, X, K, B> Job<P, X, K, B>
+where
+    P: RunsOn<Rings>,
+    X: Source<P::Item>,
+    K: Sink<P::Out>,
+    B: Borrow<P>,
+{
+    /// Runs it on [`Rings::new()`](Rings::new): see [`Runner::run`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    pub fn run(self) -> Result<(K::Output, Report), RunError> {
+        Rings::new().run(self)
+    }
+
+    /// Starts it on [`Rings::new()`](Rings::new): see [`Runner::start`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::start`].
+    pub fn start(self) -> Result<Handle<K::Output>, RunError> {
+        Rings::new().start(self)
+    }
+}
+
+impl<P, X, B> Job<P, X, NoSink, B>
+where
+    P: RunsOn<Rings>,
+    X: Source<P::Item>,
+    B: Borrow<P>,
+{
+    /// Every value of the output, in order, on [`Rings::new()`](Rings::new).
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    pub fn collect(self) -> Result<Vec<<P::Out as ToOwnedItem>::Owned>, RunError>
+    where
+        P::Out: ToOwnedItem,
+    {
+        Rings::new().collect(self)
+    }
+
+    /// Every slot of the output, by number, on [`Rings::new()`](Rings::new): see [`Runner::collect_slots`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    pub fn collect_slots(self) -> Result<Vec<Option<<P::Out as ToOwnedItem>::Owned>>, RunError>
+    where
+        P::Out: ToOwnedItem,
+    {
+        Rings::new().collect_slots(self)
+    }
+
+    /// The last value of the output, a fold's answer for example, on [`Rings::new()`](Rings::new); none if there is no
+    /// value.
+    ///
+    /// ```
+    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream_exec::JobExt;
+    /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
+    /// assert_eq!(sum.from(1..=4).last()?, Some(10));
+    /// # Ok::<(), millstream_exec::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    pub fn last(self) -> Result<Option<<P::Out as ToOwnedItem>::Owned>, RunError>
+    where
+        P::Out: ToOwnedItem,
+    {
+        Rings::new().last(self)
+    }
+
+    /// `f` at every number and value of the output, on [`Rings::new()`](Rings::new): see [`Runner::for_each`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::run`].
+    pub fn for_each<R, F>(self, f: F) -> Result<Report, RunError>
+    where
+        R: SinkResult,
+        F: for<'a> FnMut(SequenceNumber, <P::Out as Shape>::Ref<'a>) -> R + Send + 'static,
+    {
+        Rings::new().for_each(self, f)
+    }
+}
+
+impl<T: Item, P, X, B> Job<P, X, NoSink, B>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
+    X: Source<T>,
+    B: Borrow<P>,
+{
+    /// The outputs as an iterator, on [`Rings::new()`](Rings::new): see [`Rings::iter`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::start`].
+    pub fn iter(self) -> Result<Through<P::Out>, RunError> {
+        Rings::new().iter(self)
+    }
+}
+
+impl<P, X, K, B> fmt::Debug for Job<P, X, K, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").finish_non_exhaustive()
+    }
+}

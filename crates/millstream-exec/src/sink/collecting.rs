@@ -1,0 +1,104 @@
+use super::Sink;
+use crate::RunOutcome;
+use millstream_core::{SequenceNumber, ToOwnedItem};
+use std::convert::Infallible;
+
+/// Every value, in order: see [`collect`].
+#[derive(Debug)]
+pub struct Collect<T>(Vec<T>);
+
+/// A sink that keeps a clone of every value, and returns them in order.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{JobExt, sink};
+/// let run = pipeline::<u64>().map(|x| x * x).from(1..=3).to(sink::collect()).start()?;
+/// assert_eq!(run.wait()?.0, [1, 4, 9]);
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[must_use]
+pub fn collect<T>() -> Collect<T> {
+    Collect(Vec::new())
+}
+
+impl<A: ToOwnedItem> Sink<A> for Collect<A::Owned> {
+    type Output = Vec<A::Owned>;
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn put(&mut self, _: SequenceNumber, value: A::Ref<'_>) -> Result<(), Infallible> {
+        self.0.push(A::to_owned_item(value));
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Self::Output, Infallible> {
+        Ok(self.0)
+    }
+}
+
+/// Every slot, by number: see [`collect_slots`].
+#[derive(Debug)]
+pub struct CollectSlots<T>(Vec<Option<T>>);
+
+/// A sink that keeps a clone of every value at its number, and returns the slots up to the last value: of the empty
+/// slots after it, and of an empty END, it hears nothing. [`Runner::collect_slots`](crate::Runner::collect_slots) adds
+/// those.
+#[must_use]
+pub fn collect_slots<T>() -> CollectSlots<T> {
+    CollectSlots(Vec::new())
+}
+
+impl<A: ToOwnedItem> Sink<A> for CollectSlots<A::Owned> {
+    type Output = Vec<Option<A::Owned>>;
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Infallible> {
+        put(&mut self.0, number, A::to_owned_item(value));
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Self::Output, Infallible> {
+        Ok(self.0)
+    }
+}
+
+/// Puts a value into the slot of its number, which is beyond all others.
+fn put<T>(slots: &mut Vec<Option<T>>, SequenceNumber(number): SequenceNumber, value: T) {
+    slots.resize_with(number as usize, || None);
+    slots.push(Some(value));
+}
+
+/// The last value: see [`last`].
+#[derive(Debug)]
+pub struct Last<T>(Option<T>);
+
+/// A sink that returns a clone of the last value, the answer of a fold for example; none if there is no value. It
+/// clones every value on the way.
+///
+/// ```
+/// use millstream_core::{Arrow, pipeline};
+/// use millstream_exec::{JobExt, sink};
+/// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
+/// assert_eq!(sum.from(1..=4).to(sink::last()).run()?.0, Some(10));
+/// # Ok::<(), millstream_exec::RunError>(())
+/// ```
+#[must_use]
+pub fn last<T>() -> Last<T> {
+    Last(None)
+}
+
+impl<A: ToOwnedItem> Sink<A> for Last<A::Owned> {
+    type Output = Option<A::Owned>;
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn put(&mut self, _: SequenceNumber, value: A::Ref<'_>) -> Result<(), Infallible> {
+        self.0 = Some(A::to_owned_item(value));
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Self::Output, Infallible> {
+        Ok(self.0)
+    }
+}

@@ -1,0 +1,187 @@
+use crate::RunOutcome;
+use crate::task_probe::TaskProbe;
+use crate::tasklet::{Progress, Tasklet};
+use crate::{Report, RunEnd, RunError, Sink};
+use millstream_core::SequenceNumber;
+use millstream_core::failure::{Finished, caught, discard, fail};
+use millstream_ring::{Reader, RingLayout};
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a sink leaves when it gets no more.
+pub(crate) struct Left<A, K> {
+    left: Mutex<Option<(K, Seen)>>,
+    shape: PhantomData<fn() -> A>,
+}
+
+/// What a sink has seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// END's number, or the number that comes next.
+    pub(crate) numbers: SequenceNumber,
+    pub(crate) values: u64,
+    /// Whether END was among what it has seen.
+    pub(crate) ended: bool,
+}
+
+impl<A, K> Left<A, K> {
+    /// Nothing was left yet.
+    pub(crate) fn nothing() -> Arc<Self> {
+        Arc::new(Left { left: Mutex::new(None), shape: PhantomData })
+    }
+
+    /// By a run that is over.
+    pub(crate) fn of(sink: K, report: &Report) -> Self {
+        let seen = Seen { numbers: report.numbers, values: report.values, ended: true };
+        Left { left: Mutex::new(Some((sink, seen))), shape: PhantomData }
+    }
+
+    pub(crate) fn leave(&self, sink: K, seen: Seen) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some((sink, seen));
+    }
+}
+
+/// The sink of a run that is over, whatever its type.
+pub(crate) trait Finish<O>: Send + Sync {
+    /// What it has seen; none if its thread was lost.
+    fn seen(&self) -> Option<Seen>;
+
+    /// What it returns at the end, or what it unwinds with; none if it is gone.
+    fn finish(&self, outcome: RunOutcome) -> Option<Finished<O>>;
+
+    /// The end of the run. A sink that cannot finish makes it a failure.
+    fn end(&self, mut report: Report, mut failure: Option<RunError>) -> RunEnd<O> {
+        let output = match self.finish(report.outcome) {
+            Some(Ok(output)) => Some(output),
+            Some(Err(payload)) if failure.is_none() => {
+                report.outcome = RunOutcome::Failed;
+                failure = Some(RunError::unwound_with("sink", Some(report.numbers.0), payload));
+                None
+            }
+            Some(Err(payload)) => {
+                discard(payload);
+                None
+            }
+            None => None,
+        };
+        RunEnd { output, report, failure }
+    }
+}
+
+impl<A: millstream_core::Shape, K: Sink<A>> Finish<K::Output> for Left<A, K> {
+    fn seen(&self) -> Option<Seen> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(_, seen)| *seen)
+    }
+
+    fn finish(&self, outcome: RunOutcome) -> Option<Finished<K::Output>> {
+        let (sink, _) = self.left.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(caught(|| sink.finish(outcome).unwrap_or_else(|error| fail(error))))
+    }
+}
+
+/// The end of a run: a sink that sees every value, with its number.
+pub(crate) struct SinkTasklet<A: RingLayout, K> {
+    input: Reader<A>,
+    /// None once the sink was left to the thread that waits for it.
+    user: Option<User<K>>,
+    batch: usize,
+    at_end: Option<u64>,
+    /// Whether anything was read since the sink was told of a pause.
+    read: bool,
+    left: Arc<Left<A, K>>,
+}
+
+/// What changes with every value.
+struct User<K> {
+    sink: K,
+    values: u64,
+}
+
+impl<K> User<K> {
+    #[inline(always)]
+    fn see<A: RingLayout>(&mut self, number: SequenceNumber, value: A::Ref<'_>)
+    where
+        K: Sink<A>,
+    {
+        if let Err(error) = self.sink.put(number, value) {
+            fail(error);
+        }
+        self.values += 1;
+    }
+}
+
+impl<A: RingLayout, K> SinkTasklet<A, K> {
+    pub(crate) fn new(input: Reader<A>, sink: K, batch: usize, left: Arc<Left<A, K>>) -> Self {
+        let user = Some(User { sink, values: 0 });
+        SinkTasklet { input, user, batch, at_end: None, read: false, left }
+    }
+
+    /// Leaves the sink to the thread that waits for it.
+    fn leave(&mut self, numbers: SequenceNumber, ended: bool) {
+        if let Some(User { sink, values }) = self.user.take() {
+            self.left.leave(sink, Seen { numbers, values, ended });
+        }
+    }
+}
+
+/// A sink that is stopped is left as well.
+impl<A: RingLayout, K> Drop for SinkTasklet<A, K> {
+    fn drop(&mut self) {
+        let abandoned = self.at_end.map(SequenceNumber).or_else(|| self.input.visited());
+        self.leave(abandoned.unwrap_or_else(|| self.input.position()), false);
+    }
+}
+
+impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
+    /// Nothing more is there for now.
+    fn pause(&mut self) {
+        if let (true, Some(user)) = (std::mem::take(&mut self.read), &mut self.user)
+            && let Err(error) = user.sink.pause()
+        {
+            fail(error);
+        }
+    }
+}
+
+impl<A: RingLayout, K: Sink<A>> Tasklet for SinkTasklet<A, K> {
+    fn step(&mut self) -> Progress {
+        let Some(user) = self.user.as_mut() else { return Progress::DONE };
+        let mut left = self.batch;
+        while left > 0 {
+            let Some(mut batch) = self.input.batch(left) else { break };
+            batch.for_each_value(user, |user, number, value| user.see::<A>(number, value));
+            left -= batch.len();
+        }
+        if left < self.batch {
+            self.read = true;
+            return Progress::moved(self.batch - left);
+        }
+        let Some(end) = self.input.end() else {
+            self.pause();
+            return Progress::NONE;
+        };
+        let numbers = end.number();
+        self.at_end = Some(numbers.0);
+        if let Some(value) = end.value() {
+            user.see::<A>(numbers, value);
+        }
+        self.at_end = None;
+        drop(end);
+        self.read = true;
+        self.pause();
+        self.leave(numbers, true);
+        Progress::ENDED
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.at_end.or_else(|| self.input.visited().map(|number| number.0))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.input.backlog()
+    }
+
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_sink(self.input.probe())
+    }
+}
