@@ -1,5 +1,8 @@
 //! `cargo xtask tidy`: the rules about files that no other tool checks.
 
+mod arrows;
+mod words;
+
 use std::path::{Path, PathBuf};
 
 use crate::cmd::{Result, failure, read, root};
@@ -22,16 +25,29 @@ pub(crate) fn run() -> Result {
 }
 
 fn offences(root: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for file in rust_files(root)? {
-        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().replace('\\', "/");
-        found.extend(in_source(&name, &read(&file)?));
+    let (mut found, mut types) = (Vec::new(), Vec::new());
+    let named = |file: &Path| file.strip_prefix(root).unwrap_or(file).to_string_lossy().replace('\\', "/");
+    for file in files(root, "rs")? {
+        let (name, source) = (named(&file), read(&file)?);
+        found.extend(in_source(&name, &source));
+        let code = code_only(&source);
+        found.extend(words::in_source(&name, &source, &code));
+        types.extend(words::types(&name, &code));
+    }
+    found.extend(words::twins(types));
+    for file in files(root, "md")? {
+        let name = named(&file);
+        // The requirements are not ours to word.
+        if name != "docs/requirements.md" {
+            found.extend(words::in_markdown(&name, &read(&file)?));
+        }
     }
     for manifest in manifests(root)? {
-        if !inherits_lints(&read(&manifest)?) {
-            let name = manifest.strip_prefix(root).unwrap_or(&manifest).display();
+        let (name, text) = (named(&manifest), read(&manifest)?);
+        if !inherits_lints(&text) {
             found.push(format!("{name}:1: no `[lints]` with `workspace = true`"));
         }
+        found.extend(arrows::in_manifest(&name, &text));
     }
     found.extend(crate::combinators::offences(root)?);
     Ok(found)
@@ -175,16 +191,20 @@ fn manifests(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Every Rust file of the crates and of xtask, in order.
-fn rust_files(root: &Path) -> Result<Vec<PathBuf>> {
+fn files(root: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut open = vec![root.join("xtask"), root.join("crates")];
+    let mut open = match kind {
+        "md" => entries(root)?.into_iter().filter(|path| path.is_file() || path.ends_with("docs")).collect(),
+        _ => Vec::new(),
+    };
+    open.extend([root.join("xtask"), root.join("crates")]);
     while let Some(path) = open.pop() {
         if path.is_dir() {
             let built = path.file_name().is_some_and(|name| name == "target");
             if !built && !path.is_symlink() {
                 open.extend(entries(&path)?);
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == kind) {
             found.push(path);
         }
     }

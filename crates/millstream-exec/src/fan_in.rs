@@ -114,7 +114,7 @@ pub struct FromProducer<T> {
 }
 
 /// The items in the stream of a [`FanIn`]: values, [`Plain`] or [`WithProducer`].
-pub trait ItemFormat<T>: sealed::ItemFormat {
+pub trait ItemFormat<T>: sealed::Sealed {
     /// The type of an item.
     type Item: Item;
 
@@ -123,7 +123,7 @@ pub trait ItemFormat<T>: sealed::ItemFormat {
 }
 
 mod sealed {
-    pub trait ItemFormat: Send + 'static {}
+    pub trait Sealed: Send + 'static {}
 }
 
 /// Values as they were sent.
@@ -134,7 +134,7 @@ pub struct Plain;
 #[derive(Clone, Copy, Debug)]
 pub struct WithProducer;
 
-impl sealed::ItemFormat for Plain {}
+impl sealed::Sealed for Plain {}
 impl<T: Item> ItemFormat<T> for Plain {
     type Item = T;
 
@@ -144,7 +144,7 @@ impl<T: Item> ItemFormat<T> for Plain {
     }
 }
 
-impl sealed::ItemFormat for WithProducer {}
+impl sealed::Sealed for WithProducer {}
 impl<T: Item> ItemFormat<T> for WithProducer {
     type Item = FromProducer<T>;
 
