@@ -29,7 +29,7 @@ use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem}
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
 /// Building a pipeline starts nothing, and one value can be deployed any number of times. The combinators are methods,
-/// here and in the traits of [`combinators`](crate::combinators), which lists all of them by what they are for. A *body*,
+/// here and in the traits of [`combinators`](crate::combinators), which lists all of them by their purpose. A *body*,
 /// the pipeline inside another combinator, is written as a function of the edge it reads:
 ///
 /// ```

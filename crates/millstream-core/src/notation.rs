@@ -44,7 +44,8 @@ where
 /// use millstream_core::{Arrow, ModelExt, id, pipeline};
 ///
 /// let even = || pipeline::<u64>().map(|x| x % 2 == 0);
-/// let p = pipeline!(pipeline::<u64>() >>> id() &&& even() >>> .map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 }));
+/// let half = |(x, even): (&u64, &bool)| if *even { x / 2 } else { 3 * x + 1 };
+/// let p = pipeline!(pipeline::<u64>() >>> id() &&& even() >>> .map(half));
 /// assert_eq!(p.model([3, 4]), [10, 2]);
 ///
 /// // The same in methods.

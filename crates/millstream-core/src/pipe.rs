@@ -86,7 +86,7 @@ pub use named::Named;
 pub use owned::{Cloned, MapOwned, OwnedBy, OwnedKernel};
 pub use pairwise::Pairwise;
 pub use park::{Parked, TryMapOrPark};
-pub use partition::{InLanes, Judged, Partition};
+pub use partition::{InLanes, Partition, WithVerdict};
 pub use project::{Project, Projection};
 pub use renumber::{ExpandKernel, Renumber};
 pub use scan::Scan;

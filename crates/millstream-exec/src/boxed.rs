@@ -26,8 +26,8 @@ pub enum FreePipe {}
 /// that are built at run time. It costs one virtual call a deployment, and nothing per item. [`BoxExt::boxed`] makes
 /// one.
 ///
-/// It runs on the model and on rings, as any [`Deployable`]. If its values are `Clone`, `BoxEverywhere`, with the feature
-/// `queues`, is a box that also runs on queues.
+/// It runs on the model and on rings, as any [`Deployable`]. If its values are `Clone`, `BoxEverywhere`, with the
+/// feature `queues`, is a box that also runs on queues.
 ///
 /// ```
 /// use millstream_core::{Arrow, ModelExt, Val, pipeline};

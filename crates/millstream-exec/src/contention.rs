@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What a run has seen of other threads on its cores. Each observation counts for [`FIRST`]; while the others stay, each
-/// time for twice as long, up to [`LONGEST`], since looking for them again costs a time slice.
+/// What a run has seen of other threads on its cores. Each observation counts for [`FIRST`]; while the others stay,
+/// each time for twice as long, up to [`LONGEST`], since looking for them again costs a time slice.
 #[derive(Debug)]
 pub(crate) struct Contention {
     since: Instant,

@@ -9,8 +9,9 @@ use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, Shape, ToOw
 pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
 impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
 
-/// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, and a filter, a dead letter, a lane of a
-/// choice or half of a pair after it. `T` is `Clone`, so that what leaves the run can be owned. Nothing to implement.
+/// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, or the edge after a filter or a dead
+/// letter, of a lane of a choice, or of half a pair. `T` is `Clone`, so that the run's output can be owned. Nothing to
+/// implement.
 ///
 /// It is the one bound of a function that returns a [`Stage`] for any edge.
 #[diagnostic::on_unimplemented(
@@ -35,7 +36,8 @@ impl<T: 'static, E> Edge<T> for E where
 /// use millstream_exec::{JobExt, Pipeline, Rings};
 ///
 /// fn lengths() -> impl Pipeline<String, usize> {
-///     pipeline::<String>().flat_map(|line| line.split(' ').map(String::from).collect::<Vec<_>>()).map(|word| word.len())
+///     let words = |line: &String| line.split(' ').map(String::from).collect::<Vec<_>>();
+///     pipeline::<String>().flat_map(words).map(|word| word.len())
 /// }
 /// fn even() -> impl Pipeline<u64, u64> {
 ///     pipeline::<u64>().filter(|x| x % 2 == 0)
@@ -52,8 +54,8 @@ impl<T: 'static, E> Edge<T> for E where
 pub trait Pipeline<A, B>: Deployable + Arrow<In = Val<A>, Out: Edge<B>> {}
 impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A, B> for P {}
 
-/// A pipeline from the edge `E` to `B`s, on the clock of `E`: what a function says that returns stages to stand after
-/// any others, in a lane, a fan-out or a shard.
+/// A pipeline from the edge `E` to `B`s, on the clock of `E`: the return type of a function whose stages can follow any
+/// others, in a lane, a fan-out or a shard.
 ///
 /// ```
 /// use millstream_core::{Arrow, ChoiceExt, Either, ModelExt, Shardable, id, pipeline};

@@ -14,8 +14,8 @@ use std::vec;
 /// Several files, one after the other, as one reader. [`Blocks`](crate::Blocks) of it are a source.
 ///
 /// The bytes are those of `cat`: nothing is inserted between two files, even if the first one's last line has no end.
-/// One file is open at a time, from its first read to its end, so many files need one descriptor. No block has bytes of
-/// two files.
+/// One file is open at a time, from its first read to its end, so any number of files needs one descriptor. No block
+/// has bytes of two files.
 ///
 /// ```
 /// use millstream_core::{Arrow, pipeline};

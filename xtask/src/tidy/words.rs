@@ -1,15 +1,14 @@
-//! The words that prose and names do without: the glossary at the end of ARCHITECTURE.md has the ones that stand for them.
+//! The words that prose and names do without. The glossary at the end of ARCHITECTURE.md has those that replaced them.
 
 use super::has_word;
 
 /// Refused in comments and in Markdown, with what to write instead.
-const PROSE: [(&str, &str); 6] = [
+const PROSE: [(&str, &str); 5] = [
     ("nobody", "the component's name, or `nothing`"),
     ("whoever", "the component's name"),
     ("so many", "the number's name, or `n`"),
     ("told of", "`gets`, `receives`, `reports`"),
     ("anew", "`again`"),
-    ("the other one", "its name"),
 ];
 
 /// Refused as names of public items: each was the private word for what the glossary has a term for.
@@ -63,7 +62,7 @@ const NAMES: [&str; 47] = [
     "Usher",
 ];
 
-/// The longest line of a source file, comments among them.
+/// The longest line of a source file, comments among them. A line with a literal may be longer: it cannot be broken.
 const COLUMNS: usize = 120;
 
 /// The offences of a source file's comments, names and lines.
@@ -71,10 +70,10 @@ pub(super) fn in_source(name: &str, source: &str, code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, (line, code)) in (1..).zip(source.lines().zip(code.lines())) {
         let columns = line.chars().count();
-        if columns > COLUMNS {
+        if columns > COLUMNS && !line.contains('"') {
             found.push(format!("{name}:{number}: {columns} columns; at most {COLUMNS}"));
         }
-        if let Some((_, comment)) = line.split_once("//") {
+        if let Some((_, comment)) = line.split_once("//").filter(|(before, _)| !before.contains('"')) {
             found.extend(in_prose(comment).map(|what| format!("{name}:{number}: {what}")));
         }
         if let Some(item) = public_item(code).filter(|item| NAMES.contains(item)) {

@@ -202,9 +202,9 @@ pub trait PartsExt: Arrow {
     {
         Then::new(
             self,
-            FanoutAll::new(
-                nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id())),
-            ),
+            FanoutAll::new(nested!(
+                value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id())
+            )),
         )
     }
 
@@ -239,9 +239,10 @@ pub trait PartsExt: Arrow {
     {
         Then::new(
             self,
-            FanoutAll::new(
-                nested!(value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id()), eighth(id())),
-            ),
+            FanoutAll::new(nested!(
+                value first(id()), second(id()), third(id()), fourth(id()), fifth(id()), sixth(id()), seventh(id()),
+                eighth(id())
+            )),
         )
     }
 

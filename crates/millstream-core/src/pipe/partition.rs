@@ -14,10 +14,10 @@ pub struct Partition<A, F> {
 combinator!(Partition<A, F>: KeepsClock Quiet Shardable Determinate; through :);
 
 /// The answers of a [`Partition`], and its input, side by side.
-pub type Judged<A> = Pair<Val<bool, <A as Shape>::Density>, A>;
+pub type WithVerdict<A> = Pair<Val<bool, <A as Shape>::Density>, A>;
 
 /// What a [`Partition`] writes: a choice whose lanes are parts of the same edge.
-pub type InLanes<A> = Projected<Judged<A>, Partitioned>;
+pub type InLanes<A> = Projected<WithVerdict<A>, Partitioned>;
 
 impl<A, F> Partition<A, F> {
     pub(crate) fn new(is_left: F) -> Self {

@@ -85,7 +85,10 @@ where
 }
 
 macro_rules! lens {
-    ($lens:ident: $part:ident of ($joined:ident, $one:ty), $density:ident => $result:ty, $whole:ident => $both:expr, $single:expr) => {
+    (
+        $lens:ident: $part:ident of ($joined:ident, $one:ty),
+        $density:ident => $result:ty, $whole:ident => $both:expr, $single:expr
+    ) => {
         #[diagnostic::do_not_recommend]
         impl<A: Shape, B: Shape> Lens<$joined<A, B>> for $lens {
             type Target = $part;

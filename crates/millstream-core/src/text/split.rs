@@ -34,7 +34,8 @@ pub struct Splitter {
 /// ```
 /// use millstream_core::text::{Cut, Splitter};
 /// // Every second byte.
-/// let odd = |text: &[u8], from: usize| (from + 1 < text.len()).then(|| Splitter { range: from + 1..from + 2, next: from + 2 });
+/// let second = |from: usize| Splitter { range: from + 1..from + 2, next: from + 2 };
+/// let odd = move |text: &[u8], from: usize| (from + 1 < text.len()).then(|| second(from));
 /// let ranges: Vec<_> = odd.pieces(&b"abcde"[..], 0).map(|piece| piece.range).collect();
 /// assert_eq!(ranges, [1..2, 3..4]);
 /// ```

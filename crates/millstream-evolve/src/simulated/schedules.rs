@@ -19,8 +19,8 @@ fn trouble() -> impl Strategy<Value = Trouble> {
         .prop_map(|(deaths, hangs, rubbish, joins)| Trouble { deaths, hangs, rubbish, joins, garbled: None })
 }
 
-/// The same trouble, no more often than the workers can bear. A worker that is lost takes its states along, and they are evolved
-/// again from the last backup: if every worker is lost more often than it can do that, rounds go on for ever.
+/// The same trouble, no more often than the workers can bear. A lost worker takes its states along, and they are
+/// evolved again from the last backup: if workers are lost too often for that, rounds go on for ever.
 fn bearable(trouble: Trouble, states: u64, backup_every: u64, workers: usize) -> Trouble {
     // Each state of a worker is a message there and one back, in each round since the backup.
     let between_backups = (2 * states * backup_every).div_ceil(workers as u64);

@@ -88,7 +88,7 @@ pub(crate) enum Whole {
 
 impl Whole {
     /// The name of a shape, if it has one.
-    pub(crate) fn of<RandomShape: 'static>() -> Option<Self> {
+    pub(crate) fn of<S: 'static>() -> Option<Self> {
         macro_rules! find {
             ($($kind:ident)*) => {
                 [$((Whole::$kind, TypeId::of::<$kind>())),*]

@@ -2,7 +2,7 @@ use super::scan::{Scan, Space};
 use super::{Cut, Splitter};
 use crate::text::Textual;
 
-/// Words: runs without white space, which is a space or one of tab, line feed, vertical tab, form feed and carriage return.
+/// Words: runs without white space. White space is a space, tab, line feed, vertical tab, form feed or carriage return.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Words;
 
