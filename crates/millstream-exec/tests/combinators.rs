@@ -92,7 +92,7 @@ impl Clone for Counted {
 fn an_owned_value_is_cloned_on_rings_and_moved_on_queues() {
     let clones = Arc::new(AtomicUsize::new(0));
     let values = || vec![Counted(clones.clone()), Counted(clones.clone())].into_iter();
-    let p = pipeline::<Counted>().map_owned(|value| drop(value));
+    let p = pipeline::<Counted>().map_owned(drop);
     Rings::new().collect_slots((&p).from(values())).unwrap();
     assert_eq!(clones.swap(0, Ordering::Relaxed), 2);
     Queues::new().collect_slots((&p).from(values())).unwrap();

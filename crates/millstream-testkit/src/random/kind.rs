@@ -93,7 +93,7 @@ impl Whole {
             ($($kind:ident)*) => {
                 [$((Whole::$kind, TypeId::of::<$kind>())),*]
                     .into_iter()
-                    .find(|(_, id)| *id == TypeId::of::<RandomShape>())
+                    .find(|(_, id)| *id == TypeId::of::<S>())
             };
         }
         let found =
