@@ -53,7 +53,7 @@ impl Feed {
         Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, exact: false, fed: None, words }
     }
 
-    /// From a [`channel`](crate::source::channel) of such values, with so many slots.
+    /// From a [`channel`](crate::source::channel) of such values, with this number of slots.
     #[must_use]
     pub fn channel<T: Item>(slots: usize) -> Self {
         let words = "a sender on a thread of the program";

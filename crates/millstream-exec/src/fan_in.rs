@@ -334,7 +334,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self.feed_with(self.slots)
     }
 
-    /// As [`feed`](FanIn::feed), opened with rings of so many slots.
+    /// As [`feed`](FanIn::feed), opened with rings of `slots` slots.
     pub(crate) fn feed_of(&self, slots: usize) -> Feed {
         self.feed_with(self.slots.or(Some(slots)))
     }

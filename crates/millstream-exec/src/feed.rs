@@ -66,7 +66,7 @@ impl<T: Item> Output<T> {
         output
     }
 
-    /// Without a ring, and with room for so many values until there is one.
+    /// Without a ring, and with room for `slots` values until there is one.
     pub(crate) fn early(slots: usize, shared: Arc<Shared>) -> Self {
         let line = Arc::new(Mutex::new(Line::Early(Early::new(slots))));
         Output { line, sweeper: Arc::default(), shared }

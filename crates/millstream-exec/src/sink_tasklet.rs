@@ -86,7 +86,7 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
     user: Option<User<K>>,
     batch: usize,
     at_end: Option<u64>,
-    /// Whether anything was read since the sink was told of a pause.
+    /// Whether anything was read since the sink's last pause.
     read: bool,
     left: Arc<Left<A, K>>,
 }

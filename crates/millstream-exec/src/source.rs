@@ -92,7 +92,7 @@ pub(crate) trait Connect<T: Item> {
     fn connect(self: Box<Self>, producer: Producer<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
 }
 
-/// A source that a [run again](crate::Runner::run_again) can begin anew: `make` makes a new one for every try.
+/// A source that a [run again](crate::Runner::run_again) can start again: `make` makes a new one for each try.
 pub fn again<F>(make: F) -> Again<F> {
     Again(make)
 }

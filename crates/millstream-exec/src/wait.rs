@@ -121,7 +121,7 @@ impl IdleStrategy {
         }
     }
 
-    /// From now on it waits so, on so many cores.
+    /// Waits like this from now on, on `cores` cores.
     pub(crate) fn adopt(&self, wait: Wait, cores: usize) {
         // One run takes a source.
         let _ = self.adopted.set((wait, cores));

@@ -321,18 +321,14 @@ fn a_silent_source_is_not_waited_for() {
 
         let takes = pipeline::<u64>().map(|x| x + 1).take(3);
         let (silent, source) = then_silent();
-        let (all, report) =
-            Queues::new().start((&takes).from(source).to_fold(Vec::new(), push)).unwrap().wait().unwrap();
+        let run = Queues::new().start((&takes).from(source).to_fold(Vec::new(), push)).unwrap();
+        let (all, report) = run.wait().unwrap();
         assert_eq!((all, report.outcome), (vec![1, 2, 3], RunOutcome::End));
         drop(silent);
         let (silent, source) = then_silent();
-        let all = Queues::new()
-            .start((&pipeline::<u64>().take(2)).from(source).to_fold(Vec::new(), push))
-            .unwrap()
-            .wait()
-            .unwrap()
-            .0;
-        assert_eq!(all, [0, 1]);
+        let two = pipeline::<u64>().take(2);
+        let run = Queues::new().start((&two).from(source).to_fold(Vec::new(), push)).unwrap();
+        assert_eq!(run.wait().unwrap().0, [0, 1]);
         drop(silent);
     })
     .unwrap();
@@ -348,9 +344,7 @@ fn the_side_output_of_a_silent_source_is_finished() {
             .try_map_or_dead_letter(
                 "ones",
                 |x| if *x == 1 { Err("one") } else { Ok(*x) },
-                move |letter| {
-                    dead.lock().unwrap().push(*letter.input + 100);
-                },
+                move |letter| dead.lock().unwrap().push(*letter.input + 100),
             )
             .take(2);
         let (silent, source) = then_silent();
