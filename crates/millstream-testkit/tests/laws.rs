@@ -62,6 +62,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
     match pipe {
         Pipe::Then(p, q) => Pipe::Then(body(p), body(q)),
         Fanout(p, q) => Fanout(body(p), body(q)),
+        Pipe::FanoutAll(bodies) => Pipe::FanoutAll(bodies.into_iter().map(|p| stages(p, other)).collect()),
         Both(p, q) => Both(body(p), body(q)),
         Choose(p, q) => Choose(body(p), body(q)),
         Merge(p, q) => Merge(body(p), body(q)),
@@ -79,6 +80,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
 fn without_folds(pipe: Pipe) -> Pipe {
     stages(pipe, &|stage| match stage {
         Fold { start } | Pipe::FoldBy { start, .. } => Scan { start },
+        Pipe::Answer(_) => Scan { start: 1 },
         Pipe::Stream(Stream::Chunks(n)) => Pipe::Stream(Stream::Windows(n)),
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
@@ -92,6 +94,7 @@ fn without_empties(pipe: Pipe) -> Pipe {
         Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
         DeadLetter { plus, .. } | Pipe::Park { plus, .. } | Pipe::Text { plus, .. } => Map { plus },
         DeadEnd => Id,
+        Pipe::TryScan { start, .. } => Scan { start },
         Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,
         Pipe::Stream(_) => Pipe::Stream(Stream::MapM(7)),
         stage => stage,
@@ -100,7 +103,7 @@ fn without_empties(pipe: Pipe) -> Pipe {
 
 fn without_states(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
-        Scan { start: plus } | Delay { first: plus } => Map { plus },
+        Scan { start: plus } | Delay { first: plus } | Pipe::TryScan { start: plus, .. } => Map { plus },
         Pipe::Stream(Stream::Skip(_) | Stream::SkipWhile(_)) => Filter { modulus: 3 },
         Pipe::Stream(_) => Map { plus: 5 },
         Pipe::Feedback(_, body) | Pipe::ShardBy { body, .. } => *body,
