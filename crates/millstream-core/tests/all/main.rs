@@ -1,0 +1,10 @@
+//! The integration tests of this crate, in one binary.
+
+mod clock;
+mod combinators;
+mod feedback;
+mod model;
+mod notation;
+mod plan;
+mod streams;
+mod windows_by;
