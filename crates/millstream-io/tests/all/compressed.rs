@@ -1,7 +1,5 @@
 //! Compressed files: whole, in several members, truncated, and not compressed at all.
 
-#![cfg(all(feature = "gzip", feature = "zstd"))]
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use millstream_io::{Blocks, Files};

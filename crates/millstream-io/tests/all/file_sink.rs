@@ -273,7 +273,7 @@ fn a_full_disk_fails_the_run_at_its_number() {
 fn a_disk_that_is_full_within_a_value_leaves_whole_ones() {
     const LIMITED: &str = "MILLSTREAM_TEST_LIMITED";
     if std::env::var_os(LIMITED).is_none() {
-        let name = "a_disk_that_is_full_within_a_value_leaves_whole_ones";
+        let name = "file_sink::a_disk_that_is_full_within_a_value_leaves_whole_ones";
         let shell = r#"trap "" XFSZ; ulimit -f 8; exec "$0" --exact "$1""#;
         let myself = std::env::current_exe().unwrap();
         let child = Command::new("sh").args(["-c", shell]).arg(myself).arg(name).env(LIMITED, "1").output().unwrap();
