@@ -13,7 +13,7 @@ use std::time::Duration;
 mod makespans;
 mod patience;
 // The tests over sockets run the same rounds.
-#[path = "../tests/support/rounds.rs"]
+#[path = "../tests/all/support/rounds.rs"]
 mod rounds;
 mod schedules;
 

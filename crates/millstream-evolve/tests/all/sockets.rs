@@ -1,7 +1,6 @@
 //! Populations over sockets have their model's results, whatever arrives over the sockets.
 
-mod support;
-
+use crate::support::{self, Walk, modelled, options, rounds};
 use millstream_evolve::{
     Address, Evolve, EvolveError, EvolveMany, Options, Population, Random, Secret, Tuning, connect,
 };
@@ -10,7 +9,6 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Walk, modelled, options, rounds};
 
 fn any_port() -> Address {
     Address::Tcp("127.0.0.1:0".to_owned())
