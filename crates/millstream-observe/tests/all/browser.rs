@@ -1,5 +1,5 @@
 //! The page in a real browser, and a real Prometheus at its metrics.
-#![cfg(feature = "page")]
+
 #![expect(clippy::print_stdout, reason = "a test says how long the browser took")]
 
 mod grafana;

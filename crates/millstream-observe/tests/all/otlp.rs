@@ -1,5 +1,4 @@
 //! The data that a collector of OpenTelemetry receives, decoded as a collector would.
-#![cfg(feature = "otlp")]
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobRefExt, Rings, Runner, source};

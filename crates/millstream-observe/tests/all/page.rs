@@ -1,5 +1,4 @@
 //! The page over HTTP: it serves the data of the watch.
-#![cfg(feature = "page")]
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
