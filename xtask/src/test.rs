@@ -113,7 +113,7 @@ fn loom(report: &mut Report) {
     });
 }
 
-/// The ring's unit tests, and those of tests/miri.rs, tests/text.rs and tests/occupancy.rs, under miri.
+/// The ring's unit tests, and those modules of its tests/all that are compiled for miri, under miri.
 fn miri(depth: Depth) -> Result<Step> {
     if let Err(reason) = tools::miri() {
         return Ok(Step::Skipped(reason));
@@ -123,7 +123,7 @@ fn miri(depth: Depth) -> Result<Step> {
         _ => &[""],
     };
     for model in models {
-        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test miri --test text --test occupancy")
+        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test all")
             .own_target("miri")
             .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
             .env("PROPTEST_CASES", "4") // a hundred times slower than the machine

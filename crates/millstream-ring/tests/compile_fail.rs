@@ -1,4 +1,5 @@
-//! Misuse that must not compile, and the compiler's messages (`TRYBUILD=overwrite` writes them again).
+//! Misuse that must not compile, and the compiler's messages (`TRYBUILD=overwrite` writes them again). A binary of its
+//! own, so that `--test compile_fail` runs it alone.
 #![cfg(not(any(loom, miri)))]
 
 #[test]

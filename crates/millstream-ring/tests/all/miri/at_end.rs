@@ -1,7 +1,7 @@
 //! Rings that are filled only at END.
 
 use super::none_left;
-use super::support::{Counted, Tally};
+use crate::support::{Counted, Tally};
 use millstream_core::keys::KeySlot;
 use millstream_core::{AtEnd, Density, Sparse};
 use millstream_ring::{Last, keyed_writers, ring, run_writers};

@@ -1,7 +1,7 @@
 //! Rings that move values.
 
-use super::support::{Counted, Tally, moving};
 use super::{CASES, NUMBERS, none_left, random_ops};
+use crate::support::{Counted, Tally, moving};
 use millstream_ring::{mpsc, spsc};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,6 +1,5 @@
 //! Rings of text: the written and split pieces are read, once each and in order, whatever the schedule; and blocks are
 //! kept as long as some reader needs them, and no longer.
-#![cfg(not(loom))]
 
 use millstream_core::pipe::SliceKernel;
 use millstream_core::text::{Block, Cut, Lines, Piece, Words, Writer};

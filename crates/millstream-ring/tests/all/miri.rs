@@ -2,20 +2,16 @@
 //!
 //! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests also run without miri.
 
-#[path = "miri/at_end.rs"]
 mod at_end;
-#[path = "miri/lanes.rs"]
 mod lanes;
-#[path = "miri/moving.rs"]
 mod moving;
-mod support;
 
+use crate::support::{Counted, Op, Tally, composite, groups, keyed, must_panic, one_ring, quietly_panic};
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, Pair, Sparse, SplitMix64, Val};
 use millstream_ring::{Producer, Reader, RingLayout, RunWriter, Wiring, keyed_writers, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{scope, yield_now};
-use support::{Counted, Op, Tally, composite, groups, keyed, must_panic, one_ring, quietly_panic};
 
 const CASES: u64 = if cfg!(miri) { 6 } else { 200 };
 const NUMBERS: u64 = if cfg!(miri) { 12 } else { 5_000 };

@@ -1,12 +1,10 @@
 //! Random operations against simple oracles; every value is dropped once, and neither sooner nor later than it should
 //! be.
 
-mod support;
-
+use crate::support::{composite, groups, keyed, lanes, moving, one_ring};
 use millstream_core::{Dense, Sparse};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
-use support::{composite, groups, keyed, lanes, moving, one_ring};
 
 proptest! {
     #[test]

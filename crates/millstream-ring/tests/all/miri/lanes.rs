@@ -1,7 +1,7 @@
 //! The two lanes of a choice on one ring.
 
-use super::support::{Counted, Tally, lanes, must_panic};
 use super::{CASES, NUMBERS, consume, none_left, number, random_ops};
+use crate::support::{Counted, Tally, lanes, must_panic};
 use millstream_core::{Dense, Projected, Sparse, Val, lens};
 use millstream_ring::{is_lane, lane, ring};
 use std::thread::{scope, yield_now};

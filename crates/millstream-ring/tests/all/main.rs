@@ -1,0 +1,21 @@
+//! The integration tests of this crate, in one binary. Miri runs some of them.
+#![cfg(not(loom))]
+
+#[cfg(not(miri))]
+mod edges;
+#[cfg(not(miri))]
+mod group;
+mod miri;
+mod occupancy;
+#[cfg(not(miri))]
+mod oracle;
+#[cfg(not(miri))]
+mod parts;
+#[cfg(not(miri))]
+mod probe;
+#[cfg(not(miri))]
+mod ring;
+mod support;
+mod text;
+#[cfg(not(miri))]
+mod wait;
