@@ -1,8 +1,8 @@
 //! The frames of runs whose behaviour is known.
 //!
 //! Slow stages sleep, long enough to exceed the disturbances of a busy machine, and measure their own time. The frames
-//! are compared with that measurement, and not with the intended time. These tests have a binary of their own, since the
-//! threads of other tests would be such a disturbance.
+//! are compared with that measurement, and not with the intended time. These tests have a binary of their own, since
+//! the threads of other tests would be such a disturbance.
 
 use millstream_core::{Arrow, Deploy, Val, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};

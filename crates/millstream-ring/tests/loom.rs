@@ -1,8 +1,8 @@
 //! Every interleaving of small programs, up to the preemptions that `LOOM_MAX_PREEMPTIONS` allows.
 //!
 //! Loom detects a value that is read while it is written, a value that is dropped while it is read, and a program that
-//! hangs. The programs detect a number that is repeated, out of order or missing. They have a binary of their own, since
-//! it is built with `--cfg loom`.
+//! hangs. The programs detect a number that is repeated, out of order or missing. They have a binary of their own,
+//! since it is built with `--cfg loom`.
 #![cfg(loom)]
 
 #[path = "loom/groups.rs"]
