@@ -3,8 +3,7 @@
 /// A nest of halves, which [`fan_out!`](crate::fan_out) makes. It yields the sum of one number from each half.
 ///
 /// ```
-/// use millstream_cli::{fan_out, halves::Halves};
-/// use millstream_core::{Arrow, ModelExt, pipeline};
+/// use millstream::{cli::{fan_out, halves::Halves}, prelude::*};
 /// let p = fan_out!(5, pipeline::<u64>()).map(|halves| halves.total());
 /// assert_eq!(p.model([1, 2]), [5, 10]);
 /// ```

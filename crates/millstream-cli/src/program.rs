@@ -69,11 +69,11 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// # Examples
 ///
 /// ```no_run
-/// use millstream_core::{Arrow, pipeline};
+/// use millstream::prelude::*;
 /// use std::process::ExitCode;
 ///
 /// fn main() -> ExitCode {
-///     millstream_cli::main(pipeline::<String>().map(|line| line.len()).named("length"))
+///     millstream::main(pipeline::<String>().map(|line| line.len()).named("length"))
 /// }
 /// ```
 ///
@@ -95,9 +95,7 @@ where
 /// A pipeline that becomes a program, with more options than [`main`].
 ///
 /// ```no_run
-/// use millstream_cli::Program;
-/// use millstream_core::{Arrow, Val, pipeline};
-/// use millstream_exec::Everywhere;
+/// use millstream::{Program, prelude::*};
 ///
 /// fn squares(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
 ///     pipeline::<u64>().shard(shards, |p| p.map(|x: &u64| x * x)).named("square")

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A plan as nodes and wires, in the order of a [`Frame`](crate::Frame)'s stages and rings.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_observe::Graph;
+/// use millstream::{observe::Graph, prelude::*};
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
 /// let graph = Graph::of(&p.plan());
 /// assert_eq!(graph.nodes.iter().map(|node| &*node.name).collect::<Vec<_>>(), ["source", "more", "sink"]);

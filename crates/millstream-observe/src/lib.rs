@@ -6,9 +6,7 @@
 //! A [`Graph`] describes the stages and rings of the frames.
 //!
 //! ```
-//! use millstream_core::{Arrow, pipeline};
-//! use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
-//! use millstream_observe::Watch;
+//! use millstream::{observe::Watch, prelude::*};
 //! use std::{thread::sleep, time::Duration};
 //!
 //! let p = pipeline::<u64>()
@@ -46,4 +44,7 @@ pub use otlp::Otlp;
 #[cfg(feature = "page")]
 pub use page::{Dashboard, Page};
 pub use recording::{Elements, Level, Moment, Recorder, Recording};
+/// The values of a [`Dashboard`] are this crate's.
+#[cfg(feature = "page")]
+pub use serde_json;
 pub use watch::{Options, Watch};

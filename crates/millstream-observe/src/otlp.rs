@@ -25,9 +25,7 @@ const MOST: usize = 200;
 /// A collector that does not answer costs the run nothing. Metrics that could not be sent are dropped.
 ///
 /// ```no_run
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Rings, Runner};
-/// use millstream_observe::{Otlp, Watch};
+/// use millstream::{observe::{Otlp, Watch}, prelude::*};
 /// use std::{sync::Arc, time::Duration};
 /// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
 /// let watch = Arc::new(Watch::attach(run.observer())?);

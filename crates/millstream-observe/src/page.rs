@@ -56,9 +56,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// it under a host name of its own.
 ///
 /// ```no_run
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Rings, Runner};
-/// use millstream_observe::{Page, Watch};
+/// use millstream::{observe::{Page, Watch}, prelude::*};
 /// use std::sync::Arc;
 /// let page = Page::open("127.0.0.1:8080")?;
 /// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;

@@ -20,9 +20,7 @@ use std::time::{Duration, Instant};
 /// picture has at most about two megabytes. The run need not be observed, and its only cost is the recorder's thread.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
-/// use millstream_observe::Recorder;
+/// use millstream::{observe::Recorder, prelude::*};
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
 /// let run = Rings::new().start((&p).from(source::ready(0..100_000)).to_each(|_, _| ()))?;
 /// let recorder = Recorder::attach(run.observer())?;

@@ -44,6 +44,9 @@
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
+pub use millstream_cli as cli;
+/// Needs the feature `cli`.
+#[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
 pub use millstream_core as core;
 pub use millstream_core::text;

@@ -7,8 +7,7 @@ impl Graph {
     /// The graph for `dot`. A ring with several readers is drawn as one edge to each of them.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_observe::Graph;
+    /// use millstream::{observe::Graph, prelude::*};
     /// let dot = Graph::of(&pipeline::<u64>().map(|x| x + 1).named("a \"b\"").plan()).dot();
     /// assert!(dot.starts_with("digraph pipeline {"));
     /// assert!(dot.contains("n1 [label=\"a \\\"b\\\"\\nmap\"]"), "{dot}");

@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The positions of the nodes of a graph.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_observe::Graph;
+/// use millstream::{observe::Graph, prelude::*};
 /// let p = pipeline::<u64>().fanout(|p| p.map(|x| x + 1), |p| p.map(|x| x * 2)).map(|(x, y)| x ^ y);
 /// let layout = Graph::of(&p.plan()).layout();
 /// let [source, one, other, join, sink] = layout.spots[..] else { panic!("five nodes") };

@@ -30,8 +30,7 @@ impl Graph {
     /// The graph as one self-contained SVG. With a frame, it has numbers on every ring and stage.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_observe::Graph;
+    /// use millstream::{observe::Graph, prelude::*};
     /// let graph = Graph::of(&pipeline::<u64>().map(|x| x + 1).named("a < b").plan());
     /// let svg = graph.svg(&graph.layout(), None);
     /// assert!(svg.starts_with("<svg ") && svg.contains("a &lt; b"));

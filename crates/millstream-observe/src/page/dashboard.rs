@@ -29,9 +29,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// | any other | 404, and a line that names the paths; there is no `/plan.json`, since there is no run |
 ///
 /// ```
-/// use millstream_observe::Dashboard;
+/// use millstream::observe::{Dashboard, serde_json::json};
+///
 /// let dashboard = Dashboard::open("127.0.0.1:0", "<script>let value = FIRST</script>")?;
-/// dashboard.show(serde_json::json!({ "round": 1 }));
+/// dashboard.show(json!({ "round": 1 }));
 /// assert_eq!(dashboard.latest()["round"], 1);
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -15,9 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// nothing. Memory: the newest elements of every place, at most `most` of them, each of at most 40 characters.
 ///
 /// ```
-/// use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
-/// use millstream_exec::{JobExt, Rings, Runner, source};
-/// use millstream_observe::{Elements, Recorder};
+/// use millstream::{observe::{Elements, Recorder}, prelude::*};
 /// let elements = Elements::new(1000);
 /// let p = pipeline::<u64>().map(|x| x * x).named("square").tee(|p| p.enumerate().map(elements.of("square")));
 /// let run = Rings::new().start(p.from(source::ready(0..100)).to_each(|_, _| ()))?;
