@@ -33,7 +33,7 @@ use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem}
 /// the pipeline inside another combinator, is written as a function of the edge it reads:
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, pipeline};
+/// use millstream::prelude::*;
 /// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * 10)).map(|(x, y)| x + y);
 /// assert_eq!(p.model([1, 2, 3]), [11, 22, 33]);
 /// ```
@@ -70,7 +70,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// bounds were not satisfied".
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let add = |x: &u64| x + 1; // and not `|x| x + 1`
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
@@ -90,7 +90,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `map(|x| f(x.clone()))`, and a function that only reads its value is cheaper as a [`map`](Arrow::map).
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let shout = pipeline::<String>().map_owned(|mut word| { word.push('!'); word });
     /// assert_eq!(shout.model(["hey".to_owned()]), ["hey!"]);
     /// ```
@@ -110,7 +110,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// and of a pair of rings it is a tuple. So a function that returns a pipeline can write its type.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, Sparse, Val, pipeline};
+    /// use millstream::prelude::*;
     /// fn even() -> impl Arrow<In = Val<u64>, Out = Val<u64, Sparse>> {
     ///     pipeline::<u64>().filter(|x| x % 2 == 0).cloned()
     /// }
@@ -145,7 +145,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// `Result`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let parse = pipeline::<&str>().try_map(|s| s.parse::<u64>());
     /// assert_eq!(parse.model(["1", "2"]), [1, 2]);
     /// let skip = pipeline::<&str>().try_map_or_empty(|s| s.parse::<u64>());
@@ -190,7 +190,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// same dead letters in every run puts the `take` first.
     ///
     /// ```
-    /// use millstream_core::{Arrow, DeadLetter, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
     /// let tell = move |letter: DeadLetter<'_, &'static str, _>| {
     ///     let DeadLetter { stage, number, input, fault } = letter;
@@ -258,7 +258,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// This is a Mealy machine.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let sum = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
     /// assert_eq!(sum.model([1, 2, 3, 4, 5]), [1, 3, 6, 10, 15]);
     /// ```
@@ -278,7 +278,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// it: the edge is filled [`AtEnd`](crate::AtEnd) alone.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let count = pipeline::<char>().fold(0, |n, _| *n += 1, |n| n);
     /// assert_eq!(count.model(['a', 'b']), [2]);
     /// assert_eq!(count.model([]), [0]);
@@ -358,7 +358,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Names the last stage of this pipeline, in plans, reports and errors.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1).named("increment").map(|x| x * 2);
     /// let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
     /// assert_eq!(names, ["increment", "map-1"]);

@@ -130,7 +130,7 @@ pub(crate) fn attempt<B, E>(f: impl FnOnce() -> Result<B, E>) -> Option<B> {
 /// long as the one before.
 ///
 /// ```
-/// use millstream_core::Retry;
+/// use millstream::prelude::*;
 /// use std::time::Duration;
 /// let retry = Retry::times(3).backoff(Duration::from_millis(10));
 /// ```

@@ -14,7 +14,7 @@ use std::fmt;
 /// on the numbers and the values alone: it is the same for every number of tasklets and on every deployment.
 ///
 /// ```
-/// use millstream_core::{Arrow, Bound, KeysExt, ModelExt, pipeline};
+/// use millstream::prelude::*;
 /// // The count of words so far with this first letter. The least recently seen letter is forgotten.
 /// let first = |word: &&str| word.chars().next();
 /// let p = pipeline::<&str>().shard_by_within(Bound::forget(2), first, 4, |p| p.scan(0, |n, _| { *n += 1; *n }));

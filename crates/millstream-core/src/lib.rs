@@ -9,7 +9,7 @@
 //! specified here ([`model`]); other crates run it.
 //!
 //! ```
-//! use millstream_core::{Arrow, ModelExt, pipeline};
+//! use millstream::prelude::*;
 //!
 //! let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
 //! assert_eq!(

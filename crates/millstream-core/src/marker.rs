@@ -33,7 +33,7 @@ pub trait Quiet: KeepsClock {}
 /// number, as [`shard`](crate::Arrow::shard) requires of its body.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, Shardable, Val, pipeline};
+/// use millstream::prelude::*;
 /// fn square() -> impl Arrow<In = Val<u64>, Out = Val<u64>> + Shardable {
 ///     pipeline::<u64>().map(|x| x * x)
 /// }

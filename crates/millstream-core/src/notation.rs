@@ -41,7 +41,7 @@ where
 /// macro.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, id, pipeline};
+/// use millstream::prelude::*;
 ///
 /// let even = || pipeline::<u64>().map(|x| x % 2 == 0);
 /// let half = |(x, even): (&u64, &bool)| if *even { x / 2 } else { 3 * x + 1 };
@@ -56,7 +56,7 @@ where
 /// Choices:
 ///
 /// ```
-/// use millstream_core::{Arrow, Either::{Left, Right}, ModelExt, pipeline};
+/// use millstream::prelude::{Either::{Left, Right}, *};
 ///
 /// let p = pipeline!(
 ///     pipeline::<u64>()

@@ -3,7 +3,7 @@
 /// instructions a number, and is not for secrets: it is for schedules, tests and generated traffic.
 ///
 /// ```
-/// use millstream_core::SplitMix64;
+/// use millstream::core::SplitMix64;
 ///
 /// let mut random = SplitMix64::new(1234567);
 /// assert_eq!([random.draw(), random.draw()], [6457827717110365317, 3203168211198807973]);

@@ -33,7 +33,7 @@ impl RunOutcome {
 /// stage `sink`: the run ends, and its `RunError` has the error as its [`source`](std::error::Error::source).
 ///
 /// ```
-/// use millstream_core::{RunOutcome, SequenceNumber, Sink, Val};
+/// use millstream::prelude::*;
 /// use std::io::{self, BufWriter, Write};
 ///
 /// struct Lines<W: Write>(BufWriter<W>);

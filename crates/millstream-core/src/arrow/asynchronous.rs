@@ -32,7 +32,7 @@ use std::future::Future;
 /// runtime finds the one that the caller has entered, if threads of its own drive that runtime.
 ///
 /// ```
-/// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
+/// use millstream::prelude::*;
 ///
 /// let lengths = pipeline::<String>().map_async(8, |line| {
 ///     let line = line.clone();
@@ -64,7 +64,7 @@ pub trait AsyncExt: Arrow {
     /// The run's error is that of [`try_map`](Arrow::try_map). Otherwise as [`map_async`](AsyncExt::map_async).
     ///
     /// ```
-    /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let parse = pipeline::<&str>().try_map_async(2, |s| {
     ///     let s = *s;
     ///     async move { s.parse::<u64>() }
@@ -133,7 +133,7 @@ pub trait AsyncExt: Arrow {
     /// alone, on queues and in the model one future is awaited after another, and the order is that of the inputs.
     ///
     /// ```
-    /// use millstream_core::{Arrow, AsyncExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let lengths = pipeline::<&str>().unordered(8, |line| {
     ///     let line = *line;
     ///     async move { line.len() }

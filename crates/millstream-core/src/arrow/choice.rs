@@ -10,7 +10,7 @@ pub trait ChoiceExt: Arrow {
     /// the stage writes one byte a number, and both lanes read the same edge.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ChoiceExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>()
     ///     .partition(|x| x % 2 == 0)
     ///     .merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| 3 * x + 1));
@@ -31,7 +31,7 @@ pub trait ChoiceExt: Arrow {
     /// fills no slot at which its input is empty.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};
+    /// use millstream::prelude::{Either::{Left, Right}, *};
     /// let p = pipeline::<u64>()
     ///     .map(|x| if x % 2 == 0 { Left(x / 2) } else { Right(*x) })
     ///     .choose(|even| even, |odd| odd.map(|x| format!("odd {x}")));
@@ -56,7 +56,7 @@ pub trait ChoiceExt: Arrow {
     /// [`choose`](ChoiceExt::choose).
     ///
     /// ```
-    /// use millstream_core::{Arrow, ChoiceExt, Either::{Left, Right}, ModelExt, pipeline};
+    /// use millstream::prelude::{Either::{Left, Right}, *};
     /// let p = pipeline::<u64>()
     ///     .map(|x| if x % 2 == 0 { Left(*x) } else { Right(*x) })
     ///     .merge(|even| even.map(|x| x / 2), |odd| odd.map(|x| 3 * x + 1));

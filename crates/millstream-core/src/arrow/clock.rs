@@ -12,7 +12,7 @@ use crate::{Arrow, Item, Shape, ToOwnedItem};
 /// [`flatten`](ClockExt::flatten).
 ///
 /// ```
-/// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
+/// use millstream::prelude::*;
 /// let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
 /// let p = pipeline::<String>().shard(2, move |p| p.map(words)).flatten().map(|word| word.len());
 /// assert_eq!(p.model(["to be or".to_owned(), "not".to_owned()]), [2, 2, 2, 3]);
@@ -25,7 +25,7 @@ pub trait ClockExt: Arrow {
     /// number.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().flat_map(|n| 0..*n);
     /// assert_eq!(p.model_slots([2, 0, 3]), [Some(0), Some(1), Some(0), Some(1), Some(2), None]);
     /// ```
@@ -44,7 +44,7 @@ pub trait ClockExt: Arrow {
     /// [`flat_map`](ClockExt::flat_map) make the items.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<Vec<u64>>().flatten().model([vec![1, 2], vec![], vec![3]]), [1, 2, 3]);
     /// ```
     #[doc(alias = "concat")]
@@ -60,7 +60,7 @@ pub trait ClockExt: Arrow {
     /// It clones every value.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().filter(|x| x % 2 == 1).compact();
     /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), Some(3), None]);
     /// ```
@@ -86,7 +86,7 @@ pub trait ClockExt: Arrow {
     /// and every run therefore has the same windows.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, ModelExt, Window, pipeline};
+    /// use millstream::prelude::*;
     /// let sums = pipeline::<(u64, u64)>()
     ///     .windows_by(Window::tumbling(10).lateness(2), |(time, _)| *time)
     ///     .map(|window| (window.start, window.values.iter().map(|(_, x)| x).sum::<u64>()));

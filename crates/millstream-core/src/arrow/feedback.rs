@@ -19,7 +19,7 @@ pub trait FeedbackExt: Arrow {
     /// further with every loop inside a loop.
     ///
     /// ```
-    /// use millstream_core::{Arrow, FeedbackExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// // One stage checks a budget, and the next one spends it.
     /// let p = pipeline::<u64>().feedback(10, |p| {
     ///     p.map(|(want, left)| (*want, *left))

@@ -12,7 +12,7 @@ pub type Answered<P, K> = Then<P, ScanBy<Answer<K>>>;
 /// end: on an endless source, let [`take`](crate::StreamsExt::take) end the stream first.
 ///
 /// ```
-/// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+/// use millstream::prelude::*;
 /// let range = pipeline::<u64>().fanout(|p| p.min(), |p| p.max());
 /// assert_eq!(range.model([3, 1, 2]), [(1, 3)]);
 /// assert_eq!(range.model([]), []);
@@ -21,7 +21,7 @@ pub trait FoldExt: Arrow {
     /// Counts the values.
     ///
     /// ```
-    /// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let even = pipeline::<u64>().filter(|x| x % 2 == 0).count();
     /// assert_eq!(even.model(0..5), [3]);
     /// ```
@@ -36,7 +36,7 @@ pub trait FoldExt: Arrow {
     /// larger type, [`map`](Arrow::map) to it first.
     ///
     /// ```
-    /// use millstream_core::{Arrow, FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u8>().map(|x| u64::from(*x)).sum().model([200, 100]), [300]);
     /// assert_eq!(pipeline::<u64>().sum().model([]), [0]);
     /// ```
@@ -51,7 +51,7 @@ pub trait FoldExt: Arrow {
     /// Yields the last value; nothing if there is none. Clones every value, since each may be the last.
     ///
     /// ```
-    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u64>().last().model([3, 1, 2]), [2]);
     /// ```
     fn last(self) -> Answered<Self, Last<Self::Out>>
@@ -80,7 +80,7 @@ pub trait FoldExt: Arrow {
     /// [`fold`](Arrow::fold):
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let max = pipeline::<f64>().fold(f64::NEG_INFINITY, |max, x| *max = max.max(*x), |max| max);
     /// assert_eq!(max.model([0.5, 2.5, 1.0]), [2.5]);
     /// ```
@@ -95,7 +95,7 @@ pub trait FoldExt: Arrow {
     /// Yields the value with the least key, and of equal ones the first; nothing if there is none.
     ///
     /// ```
-    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<&str>().min_by_key(|word| word.len()).model(["to", "be", "not"]), ["to"]);
     /// ```
     #[doc(alias = "min_by")]
@@ -125,7 +125,7 @@ pub trait FoldExt: Arrow {
     /// end the stream there, use [`filter`](Arrow::filter) and [`take(1)`](crate::StreamsExt::take).
     ///
     /// ```
-    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().find(|x| x % 5 == 0);
     /// assert_eq!(p.model_slots([3, 5, 10]), [None, None, None, Some(5)]);
     /// assert_eq!(p.model([1]), []);
@@ -144,7 +144,7 @@ pub trait FoldExt: Arrow {
     /// `is_so` is not called after the first such value.
     ///
     /// ```
-    /// use millstream_core::{FoldExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u64>().any(|x| *x > 2).model([1, 2, 3]), [true]);
     /// assert_eq!(pipeline::<u64>().all(|x| *x > 2).model([]), [true]);
     /// ```

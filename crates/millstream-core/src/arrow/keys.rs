@@ -32,7 +32,7 @@ pub trait KeysExt: Arrow {
     /// of every stage.
     ///
     /// ```
-    /// use millstream_core::{Arrow, KeysExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// // Every account's balance, after each of its movements.
     /// let p = pipeline::<(char, i64)>().shard_by(|(account, _)| *account, 4, |p| {
     ///     p.scan(0, |balance, (_, amount)| { *balance += amount; *balance })
@@ -85,7 +85,7 @@ pub trait KeysExt: Arrow {
     /// The 1,048,577th key ends the run with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound.
     ///
     /// ```
-    /// use millstream_core::{KeysExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let count = pipeline::<char>().fold_by(|c| *c, 0, |n, _| *n += 1, |n| n);
     /// assert_eq!(count.model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
     /// ```
@@ -142,7 +142,7 @@ pub trait KeysExt: Arrow {
     /// There can be as many keys as in [`fold_by`](KeysExt::fold_by).
     ///
     /// ```
-    /// use millstream_core::{KeysExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<char>().count_by(|c| *c).model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
     /// ```
     #[doc(alias("counts", "histogram"))]
@@ -163,7 +163,7 @@ pub trait KeysExt: Arrow {
     /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).
     ///
     /// ```
-    /// use millstream_core::{KeysExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let by_rest = pipeline::<u64>().group_by(|x| x % 2);
     /// assert_eq!(by_rest.model(1..=5), [vec![(0, vec![2, 4]), (1, vec![1, 3, 5])]]);
     /// ```
@@ -193,7 +193,7 @@ pub trait KeysExt: Arrow {
     /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) sets another bound.
     ///
     /// ```
-    /// use millstream_core::{DeadLetter, KeysExt, ModelExt, pipeline};
+    /// use millstream::prelude::*;
     /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
     /// let tell = move |letter: DeadLetter<'_, (char, i64), String>| {
     ///     let _ = dead.send(format!("{} {:?}: {}", letter.number, letter.input, letter.fault));

@@ -25,7 +25,7 @@ macro_rules! nested {
 /// A method without a body adds no stage: the next stage reads the same ring, through a lens.
 ///
 /// ```
-/// use millstream_core::{Arrow, PartsExt, ModelExt, pipeline};
+/// use millstream::prelude::*;
 /// let p = pipeline::<u64>().fork().first(|p| p.map(|x| x + 1)).swap();
 /// assert_eq!(p.model([1, 2]), [(1, 2), (2, 3)]);
 /// assert_eq!(p.plan().stages.len(), 1);
@@ -89,7 +89,7 @@ pub trait PartsExt: Arrow {
     /// copied, and no stage is added.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>()
     ///     .fanout3(|p| p, |p| p.map(|x| x * x), |p| p.map(|x| x % 2 == 0))
     ///     .map(|(x, square, even)| format!("{x} {square} {even}"));
@@ -211,7 +211,7 @@ pub trait PartsExt: Arrow {
     /// Runs the same values through eight bodies, as [`fanout3`](PartsExt::fanout3) does through three.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, PartsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
     /// assert_eq!(p.map(|(a, _, _, _, _, _, _, h)| a + h).model([1, 2]), [3, 5]);
     /// ```
@@ -285,7 +285,7 @@ pub trait PartsExt: Arrow {
     /// `(a, Left b)` becomes `Left (a, b)`, and `(a, Right c)` becomes `Right (a, c)`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ChoiceExt, PartsExt, Either::{Left, Right}, ModelExt, pipeline};
+    /// use millstream::prelude::{Either::{Left, Right}, *};
     /// let p = pipeline::<u64>()
     ///     .fanout(|p| p, |p| p.map(|x| if x % 2 == 0 { Left(x / 2) } else { Right("odd") }))
     ///     .distribute()

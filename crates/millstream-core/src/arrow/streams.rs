@@ -22,7 +22,7 @@ pub trait StreamsExt: Arrow {
     /// stage after the other and needs a source that ends.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let odd = pipeline::<u64>().filter(|x| x % 2 == 1).take(2);
     /// assert_eq!(odd.model_slots(0..9), [None, Some(1), None, Some(3), None]);
     /// let beside = pipeline::<u64>().fanout(|p| p.take(1), |p| p);
@@ -39,7 +39,7 @@ pub trait StreamsExt: Arrow {
     /// number of the value that was refused.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u64>().take_while(|x| x % 5 != 4).model(0..100), [0, 1, 2, 3]);
     /// ```
     fn take_while<F>(self, wanted: F) -> Then<Self, FilterBy<TakeWhile<Self::Out, F>>>
@@ -54,7 +54,7 @@ pub trait StreamsExt: Arrow {
     /// The others keep their slots, and no value is copied.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<char>().skip(1).model_slots(['a', 'b']), [None, Some('b'), None]);
     /// ```
     fn skip(self, n: usize) -> Then<Self, FilterBy<Skip<Self::Out>>> {
@@ -76,7 +76,7 @@ pub trait StreamsExt: Arrow {
     /// The others keep their slots. Of each run of equal values one is cloned, to compare the next values with.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u64>().dedup().model([1, 1, 2, 1]), [1, 2, 1]);
     /// ```
     #[doc(alias = "distinct_until_changed")]
@@ -93,7 +93,7 @@ pub trait StreamsExt: Arrow {
     /// input is empty there, and cannot be in a lane of a choice. It clones every value, and allocates once a chunk.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().chunks(2);
     /// assert_eq!(p.model_slots([1, 2, 3]), [None, Some(vec![1, 2]), None, Some(vec![3])]);
     /// ```
@@ -115,7 +115,7 @@ pub trait StreamsExt: Arrow {
     /// [`scan`](Arrow::scan) can keep only what it needs.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().windows(2);
     /// assert_eq!(p.model_slots([1, 2, 3]), [None, Some(vec![1, 2]), Some(vec![2, 3]), None]);
     /// ```
@@ -136,7 +136,7 @@ pub trait StreamsExt: Arrow {
     /// It clones every value once.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let rises = pipeline::<u64>().pairwise().map(|(before, now)| now - before);
     /// assert_eq!(rises.model_slots([1, 2, 5]), [None, Some(1), Some(3), None]);
     /// ```
@@ -153,7 +153,7 @@ pub trait StreamsExt: Arrow {
     /// The number is the slot's: it counts empty slots as well. No value is copied.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<char>().filter(|c| *c != 'b').enumerate().map(|(number, c)| (number.0, *c));
     /// assert_eq!(p.model(['a', 'b', 'c']), [(0, 'a'), (2, 'c')]);
     /// ```
@@ -186,7 +186,7 @@ pub trait StreamsExt: Arrow {
     /// [`map_blocking`](Arrow::map_blocking) outside of every `shard` makes the same promise.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// use std::sync::Mutex;
     /// use std::sync::Arc;
     /// let log = Arc::new(Mutex::new(Vec::new()));
@@ -211,7 +211,7 @@ pub trait StreamsExt: Arrow {
     /// The run's error has the stage, the number, the error and its sources.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let spend = |left: &mut u64, cost: &u64| {
     ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
     ///     Ok::<_, &str>(*left)
@@ -238,7 +238,7 @@ pub trait StreamsExt: Arrow {
     /// value, so it should be cheap to clone.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, StreamsExt, pipeline};
+    /// use millstream::prelude::*;
     /// let spend = |left: &mut u64, cost: &u64| {
     ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
     ///     Ok::<_, &str>(*left)

@@ -16,7 +16,7 @@ use crate::{Arrow, OfPieces, Shape};
 /// is full, and also while the pieces in it are large.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
+/// use millstream::{prelude::*, text::Block};
 /// let shout = pipeline::<Block>().lines().filter(|line| !line.is_empty()).map_bytes(|line, out| {
 ///     out.extend_with(line.iter().map(u8::to_ascii_uppercase));
 ///     out.extend(b"!\n");
@@ -48,7 +48,7 @@ pub trait TextExt: Arrow {
     /// Cuts every value into words, at the white space of C's own locale; a **new clock**.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// use millstream::{prelude::*, text::Block};
     /// let words = pipeline::<Block>().lines().words();
     /// assert_eq!(words.model([Block::from(b"to  be\r\nor\tnot".to_vec())]), ["to", "be", "or", "not"]);
     /// ```
@@ -64,7 +64,7 @@ pub trait TextExt: Arrow {
     /// A value with n separators has n + 1 fields, some of them possibly without a byte.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// use millstream::{prelude::*, text::Block};
     /// let fields = pipeline::<Block>().lines().fields(b',');
     /// assert_eq!(fields.model([Block::from(b"a,,b\n\n,".to_vec())]), ["a", "", "b", "", "", ""]);
     /// ```
@@ -117,7 +117,7 @@ pub trait TextExt: Arrow {
     /// Keeps a part of every value's text, in the same slot.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// use millstream::{prelude::*, text::Block};
     /// let trimmed = pipeline::<Block>().lines().map_slice(|line| line.narrow(line.text().trim_ascii()));
     /// assert_eq!(trimmed.model([Block::from(b" to be\t\nor \n".to_vec())]), ["to be", "or"]);
     /// ```
@@ -135,7 +135,7 @@ pub trait TextExt: Arrow {
     /// Keeps the part of a value's text that `f` returns; `None` leaves the slot empty.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, TextExt, pipeline, text::Block};
+    /// use millstream::{prelude::*, text::Block};
     /// let values = pipeline::<Block>().lines().filter_map_slice(|line| {
     ///     let equals = line.iter().position(|byte| *byte == b'=')?;
     ///     line.part(equals + 1..line.len())
@@ -167,7 +167,7 @@ pub trait TextExt: Arrow {
     /// Reads every value as UTF-8; any other bytes leave the slot empty.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, TextExt, pipeline, text::Block};
+    /// use millstream::{prelude::*, text::Block};
     /// let chars = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
     /// assert_eq!(chars.model_slots([Block::from(b"\xc3\xa9t\xc3\xa9\n\xff".to_vec())]), [Some(3), None, None]);
     /// ```
@@ -183,7 +183,7 @@ pub trait TextExt: Arrow {
     /// The input may be any edge.
     ///
     /// ```
-    /// use millstream_core::{ModelExt, TextExt, pipeline};
+    /// use millstream::prelude::*;
     /// use std::io::Write;
     /// let csv = pipeline::<u64>().map_bytes(|n, out| writeln!(out, "{n},{}", n * n).unwrap());
     /// assert_eq!(csv.model([2, 3]), ["2,4\n", "3,9\n"]);

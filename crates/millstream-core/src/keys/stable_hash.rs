@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 /// The algorithm: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, *The FNV Non-Cryptographic Hash Algorithm*.
 ///
 /// ```
-/// use millstream_core::StableHasher;
+/// use millstream::core::StableHasher;
 /// use std::hash::{Hash, Hasher};
 /// let mut hasher = StableHasher::default();
 /// hasher.write(b"foobar");

@@ -109,7 +109,7 @@ impl Window {
     /// windows: size / every of them if windows slide.
     ///
     /// ```
-    /// use millstream_core::{ClockExt, ModelExt, Overflow, Window, pipeline};
+    /// use millstream::prelude::*;
     /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
     /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
     /// let given: Vec<_> = p.model([1, 2, 3, 4, 30]).into_iter().map(|day| (day.values, day.dropped)).collect();

@@ -102,7 +102,7 @@ impl Draft {
 /// over any amount of data therefore allocates only as many blocks as are alive at once.
 ///
 /// ```
-/// use millstream_core::text::BlockPool;
+/// use millstream::text::BlockPool;
 /// let mut pool = BlockPool::new(1024);
 /// let mut draft = pool.draft();
 /// draft.bytes.clear();

@@ -53,7 +53,7 @@ impl Textual for str {
 /// that a part of it can be passed on without a copy.
 ///
 /// ```
-/// use millstream_core::text::{Block, Piece};
+/// use millstream::text::{Block, Piece};
 /// let block = Block::from(b"to be or not".to_vec());
 /// let piece = Piece::new(&block, 3..8).unwrap();
 /// assert_eq!(*piece, *b"be or");
@@ -137,7 +137,7 @@ impl<'a, T: Textual + ?Sized> Piece<'a, T> {
     /// The part that is `text`, which must be a slice of this piece, as `trim` or `split` return.
     ///
     /// ```
-    /// use millstream_core::text::{Block, Piece};
+    /// use millstream::text::{Block, Piece};
     /// let block = Block::from(b"  to be ".to_vec());
     /// let line = Piece::whole(&block);
     /// let trimmed = line.narrow(line.text().trim_ascii());

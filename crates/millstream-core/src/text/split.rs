@@ -32,7 +32,7 @@ pub struct Splitter {
 /// position.
 ///
 /// ```
-/// use millstream_core::text::{Cut, Splitter};
+/// use millstream::text::{Cut, Splitter};
 /// // Every second byte.
 /// let second = |from: usize| Splitter { range: from + 1..from + 2, next: from + 2 };
 /// let odd = move |text: &[u8], from: usize| (from + 1 < text.len()).then(|| second(from));
