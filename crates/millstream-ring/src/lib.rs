@@ -11,8 +11,7 @@
 //! its own. The two [`LaneWriter`]s of a choice can also fill one ring.
 //!
 //! ```
-//! use millstream_ring::ring;
-//! use millstream_core::Dense;
+//! use millstream::{prelude::*, ring::ring};
 //!
 //! let (mut producer, mut reader) = ring::<char, Dense>(2)?;
 //! let mut claim = producer.try_claim(2)?.expect("the ring is empty");

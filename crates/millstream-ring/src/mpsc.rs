@@ -21,7 +21,7 @@ const CLOSED: u64 = 1 << 63;
 /// Anchor: the multi-producer sequencer of the LMAX Disruptor.
 ///
 /// ```
-/// use millstream_ring::mpsc::ring;
+/// use millstream::ring::mpsc::ring;
 /// use std::collections::VecDeque;
 ///
 /// let (mut first, mut receiver) = ring::<char>(4)?;
@@ -34,7 +34,7 @@ const CLOSED: u64 = 1 << 63;
 /// first.close();
 /// assert_eq!(second.give(&mut VecDeque::from(['d'])), None);
 /// assert!(receiver.ended());
-/// # Ok::<(), millstream_ring::CapacityError>(())
+/// # Ok::<(), millstream::ring::CapacityError>(())
 /// ```
 ///
 /// # Errors

@@ -11,8 +11,7 @@ use crate::view::{RingLayout, View};
 /// older than those of the ring's ends.
 ///
 /// ```
-/// use millstream_core::Dense;
-/// use millstream_ring::ring;
+/// use millstream::{prelude::*, ring::ring};
 /// let (mut producer, mut reader) = ring::<char, Dense>(4)?;
 /// let probe = producer.probe();
 /// let mut claim = producer.try_claim(3)?.expect("room");

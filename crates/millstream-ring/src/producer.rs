@@ -135,8 +135,7 @@ impl<S: Item> Producer<S> {
     /// are free once released, so for them this also returns none.
     ///
     /// ```
-    /// use millstream_core::Dense;
-    /// use millstream_ring::ring;
+    /// use millstream::{prelude::*, ring::ring};
     /// let (mut producer, mut reader) = ring::<String, Dense>(1)?;
     /// let mut sweeper = producer.sweep_apart().expect("this is the first call");
     /// let mut claim = producer.try_claim(1)?.expect("the ring is empty");

@@ -22,7 +22,7 @@ use std::mem::ManuallyDrop;
 /// A ring with one sender and one receiver.
 ///
 /// ```
-/// use millstream_ring::spsc::{Sent, ring};
+/// use millstream::ring::spsc::{Sent, ring};
 ///
 /// let (mut sender, mut receiver) = ring::<String>(2)?;
 /// let mut words = ["a", "b", "c"].map(String::from).into_iter();
@@ -33,7 +33,7 @@ use std::mem::ManuallyDrop;
 /// sender.end();
 /// assert_eq!(receiver.take(8).collect::<String>(), "c");
 /// assert!(receiver.ended());
-/// # Ok::<(), millstream_ring::CapacityError>(())
+/// # Ok::<(), millstream::ring::CapacityError>(())
 /// ```
 ///
 /// # Errors
@@ -85,12 +85,12 @@ impl<T: Item> Sender<T> {
     /// iterator has returned; so a thread that forbids it need not wait for the iterator.
     ///
     /// ```
-    /// use millstream_ring::spsc::{Sent, ring};
+    /// use millstream::ring::spsc::{Sent, ring};
     /// let (mut sender, mut receiver) = ring(4)?;
     /// assert_eq!(sender.give_if(&mut ["a", "b"].into_iter(), 4, || false), Err(vec!["a", "b"]));
     /// assert_eq!(sender.give_if(&mut ["c"].into_iter(), 4, || true), Ok(Sent::All(1)));
     /// assert_eq!(receiver.take(8).collect::<String>(), "c");
-    /// # Ok::<(), millstream_ring::CapacityError>(())
+    /// # Ok::<(), millstream::ring::CapacityError>(())
     /// ```
     ///
     /// # Errors
@@ -126,12 +126,12 @@ impl<T: Item> Sender<T> {
     /// Copies values in from the front, as far as there is room. They are published together.
     ///
     /// ```
-    /// use millstream_ring::spsc::{Sent, ring};
+    /// use millstream::ring::spsc::{Sent, ring};
     /// let (mut sender, mut receiver) = ring(2)?;
     /// assert_eq!(sender.give_slice(&[1, 2, 3]), Sent::Some(2));
     /// assert_eq!(receiver.take(8).sum::<i32>(), 3);
     /// assert_eq!(sender.give_slice(&[3]), Sent::All(1));
-    /// # Ok::<(), millstream_ring::CapacityError>(())
+    /// # Ok::<(), millstream::ring::CapacityError>(())
     /// ```
     #[inline]
     pub fn give_slice(&mut self, values: &[T]) -> Sent

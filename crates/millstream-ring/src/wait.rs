@@ -80,15 +80,14 @@ impl<F: RingLayout> Reader<F> {
     /// waits: wait only for numbers less than its position plus the capacity.
     ///
     /// ```
-    /// use millstream_core::{Dense, SequenceNumber};
-    /// use millstream_ring::{IdleStrategy, WaitError, ring};
+    /// use millstream::{prelude::*, ring::{IdleStrategy, WaitError, ring}};
     /// use std::time::Duration;
     ///
     /// let (mut producer, mut reader) = ring::<u64, Dense>(8)?;
     /// let filling = std::thread::spawn(move || {
     ///     producer.fill(3, |i| i as u64)?;
     ///     assert!(producer.try_end(None).is_ok());
-    ///     Ok::<_, millstream_ring::ClaimError>(())
+    ///     Ok::<_, millstream::ring::ClaimError>(())
     /// });
     /// let (minute, idle) = (Duration::from_secs(60), IdleStrategy::default());
     /// let mut sum = 0;

@@ -12,8 +12,7 @@ use std::marker::PhantomData;
 /// A ring that has not started. Readers made here see it from number 0 on.
 ///
 /// ```
-/// use millstream_core::Dense;
-/// use millstream_ring::Wiring;
+/// use millstream::{prelude::*, ring::Wiring};
 ///
 /// let wiring = Wiring::<u64, Dense>::new(8)?;
 /// let (mut a, mut b) = (wiring.reader(), wiring.reader());
