@@ -21,16 +21,14 @@ use sync::Syncing;
 /// [`append`](FileSink::append) goes on behind what is there. It is a [`Sink`] of values that are bytes:
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::JobExt;
-/// use millstream_io::FileSink;
+/// use millstream::{io::FileSink, prelude::*};
 ///
 /// # let directory = tempfile::tempdir()?;
-/// # let squares = directory.path().join("squares");
+/// # std::env::set_current_dir(&directory)?;
 /// let p = pipeline::<u64>().map(|x| format!("{}\n", x * x));
-/// let (written, _) = p.from(0..4).to(FileSink::replace(&squares).open()?).run()?;
+/// let (written, _) = p.from(0..4).to(FileSink::replace("squares").open()?).run()?;
 /// assert_eq!(written.last, Some(3.into()));
-/// assert_eq!(std::fs::read_to_string(&squares)?, "0\n1\n4\n9\n");
+/// assert_eq!(std::fs::read_to_string("squares")?, "0\n1\n4\n9\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

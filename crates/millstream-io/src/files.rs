@@ -18,15 +18,13 @@ use std::vec;
 /// has bytes of two files.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Rings};
-/// use millstream_io::{Block, Blocks, Files};
+/// use millstream::{io::{Block, Blocks, Files}, prelude::*};
 ///
 /// # let directory = tempfile::tempdir()?;
-/// # let (monday, tuesday) = (directory.path().join("monday"), directory.path().join("tuesday"));
-/// std::fs::write(&monday, "rain\n")?;
-/// std::fs::write(&tuesday, "sun\n")?;
-/// let blocks = Blocks::new(Files::new([monday, tuesday]));
+/// # std::env::set_current_dir(&directory)?;
+/// std::fs::write("monday", "rain\n")?;
+/// std::fs::write("tuesday", "sun\n")?;
+/// let blocks = Blocks::new(Files::new(["monday", "tuesday"]));
 /// let failure = blocks.failure();
 /// let p = pipeline::<Block>().map(|block| block.len());
 /// assert_eq!(p.collect(blocks)?, [5, 4]);
@@ -61,16 +59,14 @@ impl Files {
     ///
     /// ```
     /// # #[cfg(feature = "gzip")] {
-    /// use flate2::{Compression, write::GzEncoder};
-    /// use millstream_io::{Blocks, Files};
-    /// use std::io::Write;
+    /// use millstream::io::{Blocks, Files};
     ///
     /// # let directory = tempfile::tempdir()?;
-    /// # let log = directory.path().join("log.gz");
-    /// let mut encoder = GzEncoder::new(std::fs::File::create(&log)?, Compression::fast());
-    /// encoder.write_all(b"hello\n")?;
-    /// encoder.finish()?;
-    /// let mut blocks = Blocks::new(Files::new([log]).decompressed());
+    /// # std::env::set_current_dir(&directory)?;
+    /// // echo hello | gzip
+    /// let compressed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd\xc9\xc9\xe7\x02\0 0:6\x06\0\0\0";
+    /// std::fs::write("log.gz", compressed)?;
+    /// let mut blocks = Blocks::new(Files::new(["log.gz"]).decompressed());
     /// assert_eq!(*blocks.next().unwrap(), *b"hello\n");
     /// # }
     /// # Ok::<(), std::io::Error>(())

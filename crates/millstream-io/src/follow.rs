@@ -24,22 +24,20 @@ use std::time::Duration;
 /// It ends by its [stopper](Follow::stopper). The run ends once all bytes that were read have passed through it.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, JobRefExt, Rings, Runner};
-/// use millstream_io::{Block, Blocks, Follow};
+/// use millstream::{io::{Block, Blocks, Follow}, prelude::*};
 /// use std::fs;
 /// use std::io::Write;
 ///
 /// # let directory = tempfile::tempdir()?;
-/// # let log = directory.path().join("log");
-/// fs::write(&log, "one\n")?;
-/// let follow = Follow::new(&log);
+/// # std::env::set_current_dir(&directory)?;
+/// fs::write("log", "one\n")?;
+/// let follow = Follow::new("log");
 /// let stopper = follow.stopper();
 /// let p = pipeline::<Block>().map(|block| block.to_vec());
 /// let job = (&p).from(Blocks::new(follow)).to_fold(Vec::new(), |all: &mut Vec<u8>, _, bytes| all.extend(bytes));
 /// let run = Rings::new().start(job)?;
 ///
-/// fs::OpenOptions::new().append(true).open(&log)?.write_all(b"two\n")?;
+/// fs::OpenOptions::new().append(true).open("log")?.write_all(b"two\n")?;
 /// stopper.stop();
 /// let (all, _) = run.wait()?;
 /// assert_eq!(all, b"one\ntwo\n");

@@ -10,7 +10,7 @@
 //! or a vector for example: `to_fold`. `collect` gathers what comes out in a vector.
 //!
 //! ```
-//! use millstream_io::{Blocks, text::Words};
+//! use millstream::io::{Blocks, text::Words};
 //!
 //! let mut words = Words::default();
 //! for block in Blocks::new(&b"to be or not to be"[..]) {

@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind, Read};
 /// source, at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
-/// use millstream_io::LineBlocks;
+/// use millstream::io::LineBlocks;
 /// let blocks: Vec<_> = LineBlocks::with_size(&b"to be\nor\nnot to be"[..], 9).map(|block| block.to_vec()).collect();
 /// assert_eq!(blocks, [&b"to be\nor\n"[..], b"not to be"]);
 /// ```
@@ -78,7 +78,7 @@ impl<R: Read> LineBlocks<R> {
     /// Sets the byte that ends a line, instead of a line feed.
     ///
     /// ```
-    /// use millstream_io::LineBlocks;
+    /// use millstream::io::LineBlocks;
     /// let names: Vec<_> = LineBlocks::with_size(&b"a\nb\0c\0"[..], 1).ended_by(0).map(|name| name.to_vec()).collect();
     /// assert_eq!(names, [b"a\nb\0".as_slice(), b"c\0"]);
     /// ```

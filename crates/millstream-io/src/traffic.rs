@@ -17,7 +17,7 @@ use keys::Keys;
 /// alone.
 ///
 /// ```
-/// use millstream_io::Traffic;
+/// use millstream::io::Traffic;
 ///
 /// // A million events a second, a thousand at a time; of 100 keys, the first one most often.
 /// let traffic = Traffic::new(7).rate(1_000_000).burst(1000).size(64).keys(100).skew(1.0);
@@ -116,7 +116,7 @@ impl Traffic {
     /// the clock shows zero.
     ///
     /// ```
-    /// use millstream_io::{Traffic, time::{Clock, VirtualClock}};
+    /// use millstream::io::{Traffic, time::{Clock, VirtualClock}};
     /// use std::time::Duration;
     ///
     /// let clock = VirtualClock::default();

@@ -94,8 +94,7 @@ impl Framing for Prefixed {
 /// its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// ```
-/// use millstream_core::{ModelExt, TextExt, pipeline};
-/// use millstream_io::WholeBlocks;
+/// use millstream::{io::WholeBlocks, prelude::*};
 /// let blocks = WholeBlocks::lines(&b"to be\nor not\nto be"[..]);
 /// assert_eq!(pipeline().lines().model(blocks), ["to be", "or not", "to be"]);
 /// ```

@@ -56,22 +56,22 @@ impl<C: Clock> FileSinkOptions<C> {
     /// from the number after the last.
     ///
     /// ```
-    /// use millstream_io::FileSink;
+    /// use millstream::io::FileSink;
     ///
     /// # let directory = tempfile::tempdir()?;
-    /// # let log = directory.path().join("log");
-    /// let mut sink = FileSink::append(&log).open()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// let mut sink = FileSink::append("log").open()?;
     /// sink.write(0.into(), b"zero\n")?;
     /// let position = sink.position()?;
     /// sink.write(1.into(), b"on")?;
     /// drop(sink); // and here the machine is lost
     ///
-    /// let mut sink = FileSink::append(&log).resume(position).open()?;
+    /// let mut sink = FileSink::append("log").resume(position).open()?;
     /// for (number, line) in ["zero\n", "one\n"].iter().enumerate() {
     ///     sink.write((number as u64).into(), line.as_bytes())?;
     /// }
     /// assert_eq!(sink.finish()?, Some(1.into()));
-    /// assert_eq!(std::fs::read_to_string(&log)?, "zero\none\n");
+    /// assert_eq!(std::fs::read_to_string("log")?, "zero\none\n");
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn resume(self, position: Position) -> Self {

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// feature `glob`.
 ///
 /// ```
-/// use millstream_io::{Files, matching};
+/// use millstream::io::{Files, matching};
 ///
 /// # let directory = tempfile::tempdir()?;
-/// # let logs = directory.path().join("*.log").display().to_string();
+/// # std::env::set_current_dir(&directory)?;
 /// for name in ["b.log", "a.log", "a.txt"] {
-///     std::fs::write(directory.path().join(name), name)?;
+///     std::fs::write(name, name)?;
 /// }
-/// let found = matching(&logs)?;
+/// let found = matching("*.log")?;
 /// assert_eq!(std::io::read_to_string(Files::new(found))?, "a.logb.log");
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -46,7 +46,7 @@ impl Clock for SystemClock {
 /// and advances the clock by its time. Clones share their time.
 ///
 /// ```
-/// use millstream_io::time::{Clock, VirtualClock};
+/// use millstream::io::time::{Clock, VirtualClock};
 /// use std::time::Duration;
 ///
 /// let clock = VirtualClock::default();

@@ -22,7 +22,7 @@ pub struct Ticks<C = SystemClock> {
 /// The run ends by its handle, or by `take`, of the iterator or in the pipeline.
 ///
 /// ```
-/// use millstream_io::time::ticks;
+/// use millstream::io::time::ticks;
 /// use std::time::Duration;
 ///
 /// let milliseconds = ticks(Duration::from_millis(1)).take(3);
@@ -40,7 +40,7 @@ impl<C: Clock> Ticks<C> {
     /// As [`ticks`], with this clock; for example a virtual one in tests.
     ///
     /// ```
-    /// use millstream_io::time::{Ticks, VirtualClock};
+    /// use millstream::io::time::{Ticks, VirtualClock};
     /// use std::time::Duration;
     ///
     /// let hour = Duration::from_secs(3600);

@@ -66,7 +66,7 @@ impl<C: Clock> Arrivals<C> {
     /// The clock of the events, by which a reader can compute how late it takes them.
     ///
     /// ```
-    /// use millstream_io::{Traffic, time::Clock};
+    /// use millstream::io::{Traffic, time::Clock};
     ///
     /// let mut arrivals = Traffic::new(1).rate(1000).arrivals();
     /// let event = arrivals.nth(2).unwrap();
