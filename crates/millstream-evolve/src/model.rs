@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The definition of an evolving population: `zip_with(evolve)` over a map of states, on this thread.
 ///
 /// ```
-/// use millstream_evolve::{Evolve, EvolveMany, Model, Random};
+/// use millstream::evolve::{Evolve, EvolveMany, Model, Random};
 /// use std::collections::BTreeMap;
 ///
 /// struct Halves;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// let children = model.evolve_many(tokens.iter().map(|token| (*token, ())).collect())?;
 /// assert_eq!(children[&tokens[0]], [(tokens[0].child(0), 3), (tokens[0].child(1), 4)]);
 /// assert_eq!(children[&tokens[1]], []);
-/// # Ok::<(), millstream_evolve::EvolveError>(())
+/// # Ok::<(), millstream::evolve::EvolveError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Model<E: Evolve> {

@@ -60,7 +60,7 @@ impl Options {
 /// longer than [`Tuning::patience`] for that is detached, and ends by itself later.
 ///
 /// ```
-/// # use millstream_evolve::{Evolve, Random};
+/// use millstream::evolve::{Evolve, EvolveMany, Options, Population, Random, Secret};
 /// # struct Doubles;
 /// # impl Evolve for Doubles {
 /// #     type State = u64;
@@ -68,14 +68,13 @@ impl Options {
 /// #     type Output = u64;
 /// #     fn evolve(&self, n: &u64, times: &u64, _: &mut Random) -> Vec<(u64, u64)> { vec![(n * times, n * times)] }
 /// # }
-/// use millstream_evolve::{EvolveMany, Options, Population, Secret};
 ///
 /// let mut population = Population::new(1, Options::new(Secret::new("among us")))?;
 /// population.add_threads(&std::sync::Arc::new(Doubles), 2)?;
 /// let tokens = population.reset_states(vec![1, 2, 3])?;
 /// let results = population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
 /// assert_eq!(results.values().flatten().map(|(_, output)| output).sum::<u64>(), 60);
-/// # Ok::<(), millstream_evolve::EvolveError>(())
+/// # Ok::<(), millstream::evolve::EvolveError>(())
 /// ```
 pub struct Population<E: Evolve> {
     hub: Hub,

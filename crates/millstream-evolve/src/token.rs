@@ -14,7 +14,7 @@ pub type Random = ChaCha8Rng;
 /// SHA-256: finding two states of one name takes some 2^64 tries.
 ///
 /// ```
-/// use millstream_evolve::Token;
+/// use millstream::evolve::Token;
 /// let parent = Token::root(7, 0, 0);
 /// assert_eq!(parent.child(1), Token::root(7, 0, 0).child(1));
 /// assert_ne!(parent.child(1), parent.child(2));
