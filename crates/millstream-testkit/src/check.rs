@@ -72,8 +72,7 @@ impl std::error::Error for Difference {}
 /// a run that hangs is not joined and keeps it.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_testkit::{Deployment, Feeding, check};
+/// use millstream::{prelude::*, testkit::{Deployment, Feeding, check}};
 /// let p = std::sync::Arc::new(pipeline::<u8>().delay(0));
 /// let deployment = Deployment { ring: 1, batch: 1, workers: 2, feeding: Feeding::Waiting };
 /// assert_eq!(check(&p, &[1, 2, 3], deployment), Ok(()));

@@ -41,8 +41,7 @@ where
 /// As [`assert_deterministic`].
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_testkit::{assert_deterministic_everywhere, proptest::{collection::vec, prelude::any}};
+/// use millstream::{prelude::*, testkit::{assert_deterministic_everywhere, proptest::{collection::vec, prelude::any}}};
 ///
 /// let p = pipeline::<u32>().fanout(|p| p.delay(0), |p| p.map(|x| x.count_ones()));
 /// assert_deterministic_everywhere(p, vec(any::<u32>(), 0..50));
@@ -58,9 +57,7 @@ where
 /// [`assert_deterministic`] with more options.
 ///
 /// ```
-/// use millstream_core::{Arrow, Val, pipeline};
-/// use millstream_exec::Pipeline;
-/// use millstream_testkit::{Determinacy, proptest::{collection::vec, prelude::any}};
+/// use millstream::{prelude::*, testkit::{Determinacy, proptest::{collection::vec, prelude::any}}};
 ///
 /// fn ones(shards: usize) -> impl Pipeline<u32, u32> {
 ///     pipeline::<u32>().shard(shards, |p| p.map(|x: &u32| x.count_ones())).named("ones")

@@ -4,8 +4,7 @@
 //! number of workers. A user proves this of a pipeline in three lines:
 //!
 //! ```
-//! use millstream_core::{Arrow, pipeline};
-//! use millstream_testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
+//! use millstream::{prelude::*, testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}}};
 //!
 //! let p = pipeline::<u32>().filter(|x| x % 3 != 0).shard(2, |p| p.map(|x| x.count_ones())).delay(0);
 //! assert_deterministic(p, vec(any::<u32>(), 0..50));
@@ -15,8 +14,7 @@
 //! stages that may be the cause, the first number that differs, and the smallest input and deployment that show it.
 //!
 //! ```should_panic
-//! use millstream_core::{Arrow, pipeline};
-//! use millstream_testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
+//! use millstream::{prelude::*, testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}}};
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! let calls = AtomicU64::new(0);

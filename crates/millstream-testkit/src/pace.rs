@@ -12,7 +12,7 @@ const PACES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// ```
 /// use std::{thread::sleep, time::{Duration, Instant}};
 ///
-/// millstream_testkit::at_some_pace(|pace| {
+/// millstream::testkit::at_some_pace(|pace| {
 ///     let time = Duration::from_millis(2) * pace;
 ///     let begun = Instant::now();
 ///     sleep(time);

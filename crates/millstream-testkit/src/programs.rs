@@ -17,7 +17,7 @@ pub fn skipped(test: &str, reason: &str) {
 /// Whether `program` can be started. If not, the test `test` is [`skipped`].
 ///
 /// ```
-/// use millstream_testkit::programs::is_here;
+/// use millstream::testkit::programs::is_here;
 /// if is_here("cargo", "a test of cargo") {
 ///     assert!(std::process::Command::new("cargo").arg("--version").status()?.success());
 /// }

@@ -1,7 +1,7 @@
 //! Random pipelines: syntax trees that print, shrink, and build a pipeline of boxes.
 //!
 //! ```
-//! use millstream_testkit::random::{Pipe, Value};
+//! use millstream::testkit::random::{Pipe, Value};
 //! let tree = Pipe::Then(Box::new(Pipe::Filter { modulus: 2 }), Box::new(Pipe::Delay { first: 7 }));
 //! assert_eq!(tree.to_string(), "filter(2).delay(7)");
 //! let slots = tree.build().model_slots(vec![Value::I(2), Value::I(3), Value::I(5)]);

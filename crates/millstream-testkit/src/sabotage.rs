@@ -35,7 +35,7 @@ impl Call {
 /// calls back into the run. It counts the values alive, and detects a value that is dropped twice.
 ///
 /// ```
-/// use millstream_testkit::{Call, Saboteur};
+/// use millstream::testkit::{Call, Saboteur};
 /// let saboteur = Saboteur::panics(Call::Clone, 2);
 /// let value = saboteur.value(7);
 /// let clone = value.clone();

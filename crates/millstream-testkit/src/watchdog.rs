@@ -23,8 +23,8 @@ impl std::error::Error for Hung {}
 ///
 /// ```
 /// use std::time::Duration;
-/// assert_eq!(millstream_testkit::within(Duration::from_secs(60), || 6 * 7), Ok(42));
-/// assert!(millstream_testkit::within(Duration::from_millis(5), || loop { std::thread::park() }).is_err());
+/// assert_eq!(millstream::testkit::within(Duration::from_secs(60), || 6 * 7), Ok(42));
+/// assert!(millstream::testkit::within(Duration::from_millis(5), || loop { std::thread::park() }).is_err());
 /// ```
 ///
 /// # Errors
