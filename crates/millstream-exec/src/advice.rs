@@ -10,7 +10,7 @@ const NOISE: f64 = 0.05;
 /// words.
 ///
 /// ```
-/// use millstream_exec::{Rate, TooMany};
+/// use millstream::exec::{Rate, TooMany};
 /// // A queue guarded by a lock, by its consumers: each of them makes the others wait.
 /// let rates = [(1, 5.0e6), (3, 3.3e6), (5, 2.4e6)].map(|(consumers, rate)| Rate::new(consumers, rate));
 /// let too_many = TooMany::of(&rates).unwrap();

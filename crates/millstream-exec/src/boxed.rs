@@ -30,8 +30,7 @@ pub enum FreePipe {}
 /// feature `queues`, is a box that also runs on queues.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
-/// use millstream_exec::BoxPipeline;
+/// use millstream::prelude::*;
 /// let steps: Vec<BoxPipeline<Val<u64>, Val<u64>>> = vec![
 ///     BoxPipeline::new(pipeline::<u64>().map(|x| x + 1)),
 ///     BoxPipeline::new(pipeline::<u64>().scan(0, |n, x| { *n += x; *n })),
@@ -88,8 +87,7 @@ mod sealed {
 /// makes one that keeps its clock.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
-/// use millstream_exec::{BoxExt, BoxPipeline, PurePipe};
+/// use millstream::prelude::*;
 ///
 /// /// A struct field needs a type that can be written.
 /// struct Service {
@@ -151,8 +149,7 @@ impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, Fre
     /// Boxes a pipeline that may renumber.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ClockExt, ModelExt, Val, pipeline};
-    /// use millstream_exec::{BoxPipeline, FreePipe};
+    /// use millstream::prelude::*;
     /// struct Job {
     ///     words: BoxPipeline<Val<String>, Val<char>, FreePipe>,
     /// }

@@ -11,15 +11,14 @@ use std::sync::Arc;
 /// in programs that build pipelines from a configuration and verify them on every deployment.
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, Val, pipeline};
-/// use millstream_exec::{BoxEverywhere, BoxEverywhereExt, JobRefExt, Queues, Runner};
+/// use millstream::prelude::*;
 /// let steps: Vec<BoxEverywhere<Val<u64>, Val<u64>>> = vec![
 ///     pipeline::<u64>().map(|x| x + 1).boxed_everywhere(),
 ///     pipeline::<u64>().scan(0, |n, x| { *n += x; *n }).boxed_everywhere(),
 /// ];
 /// let all = steps.into_iter().reduce(|p, q| p.then(q).boxed_everywhere()).unwrap();
 /// assert_eq!(Queues::new().collect((&all).from(0..3))?, all.model(0..3));
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub struct BoxEverywhere<A, B, Known = AnyPipe> {
     pipeline: Arc<dyn ErasedEverywhere<A, B>>,

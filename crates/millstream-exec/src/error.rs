@@ -15,8 +15,7 @@ use std::{fmt, ops};
 /// Where a closure or a sink returned an error, that error is the [`source`](Error::source):
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::JobExt;
+/// use millstream::prelude::*;
 /// use std::{error::Error, num::ParseIntError};
 /// let parse = pipeline().try_map(|text: &&str| text.parse::<u64>());
 /// let error = parse.collect(["1", "x"]).unwrap_err();

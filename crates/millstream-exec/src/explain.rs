@@ -200,8 +200,7 @@ impl Rings {
     /// is started.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Feed, Rings};
+    /// use millstream::{exec::Feed, prelude::*};
     /// let p = pipeline::<u64>().shard(3, |p| p.map_blocking(|x| x + 1)).map(|x| x * 2);
     /// let explanation = Rings::new().explain(&p.plan(), Feed::source::<u64, std::ops::Range<u64>>());
     /// // The second map and the sink; any iterator may wait, so the source has a thread.

@@ -53,8 +53,7 @@ const DEFAULT_TURN: usize = 1024;
 /// Arrival depends on timing; it can be [recorded](FanIn::record) and [replayed](FanIn::replay).
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Rings, Runner, fan_in};
+/// use millstream::prelude::*;
 ///
 /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
 /// let (senders, poller) = fan_in(3).open(&Rings::new())?;
@@ -158,7 +157,7 @@ impl<T: Item> FanIn<T, Plain> {
     /// Makes the stream carry every value with its producer and its number there.
     ///
     /// ```
-    /// use millstream_exec::{Polled, FromProducer, Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let (senders, mut poller) = fan_in(2).with_producer().open(&Rings::new())?;
     /// senders[1].send("x")?;
     /// senders[1].send("y")?;
@@ -199,7 +198,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// the order in which their room was claimed. The only rule is arrival.
     ///
     /// ```
-    /// use millstream_exec::{Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let (senders, mut poller) = fan_in(2).shared().ring(8).open(&Rings::new())?;
     /// senders[1].send('a')?;
     /// senders[0].send('b')?;
@@ -220,8 +219,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// fails, since part of the input would pass for the whole.
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::{JobExt, Rings, Runner, fan_in};
+    /// use millstream::prelude::*;
     /// let clients = fan_in(2).isolate_panics();
     /// let (mut senders, poller) = clients.open(&Rings::new())?;
     /// let run = Rings::new().start(pipeline().from(poller).to_fold(0, |sum, _, x| *sum += x))?;
@@ -255,8 +253,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// are added during the run: they take their turn after the existing ones.
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::{JobExt, Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let (senders, poller) = fan_in(2).round_robin().open(&Rings::new())?;
     /// let run = pipeline().from(poller).to_fold(String::new(), |all, _, x| all.push(*x)).start()?;
     /// for (sender, word) in senders.into_iter().zip(["ace", "bd"]) {
@@ -302,7 +299,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// of values fails the run.
     ///
     /// ```
-    /// use millstream_exec::{MergeLog, Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let choices: MergeLog = [(1, 2), (0, 1)].into_iter().collect();
     /// let (senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new())?;
     /// senders[0].send_all(["c", "never asked for"])?;

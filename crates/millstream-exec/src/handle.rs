@@ -343,14 +343,13 @@ impl<O> Handle<O> {
     /// up to there.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, RunOutcome, sink, source};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| 100 / (5 - x)).named("divide");
     /// let ended = p.from(source::ready(0..9)).to(sink::collect()).start()?.join();
     /// assert_eq!(ended.report.outcome, RunOutcome::Failed);
     /// assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 5: panicked"));
     /// assert!([20, 25, 33, 50, 100].starts_with(&ended.output.unwrap()));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn join(mut self) -> RunEnd<O> {

@@ -9,12 +9,11 @@ use crate::Rings;
 /// say so with [`source::ready`](crate::source::ready): then batches pass through the stages as they do on workers.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Inline, JobExt, Rings, Runner};
+/// use millstream::prelude::*;
 /// let here = std::thread::current().id();
 /// let p = pipeline::<u64>().map(move |x| (x * x, std::thread::current().id() == here));
 /// assert_eq!(Inline::new(Rings::new().ring(64)).collect(p.from(1..=3))?, [(1, true), (4, true), (9, true)]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inline {

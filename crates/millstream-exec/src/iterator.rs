@@ -23,8 +23,7 @@ pub trait ThroughExt: Iterator + Sized {
     /// allow. Dropping the iterator stops them.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::ThroughExt;
+    /// use millstream::prelude::*;
     /// let odd: Vec<_> = (1..6).through(pipeline::<u64>().filter(|x| x % 2 == 1)).collect();
     /// assert_eq!(odd, [1, 3, 5]);
     /// ```
@@ -83,15 +82,14 @@ impl Rings {
     /// or waits for ever once they are full.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, Rings, source};
+    /// use millstream::prelude::*;
     ///
     /// let (sender, receiver) = source::channel(64);
     /// let squares = Rings::new().iter(pipeline::<u64>().map(|x| x * x).from(receiver))?;
     /// let feeding = std::thread::spawn(move || (1..4).try_for_each(|x| sender.send(x)));
     /// assert_eq!(squares.collect::<Vec<_>>(), [1, 4, 9]);
     /// assert!(feeding.join().unwrap().is_ok());
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -187,13 +185,12 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     /// gives up.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::ThroughExt;
+    /// use millstream::prelude::*;
     /// let mut shares = (0..9).through(pipeline::<u64>().map(|x| 12 / (3 - x)).map(|x| x + 1));
     /// assert_eq!((shares.try_next()?, shares.try_next()?, shares.try_next()?), (Some(5), Some(7), Some(13)));
     /// assert!(shares.try_next().unwrap_err().to_string().starts_with("stage \"map-1\", number 3: panicked"));
     /// assert_eq!(shares.try_next()?, None);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -301,7 +298,7 @@ pub trait ParMapExt: Iterator + Sized {
     /// most three rings of values are in progress. Values need not be `Sync` or `Clone`.
     ///
     /// ```
-    /// use millstream_exec::ParMapExt;
+    /// use millstream::prelude::*;
     /// let squares: Vec<u64> = (1..5).ordered_par_map(2, |x| x * x).collect();
     /// assert_eq!(squares, [1, 4, 9, 16]);
     /// ```

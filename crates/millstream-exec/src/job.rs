@@ -14,8 +14,7 @@ use std::marker::PhantomData;
 /// it where it was made of a reference: `(&pipeline).from(source)` leaves the pipeline for the next job.
 ///
 /// ```
-/// use millstream_core::{Arrow, Model, pipeline};
-/// use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner};
+/// use millstream::prelude::*;
 ///
 /// let squares = pipeline::<u64>().map(|x| x * x);
 /// assert_eq!(Model.collect((&squares).from(1..=3))?, [1, 4, 9]);
@@ -24,7 +23,7 @@ use std::marker::PhantomData;
 /// let job = squares.from(1..=3).to_fold(0, |sum, _number, x| *sum += x);
 /// let (sum, report) = Rings::new().workers(2).run(job)?;
 /// assert_eq!((sum, report.numbers.0), (14, 3));
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 ///
 /// Its own methods `run`, `start`, `collect`, `collect_slots`, `last`, `for_each` and `iter` run it on
@@ -46,11 +45,10 @@ pub trait JobExt: Arrow {
     /// This pipeline on what `source` gives: a [`Job`], which owns the pipeline.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let doubled = pipeline::<u64>().map(|x| x * 2).from([3, 4]);
     /// assert_eq!(Rings::new().workers(1).collect(doubled)?, [6, 8]);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     fn from<X>(self, source: X) -> Job<Self, X>
     where
@@ -63,10 +61,9 @@ pub trait JobExt: Arrow {
     /// Every value of the output, in order, on [`Rings::new()`](Rings::new): `rings.collect(pipeline.from(source))`.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::JobExt;
+    /// use millstream::prelude::*;
     /// assert_eq!(pipeline::<u64>().map(|x| x * x).collect(1..=3)?, [1, 4, 9]);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -94,13 +91,12 @@ pub trait JobRefExt: Copy {
     /// started it, as [`Runner::start`] does, does not borrow the pipeline any more.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobRefExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let doubled = pipeline::<u64>().map(|x| x * 2);
     /// for workers in 1..=3 {
     ///     assert_eq!(Rings::new().workers(workers).collect((&doubled).from([3, 4]))?, [6, 8]);
     /// }
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     fn from<X>(self, source: X) -> Job<Self::Pipeline, X, NoSink, Self>
     where
@@ -125,8 +121,7 @@ impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
     /// nothing, or a `Result` whose error ends the run. See [`sink::fold`](fold).
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::JobExt;
+    /// use millstream::prelude::*;
     /// let job = pipeline::<u64>().from(1..=4).to_fold(Vec::new(), |all, number, x| all.push((number.0, *x)));
     /// assert_eq!(job.run()?.0, [(0, 1), (1, 2), (2, 3), (3, 4)]);
     ///
@@ -135,7 +130,7 @@ impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
     ///     if *x < 3 { Ok(()) } else { Err("too large") }
     /// });
     /// assert_eq!(few.run().unwrap_err().to_string(), "stage \"sink\", number 2: too large");
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     pub fn to_fold<S, R, F>(self, state: S, f: F) -> Job<P, X, Fold<S, F, R>, B>
     where
@@ -227,11 +222,10 @@ where
     /// value.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::JobExt;
+    /// use millstream::prelude::*;
     /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
     /// assert_eq!(sum.from(1..=4).last()?, Some(10));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors

@@ -5,12 +5,11 @@
 //! the next reads from cache. Idle workers spin, then yield, then park. A stage that may block has a thread of its own.
 //!
 //! ```
-//! use millstream_core::{Arrow, pipeline};
-//! use millstream_exec::JobExt;
+//! use millstream::prelude::*;
 //!
 //! let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x)).scan(0, |sum, x| { *sum += x; *sum });
 //! assert_eq!(p.collect(1..=4)?, [1, 5, 14, 30]);
-//! # Ok::<(), millstream_exec::RunError>(())
+//! # Ok::<(), RunError>(())
 //! ```
 
 mod advice;

@@ -32,8 +32,7 @@ use std::time::{Duration, Instant};
 /// counter, so some hundred microseconds for thousands of stages.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{Counters, JobExt, JobRefExt, Rings, Runner, source};
+/// use millstream::{exec::Counters, prelude::*};
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
 /// let run = Rings::new().start((&p).from(source::ready(0..1000)).to_each(|_, _| ()))?;
 /// let (observer, mut counters) = (run.observer(), Counters::default());
@@ -44,7 +43,7 @@ use std::time::{Duration, Instant};
 /// assert_eq!((counters.rings[0].produced, &counters.rings[0].consumed[..]), (1001, &[1001][..]));
 /// assert_eq!(observer.tasklets().map(|tasklet| tasklet.name).collect::<Vec<_>>(), ["source", "more", "sink"]);
 /// assert_eq!(counters.tasklets[1].moved, 1001);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone)]
 pub struct Observer(Arc<Observed>);
@@ -216,8 +215,7 @@ impl Observer {
     /// was measured; otherwise it is estimated from how busy the stages were.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{Counters, JobExt, JobRefExt, Rings, Runner, source};
+    /// use millstream::{exec::Counters, prelude::*};
     /// use std::{thread::sleep, time::Duration};
     /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
     /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
@@ -228,7 +226,7 @@ impl Observer {
     /// let bottleneck = observer.loads(&Counters::default(), &now, None).bottleneck().unwrap();
     /// assert_eq!(bottleneck.stage, "slow");
     /// assert_eq!(bottleneck.gains[0].shards, 1);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn loads(&self, before: &Counters, now: &Counters, open: Option<Duration>) -> Loads {

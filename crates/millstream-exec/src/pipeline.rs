@@ -32,8 +32,7 @@ impl<T: 'static, E> Edge<T> for E where
 /// It runs on every deployment, and it may leave slots empty and start new clocks.
 ///
 /// ```
-/// use millstream_core::{Arrow, ClockExt, ModelExt, pipeline};
-/// use millstream_exec::{JobExt, Pipeline, Rings};
+/// use millstream::prelude::*;
 ///
 /// fn lengths() -> impl Pipeline<String, usize> {
 ///     let words = |line: &String| line.split(' ').map(String::from).collect::<Vec<_>>();
@@ -45,7 +44,7 @@ impl<T: 'static, E> Edge<T> for E where
 ///
 /// assert_eq!(lengths().model(["to be or".to_owned()]), [2, 2, 2]);
 /// assert_eq!(even().map(|x| x * 10).collect(0..5)?, [0, 20, 40]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a pipeline from a source of `{A}` to `{B}`",
@@ -58,8 +57,7 @@ impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A
 /// others, in a lane, a fan-out or a shard.
 ///
 /// ```
-/// use millstream_core::{Arrow, ChoiceExt, Either, ModelExt, Shardable, id, pipeline};
-/// use millstream_exec::{Edge, Stage};
+/// use millstream::prelude::*;
 ///
 /// fn show<E: Edge<u64>>() -> impl Stage<E, String> + Shardable {
 ///     id::<E>().map(|x| x.to_string())

@@ -64,11 +64,10 @@ use std::sync::Arc;
 /// The output is the model's, number by number, as on [`Rings`](crate::Rings).
 ///
 /// ```
-/// use millstream_core::{Arrow, ModelExt, pipeline};
-/// use millstream_exec::{JobRefExt, Queues, Runner};
+/// use millstream::prelude::*;
 /// let p = pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x % 2 == 0));
 /// assert_eq!(Queues::new().collect((&p).from(1..=5))?, p.model(1..=5));
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 ///
 /// Memory: every queue allocates its slots at the start; the source's queue has no more slots than [its

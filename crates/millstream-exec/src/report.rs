@@ -167,12 +167,11 @@ pub struct Overrun<'a> {
 /// A few lines for a person: how it ended, how much, how fast, and what held it back.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, source};
+/// use millstream::prelude::*;
 /// let p = pipeline::<u64>().filter(|x| x % 2 == 0);
 /// let report = p.from(source::ready(0..1000)).for_each(|_, _| ())?;
 /// assert!(report.to_string().starts_with("came to its end: 1000 numbers, 500 values in "), "{report}");
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,8 +229,7 @@ impl Report {
     /// its own was. Measuring during the run, as `millstream-observe` does, is more precise.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, source};
+    /// use millstream::prelude::*;
     /// use std::{thread::sleep, time::Duration};
     /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
     /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
@@ -239,7 +237,7 @@ impl Report {
     /// let bottleneck = report.bottleneck().unwrap();
     /// assert_eq!(bottleneck.stage, "slow");
     /// assert!(bottleneck.sentence.starts_with("`slow` holds the run back: 2."), "{}", bottleneck.sentence);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn bottleneck(&self) -> Option<Bottleneck> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The deployment on rings, with its options: one ring an edge, one tasklet a stage.
 ///
 /// ```
-/// use millstream_exec::Rings;
+/// use millstream::prelude::*;
 /// let rings = Rings::new().workers(2).ring(1024).batch(256);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,12 +106,11 @@ impl Rings {
     /// pinned runs take the same cores.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1);
     /// let report = Rings::new().workers(1).pin_workers(true).for_each((&p).from(source::ready(0..9)), |_, _| ())?;
     /// assert_eq!(report.pinned.len(), 1);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn pin_workers(mut self, pin: bool) -> Self {
@@ -127,8 +126,7 @@ impl Rings {
     /// memory of the process, including other runs, is not counted.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1);
     /// let error = Rings::new().ring(4096).memory_limit(40_000).collect((&p).from(0..9)).unwrap_err();
     /// assert_eq!(
@@ -153,8 +151,7 @@ impl Rings {
     /// that took over a millisecond; a single long step can be missed.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
+    /// use millstream::prelude::*;
     /// use std::time::Duration;
     /// let p = pipeline::<u64>().map(|_| std::thread::sleep(Duration::from_millis(2))).named("slow");
     /// let rings = Rings::new().step_budget(Duration::from_secs(60)).step_budget_of("slow", Duration::from_millis(1));
@@ -162,7 +159,7 @@ impl Rings {
     /// let overrun = report.overruns().next().unwrap();
     /// assert_eq!(overrun.stage, "slow");
     /// assert!(overrun.by >= Duration::from_millis(1));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn step_budget(mut self, budget: Duration) -> Self {

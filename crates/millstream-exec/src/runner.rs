@@ -20,8 +20,7 @@ use std::time::Instant;
 /// the [`Model`]. Code that does not care where a pipeline runs takes any of them:
 ///
 /// ```
-/// use millstream_core::{Arrow, Dense, Model, Val, pipeline};
-/// use millstream_exec::{Inline, JobRefExt, Rings, RunError, Runner, RunsOn};
+/// use millstream::prelude::*;
 ///
 /// fn total<P, R>(on: &R, pipeline: &P) -> Result<u64, RunError>
 /// where
@@ -37,7 +36,7 @@ use std::time::Instant;
 /// assert_eq!(total(&Inline::default(), &squares)?, 30);
 /// assert_eq!(total(&Rings::new(), &squares)?, 30);
 /// # #[cfg(feature = "queues")]
-/// assert_eq!(total(&millstream_exec::Queues::new(), &squares)?, 30);
+/// assert_eq!(total(&Queues::new(), &squares)?, 30);
 /// # Ok::<(), RunError>(())
 /// ```
 pub trait Runner: Sized {
@@ -49,12 +48,11 @@ pub trait Runner: Sized {
     /// Returns what the sink's [`finish`](Sink::finish) does, and what was done.
     ///
     /// ```
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let job = pipeline::<u64>().map(|x| x + 1).from(0..9).to_fold(0, |sum, _, x| *sum += x);
     /// let (sum, report) = Rings::new().run(job)?;
     /// assert_eq!((sum, report.values), (45, 9));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -78,13 +76,12 @@ pub trait Runner: Sized {
     /// run it to its end here, and what they return says how it ended also where it failed.
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::{JobExt, Rings, RunOutcome, Runner};
+    /// use millstream::prelude::*;
     /// use std::time::Duration;
     /// let run = Rings::new().start(pipeline::<u64>().from(0..).to_each(|_, _| ()))?;
     /// let ((), report) = run.drain(Duration::from_secs(60))?;
     /// assert_eq!(report.outcome, RunOutcome::Drained);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -118,13 +115,12 @@ pub trait Runner: Sized {
     /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` returns.
     ///
     /// ```
-    /// use millstream_core::{Arrow, ModelExt, pipeline};
-    /// use millstream_exec::{JobRefExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let odd = pipeline::<u64>().filter(|x| x % 2 == 1);
     /// let slots = Rings::new().collect_slots((&odd).from(1..=3))?;
     /// assert_eq!(slots, [Some(1), None, Some(3), None]);
     /// assert_eq!(slots, odd.model_slots(1..=3));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -164,12 +160,11 @@ pub trait Runner: Sized {
     /// run.
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::{JobExt, Rings, Runner};
+    /// use millstream::prelude::*;
     /// let (out, outputs) = std::sync::mpsc::channel();
     /// let report = Rings::new().for_each(pipeline().from(0..3), move |_number, x| out.send(*x))?;
     /// assert_eq!((report.values, outputs.iter().sum::<i32>()), (3, 3));
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -196,8 +191,7 @@ pub trait Runner: Sized {
     /// known how far its state has come.
     ///
     /// ```
-    /// use millstream_core::{Arrow, Retry, pipeline};
-    /// use millstream_exec::{JobExt, Rings, Runner, source};
+    /// use millstream::prelude::*;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::time::Duration;
     /// let broken = AtomicBool::new(true);
@@ -209,7 +203,7 @@ pub trait Runner: Sized {
     /// let retry = Retry::times(3).backoff(Duration::from_millis(1));
     /// let (all, _) = Rings::new().run_again(job, retry)?;
     /// assert_eq!(all, [0, 10, 20, 30, 40, 50, 60, 70]);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors

@@ -29,8 +29,7 @@ const CHUNK: usize = 1024;
 /// since its own thread is about to make that room; such a wait ends with the run.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Rings, Runner, source};
+/// use millstream::prelude::*;
 ///
 /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
 /// let (sender, receiver) = source::channel(64);
@@ -131,8 +130,7 @@ impl<T: Item> Sender<T> {
     /// waits. If the iterator panics, up to 1024 of its latest values are dropped; earlier ones are sent.
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::{JobExt, Rings, Runner, source};
+    /// use millstream::prelude::*;
     /// let (sender, receiver) = source::channel(64);
     /// let run = Rings::new().start(pipeline().from(receiver).to_fold(0, |sum, _, x| *sum += x))?;
     /// sender.send_all(1..=1000)?;
@@ -175,13 +173,13 @@ impl<T: Item> Sender<T> {
     /// [`send_all`](Sender::send_all), since no user code runs in between.
     ///
     /// ```
-    /// use millstream_exec::{Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let (senders, mut poller) = fan_in(2).open(&Rings::new())?;
     /// for sender in senders {
     ///     std::thread::spawn(move || sender.send_slice(&[1, 2, 3]).is_ok());
     /// }
     /// assert_eq!(poller.fold(0, |sum, _, x| *sum += x)?, 12);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors

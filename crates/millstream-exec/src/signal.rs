@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// wake-up is lost. A future waits in the same way, with its waker in the place of a thread.
 ///
 /// ```
-/// let signal = millstream_exec::Signal::new();
+/// let signal = millstream::exec::Signal::new();
 /// let ticket = signal.announce();
 /// signal.notify(); // something happens between the last look and the park
 /// signal.park(ticket); // returns at once

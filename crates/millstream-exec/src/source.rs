@@ -146,12 +146,11 @@ pub struct Few<X, const SLOTS: usize>(X);
 /// no stage may wait for the source's next value.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, source};
+/// use millstream::prelude::*;
 /// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
 /// let (bytes, _) = pipeline().from(source::few::<4, _>(blocks)).to_fold(0, |n, _, block| *n += block.len()).run()?;
 /// assert_eq!(bytes, 100 << 16);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub fn few<const SLOTS: usize, X>(source: X) -> Few<X, SLOTS> {
     const { assert!(SLOTS.is_power_of_two(), "a ring's slots are a power of two") };

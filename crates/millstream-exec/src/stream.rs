@@ -33,8 +33,7 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     ///
     /// ```
     /// use futures_util::TryStreamExt;
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{RunError, ThroughExt};
+    /// use millstream::prelude::*;
     ///
     /// # futures_executor::block_on(async {
     /// let squares = (1..4).through(pipeline::<u64>().map(|x| x * x)).stream();
@@ -54,8 +53,7 @@ impl<A: RingShape + ToOwnedItem> ThroughStream<A> {
     ///
     /// ```
     /// use futures_util::StreamExt;
-    /// use millstream_core::{Arrow, pipeline};
-    /// use millstream_exec::{RunError, ThroughExt};
+    /// use millstream::prelude::*;
     ///
     /// # futures_executor::block_on(async {
     /// let mut squares = (0..).through(pipeline::<u64>().map(|x| x * x)).stream();

@@ -6,12 +6,12 @@ use std::fmt;
 /// 127 values of one of the first 128 producers.
 ///
 /// ```
-/// use millstream_exec::MergeLog;
+/// use millstream::prelude::*;
 /// let choices: MergeLog = [(0, 64), (2, 60), (2, 4), (1, 300)].into_iter().collect();
 /// assert_eq!(choices.iter().collect::<Vec<_>>(), [(0, 64), (2, 64), (1, 300)]);
 /// assert_eq!((choices.values(), choices.to_bytes().len()), (428, 7));
 /// assert_eq!(MergeLog::from_bytes(&choices.to_bytes())?, choices);
-/// # Ok::<(), millstream_exec::CorruptMergeLog>(())
+/// # Ok::<(), millstream::exec::CorruptMergeLog>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeLog {

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// get an error.
 ///
 /// ```
-/// use millstream_exec::{Polled, Rings, fan_in};
+/// use millstream::prelude::*;
 /// use std::time::Duration;
 ///
 /// let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new())?;
@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// while poller.poll_for(Duration::from_millis(100), |_, x| sum += x)? != Polled::Ended {}
 /// assert_eq!(sum, 3 * 499_500);
 /// assert_eq!(poller.next_number().0, 3000);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
     /// Dropped first: the senders are told that nothing is taken any more.
@@ -209,13 +209,13 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     /// changes nothing else and can process several values at once.
     ///
     /// ```
-    /// use millstream_exec::{Rings, fan_in};
+    /// use millstream::prelude::*;
     /// let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new())?;
     /// for sender in senders {
     ///     std::thread::spawn(move || sender.send_all(0..1000));
     /// }
     /// assert_eq!(poller.fold(0, |sum, _, x| *sum += x)?, 3 * 499_500);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     ///
     /// # Errors
@@ -244,7 +244,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     /// can still be polled.
     ///
     /// ```
-    /// use millstream_exec::{Rings, RunError, fan_in};
+    /// use millstream::prelude::*;
     /// use std::time::Duration;
     /// let (senders, mut poller) = fan_in(2).open(&Rings::new().batch(2))?;
     /// senders[0].send_all([1, 2, 3]).unwrap();

@@ -11,15 +11,14 @@ use std::time::Duration;
 /// ring of the pipeline; everywhere else it is an iterator, [`PolledValues`].
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, Queues, Rings, Runner, fan_in};
+/// use millstream::prelude::*;
 /// let (senders, poller) = fan_in(2).round_robin().open(&Rings::new())?;
 /// for (sender, first) in senders.into_iter().zip([1, 10]) {
 ///     std::thread::spawn(move || sender.send_all([first, first + 1]));
 /// }
 /// let doubled = pipeline::<u64>().map(|x| x * 2);
 /// assert_eq!(Queues::new().collect(doubled.from(poller))?, [2, 20, 4, 22]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     type Values = PolledValues<T, O>;

@@ -30,8 +30,7 @@ impl<O> Handle<O> {
     /// the sink returns and the report up to there.
     ///
     /// ```
-    /// use millstream_core::{AsyncExt, pipeline};
-    /// use millstream_exec::{JobExt, RunError, sink, source};
+    /// use millstream::prelude::*;
     /// use std::time::Duration;
     /// let p = pipeline::<u64>().map_async(8, |_| std::future::pending::<u64>());
     /// let (sender, receiver) = source::channel(64);

@@ -18,11 +18,10 @@ pub struct Fold<S, F, R = ()> {
 /// the run.
 ///
 /// ```
-/// use millstream_core::{Arrow, SequenceNumber, pipeline};
-/// use millstream_exec::{JobExt, sink};
+/// use millstream::prelude::*;
 /// let sum = sink::fold(0, |sum: &mut u64, _: SequenceNumber, x: &u64| *sum += x);
 /// assert_eq!(pipeline().from(1..=4).to(sum).run()?.0, 10);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub fn fold<S, F, R>(state: S, f: F) -> Fold<S, F, R> {
     Fold { state, f, result: PhantomData }
@@ -51,14 +50,13 @@ impl<S, F, R> Fold<S, F, R> {
     /// Calls `pause` on the state where there is nothing more for now: see [`Sink::pause`].
     ///
     /// ```
-    /// use millstream_core::pipeline;
-    /// use millstream_exec::JobExt;
+    /// use millstream::prelude::*;
     /// use std::io::{BufWriter, Write};
     /// let file = BufWriter::new(Vec::new());
     /// let job = pipeline().from(1..=3).to_fold(file, |file, _, n: &u64| writeln!(file, "{n}"));
     /// let (file, _) = job.on_pause(|file| file.flush()).run()?;
     /// assert_eq!(file.buffer().len(), 0);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     pub fn on_pause<G>(self, pause: G) -> OnPause<S, F, G, R>
     where
@@ -111,13 +109,12 @@ pub struct Each<F, R = ()> {
 /// [`Job::to_each`](crate::Job::to_each) gets them from the job.
 ///
 /// ```
-/// use millstream_core::{Arrow, SequenceNumber, pipeline};
-/// use millstream_exec::{JobExt, sink};
+/// use millstream::prelude::*;
 /// let (out, outputs) = std::sync::mpsc::channel();
 /// let send = sink::each(move |_: SequenceNumber, x: &u64| out.send(*x));
 /// pipeline().from(1..=3).to(send).run()?;
 /// assert_eq!(outputs.iter().collect::<Vec<_>>(), [1, 2, 3]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub fn each<F, R>(f: F) -> Each<F, R> {
     Each { f, result: PhantomData }

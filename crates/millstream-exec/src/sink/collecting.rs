@@ -10,11 +10,10 @@ pub struct Collect<T>(Vec<T>);
 /// A sink that keeps a clone of every value, and returns them in order.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, sink};
+/// use millstream::prelude::*;
 /// let run = pipeline::<u64>().map(|x| x * x).from(1..=3).to(sink::collect()).start()?;
 /// assert_eq!(run.wait()?.0, [1, 4, 9]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[must_use]
 pub fn collect<T>() -> Collect<T> {
@@ -77,11 +76,10 @@ pub struct Last<T>(Option<T>);
 /// clones every value on the way.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, sink};
+/// use millstream::prelude::*;
 /// let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
 /// assert_eq!(sum.from(1..=4).to(sink::last()).run()?.0, Some(10));
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[must_use]
 pub fn last<T>() -> Last<T> {

@@ -21,8 +21,7 @@ pub struct ByTimestamp<X, F> {
 /// value's number in it, and both times.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let (p, left) = (pipeline::<(u64, &str)>(), vec![(1, "a"), (4, "b")]);
 /// let sorted = source::by_timestamp([left.clone(), vec![(1, "x"), (3, "y")]], |(time, _)| *time);
 /// assert_eq!(p.collect(sorted)?, [(1, "a"), (1, "x"), (3, "y"), (4, "b")]);
@@ -34,7 +33,7 @@ pub struct ByTimestamp<X, F> {
 ///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 after one of time 3; sort the source, \
 ///      or let `windows_by` wait for late values"
 /// );
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub fn by_timestamp<T, K, X, F>(sources: impl IntoIterator<Item = X>, time: F) -> ByTimestamp<X, F>
 where

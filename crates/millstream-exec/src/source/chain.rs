@@ -14,11 +14,10 @@ pub struct Chain<X, Y> {
 /// fails the run. The values get a thread of their own if one of the two sources may wait.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let chained = source::chain(source::ready([1, 2]), source::ready([3]));
 /// assert_eq!(pipeline().collect(chained)?, [1, 2, 3]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[doc(alias = "concat")]
 pub fn chain<X, Y>(first: X, second: Y) -> Chain<X, Y> {

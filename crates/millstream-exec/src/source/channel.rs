@@ -23,8 +23,7 @@ use std::sync::Arc;
 /// what was sent; on another deployment what still waits in the queue is dropped.
 ///
 /// ```
-/// use millstream_core::{Arrow, pipeline};
-/// use millstream_exec::{JobExt, source};
+/// use millstream::prelude::*;
 ///
 /// let (sender, receiver) = source::channel(64);
 /// let run = pipeline::<u64>().map(|x| x * x).from(receiver).to_fold(0, |sum, _, x| *sum += x).start()?;

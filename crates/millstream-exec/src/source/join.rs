@@ -51,14 +51,13 @@ pub(super) enum Unmatched {
 /// waits for the source whose turn it is, and fails, as [`zip`](super::zip) does.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let orders = vec![(1, "book"), (2, "pen"), (3, "ink")];
 /// let payments = vec![(2, 15), (1, 20), (7, 1)];
 /// let p = pipeline::<((u64, &str), (u64, u64))>();
 /// let paid = source::join_by_number(1, orders, |(id, _)| *id, payments, |(id, _)| *id);
 /// assert_eq!(p.collect(paid)?, [((2, "pen"), (2, 15)), ((1, "book"), (1, 20))]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[allow(clippy::type_complexity, reason = "closures have no names")]
 pub fn join_by_number<A, B, K, X, Y>(
@@ -92,15 +91,14 @@ where
 /// [`forget_oldest`](Join::forget_oldest) is set.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let asked = vec![("a", 10), ("b", 12), ("a", 90)];
 /// let answered = vec![("b", 15), ("a", 17), ("a", 91)];
 /// let calls = source::join_by_time(5, 100, asked, |(id, time)| (*id, *time), answered, |(id, time)| (*id, *time));
 /// let p = pipeline::<((&str, u64), (&str, u64))>();
 /// // The answer to the first one took 7.
 /// assert_eq!(p.collect(calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 ///
 /// # Panics
@@ -149,12 +147,11 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
     /// Values left at the end are yielded then, the oldest first.
     ///
     /// ```
-    /// use millstream_core::{Joined, pipeline};
-    /// use millstream_exec::{JobExt, Rings, source};
+    /// use millstream::prelude::*;
     /// let joined = source::join_by_number(1, [1, 2, 3], |n| *n, [2, 9], |n| *n).outer();
     /// let all = pipeline::<Joined<u64, u64>>().collect(joined)?;
     /// assert_eq!(all, [Joined::Both(2, 2), Joined::First(1), Joined::Second(9), Joined::First(3)]);
-    /// # Ok::<(), millstream_exec::RunError>(())
+    /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn outer(mut self) -> OuterJoin<X, Y, F, G> {

@@ -17,11 +17,10 @@ pub struct RoundRobin<X> {
 /// their source, `map` the sources.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let merged = source::round_robin([vec!["a1", "a2", "a3"], vec!["b1"], vec!["c1", "c2"]]);
 /// assert_eq!(pipeline().collect(merged)?, ["a1", "b1", "c1", "a2", "c2", "a3"]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 #[doc(alias = "interleave")]
 pub fn round_robin<X>(sources: impl IntoIterator<Item = X>) -> RoundRobin<X> {

@@ -20,12 +20,10 @@ pub struct Zip<X, Y> {
 /// before it sends to the other, waits for ever; no bounded join can avoid that.
 ///
 /// ```
-/// use millstream_core::pipeline;
-/// use millstream_exec::{JobExt, Rings, source};
+/// use millstream::prelude::*;
 /// let p = pipeline::<(u64, char)>().map(|(n, c)| format!("{n}{c}"));
-/// # use millstream_core::Arrow;
 /// assert_eq!(p.collect(source::zip(0.., ['a', 'b']))?, ["0a", "1b"]);
-/// # Ok::<(), millstream_exec::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub fn zip<X, Y>(first: X, second: Y) -> Zip<X, Y> {
     Zip { first, second }
