@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules about files that no other tool checks.
 
 mod arrows;
+mod examples;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -30,16 +31,18 @@ fn offences(root: &Path) -> Result<Vec<String>> {
     for file in files(root, "rs")? {
         let (name, source) = (named(&file), read(&file)?);
         found.extend(in_source(&name, &source));
+        found.extend(examples::in_source(&name, &source));
         let code = code_only(&source);
         found.extend(words::in_source(&name, &source, &code));
         types.extend(words::types(&name, &code));
     }
     found.extend(words::twins(types));
     for file in files(root, "md")? {
-        let name = named(&file);
+        let (name, text) = (named(&file), read(&file)?);
+        found.extend(examples::in_markdown(&name, &text));
         // The requirements are not ours to word.
         if name != "docs/requirements.md" {
-            found.extend(words::in_markdown(&name, &read(&file)?));
+            found.extend(words::in_markdown(&name, &text));
         }
     }
     for manifest in manifests(root)? {
