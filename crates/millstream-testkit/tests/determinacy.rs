@@ -138,7 +138,7 @@ fn a_fault_that_only_queues_show_is_found_on_queues() {
         "stage \"count\" or \"greater\", which cannot be distinguished: \
          number 0 holds Some(1), and in the model Some(0)",
     );
-    assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Waiting\n"), "{message}");
+    assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Ready\n"), "{message}");
     // An edge that cannot run on queues is skipped; one that can clears its stage.
     let of = || Determinacy::sharded(beside_itself).everywhere();
     let message = message_of(|| of().edge(counted).assert(inputs()));
