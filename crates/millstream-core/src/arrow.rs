@@ -24,7 +24,7 @@ use crate::pipe::{
     Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
-use crate::{Density, Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
+use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
@@ -46,14 +46,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// The shape of the edge that the pipeline writes.
     type Out: Shape;
 
-    /// Adds this pipeline's stages to a plan, in the order of deployment, and returns the port of its output.
+    /// Adds this pipeline's stages to a plan, in pipeline order, and returns the port of its output.
     fn describe(&self, input: Port, plan: &mut Describe) -> Port;
 
     /// Returns the stages, rings and warnings of this pipeline.
     fn plan(&self) -> Plan {
-        let (mut plan, source) = Describe::new(Self::In::BYTES, <Self::In as Shape>::Density::DENSE);
-        let output = self.describe(source, &mut plan);
-        plan.finish(output)
+        Plan::joined(self).0
     }
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.

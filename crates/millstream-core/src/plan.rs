@@ -4,9 +4,16 @@
 //! works on plans.
 
 mod build;
+mod join;
+mod names;
+mod node_id;
 mod show;
 
 pub use build::{Body, Describe, Filled, Port, StageKind};
+pub use join::{Join, PlanMismatch};
+pub use node_id::{Branch, NodeId, Scoped, Walk};
+
+use crate::{Arrow, Density, Shape};
 
 /// The contents of a pipeline. Stages are in pipeline order: a stage reads only rings of earlier stages, of the
 /// source, or the states of a feedback loop that it is in.
@@ -87,6 +94,14 @@ pub enum Warning {
 }
 
 impl Plan {
+    /// The plan of a pipeline, and what joins a deployment of the same pipeline with it.
+    #[must_use]
+    pub fn joined<P: Arrow>(pipeline: &P) -> (Plan, Join) {
+        let (mut plan, source) = Describe::new(P::In::BYTES, <P::In as Shape>::Density::DENSE);
+        let output = pipeline.describe(source, &mut plan);
+        plan.finish(output)
+    }
+
     /// The same plan with `slots` slots in every ring, or the least number that the ring needs if that is more.
     #[must_use]
     pub fn with_capacity(mut self, slots: usize) -> Self {

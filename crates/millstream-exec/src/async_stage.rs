@@ -46,7 +46,7 @@ where
     Fut: Future<Output: Send> + Send + 'static,
 {
     let (output, reader) = ring::<Value<Fut, P>, Out<A, Fut, P>>(wiring.slots).expect("the options were checked");
-    let limit = map.limit.saturating_mul(wiring.width);
+    let limit = map.limit.saturating_mul(wiring.scope.width);
     let shared = wiring.shared.clone();
     let stage = AsyncStage {
         input,

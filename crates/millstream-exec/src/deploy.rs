@@ -29,6 +29,7 @@ use millstream_core::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
     Shard, Tee, Then, TryMap,
 };
+use millstream_core::plan::Branch;
 use millstream_core::{
     Arrow, AtEnd, Cause, Choice, Dense, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Sparse,
     ToOwnedItem, Val, lens,
@@ -50,11 +51,13 @@ impl<A: RingShape> Deploy<Rings> for Id<A> {
 impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for Then<P, Q> {
     fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
         let between = self.first.deploy(input, wiring);
+        wiring.advance();
         self.second.deploy(between, wiring)
     }
 
     fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
         let between = self.first.deploy_outer(input, wiring);
+        wiring.advance();
         self.second.deploy_outer(between, wiring)
     }
 
@@ -69,6 +72,7 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
         wiring: &mut Wiring,
     ) -> Box<dyn Any> {
         let between = self.first.deploy(input, wiring);
+        wiring.advance();
         self.second.deploy_lane(between, other, wiring)
     }
 }
@@ -203,8 +207,8 @@ where
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
-        let first = self.first.deploy(input, wiring);
-        first.zip(self.second.deploy(second, wiring))
+        let first = self.first.deploy(input, &mut wiring.body(Branch::First));
+        first.zip(self.second.deploy(second, &mut wiring.body(Branch::Second)))
     }
 }
 
@@ -217,8 +221,8 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
-        let first = self.first.deploy(seen::<A, lens::First>(input), wiring);
-        first.zip(self.second.deploy(seen::<A, lens::Second>(second), wiring))
+        let first = self.first.deploy(seen::<A, lens::First>(input), &mut wiring.body(Branch::First));
+        first.zip(self.second.deploy(seen::<A, lens::Second>(second), &mut wiring.body(Branch::Second)))
     }
 }
 
@@ -235,8 +239,8 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Choice<P::Out, Q::Out>> {
         let right = input.fork();
-        let left = self.left.deploy(seen::<A, lens::Left>(input), wiring);
-        left.beside(self.right.deploy(seen::<A, lens::Right>(right), wiring))
+        let left = self.left.deploy(seen::<A, lens::Left>(input), &mut wiring.body(Branch::Left));
+        left.beside(self.right.deploy(seen::<A, lens::Right>(right), &mut wiring.body(Branch::Right)))
     }
 }
 
@@ -251,14 +255,14 @@ where
         let right = seen::<A, lens::Right>(input.fork());
         let left = seen::<A, lens::Left>(input);
         if self.left.is_lane(wiring) && self.right.is_lane(wiring) {
-            let other = self.left.deploy_lane(left, None, wiring);
-            let both = self.right.deploy_lane(right, Some(other), wiring);
+            let other = self.left.deploy_lane(left, None, &mut wiring.body(Branch::Left));
+            let both = self.right.deploy_lane(right, Some(other), &mut wiring.body(Branch::Right));
             let both =
                 both.downcast::<Reader<<P::Out as RingLayout>::Whole>>().expect("both lanes have values of one type");
             return Reader::of_lanes(*both);
         }
-        let left = self.left.deploy(left, wiring);
-        left.or(self.right.deploy(right, wiring))
+        let left = self.left.deploy(left, &mut wiring.body(Branch::Left));
+        left.or(self.right.deploy(right, &mut wiring.body(Branch::Right)))
     }
 }
 
@@ -273,21 +277,19 @@ where
     P::In: RingShape,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
-        let outside = std::mem::replace(&mut wiring.side_output, true);
+        let mut body = wiring.body(Branch::Only);
+        body.scope.side_output = true;
         // A ring without readers never holds back its stage.
-        drop(self.body.deploy(input.fork(), wiring));
-        wiring.side_output = outside;
+        drop(self.body.deploy(input.fork(), &mut body));
         input
     }
 }
 
 impl<P: Deploy<Rings>> Deploy<Rings> for Shard<P> {
     fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
-        let outside = wiring.width;
-        wiring.width *= self.k;
-        let output = self.body.deploy(input, wiring);
-        wiring.width = outside;
-        output
+        let mut body = wiring.body(Branch::Only);
+        body.scope.width *= self.k;
+        self.body.deploy(input, &mut body)
     }
 }
 

@@ -1,5 +1,6 @@
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{SharedError, discard, error_of, message};
+use millstream_core::plan::PlanMismatch;
 use std::any::Any;
 use std::error::Error;
 use std::{fmt, ops};
@@ -44,6 +45,9 @@ pub enum RunError {
     },
     /// A thread could not be started.
     Spawn(String),
+    /// A combinator deployed other stages than it described. Nothing was started. A combinator of this library never
+    /// does that.
+    Plan(PlanMismatch),
 }
 
 impl RunError {
@@ -81,6 +85,7 @@ impl fmt::Display for RunError {
                 write!(f, "draining timed out with {left} accepted values left")
             }
             RunError::Spawn(why) => write!(f, "a worker could not be started: {why}"),
+            RunError::Plan(mismatch) => mismatch.fmt(f),
         }
     }
 }
@@ -90,8 +95,15 @@ impl Error for RunError {
         match self {
             RunError::Stage { cause, .. } => cause.error.as_ref().map(|error| &**error as &(dyn Error + 'static)),
             RunError::Options(error) => error.source(),
+            RunError::Plan(mismatch) => mismatch.source(),
             RunError::DrainTimeout { .. } | RunError::Spawn(_) => None,
         }
+    }
+}
+
+impl From<PlanMismatch> for RunError {
+    fn from(mismatch: PlanMismatch) -> Self {
+        RunError::Plan(mismatch)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::wiring::{Home, Wiring};
 use crate::{RingShape, Rings};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{Fed, Feedback, Looped, States};
+use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Density, Deploy, Item, Lens, On, Projected, Sparse, Val, lens};
 use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
 
@@ -25,18 +26,16 @@ where
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Projected<P::Out, lens::First>> {
         // The state for a number is written while the one before it is still being read.
         let (states, reader) = ring::<S, A::Density>(wiring.slots.max(2)).expect("the options were checked");
-        let (clock, lanes) = match &wiring.keyed {
+        let (clock, lanes) = match wiring.scope.keyed.as_deref() {
             None => (Clock::Input(input.fork()), 1),
             Some(keyed) => (Clock::Keyed(keyed.key_slots.fork()), keyed.lanes),
         };
         let kept = vec![States::new(self.state.clone()); lanes];
-        let output = wiring.in_loop(|wiring| {
-            let output = self.body.deploy(looped::<A, S>(input, reader), wiring);
-            let back = output.fork();
-            let closing = Closing { clock, back, states, kept, key_slot: None, known: true, done: false };
-            wiring.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
-            output
-        });
+        let mut inside = wiring.in_loop();
+        let output = self.body.deploy(looped::<A, S>(input, reader), &mut inside.body(Branch::Only));
+        let back = output.fork();
+        let closing = Closing { clock, back, states, kept, key_slot: None, known: true, done: false };
+        inside.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
         output.seen::<lens::First>()
     }
 }

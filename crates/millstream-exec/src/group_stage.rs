@@ -18,11 +18,11 @@ pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     home: Home,
     f: impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static,
 ) -> Reader<Val<B, D>> {
-    if wiring.width == 1 {
+    if wiring.scope.width == 1 {
         return stage::<A, B, D>(input, wiring, end, home, move |value, _| f(value));
     }
     let (writers, reader) =
-        run_writers::<A, B, D>(input, wiring.width, wiring.slots).expect("the options were checked");
+        run_writers::<A, B, D>(input, wiring.scope.width, wiring.slots).expect("the options were checked");
     let batch = wiring.batch_at(home);
     let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
     let tasklets: Vec<_> = writers

@@ -39,7 +39,7 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Clone + Send + 'static, B: Ite
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
     blank: fn() -> Option<B>,
 ) -> Reader<Val<B, D>> {
-    let Some(Keyed { key_slots, lanes }) = &wiring.keyed else {
+    let Some(Keyed { key_slots, lanes }) = wiring.scope.keyed.as_deref() else {
         let (mut state, mut next) = (start, input.position().0);
         return stage::<A, B, D>(input, wiring, end, Home::Workers, move |value, end| {
             let number = SequenceNumber(next);

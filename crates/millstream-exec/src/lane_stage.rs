@@ -11,7 +11,7 @@ use std::any::Any;
 /// Whether a stateless stage that reads an edge of shape `A` can be such a lane. Shards and keys assign numbers
 /// differently.
 pub(crate) fn can_be_lane<A: RingLayout>(wiring: &Wiring) -> bool {
-    is_lane::<A>() && wiring.width == 1 && wiring.keyed.is_none()
+    is_lane::<A>() && wiring.scope.width == 1 && wiring.scope.keyed.is_none()
 }
 
 /// Adds the first lane to the wiring and returns what the second one needs; or adds the second one and returns the

@@ -43,7 +43,7 @@ use crate::source::most_slots;
 use crate::{OptionsError, RunError, Source};
 use control::Control;
 use handle::RunStopper;
-use millstream_core::{Arrow, Backend, Deploy, Item, Val};
+use millstream_core::{Arrow, Backend, Deploy, Item, Plan, Val};
 use sink::SinkThread;
 use source::{Ready, Tap};
 use std::sync::Arc;
@@ -118,12 +118,13 @@ impl Queues {
             return Err(OptionsError::Queue.into());
         }
         let control = Arc::new(Control::default());
-        let plan = pipeline.plan();
+        let (plan, join) = Plan::joined(pipeline);
         let renumbered = plan.renumbers();
-        let mut wiring = QueuesWiring::new(self.slots, plan, control.clone());
+        let mut wiring = QueuesWiring::new(self.slots, (plan, join), control.clone());
         let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
+        wiring.check()?;
         let left = Left::nothing();
         wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
         let source = feed.as_ref().map(|feed| feed.source.clone());

@@ -17,7 +17,7 @@ use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring, stepped};
-use millstream_core::{Arrow, Dense, Deploy, Item, Val};
+use millstream_core::{Arrow, Dense, Deploy, Item, Plan, Val};
 use millstream_ring::{Producer, Reader, ring};
 use std::sync::Arc;
 use std::time::Instant;
@@ -136,7 +136,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     rings.check()?;
-    let plan = pipeline.plan();
+    let (plan, join) = Plan::joined(pipeline);
     let own_rings = plan.rings.len();
     let mut plan = rings.planned(plan, feeding);
     rings.check_memory(&plan)?;
@@ -152,12 +152,14 @@ where
         }
         None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan))),
     };
-    let mut wiring = Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, plan);
+    let mut wiring =
+        Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, (plan, join));
     let (producer, input) = ring::<T, Dense>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
+    wiring.check()?;
     Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
 }
 

@@ -107,13 +107,13 @@ fn text_stage<F: Fill>(
     fill: impl Fn() -> F,
 ) -> Reader<Text<F::Kind, F::Density>> {
     let batch = wiring.batch;
-    if wiring.width == 1 {
+    if wiring.scope.width == 1 {
         let (output, reader) = text_ring::<F::Kind, F::Density>(wiring.slots).expect("the options were checked");
         let stage = TextStage { input, output, fill: fill(), batch, marks: 0, at_end: None };
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
-    let (writers, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.width, wiring.slots)
+    let (writers, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.scope.width, wiring.slots)
         .expect("the options were checked");
     let shared = &wiring.shared;
     let tasklet =

@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
 use millstream_core::Plan;
+use millstream_core::plan::{Branch, Join, NodeId, PlanMismatch, Scoped, Walk};
 use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,12 +15,8 @@ use std::sync::atomic::AtomicU64;
 pub struct Wiring {
     pub(crate) slots: usize,
     pub(crate) batch: usize,
-    /// How many tasklets each stage deployed now gets: more than one inside `shard`.
-    pub(crate) width: usize,
-    /// The context of a `shard_by`'s body.
-    pub(crate) keyed: Option<Keyed>,
-    /// Whether the stages deployed now belong to a side output.
-    pub(crate) side_output: bool,
+    /// What holds for the stages deployed now.
+    pub(crate) scope: Scope,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
     /// Ends the stream of a source that is not a tasklet.
@@ -27,16 +24,44 @@ pub struct Wiring {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     reactor: Option<Arc<Reactor>>,
-    /// The outermost feedback loop around the stages deployed now, and the number of loops so far.
-    around: Option<usize>,
+    /// The number of loops so far.
     loops: usize,
     pub(crate) plan: Arc<Plan>,
-    /// How many stages of the plan were added.
-    stages: usize,
+    join: Join,
     /// The counters of the source's ring, once there is one.
     pub(crate) source: Option<RingProbe>,
     /// The counters of the next stage's failures.
     calls: Option<Arc<Calls>>,
+}
+
+/// What holds for the stages of a body.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct Scope {
+    /// The id of the node that is deployed now.
+    id: NodeId,
+    /// How many tasklets each stage gets: more than one inside `shard`.
+    pub(crate) width: usize,
+    /// The context of a `shard_by`'s body.
+    pub(crate) keyed: Option<Arc<Keyed>>,
+    /// Whether the stages belong to a side output.
+    pub(crate) side_output: bool,
+    /// The outermost feedback loop around the stages.
+    around: Option<usize>,
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Walk for Wiring {
+    type Scope = Scope;
+
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
 }
 
 /// A tasklet and the name of its stage.
@@ -64,25 +89,45 @@ pub(crate) enum Home {
 }
 
 impl Wiring {
-    pub(crate) fn new(slots: usize, batch: usize, inline: bool, shared: Arc<Shared>, plan: Arc<Plan>) -> Self {
+    pub(crate) fn new(
+        slots: usize,
+        batch: usize,
+        inline: bool,
+        shared: Arc<Shared>,
+        (plan, join): (Arc<Plan>, Join),
+    ) -> Self {
         Wiring {
             slots,
             batch,
-            width: 1,
-            keyed: None,
-            side_output: false,
+            scope: Scope { id: NodeId::default(), width: 1, keyed: None, side_output: false, around: None },
             inline,
             end_source: None,
             shared,
             tasklets: Vec::new(),
             reactor: None,
-            around: None,
             loops: 0,
             plan,
-            stages: 0,
+            join,
             source: None,
             calls: None,
         }
+    }
+
+    /// Goes on to the pipeline that runs after the one deployed last, in the same body.
+    pub fn advance(&mut self) {
+        self.scope.id.advance();
+    }
+
+    /// The scope of a body of the combinator that is deployed now.
+    pub fn body(&mut self, branch: Branch) -> Scoped<'_, Self> {
+        let mut body = Scoped::new(self);
+        body.scope.id = body.scope.id.body(branch);
+        body
+    }
+
+    /// Checks that the deployment and the plan have the same stages.
+    pub(crate) fn check(&mut self) -> Result<(), PlanMismatch> {
+        std::mem::take(&mut self.join).finish(&self.plan)
     }
 
     /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.
@@ -95,13 +140,16 @@ impl Wiring {
         self.reactor.get_or_insert_with(|| Arc::new(Reactor::here())).clone()
     }
 
-    /// Adds the tasklets of the next stage of the plan.
+    /// Adds the tasklets of the stage of the plan that is deployed now.
     pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
-        let stage = self.stages;
-        self.stages += 1;
-        let name = self.plan.stages.get(stage).map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
+        let Some(stage) = self.join.stage(&self.scope.id, 0) else {
+            // The check after the deployment returns the error, and nothing starts.
+            return;
+        };
+        let name = self.plan.stages[stage].name.clone();
         let home = if self.inline { Home::Workers } else { home };
-        let (side_output, around, calls, role) = (self.side_output, self.around, self.calls.take(), Role::Stage(stage));
+        let Scope { side_output, around, .. } = self.scope;
+        let (calls, role) = (self.calls.take(), Role::Stage(stage));
         let named = |tasklet| {
             let (name, calls) = (name.clone(), calls.clone());
             Named { name, role, tasklet, home, side_output, around, keys: None, calls }
@@ -111,7 +159,7 @@ impl Wiring {
 
     /// The pauses of the stage that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
-        Pauses { shared: self.shared.clone(), task: self.tasklets.len(), side_output: self.side_output }
+        Pauses { shared: self.shared.clone(), task: self.tasklets.len(), side_output: self.scope.side_output }
     }
 
     /// The counters of the failures of the stage that is added next.
@@ -121,19 +169,19 @@ impl Wiring {
 
     /// Sets the counter of the keys of the last tasklet added.
     pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
-        self.tasklets.last_mut().expect("a stage was added").keys = Some(keys);
+        if let Some(last) = self.tasklets.last_mut() {
+            last.keys = Some(keys);
+        }
     }
 
-    /// Adds the stages of a feedback loop, in which a stage needs a later stage's output for the number before.
-    pub(crate) fn in_loop<R>(&mut self, wire: impl FnOnce(&mut Self) -> R) -> R {
-        let outside = self.around;
-        if outside.is_none() {
-            self.around = Some(self.loops);
-            self.loops += 1;
+    /// The scope of a feedback loop, in which a stage needs a later stage's output for the number before.
+    pub(crate) fn in_loop(&mut self) -> Scoped<'_, Self> {
+        let mut inside = Scoped::new(self);
+        if inside.scope.around.is_none() {
+            inside.scope.around = Some(inside.loops);
+            inside.loops += 1;
         }
-        let wired = wire(self);
-        self.around = outside;
-        wired
+        inside
     }
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
@@ -154,7 +202,7 @@ impl Wiring {
     /// Adds the sink of a side output. It has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        let (role, around) = (Role::SideOutput, self.around);
+        let (role, around) = (Role::SideOutput, self.scope.around);
         self.tasklets.push(Named { name, role, tasklet, home, side_output: true, around, keys: None, calls: None });
     }
 }

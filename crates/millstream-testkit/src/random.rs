@@ -19,6 +19,7 @@ mod order;
 mod producers;
 mod refusing;
 mod shape;
+mod stages;
 mod steps;
 mod strategy;
 mod stream;

@@ -34,6 +34,14 @@ proptest! {
     }
 
     #[test]
+    fn the_stages_of_a_random_pipeline_are_those_of_its_plan(
+        tree in streams(16).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
+        deployment in deployments(),
+    ) {
+        prop_assert_eq!(tree.build().check_stages(deployment), Ok(()), "{}", tree);
+    }
+
+    #[test]
     fn a_random_pipeline_on_queues_is_its_model(
         tree in streams(16).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
         inputs in values(200),

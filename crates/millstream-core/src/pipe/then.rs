@@ -23,6 +23,7 @@ impl<P: Arrow, Q: Arrow<In = P::Out>> Arrow for Then<P, Q> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let between = self.first.describe(input, plan);
+        plan.advance();
         self.second.describe(between, plan)
     }
 }

@@ -1,6 +1,7 @@
-//! How a pipeline describes itself: every combinator adds its nodes, in the order in which it deploys them.
+//! How a pipeline describes itself: every combinator adds its nodes, in pipeline order.
 
-use super::{Plan, Ring, Stage, Warning};
+use super::names::names;
+use super::{Branch, Join, NodeId, Plan, Ring, Scoped, Stage, Walk, Warning};
 use std::collections::BTreeMap;
 
 /// At which numbers an edge can hold values.
@@ -61,28 +62,55 @@ pub struct StageKind {
 /// A body that describes itself.
 pub type Body<'a> = Box<dyn FnOnce(&mut Describe) -> Port + 'a>;
 
-struct Node {
-    parent: Option<usize>,
-    branch: &'static str,
-    kind: &'static str,
-    user_name: Option<String>,
-    stage: Option<Stage>,
+pub(super) struct Node {
+    pub(super) parent: Option<usize>,
+    pub(super) branch: Branch,
+    pub(super) kind: &'static str,
+    pub(super) user_name: Option<String>,
+    stage: Option<(Stage, NodeId)>,
     never_joins: bool,
 }
 
 /// Collects the nodes of a pipeline. Combinators call it; users call [`Arrow::plan`](crate::Arrow::plan).
+///
+/// Every node has the [id](NodeId) at which it is described. A body is described at an id of its own: the methods that
+/// take a body do that, and a combinator that runs a pipeline after another calls [`advance`](Describe::advance)
+/// between the two.
 pub struct Describe {
     nodes: Vec<Node>,
     rings: Vec<Ring>,
     clocks: usize,
-    parent: Option<usize>,
-    branch: &'static str,
-    tasklets: usize,
-    /// The number of keys of a stage with a state at this place, inside `shard_by`.
-    keys: Option<usize>,
-    serial: bool,
+    scope: Scope,
     last: Option<usize>,
     warnings: Vec<Warning>,
+}
+
+/// What holds for the nodes of a body.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Scope {
+    id: NodeId,
+    parent: Option<usize>,
+    branch: Branch,
+    tasklets: usize,
+    /// The number of keys of a stage with a state, inside `shard_by`.
+    keys: Option<usize>,
+    serial: bool,
+}
+
+impl Scope {
+    fn with_keys(mut self, most: usize) -> Self {
+        self.keys = Some(self.keys.unwrap_or(1).saturating_mul(most));
+        self
+    }
+}
+
+impl Walk for Describe {
+    type Scope = Scope;
+
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
 }
 
 impl std::fmt::Debug for Describe {
@@ -94,23 +122,21 @@ impl std::fmt::Debug for Describe {
 impl Describe {
     pub(crate) fn new(slot_bytes: usize, dense: bool) -> (Self, Port) {
         let source = Ring { writer: None, slot_bytes, dense, least: 1, capacity: None, clock: 0 };
-        let plan = Describe {
-            nodes: Vec::new(),
-            rings: vec![source],
-            clocks: 1,
-            parent: None,
-            branch: "",
-            tasklets: 1,
-            keys: None,
-            serial: false,
-            last: None,
-            warnings: Vec::new(),
-        };
+        let id = NodeId::default();
+        let scope = Scope { id, parent: None, branch: Branch::Only, tasklets: 1, keys: None, serial: false };
+        let plan =
+            Describe { nodes: Vec::new(), rings: vec![source], clocks: 1, scope, last: None, warnings: Vec::new() };
         (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
     }
 
+    /// Goes on to the pipeline that runs after the one described last, in the same body.
+    pub fn advance(&mut self) {
+        self.scope.id.advance();
+    }
+
     fn node(&mut self, kind: &'static str, stage: Option<Stage>) -> usize {
-        let (parent, branch) = (self.parent, self.branch);
+        let Scope { parent, branch, .. } = self.scope;
+        let stage = stage.map(|stage| (stage, self.scope.id.clone()));
         self.nodes.push(Node { parent, branch, kind, user_name: None, stage, never_joins: false });
         self.nodes.len() - 1
     }
@@ -135,15 +161,15 @@ impl Describe {
     /// As [`stage`](Describe::stage), for one that ends the stream if it is at the outer level: its output is then a
     /// new clock, the part of the input before that end.
     pub fn ending_stage(&mut self, input: &Port, kind: StageKind) -> Port {
-        if self.parent.is_none() { self.new_clock(input, kind) } else { self.stage(input, kind) }
+        if self.scope.id.is_outer() { self.new_clock(input, kind) } else { self.stage(input, kind) }
     }
 
     fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {
         let ring = self.rings.len();
-        let (reads, tasklets) = (input.rings.clone(), self.tasklets);
+        let (reads, tasklets) = (input.rings.clone(), self.scope.tasklets);
         let StageKind { name: kind_name, stateful, slot_bytes, dense, .. } = kind;
-        let (name, serial) = (String::new(), self.serial);
-        let keys = self.keys.filter(|_| stateful);
+        let (name, serial) = (String::new(), self.scope.serial);
+        let keys = self.scope.keys.filter(|_| stateful);
         let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, keys, blocking, serial };
         let node = self.node(kind.name, Some(stage));
         self.rings.push(Ring { writer: Some(node), slot_bytes, dense, least: 1, capacity: None, clock });
@@ -153,24 +179,16 @@ impl Describe {
 
     /// As [`stage`](Describe::stage), for a stage that one tasklet runs even inside `shard`.
     pub fn single_stage(&mut self, input: &Port, kind: StageKind) -> Port {
-        let outside = std::mem::replace(&mut self.tasklets, 1);
-        let port = self.stage(input, kind);
-        self.tasklets = outside;
-        port
+        let mut single = Scoped::new(self);
+        single.scope.tasklets = 1;
+        single.stage(input, kind)
     }
 
     /// As [`stage`](Describe::stage), for one that keeps something for each of at most `most` keys.
     pub fn keyed_stage(&mut self, input: &Port, kind: StageKind, most: usize) -> Port {
-        let outside = self.more_keys(most);
-        let port = self.stage(input, kind);
-        self.keys = outside;
-        port
-    }
-
-    fn more_keys(&mut self, most: usize) -> Option<usize> {
-        let outside = self.keys;
-        self.keys = Some(outside.unwrap_or(1).saturating_mul(most));
-        outside
+        let mut keyed = Scoped::new(self);
+        keyed.scope = keyed.scope.clone().with_keys(most);
+        keyed.stage(input, kind)
     }
 
     /// The output of a filter on this edge: the edge's rings and the mask's.
@@ -183,7 +201,8 @@ impl Describe {
         Port { rings: [&first.rings[..], &second.rings[..]].concat(), ..*first }
     }
 
-    /// Adds a combinator with two bodies, joined by number.
+    /// Adds a combinator with two bodies, joined by number: the [first](Branch::First) and the
+    /// [second](Branch::Second).
     pub fn join(
         &mut self,
         kind: &'static str,
@@ -193,12 +212,24 @@ impl Describe {
         self.join_all(kind, vec![Box::new(first), Box::new(second)])
     }
 
-    /// Adds a combinator with two to eight bodies, joined by number.
+    /// Adds a combinator with two to eight bodies, joined by number. They are deployed as fan-outs in fan-outs: all
+    /// bodies but the last are in the [first](Branch::First) body of the combinator.
     pub fn join_all(&mut self, kind: &'static str, bodies: Vec<Body<'_>>) -> Port {
-        const BRANCHES: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
         let node = self.node(kind, None);
-        let bodies = BRANCHES.into_iter().zip(bodies);
-        let ports: Vec<Port> = bodies.map(|(branch, body)| self.within(node, branch, body)).collect();
+        let mut around = self.scope.id.clone();
+        let mut ids = Vec::with_capacity(bodies.len());
+        for _ in 1..bodies.len() {
+            ids.push(around.body(Branch::Second));
+            around = around.body(Branch::First);
+        }
+        ids.push(around);
+        let bodies = Branch::FANOUT.into_iter().zip(bodies).zip(ids.into_iter().rev());
+        let port = |((branch, body), id): ((Branch, Body<'_>), NodeId)| {
+            let mut inside = self.inside(node, branch);
+            inside.scope.id = id;
+            body(&mut inside)
+        };
+        let ports: Vec<Port> = bodies.map(port).collect();
         self.last = Some(node);
         let joined = ports.into_iter().reduce(|a, b| Port {
             rings: [a.rings, b.rings].concat(),
@@ -210,7 +241,8 @@ impl Describe {
         joined
     }
 
-    /// Adds a combinator with two bodies; each value goes through one of them.
+    /// Adds a combinator with two bodies; each value goes through one of them: the [left](Branch::Left) one or the
+    /// [right](Branch::Right) one.
     pub fn lanes(
         &mut self,
         kind: &'static str,
@@ -218,14 +250,14 @@ impl Describe {
         right: impl FnOnce(&mut Self) -> Port,
     ) -> Port {
         let node = self.node(kind, None);
-        let a = self.within(node, "left", left);
-        let b = self.within(node, "right", right);
+        let a = left(&mut self.inside(node, Branch::Left));
+        let b = right(&mut self.inside(node, Branch::Right));
         self.last = Some(node);
         Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat(), clock: a.clock }
     }
 
     /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring
-    /// from the body's output.
+    /// from the body's output. That stage has the id of the combinator.
     pub fn feedback(
         &mut self,
         input: &Port,
@@ -237,18 +269,16 @@ impl Describe {
         let states = self.rings.len();
         self.rings.push(Ring { writer: None, slot_bytes, dense, least: 2, capacity: None, clock: input.clock });
         let looped = Port { rings: [&input.rings[..], &[states]].concat(), ..input.clone() };
-        let outside = std::mem::replace(&mut self.serial, true);
-        let output = self.within(node, "", |plan| {
-            let output = body(plan, looped);
-            let reads = [&input.rings[..], &output.rings[..]].concat();
-            let (name, kind, keys) = (String::new(), "state", plan.keys);
-            let (tasklets, stateful, blocking, serial) = (1, true, false, true);
-            let stage = Stage { name, kind, reads, writes: states, tasklets, stateful, keys, blocking, serial };
-            let closing = plan.node("state", Some(stage));
-            plan.rings[states].writer = Some(closing);
-            output
-        });
-        self.serial = outside;
+        let mut inside = self.inside(node, Branch::Only);
+        inside.scope.serial = true;
+        let output = body(&mut inside, looped);
+        drop(inside);
+        let reads = [&input.rings[..], &output.rings[..]].concat();
+        let (name, kind, keys) = (String::new(), "state", self.scope.keys);
+        let (tasklets, stateful, blocking, serial) = (1, true, false, true);
+        let stage = Stage { name, kind, reads, writes: states, tasklets, stateful, keys, blocking, serial };
+        let closing = self.part_of(node).node("state", Some(stage));
+        self.rings[states].writer = Some(closing);
         self.last = Some(node);
         output
     }
@@ -256,22 +286,24 @@ impl Describe {
     /// Adds a body whose output is not read.
     pub fn side_output(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
         let node = self.node(kind, None);
-        self.within(node, "", body);
+        body(&mut self.inside(node, Branch::Only));
         self.last = Some(node);
     }
 
     /// Adds `shard(k, body)`: k times as many tasklets run every stage of the body.
     pub fn shard(&mut self, k: usize, body: impl FnOnce(&mut Self) -> Port) -> Port {
         let node = self.node("shard", None);
-        self.tasklets *= k;
-        let port = self.within(node, "", body);
-        self.tasklets /= k;
+        let mut inside = self.inside(node, Branch::Only);
+        inside.scope.tasklets *= k;
+        let port = body(&mut inside);
+        drop(inside);
         self.last = Some(node);
         port
     }
 
     /// Adds `shard_by(key, k, body)`: one stage that assigns every number its key's slot, and the stages of the body,
-    /// each run by k times as many tasklets, with a state for each of `most` keys.
+    /// each run by k times as many tasklets, with a state for each of `most` keys. The one stage has the id of the
+    /// combinator.
     pub fn shard_by(
         &mut self,
         input: &Port,
@@ -281,26 +313,36 @@ impl Describe {
         body: impl FnOnce(&mut Self) -> Port,
     ) -> Port {
         let node = self.node("shard_by", None);
-        let outside = self.more_keys(most);
-        let port = self.within(node, "", |plan| {
-            let (name, stateful, dense, fills) = ("key", true, false, input.filled());
-            let before = std::mem::replace(&mut plan.tasklets, 1);
-            plan.stage(input, StageKind { name, stateful, slot_bytes, dense, fills });
-            plan.tasklets = before * k;
-            let port = body(plan);
-            plan.tasklets = before;
-            port
-        });
-        self.keys = outside;
+        let (name, stateful, dense, fills) = ("key", true, false, input.filled());
+        let kind = StageKind { name, stateful, slot_bytes, dense, fills };
+        let mut part = self.part_of(node);
+        part.scope.tasklets = 1;
+        part.keyed_stage(input, kind, most);
+        drop(part);
+        let mut inside = self.inside(node, Branch::Only);
+        inside.scope.tasklets *= k;
+        inside.scope = inside.scope.clone().with_keys(most);
+        let port = body(&mut inside);
+        drop(inside);
         self.last = Some(node);
         port
     }
 
-    fn within(&mut self, node: usize, branch: &'static str, body: impl FnOnce(&mut Self) -> Port) -> Port {
-        let outside = (self.parent.replace(node), std::mem::replace(&mut self.branch, branch));
-        let port = body(self);
-        (self.parent, self.branch) = outside;
-        port
+    /// The scope of a stage that a combinator with a body adds itself.
+    fn part_of(&mut self, node: usize) -> Scoped<'_, Self> {
+        let mut part = Scoped::new(self);
+        part.scope.parent = Some(node);
+        part.scope.branch = Branch::Only;
+        part
+    }
+
+    /// The scope of a body.
+    fn inside(&mut self, node: usize, branch: Branch) -> Scoped<'_, Self> {
+        let mut inside = Scoped::new(self);
+        inside.scope.parent = Some(node);
+        inside.scope.branch = branch;
+        inside.scope.id = inside.scope.id.body(branch);
+        inside
     }
 
     /// Describes `body`, and names the last stage or combinator in it.
@@ -317,51 +359,25 @@ impl Describe {
         port
     }
 
-    pub(crate) fn finish(mut self, output: Port) -> Plan {
-        let names = self.names();
+    pub(crate) fn finish(mut self, output: Port) -> (Plan, Join) {
+        let names = names(&self.nodes, &mut self.warnings);
         let mut index = BTreeMap::new();
-        let mut stages = Vec::new();
+        let (mut stages, mut ids) = (Vec::new(), Vec::new());
         for (n, node) in self.nodes.into_iter().enumerate() {
             if node.never_joins {
                 self.warnings.push(Warning::NeverJoins { at: names[n].clone() });
             }
-            if let Some(stage) = node.stage {
+            if let Some((stage, id)) = node.stage {
                 index.insert(n, stages.len());
                 stages.push(Stage { name: names[n].clone(), ..stage });
+                ids.push(id);
             }
         }
         for ring in &mut self.rings {
             ring.writer = ring.writer.map(|node| index[&node]);
         }
-        Plan { stages, rings: self.rings, output: output.rings, warnings: self.warnings }
-    }
-
-    /// A user's name is taken as it is. A derived name is the place in the enclosing combinator, and the ordinal among
-    /// the unnamed nodes of the same kind there.
-    fn names(&mut self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        let mut ordinals = BTreeMap::new();
-        let mut taken = BTreeMap::new();
-        for node in &self.nodes {
-            let name = node.user_name.clone().unwrap_or_else(|| {
-                let ordinal = ordinals.entry((node.parent, node.branch, node.kind)).or_insert(0);
-                *ordinal += 1;
-                let own = format!("{}-{ordinal}", node.kind);
-                let path = node.parent.map(|parent| names[parent].as_str());
-                [path, Some(node.branch), Some(&own)]
-                    .into_iter()
-                    .flatten()
-                    .filter(|part| !part.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(".")
-            });
-            let times = taken.entry(name.clone()).or_insert(0_usize);
-            *times += 1;
-            if *times == 2 {
-                self.warnings.push(Warning::SameName { name: name.clone() });
-            }
-            names.push(if *times == 1 { name } else { format!("{name}-{times}") });
-        }
-        names
+        let plan = Plan { stages, rings: self.rings, output: output.rings, warnings: self.warnings };
+        let join = Join::new(&plan, ids);
+        (plan, join)
     }
 }

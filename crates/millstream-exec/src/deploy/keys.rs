@@ -23,6 +23,7 @@ use crate::wiring::Home;
 use crate::{RingShape, Rings, Wiring};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{DeadLetter, Fault, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark};
+use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Cause, Deploy, Either, Item, On, Sparse, ToOwnedItem, Val};
 use millstream_ring::Reader;
 use std::sync::Arc;
@@ -34,13 +35,12 @@ where
     P: Deploy<Rings> + Arrow<In = A>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
-        let lanes = self.k * wiring.keyed.as_ref().map_or(1, |outer| outer.lanes);
+        let lanes = self.k * wiring.scope.keyed.as_ref().map_or(1, |outer| outer.lanes);
         let key_slots = key_slots(self, input.fork(), wiring);
-        let outside = (wiring.width, wiring.keyed.replace(Keyed { key_slots, lanes }));
-        wiring.width *= self.k;
-        let output = self.body.deploy(input, wiring);
-        (wiring.width, wiring.keyed) = outside;
-        output
+        let mut body = wiring.body(Branch::Only);
+        body.scope.keyed = Some(Arc::new(Keyed { key_slots, lanes }));
+        body.scope.width *= self.k;
+        self.body.deploy(input, &mut body)
     }
 }
 
@@ -53,7 +53,7 @@ fn key_slots<A: RingShape, K: Key, F, P>(
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
 {
-    let outer = wiring.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
+    let outer = wiring.scope.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
     let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
     let mut router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
     let count = keys.clone();

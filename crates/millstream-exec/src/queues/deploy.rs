@@ -23,6 +23,7 @@ use millstream_core::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
     Shard, Tee, Then, TryMap,
 };
+use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Cause, Deploy, Item, Lens, On, Projected, SameItem, ToOwnedItem, lens};
 
 /// A queue of a shape's owned values.
@@ -37,6 +38,7 @@ impl<A: QueueShape> Deploy<Queues> for Id<A> {
 impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::Out>> Deploy<Queues> for Then<P, Q> {
     fn deploy(&self, input: <P::In as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <Q::Out as On<Queues>>::Edge {
         let between = self.first.deploy(input, wiring);
+        wiring.advance();
         self.second.deploy(between, wiring)
     }
 
@@ -46,6 +48,7 @@ impl<P: Deploy<Queues>, Q: Deploy<Queues> + Arrow<In = P::Out>> Deploy<Queues> f
         wiring: &mut QueuesWiring,
     ) -> <Q::Out as On<Queues>>::Edge {
         let between = self.first.deploy_outer(input, wiring);
+        wiring.advance();
         self.second.deploy_outer(between, wiring)
     }
 }
@@ -147,8 +150,8 @@ where
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<Self::Out> {
         let (first, second) = copied(input, wiring);
-        let first = self.first.deploy(first, wiring);
-        let second = self.second.deploy(second, wiring);
+        let first = self.first.deploy(first, &mut wiring.body(Branch::First));
+        let second = self.second.deploy(second, &mut wiring.body(Branch::Second));
         zipped(first, second, wiring)
     }
 }
@@ -165,8 +168,8 @@ where
             used_up(pair, |pair| (part::<A, lens::First>(pair.as_ref()), part::<A, lens::Second>(pair.as_ref())))
         };
         let (first, second) = split("splitter", input, wiring, halves);
-        let first = self.first.deploy(seen::<A, lens::First>(first), wiring);
-        let second = self.second.deploy(seen::<A, lens::Second>(second), wiring);
+        let first = self.first.deploy(seen::<A, lens::First>(first), &mut wiring.body(Branch::First));
+        let second = self.second.deploy(seen::<A, lens::Second>(second), &mut wiring.body(Branch::Second));
         zipped(first, second, wiring)
     }
 }
@@ -234,8 +237,8 @@ where
             left.or_else(|| part::<A, lens::Right>(Some(value)).map(Right))
         })
     });
-    let left = left.deploy(seen::<A, lens::Left>(lanes.left), wiring);
-    let right = right.deploy(seen::<A, lens::Right>(lanes.right), wiring);
+    let left = left.deploy(seen::<A, lens::Left>(lanes.left), &mut wiring.body(Branch::Left));
+    let right = right.deploy(seen::<A, lens::Right>(lanes.right), &mut wiring.body(Branch::Right));
     Lanes { left, right, tags: lanes.tags }
 }
 
@@ -252,10 +255,9 @@ where
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::In> {
         let (side_output, on) = copied(input, wiring);
-        wiring.in_side_output(|wiring| {
-            let unread = self.body.deploy(side_output, wiring);
-            drained(unread, wiring);
-        });
+        let mut outside = wiring.side_output();
+        let unread = self.body.deploy(side_output, &mut outside.body(Branch::Only));
+        drained(unread, &mut outside);
         on
     }
 }
@@ -266,11 +268,8 @@ where
     P::Out: QueueShape,
 {
     fn deploy(&self, input: Owning<P::In>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
-        let mut inputs = dealt(input, self.k, wiring).into_iter();
-        let copies = wiring.copies(self.k, |wiring| {
-            let input = inputs.next().expect("one input a copy");
-            self.body.deploy(input, wiring)
-        });
+        let inputs = dealt(input, self.k, wiring).into_iter().enumerate();
+        let copies = inputs.map(|(copy, input)| self.body.deploy(input, &mut wiring.copy(copy, self.k))).collect();
         gathered(copies, wiring)
     }
 }

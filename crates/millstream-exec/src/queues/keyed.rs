@@ -76,7 +76,7 @@ pub(crate) enum Kept<S> {
 
 impl<S: Clone> Kept<S> {
     pub(crate) fn new(start: S, wiring: &QueuesWiring) -> Self {
-        match &wiring.key_slots {
+        match &wiring.scope.key_slots {
             None => Kept::One(start),
             Some(senders) => Kept::Keyed(senders.subscribe(), States::new(start)),
         }

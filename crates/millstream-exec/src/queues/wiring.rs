@@ -3,6 +3,7 @@ use super::keyed::KeySlotSenders;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
 use millstream_core::Plan;
+use millstream_core::plan::{Branch, Join, NodeId, PlanMismatch, Scoped, Walk};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -10,18 +11,43 @@ use std::sync::atomic::AtomicU64;
 pub struct QueuesWiring {
     slots: usize,
     plan: Plan,
+    join: Join,
     /// The clock that the next stage reads.
     clock: usize,
-    /// How many stages of the plan have their threads.
-    named: usize,
     pub(crate) bytes: usize,
     pub(crate) threads: Vec<Thread>,
     control: Arc<Control>,
-    /// Whether the stages deployed now belong to a side output.
-    pub(crate) side_output: bool,
     reactor: Option<Arc<Reactor>>,
+    /// What holds for the stages deployed now.
+    pub(crate) scope: Scope,
+}
+
+/// What holds for the stages of a body.
+#[doc(hidden)]
+#[derive(Clone, Default)]
+pub struct Scope {
+    /// The id of the node that is deployed now.
+    id: NodeId,
+    /// Which copy of the body: a shard deploys its body more than once.
+    copy: usize,
+    /// Whether the stages belong to a side output.
+    side_output: bool,
     /// The senders of key slots, inside the body of a `shard_by`.
     pub(crate) key_slots: Option<Arc<KeySlotSenders>>,
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Walk for QueuesWiring {
+    type Scope = Scope;
+
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
 }
 
 /// The work of one thread, and its name.
@@ -62,32 +88,54 @@ impl<T: Send, F: FnMut(&mut Queue<T>, &Activity) + Send> Work for Worked<T, F> {
 }
 
 impl QueuesWiring {
-    pub(crate) fn new(slots: usize, plan: Plan, control: Arc<Control>) -> Self {
+    pub(crate) fn new(slots: usize, (plan, join): (Plan, Join), control: Arc<Control>) -> Self {
         QueuesWiring {
             slots,
             plan,
+            join,
             clock: 0,
-            named: 0,
             bytes: 0,
             threads: Vec::new(),
             control,
-            side_output: false,
             reactor: None,
-            key_slots: None,
+            scope: Scope::default(),
         }
+    }
+
+    /// Goes on to the pipeline that runs after the one deployed last, in the same body.
+    pub fn advance(&mut self) {
+        self.scope.id.advance();
+    }
+
+    /// The scope of a body of the combinator that is deployed now.
+    pub fn body(&mut self, branch: Branch) -> Scoped<'_, Self> {
+        let mut body = Scoped::new(self);
+        body.scope.id = body.scope.id.body(branch);
+        body
+    }
+
+    /// The scope of one of `k` copies of the only body.
+    pub(crate) fn copy(&mut self, copy: usize, k: usize) -> Scoped<'_, Self> {
+        let mut body = self.body(Branch::Only);
+        body.scope.copy = body.scope.copy * k + copy;
+        body
+    }
+
+    /// The scope of a side output.
+    pub(crate) fn side_output(&mut self) -> Scoped<'_, Self> {
+        let mut inside = Scoped::new(self);
+        inside.scope.side_output = true;
+        inside
+    }
+
+    /// Checks that the deployment and the plan have the same stages.
+    pub(crate) fn check(&mut self) -> Result<(), PlanMismatch> {
+        std::mem::take(&mut self.join).finish(&self.plan)
     }
 
     /// The pauses of the thread that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
-        Pauses { control: self.control.clone(), thread: self.threads.len(), side_output: self.side_output }
-    }
-
-    /// Deploys stages of a side output.
-    pub(crate) fn in_side_output<R>(&mut self, deploy: impl FnOnce(&mut Self) -> R) -> R {
-        let outside = std::mem::replace(&mut self.side_output, true);
-        let deployed = deploy(self);
-        self.side_output = outside;
-        deployed
+        Pauses { control: self.control.clone(), thread: self.threads.len(), side_output: self.scope.side_output }
     }
 
     /// The runtime around the futures of this run.
@@ -107,17 +155,19 @@ impl QueuesWiring {
         queue(slots)
     }
 
-    /// Adds the thread of the next stage of the plan.
+    /// Adds the thread of the stage of the plan that is deployed now.
     pub(crate) fn stage<T: Send + 'static>(
         &mut self,
         input: Queue<T>,
         work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
     ) {
-        let stage = self.plan.stages.get(self.named);
-        let name = stage.map_or_else(|| "unplanned".to_owned(), |stage| stage.name.clone());
+        let Some(stage) = self.join.stage(&self.scope.id, self.scope.copy) else {
+            // The check after the deployment returns the error, and nothing starts.
+            return;
+        };
+        let stage = &self.plan.stages[stage];
         // It reads one clock, and may start the next.
-        let next = stage.and_then(|stage| self.plan.rings.get(stage.writes)).map_or(self.clock, |ring| ring.clock);
-        self.named += 1;
+        let (name, next) = (stage.name.clone(), self.plan.rings[stage.writes].clock);
         self.helper(&name, input, work);
         self.clock = next;
     }
@@ -133,23 +183,15 @@ impl QueuesWiring {
     }
 
     pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
-        let (side_output, clock) = (self.side_output, self.clock);
+        let (side_output, clock) = (self.scope.side_output, self.clock);
         self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, side_output, clock });
     }
 
     /// Sets the counter of the keys of the last thread added.
     pub(crate) fn counts_keys(&mut self, keys: Arc<AtomicU64>) {
-        self.threads.last_mut().expect("a thread was added").keys = Some(keys);
-    }
-
-    /// Calls `deploy` `k` times, each time for the same stages of the plan.
-    pub(crate) fn copies<R>(&mut self, k: usize, mut deploy: impl FnMut(&mut Self) -> R) -> Vec<R> {
-        let first = self.named;
-        let copy = |_| {
-            self.named = first;
-            deploy(self)
-        };
-        (0..k).map(copy).collect()
+        if let Some(last) = self.threads.last_mut() {
+            last.keys = Some(keys);
+        }
     }
 }
 

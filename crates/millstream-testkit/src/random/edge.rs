@@ -148,7 +148,10 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Arrow for Boxed<A, B, Known
     type Out = B;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        self.steps.iter().fold(input, |port, step| step.describe_step(port, plan))
+        self.steps.iter().fold(input, |port, step| {
+            plan.advance();
+            step.describe_step(port, plan)
+        })
     }
 }
 
@@ -164,20 +167,32 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Model> for Boxed<A, 
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, false)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
+            wiring.advance();
+            step.on_rings(edge, wiring, false)
+        }))
     }
 
     fn deploy_outer(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_rings(edge, wiring, true)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
+            wiring.advance();
+            step.on_rings(edge, wiring, true)
+        }))
     }
 }
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Queues> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_queues(edge, wiring, false)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
+            wiring.advance();
+            step.on_queues(edge, wiring, false)
+        }))
     }
 
     fn deploy_outer(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_queues(edge, wiring, true)))
+        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
+            wiring.advance();
+            step.on_queues(edge, wiring, true)
+        }))
     }
 }

@@ -48,15 +48,13 @@ where
     });
     let deliver = letters.clone();
     let name = format!("{}.dead-letters", letters.name);
-    wiring.in_side_output(|wiring| {
-        wiring.helper(&name, failures, move |failures: &mut Queue<_>, activity| {
-            while let Some(message) = failures.take(activity) {
-                let number = message.at().number.into();
-                if let Some(failure) = message.into_value() {
-                    deliver.deliver(number, &failure);
-                }
+    wiring.side_output().helper(&name, failures, move |failures: &mut Queue<_>, activity| {
+        while let Some(message) = failures.take(activity) {
+            let number = message.at().number.into();
+            if let Some(failure) = message.into_value() {
+                deliver.deliver(number, &failure);
             }
-        });
+        }
     });
     output
 }

@@ -6,6 +6,7 @@ use crate::queues::keyed::Kept;
 use crate::queues::queue_shape::LendItem;
 use crate::queues::{QueueShape, QueuesWiring};
 use millstream_core::pipe::{Fed, Feedback, Looped};
+use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Deploy, Item, Lens, On, Projected, lens};
 
 impl<A: QueueShape, S: Item + Clone, P> Deploy<Queues> for Feedback<A, S, P>
@@ -19,7 +20,7 @@ where
         wiring: &mut QueuesWiring,
     ) -> <Projected<P::Out, lens::First> as On<Queues>>::Edge {
         let (into_body, body_input) = wiring.queue();
-        let mut back = self.body.deploy(looped::<A, S>(body_input), wiring);
+        let mut back = self.body.deploy(looped::<A, S>(body_input), &mut wiring.body(Branch::Only));
         let (outlet, output) = wiring.queue();
         let mut kept = Kept::new(self.state.clone(), wiring);
         wiring.stage(input, move |input, activity| {

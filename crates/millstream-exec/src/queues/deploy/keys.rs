@@ -18,7 +18,7 @@ where
     P: Deploy<Queues> + Arrow<In = A, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
-        let mut outer: Option<KeySlotReceiver> = wiring.key_slots.as_ref().map(|senders| senders.subscribe());
+        let mut outer: Option<KeySlotReceiver> = wiring.scope.key_slots.as_ref().map(|senders| senders.subscribe());
         let (mut router, key) = (KeyRouter::new(self.bound, self.k, 1), self.key.clone());
         let keys = Arc::new(AtomicU64::new(0));
         let count = keys.clone();
@@ -36,14 +36,12 @@ where
             key_slot
         });
         wiring.counts_keys(keys);
-        let outside = wiring.key_slots.take();
-        let mut inputs = bodies.inputs.into_iter();
-        let copies = wiring.copies(self.k, |wiring| {
-            let (input, senders) = inputs.next().expect("one input a copy");
-            wiring.key_slots = Some(senders);
-            self.body.deploy(input, wiring)
-        });
-        wiring.key_slots = outside;
+        let body = |(copy, (input, senders))| {
+            let mut body = wiring.copy(copy, self.k);
+            body.scope.key_slots = Some(senders);
+            self.body.deploy(input, &mut body)
+        };
+        let copies = bodies.inputs.into_iter().enumerate().map(body).collect();
         gathered(copies, bodies.lanes, wiring)
     }
 }
