@@ -1,6 +1,7 @@
 //! The bottleneck of runs in which it is known, and whether forecasts come true.
 //!
-//! Slow stages sleep, at a pace that outweighs the noise of a busy machine.
+//! Slow stages sleep, at a pace that outweighs the noise of a busy machine. Alone in its test binary, since the
+//! threads of other tests would add to that noise.
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, Deploy, KeysExt, ToOwnedItem, Val, pipeline};

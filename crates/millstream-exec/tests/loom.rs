@@ -1,4 +1,5 @@
-//! Park and wake under loom, in every interleaving: no wake-up is lost.
+//! Park and wake under loom, in every interleaving: no wake-up is lost. Alone in its test binary, since it is built
+//! with `--cfg loom`.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,4 +1,5 @@
-//! Pinned workers: the kernel's view of their threads.
+//! Pinned workers: the kernel's view of their threads. Alone in its test binary, since it finds the workers among the
+//! process's threads by their names.
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, pipeline};

@@ -1,4 +1,4 @@
-//! The `tracing` events of a run.
+//! The `tracing` events of a run. Alone in its test binary, since it sets the process's subscriber.
 #![cfg(all(feature = "tracing", not(loom)))]
 
 use millstream_core::{Arrow, Val, pipeline};

@@ -1,5 +1,4 @@
 //! The ends of a run held by a program: in threads, async tasks, struct fields.
-#![cfg(feature = "stream")]
 
 use futures_executor::block_on;
 use futures_util::future::{Either, select};

@@ -1,7 +1,5 @@
 //! Boxes: a pipeline whose type names only its input and output behaves as the pipeline in the box.
 
-#![cfg(feature = "queues")]
-
 use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Dense, Density, Either, Lane, Model, Sparse, StreamsExt, Val, id, pipeline,
 };

@@ -1,5 +1,4 @@
 //! A state for every key: the same output for every number of tasklets, bounds on keys, and keys that are parked.
-#![cfg(feature = "queues")]
 
 use millstream_core::{Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, Val, pipeline};
 use millstream_exec::{

@@ -1,5 +1,4 @@
 //! The counters that a run shows to an observer.
-#![cfg(not(loom))]
 
 use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, Val, pipeline};
 use millstream_exec::{

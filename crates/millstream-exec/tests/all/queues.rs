@@ -1,5 +1,4 @@
 //! The deployment on queues.
-#![cfg(feature = "queues")]
 
 use millstream_core::{
     Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, pipeline,

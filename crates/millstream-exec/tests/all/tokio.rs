@@ -1,5 +1,4 @@
 //! Futures that need a tokio runtime, wherever their run is started.
-#![cfg(all(feature = "tokio", not(loom)))]
 
 use millstream_core::{Arrow, AsyncExt, Deploy, SequenceNumber, Val, pipeline};
 use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner, Stepped, source};

@@ -1,5 +1,4 @@
 //! Combinators that are made of others, on every deployment as in the model.
-#![cfg(feature = "queues")]
 
 use millstream_core::{Arrow, ChoiceExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};

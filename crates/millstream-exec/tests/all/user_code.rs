@@ -1,5 +1,4 @@
 //! User code in unusual places: drops of panic payloads, wakers, handles in closures.
-#![cfg(not(loom))]
 
 use millstream_core::failure::into_message;
 use millstream_core::{Arrow, AsyncExt, ClockExt, FeedbackExt, Retry, StreamsExt, pipeline};

@@ -1,5 +1,4 @@
 //! Reading a run's output value by value: as an iterator or as a stream.
-#![cfg(not(loom))]
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, StreamsExt, ToOwnedItem, Val, pipeline};
 use millstream_exec::{RingShape, Rings, Through, ThroughExt};

@@ -1,5 +1,4 @@
 //! Stages after a fold: edges with a value only at END, on every deployment as in the model.
-#![cfg(feature = "queues")]
 
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{

@@ -1,0 +1,38 @@
+//! The integration tests of this crate, in one binary.
+#![cfg(not(loom))]
+
+#[cfg(feature = "queues")]
+mod at_end;
+mod bounds;
+#[cfg(feature = "queues")]
+mod boxes;
+mod choice;
+mod clock;
+#[cfg(feature = "queues")]
+mod combinators;
+mod dead_letters;
+#[cfg(feature = "stream")]
+mod ends;
+mod failures;
+mod fan_in;
+mod feedback;
+mod futures;
+mod handles;
+#[cfg(feature = "queues")]
+mod keys;
+mod limits;
+mod observe;
+#[cfg(feature = "queues")]
+mod queues;
+mod restart;
+mod run;
+#[cfg(feature = "queues")]
+mod stage_ids;
+mod stepped;
+mod streams;
+mod text;
+mod through;
+#[cfg(feature = "tokio")]
+mod tokio;
+mod unordered;
+mod user_code;
