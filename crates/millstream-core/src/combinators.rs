@@ -1,9 +1,9 @@
 //! All combinators, by what they are for.
 //!
 //! They are methods of [`Arrow`] and of the traits beside it, which every `Arrow` has; the traits divide them for the
-//! docs alone. The list has the first sentence of each method. `cargo xtask docs` keeps it so.
+//! docs alone. The list has the first sentence of each method.
 //!
-//! Streams are joined where they begin, by the sources of `millstream_exec::source`: `zip`, `chain`, `round_robin`,
+//! Streams are joined where they begin, by the sources of `millstream::exec::source`: `zip`, `chain`, `round_robin`,
 //! `by_timestamp`, `join_by_number` and `join_by_time`. What each of them means is a function of
 //! [`model::sources`](crate::model::sources). The end of a stream, where other libraries have `for_each` and `collect`,
 //! is a run.

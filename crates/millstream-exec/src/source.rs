@@ -10,7 +10,7 @@
 //! value only where its rule cannot go on without one. So it is the same iterator on every deployment, its output
 //! does not depend on which source is faster, it keeps no more than its rule says, and back-pressure reaches each
 //! source because it is not asked. The price: a join waits for a source that is silent. Two streams that were joined
-//! have one clock. What each join means is a function on lists in `millstream_core::model::sources`.
+//! have one clock. What each join means is a function on lists in [`model::sources`](millstream_core::model::sources).
 
 mod by_timestamp;
 mod chain;
@@ -148,7 +148,10 @@ pub struct Few<X, const SLOTS: usize>(X);
 /// ```
 /// use millstream::prelude::*;
 /// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
-/// let (bytes, _) = pipeline().from(source::few::<4, _>(blocks)).to_fold(0, |n, _, block| *n += block.len()).run()?;
+/// let (bytes, _) = pipeline()
+///     .from(source::few::<4, _>(blocks))
+///     .to_fold(0, |n, _, block| *n += block.len())
+///     .run()?;
 /// assert_eq!(bytes, 100 << 16);
 /// # Ok::<(), RunError>(())
 /// ```

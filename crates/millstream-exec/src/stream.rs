@@ -11,7 +11,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The outputs of a pipeline, as a [`Stream`] of results: see [`Through::stream`].
+/// The outputs of a pipeline, as a
+/// [`Stream`](https://docs.rs/futures-core/latest/futures_core/stream/trait.Stream.html) of results: see
+/// [`Through::stream`].
 pub struct ThroughStream<A: RingShape + ToOwnedItem> {
     through: Through<A>,
     place: WakerSlot,

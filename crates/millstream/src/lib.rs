@@ -41,26 +41,54 @@
 //! one thread or on queues. [`ModelExt`](prelude::ModelExt) specifies it, and
 //! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has
 //! files and ticks as sources, and files as sinks.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | Feature | It adds |
+//! | --- | --- |
+//! | `cli` | [`main`] and [`Program`]: a pipeline as a program with the subcommands of `millstream` |
+//! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
+//! | `glob` | [`io::matching`]: names of files by patterns |
+//! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
+//! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
+//! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
+//! | `page` | [`observe::Page`], in the browser and for Prometheus |
+//! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
+//! | `serde` | plans and reports as JSON |
+//! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
+//! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
+//! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
+//! | `tracing` | runs emit `tracing` events when they start, decide, fail and end |
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
+#[doc(inline)]
 pub use millstream_cli as cli;
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
+#[doc(inline)]
 pub use millstream_core as core;
 pub use millstream_core::text;
 /// Needs the feature `evolve`.
 #[cfg(feature = "evolve")]
+#[doc(inline)]
 pub use millstream_evolve as evolve;
+#[doc(inline)]
 pub use millstream_exec as exec;
+#[doc(inline)]
 pub use millstream_io as io;
 /// Needs the feature `observe`; the page needs `page`.
 #[cfg(feature = "observe")]
+#[doc(inline)]
 pub use millstream_observe as observe;
+#[doc(inline)]
 pub use millstream_ring as ring;
 /// Needs the feature `testkit`.
 #[cfg(feature = "testkit")]
+#[doc(inline)]
 pub use millstream_testkit as testkit;
 
 pub use millstream_core::pipeline;
