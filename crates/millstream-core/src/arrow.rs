@@ -197,7 +197,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// };
     /// let parse = pipeline::<&str>().try_map_or_dead_letter("parse", |s| s.parse::<u64>(), tell);
     /// assert_eq!(parse.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
-    /// assert_eq!(letters.try_iter().collect::<Vec<_>>(), [r#"parse 1 "x": invalid digit found in string"#]);
+    /// assert_eq!(
+    ///     letters.try_iter().collect::<Vec<_>>(),
+    ///     [r#"parse 1 "x": invalid digit found in string"#]
+    /// );
     /// ```
     #[doc(alias = "catch")]
     fn try_map_or_dead_letter<B, E, F, G>(

@@ -15,9 +15,11 @@ use std::fmt;
 ///
 /// ```
 /// use millstream::prelude::*;
-/// // The count of words so far with this first letter. The least recently seen letter is forgotten.
+/// // The count of words so far with this first letter.
+/// // The least recently seen letter is forgotten.
 /// let first = |word: &&str| word.chars().next();
-/// let p = pipeline::<&str>().shard_by_within(Bound::forget(2), first, 4, |p| p.scan(0, |n, _| { *n += 1; *n }));
+/// let p = pipeline::<&str>()
+///     .shard_by_within(Bound::forget(2), first, 4, |p| p.scan(0, |n, _| { *n += 1; *n }));
 /// assert_eq!(p.model(["ant", "bee", "asp", "cat", "bug"]), [1, 1, 2, 1, 1]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

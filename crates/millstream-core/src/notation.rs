@@ -49,7 +49,9 @@ where
 /// assert_eq!(p.model([3, 4]), [10, 2]);
 ///
 /// // The same in methods.
-/// let q = pipeline::<u64>().fanout(|p| p, |p| p.then(even())).map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 });
+/// let q = pipeline::<u64>()
+///     .fanout(|p| p, |p| p.then(even()))
+///     .map(|(x, even)| if *even { x / 2 } else { 3 * x + 1 });
 /// assert_eq!(q.plan(), p.plan());
 /// ```
 ///

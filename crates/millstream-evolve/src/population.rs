@@ -72,7 +72,8 @@ impl Options {
 /// let mut population = Population::new(1, Options::new(Secret::new("among us")))?;
 /// population.add_threads(&std::sync::Arc::new(Doubles), 2)?;
 /// let tokens = population.reset_states(vec![1, 2, 3])?;
-/// let results = population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
+/// let results =
+///     population.evolve_many(tokens.into_iter().map(|token| (token, 10)).collect())?;
 /// assert_eq!(results.values().flatten().map(|(_, output)| output).sum::<u64>(), 60);
 /// # Ok::<(), millstream::evolve::EvolveError>(())
 /// ```

@@ -12,10 +12,14 @@ const NOISE: f64 = 0.05;
 /// ```
 /// use millstream::exec::{Rate, TooMany};
 /// // A queue guarded by a lock, by its consumers: each of them makes the others wait.
-/// let rates = [(1, 5.0e6), (3, 3.3e6), (5, 2.4e6)].map(|(consumers, rate)| Rate::new(consumers, rate));
+/// let rates = [(1, 5.0e6), (3, 3.3e6), (5, 2.4e6)]
+///     .map(|(consumers, rate)| Rate::new(consumers, rate));
 /// let too_many = TooMany::of(&rates).unwrap();
 /// assert_eq!((too_many.more.workers, too_many.best.workers), (5, 1));
-/// assert_eq!(too_many.to_string(), "5 move 48% of what 1 moves: fewer than 5 make this work faster, 1 moves most");
+/// assert_eq!(
+///     too_many.to_string(),
+///     "5 move 48% of what 1 moves: fewer than 5 make this work faster, 1 moves most"
+/// );
 ///
 /// assert_eq!(TooMany::of(&[Rate::new(1, 1.0e6), Rate::new(2, 1.9e6)]), None);
 /// ```

@@ -103,7 +103,9 @@ mod sealed {
 /// }
 ///
 /// let service = Service { parse: pipeline::<String>().map(|s| s.len() as u64).boxed_as() };
-/// let p = pipeline::<String>().shard(2, move |p| p.then(service.parse)).then(built(&["double", "delay"]));
+/// let p = pipeline::<String>()
+///     .shard(2, move |p| p.then(service.parse))
+///     .then(built(&["double", "delay"]));
 /// assert_eq!(p.model(["a", "bcd"].map(String::from)), [0, 2]);
 /// ```
 pub trait BoxExt: Deployable<In: RingShape + ModelShape, Out: RingShape + ModelShape> {

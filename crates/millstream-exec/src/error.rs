@@ -20,7 +20,10 @@ use std::{fmt, ops};
 /// use std::{error::Error, num::ParseIntError};
 /// let parse = pipeline().try_map(|text: &&str| text.parse::<u64>());
 /// let error = parse.collect(["1", "x"]).unwrap_err();
-/// assert_eq!(error.to_string(), "stage \"try_map-1\", number 1: invalid digit found in string");
+/// assert_eq!(
+///     error.to_string(),
+///     "stage \"try_map-1\", number 1: invalid digit found in string"
+/// );
 /// assert!(error.source().unwrap().is::<ParseIntError>());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -233,7 +233,10 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// drop(healthy);
     /// let (sum, report) = run.wait()?;
     /// assert_eq!((sum, report.producer_panics.count), (11, 1));
-    /// assert_eq!((report.producer_panics.last[0].producer, report.producer_panics.last[0].sent), (1, 1));
+    /// assert_eq!(
+    ///     (report.producer_panics.last[0].producer, report.producer_panics.last[0].sent),
+    ///     (1, 1)
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn isolate_panics(mut self) -> Self {

@@ -347,7 +347,8 @@ impl<O> Handle<O> {
     /// let p = pipeline::<u64>().map(|x| 100 / (5 - x)).named("divide");
     /// let ended = p.from(source::ready(0..9)).to(sink::collect()).start()?.join();
     /// assert_eq!(ended.report.outcome, RunOutcome::Failed);
-    /// assert!(ended.failure.unwrap().to_string().starts_with("stage \"divide\", number 5: panicked"));
+    /// let failure = ended.failure.unwrap().to_string();
+    /// assert!(failure.starts_with("stage \"divide\", number 5: panicked"));
     /// assert!([20, 25, 33, 50, 100].starts_with(&ended.output.unwrap()));
     /// # Ok::<(), RunError>(())
     /// ```

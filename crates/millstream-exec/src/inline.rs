@@ -12,7 +12,10 @@ use crate::Rings;
 /// use millstream::prelude::*;
 /// let here = std::thread::current().id();
 /// let p = pipeline::<u64>().map(move |x| (x * x, std::thread::current().id() == here));
-/// assert_eq!(Inline::new(Rings::new().ring(64)).collect(p.from(1..=3))?, [(1, true), (4, true), (9, true)]);
+/// assert_eq!(
+///     Inline::new(Rings::new().ring(64)).collect(p.from(1..=3))?,
+///     [(1, true), (4, true), (9, true)]
+/// );
 /// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

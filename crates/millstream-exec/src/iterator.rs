@@ -187,8 +187,12 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     /// ```
     /// use millstream::prelude::*;
     /// let mut shares = (0..9).through(pipeline::<u64>().map(|x| 12 / (3 - x)).map(|x| x + 1));
-    /// assert_eq!((shares.try_next()?, shares.try_next()?, shares.try_next()?), (Some(5), Some(7), Some(13)));
-    /// assert!(shares.try_next().unwrap_err().to_string().starts_with("stage \"map-1\", number 3: panicked"));
+    /// assert_eq!(
+    ///     (shares.try_next()?, shares.try_next()?, shares.try_next()?),
+    ///     (Some(5), Some(7), Some(13))
+    /// );
+    /// let failure = shares.try_next().unwrap_err().to_string();
+    /// assert!(failure.starts_with("stage \"map-1\", number 3: panicked"));
     /// assert_eq!(shares.try_next()?, None);
     /// # Ok::<(), RunError>(())
     /// ```

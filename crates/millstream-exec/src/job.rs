@@ -122,7 +122,9 @@ impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// let job = pipeline::<u64>().from(1..=4).to_fold(Vec::new(), |all, number, x| all.push((number.0, *x)));
+    /// let job = pipeline::<u64>()
+    ///     .from(1..=4)
+    ///     .to_fold(Vec::new(), |all, number, x| all.push((number.0, *x)));
     /// assert_eq!(job.run()?.0, [(0, 1), (1, 2), (2, 3), (3, 4)]);
     ///
     /// let few = pipeline::<u64>().from(1..=4).to_fold(0, |n, _, x| {

@@ -7,7 +7,9 @@
 //! ```
 //! use millstream::prelude::*;
 //!
-//! let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x)).scan(0, |sum, x| { *sum += x; *sum });
+//! let p = pipeline::<u64>()
+//!     .shard(4, |p| p.map(|x| x * x))
+//!     .scan(0, |sum, x| { *sum += x; *sum });
 //! assert_eq!(p.collect(1..=4)?, [1, 5, 14, 30]);
 //! # Ok::<(), RunError>(())
 //! ```

@@ -40,8 +40,14 @@ use std::time::{Duration, Instant};
 /// observer.read(&mut counters);
 /// assert!(!counters.running);
 /// // END counts.
-/// assert_eq!((counters.rings[0].produced, &counters.rings[0].consumed[..]), (1001, &[1001][..]));
-/// assert_eq!(observer.tasklets().map(|tasklet| tasklet.name).collect::<Vec<_>>(), ["source", "more", "sink"]);
+/// assert_eq!(
+///     (counters.rings[0].produced, &counters.rings[0].consumed[..]),
+///     (1001, &[1001][..])
+/// );
+/// assert_eq!(
+///     observer.tasklets().map(|tasklet| tasklet.name).collect::<Vec<_>>(),
+///     ["source", "more", "sink"]
+/// );
 /// assert_eq!(counters.tasklets[1].moved, 1001);
 /// # Ok::<(), RunError>(())
 /// ```

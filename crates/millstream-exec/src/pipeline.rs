@@ -66,10 +66,22 @@ impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A
 /// let numbers = pipeline::<u64>;
 /// assert_eq!(numbers().then(show()).model(1..3), ["1", "2"]);
 /// assert_eq!(numbers().filter(|x| x % 2 == 0).then(show()).model(1..3), ["2"]);
-/// assert_eq!(numbers().try_map_or_empty(|x| u64::try_from(x - 1)).then(show()).model(1..3), ["0", "1"]);
-/// assert_eq!(numbers().shard(2, |p| p.filter(|x| x % 2 == 0).then(show())).model(1..3), ["2"]);
-/// let sides = numbers().map(|&x| if x % 2 == 0 { Either::Left(x) } else { Either::Right(()) });
-/// assert_eq!(sides.merge(|even| even.then(show()), |odd| odd.map(|()| "odd".to_owned())).model(1..3), ["odd", "2"]);
+/// assert_eq!(
+///     numbers().try_map_or_empty(|x| u64::try_from(x - 1)).then(show()).model(1..3),
+///     ["0", "1"]
+/// );
+/// assert_eq!(
+///     numbers().shard(2, |p| p.filter(|x| x % 2 == 0).then(show())).model(1..3),
+///     ["2"]
+/// );
+/// let sides =
+///     numbers().map(|&x| if x % 2 == 0 { Either::Left(x) } else { Either::Right(()) });
+/// assert_eq!(
+///     sides
+///         .merge(|even| even.then(show()), |odd| odd.map(|()| "odd".to_owned()))
+///         .model(1..3),
+///     ["odd", "2"]
+/// );
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a stage from `{E}` to `{B}`",

@@ -170,7 +170,10 @@ pub struct Overrun<'a> {
 /// use millstream::prelude::*;
 /// let p = pipeline::<u64>().filter(|x| x % 2 == 0);
 /// let report = p.from(source::ready(0..1000)).for_each(|_, _| ())?;
-/// assert!(report.to_string().starts_with("came to its end: 1000 numbers, 500 values in "), "{report}");
+/// assert!(
+///     report.to_string().starts_with("came to its end: 1000 numbers, 500 values in "),
+///     "{report}"
+/// );
 /// # Ok::<(), RunError>(())
 /// ```
 impl fmt::Display for Report {
@@ -236,7 +239,11 @@ impl Report {
     /// let report = p.from(source::ready(0..50)).for_each(|_, _| ())?;
     /// let bottleneck = report.bottleneck().unwrap();
     /// assert_eq!(bottleneck.stage, "slow");
-    /// assert!(bottleneck.sentence.starts_with("`slow` holds the run back: 2."), "{}", bottleneck.sentence);
+    /// assert!(
+    ///     bottleneck.sentence.starts_with("`slow` holds the run back: 2."),
+    ///     "{}",
+    ///     bottleneck.sentence
+    /// );
     /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]

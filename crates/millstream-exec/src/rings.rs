@@ -108,7 +108,10 @@ impl Rings {
     /// ```
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1);
-    /// let report = Rings::new().workers(1).pin_workers(true).for_each((&p).from(source::ready(0..9)), |_, _| ())?;
+    /// let report = Rings::new()
+    ///     .workers(1)
+    ///     .pin_workers(true)
+    ///     .for_each((&p).from(source::ready(0..9)), |_, _| ())?;
     /// assert_eq!(report.pinned.len(), 1);
     /// # Ok::<(), RunError>(())
     /// ```
@@ -128,7 +131,8 @@ impl Rings {
     /// ```
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1);
-    /// let error = Rings::new().ring(4096).memory_limit(40_000).collect((&p).from(0..9)).unwrap_err();
+    /// let error =
+    ///     Rings::new().ring(4096).memory_limit(40_000).collect((&p).from(0..9)).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
     ///     "rings of 4096 slots take 65536 bytes together, and the options allow 40000 bytes: \
@@ -153,8 +157,12 @@ impl Rings {
     /// ```
     /// use millstream::prelude::*;
     /// use std::time::Duration;
-    /// let p = pipeline::<u64>().map(|_| std::thread::sleep(Duration::from_millis(2))).named("slow");
-    /// let rings = Rings::new().step_budget(Duration::from_secs(60)).step_budget_of("slow", Duration::from_millis(1));
+    /// let p = pipeline::<u64>()
+    ///     .map(|_| std::thread::sleep(Duration::from_millis(2)))
+    ///     .named("slow");
+    /// let rings = Rings::new()
+    ///     .step_budget(Duration::from_secs(60))
+    ///     .step_budget_of("slow", Duration::from_millis(1));
     /// let report = rings.for_each((&p).from(source::ready(0..2)), |_, _| ())?;
     /// let overrun = report.overruns().next().unwrap();
     /// assert_eq!(overrun.stage, "slow");

@@ -195,9 +195,9 @@ pub trait Runner: Sized {
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::time::Duration;
     /// let broken = AtomicBool::new(true);
-    /// let p = pipeline::<u64>().try_map(move |x| match *x == 5 && broken.swap(false, Ordering::Relaxed) {
-    ///     true => Err("the server has gone away"),
-    ///     false => Ok(x * 10),
+    /// let p = pipeline::<u64>().try_map(move |x| {
+    ///     let fails = *x == 5 && broken.swap(false, Ordering::Relaxed);
+    ///     if fails { Err("the server has gone away") } else { Ok(x * 10) }
     /// });
     /// let job = p.from(source::again(|| 0..8)).to_fold(Vec::new(), |all, _, x| all.push(*x));
     /// let retry = Retry::times(3).backoff(Duration::from_millis(1));

@@ -34,7 +34,9 @@ use std::time::Duration;
 /// let follow = Follow::new("log");
 /// let stopper = follow.stopper();
 /// let p = pipeline::<Block>().map(|block| block.to_vec());
-/// let job = (&p).from(Blocks::new(follow)).to_fold(Vec::new(), |all: &mut Vec<u8>, _, bytes| all.extend(bytes));
+/// let job = (&p)
+///     .from(Blocks::new(follow))
+///     .to_fold(Vec::new(), |all: &mut Vec<u8>, _, bytes| all.extend(bytes));
 /// let run = Rings::new().start(job)?;
 ///
 /// fs::OpenOptions::new().append(true).open("log")?.write_all(b"two\n")?;

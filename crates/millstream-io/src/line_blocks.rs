@@ -16,7 +16,9 @@ use std::io::{Error, ErrorKind, Read};
 ///
 /// ```
 /// use millstream::io::LineBlocks;
-/// let blocks: Vec<_> = LineBlocks::with_size(&b"to be\nor\nnot to be"[..], 9).map(|block| block.to_vec()).collect();
+/// let blocks: Vec<_> = LineBlocks::with_size(&b"to be\nor\nnot to be"[..], 9)
+///     .map(|block| block.to_vec())
+///     .collect();
 /// assert_eq!(blocks, [&b"to be\nor\n"[..], b"not to be"]);
 /// ```
 #[derive(Debug)]
@@ -79,7 +81,10 @@ impl<R: Read> LineBlocks<R> {
     ///
     /// ```
     /// use millstream::io::LineBlocks;
-    /// let names: Vec<_> = LineBlocks::with_size(&b"a\nb\0c\0"[..], 1).ended_by(0).map(|name| name.to_vec()).collect();
+    /// let names: Vec<_> = LineBlocks::with_size(&b"a\nb\0c\0"[..], 1)
+    ///     .ended_by(0)
+    ///     .map(|name| name.to_vec())
+    ///     .collect();
     /// assert_eq!(names, [b"a\nb\0".as_slice(), b"c\0"]);
     /// ```
     #[must_use]

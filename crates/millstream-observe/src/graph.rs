@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
 /// use millstream::{observe::Graph, prelude::*};
 /// let p = pipeline::<u64>().map(|x| x + 1).named("more");
 /// let graph = Graph::of(&p.plan());
-/// assert_eq!(graph.nodes.iter().map(|node| &*node.name).collect::<Vec<_>>(), ["source", "more", "sink"]);
+/// assert_eq!(
+///     graph.nodes.iter().map(|node| &*node.name).collect::<Vec<_>>(),
+///     ["source", "more", "sink"]
+/// );
 /// assert_eq!((graph.wires[1].from, &graph.wires[1].to[..]), (1, &[2][..]));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

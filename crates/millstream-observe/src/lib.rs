@@ -20,7 +20,8 @@
 //! let slow = last.stage("slow").expect("it is in the plan");
 //! assert_eq!(slow.moved, 101); // END counts
 //! assert!(slow.working > 0.8);
-//! assert!(last.bottleneck.as_ref().unwrap().sentence.starts_with("`slow` holds the run back"));
+//! let bottleneck = last.bottleneck.as_ref().unwrap();
+//! assert!(bottleneck.sentence.starts_with("`slow` holds the run back"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

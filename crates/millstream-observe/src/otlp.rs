@@ -27,9 +27,11 @@ const MOST: usize = 200;
 /// ```no_run
 /// use millstream::{observe::{Otlp, Watch}, prelude::*};
 /// use std::{sync::Arc, time::Duration};
-/// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
+/// let run = Rings::new()
+///     .start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
 /// let watch = Arc::new(Watch::attach(run.observer())?);
-/// let export = Otlp::start(watch, "orders", "http://localhost:4318", Duration::from_secs(10))?;
+/// let export =
+///     Otlp::start(watch, "orders", "http://localhost:4318", Duration::from_secs(10))?;
 /// run.wait()?;
 /// export.finish()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

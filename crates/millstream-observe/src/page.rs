@@ -59,7 +59,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// use millstream::{observe::{Page, Watch}, prelude::*};
 /// use std::sync::Arc;
 /// let page = Page::open("127.0.0.1:8080")?;
-/// let run = Rings::new().start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
+/// let run = Rings::new()
+///     .start(pipeline().map(|x: &u64| x + 1).from(0..1 << 40).to_each(|_, _| ()))?;
 /// page.show(Arc::new(Watch::attach(run.observer())?));
 /// run.wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -18,7 +18,10 @@ use crate::view::{RingLayout, View};
 /// "abc".chars().for_each(|c| claim.write(c));
 /// claim.publish();
 /// drop(reader.batch(1));
-/// assert_eq!((probe.published(), probe.released(), probe.occupied(), probe.capacity()), (3, 1, 2, 4));
+/// assert_eq!(
+///     (probe.published(), probe.released(), probe.occupied(), probe.capacity()),
+///     (3, 1, 2, 4)
+/// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use std::{error::Error, fmt};
 /// How a thread waits between two looks at a ring that has nothing for it yet.
 ///
 /// None of them is woken: a producer publishes by one store, and does not look for waiters. A thread that parks until a
-/// publication waits on an event count, which the producer's side notifies: `millstream_exec::Signal`.
+/// publication waits on an event count, which the producer's side notifies: `millstream::exec::Signal`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IdleStrategy {
     /// Looks again at once: the least latency, at the cost of a whole core.
@@ -90,16 +90,20 @@ impl<F: RingLayout> Reader<F> {
     ///     Ok::<_, millstream::ring::ClaimError>(())
     /// });
     /// let (minute, idle) = (Duration::from_secs(60), IdleStrategy::default());
-    /// let mut sum = 0;
+    /// let (mut sum, end) = (0, SequenceNumber(3));
     /// loop {
-    ///     match reader.wait_for(reader.position(), minute, idle) {
-    ///         Ok(position) if position == SequenceNumber(4) && reader.position() == SequenceNumber(3) => break, // END
-    ///         Ok(_) => sum += reader.batch(8).map_or(0, |batch| batch.iter().flatten().sum::<u64>()),
-    ///         Err(error) => return Err(error.into()),
+    ///     let published = reader.wait_for(reader.position(), minute, idle)?;
+    ///     if reader.position() == end && published > end {
+    ///         break;
     ///     }
+    ///     let Some(batch) = reader.batch(8) else { continue };
+    ///     sum += batch.iter().flatten().sum::<u64>();
     /// }
     /// assert_eq!(sum, 3);
-    /// assert_eq!(reader.wait_for(SequenceNumber(4), minute, idle), Err(WaitError::Ended(SequenceNumber(3))));
+    /// assert_eq!(
+    ///     reader.wait_for(SequenceNumber(4), minute, idle),
+    ///     Err(WaitError::Ended(SequenceNumber(3)))
+    /// );
     /// # filling.join().unwrap()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -14,7 +14,10 @@ use crate::{Arrow, Item, Shape, ToOwnedItem};
 /// ```
 /// use millstream::prelude::*;
 /// let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-/// let p = pipeline::<String>().shard(2, move |p| p.map(words)).flatten().map(|word| word.len());
+/// let p = pipeline::<String>()
+///     .shard(2, move |p| p.map(words))
+///     .flatten()
+///     .map(|word| word.len());
 /// assert_eq!(p.model(["to be or".to_owned(), "not".to_owned()]), [2, 2, 2, 3]);
 /// ```
 pub trait ClockExt: Arrow {
@@ -45,7 +48,10 @@ pub trait ClockExt: Arrow {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// assert_eq!(pipeline::<Vec<u64>>().flatten().model([vec![1, 2], vec![], vec![3]]), [1, 2, 3]);
+    /// assert_eq!(
+    ///     pipeline::<Vec<u64>>().flatten().model([vec![1, 2], vec![], vec![3]]),
+    ///     [1, 2, 3]
+    /// );
     /// ```
     #[doc(alias = "concat")]
     fn flatten(self) -> Then<Self, Renumber<Flatten<Self::Out>>>
@@ -90,7 +96,7 @@ pub trait ClockExt: Arrow {
     /// let sums = pipeline::<(u64, u64)>()
     ///     .windows_by(Window::tumbling(10).lateness(2), |(time, _)| *time)
     ///     .map(|window| (window.start, window.values.iter().map(|(_, x)| x).sum::<u64>()));
-    /// // The value of time 9 comes after one of time 11, and the window up to 10 still waits for it.
+    /// // The value of time 9 comes after one of time 11: the window up to 10 still waits for it.
     /// assert_eq!(sums.model([(1, 1), (11, 2), (9, 4), (12, 8)]), [(0, 5), (10, 10)]);
     /// ```
     #[doc(alias("tumbling", "session"))]

@@ -96,7 +96,10 @@ pub trait FoldExt: Arrow {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// assert_eq!(pipeline::<&str>().min_by_key(|word| word.len()).model(["to", "be", "not"]), ["to"]);
+    /// assert_eq!(
+    ///     pipeline::<&str>().min_by_key(|word| word.len()).model(["to", "be", "not"]),
+    ///     ["to"]
+    /// );
     /// ```
     #[doc(alias = "min_by")]
     fn min_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, LEAST>>

@@ -143,7 +143,10 @@ pub trait KeysExt: Arrow {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// assert_eq!(pipeline::<char>().count_by(|c| *c).model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
+    /// assert_eq!(
+    ///     pipeline::<char>().count_by(|c| *c).model("banana".chars()),
+    ///     [vec![('a', 3), ('b', 1), ('n', 2)]]
+    /// );
     /// ```
     #[doc(alias("counts", "histogram"))]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
@@ -202,8 +205,12 @@ pub trait KeysExt: Arrow {
     ///     0 => Err(format!("nothing to book on {account}")),
     ///     amount => Ok(amount),
     /// };
-    /// let p = pipeline::<(char, i64)>().try_map_or_park("book", |(account, _)| *account, book, tell);
-    /// assert_eq!(p.model_slots([('a', 1), ('b', 0), ('b', 2), ('a', 3)]), [Some(1), None, None, Some(3), None]);
+    /// let p =
+    ///     pipeline::<(char, i64)>().try_map_or_park("book", |(account, _)| *account, book, tell);
+    /// assert_eq!(
+    ///     p.model_slots([('a', 1), ('b', 0), ('b', 2), ('a', 3)]),
+    ///     [Some(1), None, None, Some(3), None]
+    /// );
     /// let letters: Vec<_> = letters.try_iter().collect();
     /// assert_eq!(letters, [
     ///     "1 ('b', 0): nothing to book on b",

@@ -212,7 +212,8 @@ pub trait PartsExt: Arrow {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// let p = pipeline::<u64>().fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
+    /// let p = pipeline::<u64>()
+    ///     .fanout8(|p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p, |p| p.map(|x| x + 1));
     /// assert_eq!(p.map(|(a, _, _, _, _, _, _, h)| a + h).model([1, 2]), [3, 5]);
     /// ```
     #[expect(clippy::too_many_arguments, clippy::type_complexity, reason = "one body each, and the type says so")]
@@ -289,7 +290,10 @@ pub trait PartsExt: Arrow {
     /// let p = pipeline::<u64>()
     ///     .fanout(|p| p, |p| p.map(|x| if x % 2 == 0 { Left(x / 2) } else { Right("odd") }))
     ///     .distribute()
-    ///     .merge(|even| even.map(|(x, half)| format!("{x} is twice {half}")), |odd| odd.map(|(x, odd)| format!("{x} is {odd}")));
+    ///     .merge(
+    ///         |even| even.map(|(x, half)| format!("{x} is twice {half}")),
+    ///         |odd| odd.map(|(x, odd)| format!("{x} is {odd}")),
+    ///     );
     /// assert_eq!(p.model([1, 2]), ["1 is odd", "2 is twice 1"]);
     /// ```
     fn distribute(self) -> Then<Self, Project<Self::Out, Distributed>>

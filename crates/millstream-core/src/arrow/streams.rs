@@ -154,7 +154,10 @@ pub trait StreamsExt: Arrow {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// let p = pipeline::<char>().filter(|c| *c != 'b').enumerate().map(|(number, c)| (number.0, *c));
+    /// let p = pipeline::<char>()
+    ///     .filter(|c| *c != 'b')
+    ///     .enumerate()
+    ///     .map(|(number, c)| (number.0, *c));
     /// assert_eq!(p.model(['a', 'b', 'c']), [(0, 'a'), (2, 'c')]);
     /// ```
     #[doc(alias = "zip_with_index")]

@@ -17,11 +17,15 @@ use crate::{Arrow, OfPieces, Shape};
 ///
 /// ```
 /// use millstream::{prelude::*, text::Block};
-/// let shout = pipeline::<Block>().lines().filter(|line| !line.is_empty()).map_bytes(|line, out| {
+/// let lines = pipeline::<Block>().lines().filter(|line| !line.is_empty());
+/// let shout = lines.map_bytes(|line, out| {
 ///     out.extend_with(line.iter().map(u8::to_ascii_uppercase));
 ///     out.extend(b"!\n");
 /// });
-/// assert_eq!(shout.model([Block::from(b"to be\n\nor not".to_vec())]), ["TO BE!\n", "OR NOT!\n"]);
+/// assert_eq!(
+///     shout.model([Block::from(b"to be\n\nor not".to_vec())]),
+///     ["TO BE!\n", "OR NOT!\n"]
+/// );
 /// ```
 pub trait TextExt: Arrow {
     /// Cuts every value into lines, without their line feeds; a **new clock**.
@@ -50,7 +54,10 @@ pub trait TextExt: Arrow {
     /// ```
     /// use millstream::{prelude::*, text::Block};
     /// let words = pipeline::<Block>().lines().words();
-    /// assert_eq!(words.model([Block::from(b"to  be\r\nor\tnot".to_vec())]), ["to", "be", "or", "not"]);
+    /// assert_eq!(
+    ///     words.model([Block::from(b"to  be\r\nor\tnot".to_vec())]),
+    ///     ["to", "be", "or", "not"]
+    /// );
     /// ```
     fn words(self) -> Then<Self, Split<Self::Out, Words>>
     where
@@ -118,7 +125,9 @@ pub trait TextExt: Arrow {
     ///
     /// ```
     /// use millstream::{prelude::*, text::Block};
-    /// let trimmed = pipeline::<Block>().lines().map_slice(|line| line.narrow(line.text().trim_ascii()));
+    /// let trimmed = pipeline::<Block>()
+    ///     .lines()
+    ///     .map_slice(|line| line.narrow(line.text().trim_ascii()));
     /// assert_eq!(trimmed.model([Block::from(b" to be\t\nor \n".to_vec())]), ["to be", "or"]);
     /// ```
     fn map_slice<F>(self, f: F) -> Then<Self, Slice<MapSlice<Self::Out, F>>>
@@ -169,7 +178,10 @@ pub trait TextExt: Arrow {
     /// ```
     /// use millstream::{prelude::*, text::Block};
     /// let chars = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
-    /// assert_eq!(chars.model_slots([Block::from(b"\xc3\xa9t\xc3\xa9\n\xff".to_vec())]), [Some(3), None, None]);
+    /// assert_eq!(
+    ///     chars.model_slots([Block::from(b"\xc3\xa9t\xc3\xa9\n\xff".to_vec())]),
+    ///     [Some(3), None, None]
+    /// );
     /// ```
     fn utf8_or_empty(self) -> Then<Self, Slice<ToStr<Self::Out, LeaveEmpty>>>
     where

@@ -112,7 +112,11 @@ impl Window {
     /// use millstream::prelude::*;
     /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
     /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
-    /// let given: Vec<_> = p.model([1, 2, 3, 4, 30]).into_iter().map(|day| (day.values, day.dropped)).collect();
+    /// let given: Vec<_> = p
+    ///     .model([1, 2, 3, 4, 30])
+    ///     .into_iter()
+    ///     .map(|day| (day.values, day.dropped))
+    ///     .collect();
     /// // 4 came late for a day that was closed to make room.
     /// assert_eq!(given, [(vec![1, 2, 3], 0), (vec![30], 1)]);
     /// ```

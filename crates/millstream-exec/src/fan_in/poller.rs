@@ -27,7 +27,10 @@ use std::time::{Duration, Instant};
 /// use std::time::Duration;
 ///
 /// let (senders, mut poller) = fan_in::<u64>(3).open(&Rings::new())?;
-/// let producing: Vec<_> = senders.into_iter().map(|s| std::thread::spawn(move || s.send_all(0..1000))).collect();
+/// let producing: Vec<_> = senders
+///     .into_iter()
+///     .map(|s| std::thread::spawn(move || s.send_all(0..1000)))
+///     .collect();
 /// let mut sum = 0;
 /// while poller.poll_for(Duration::from_millis(100), |_, x| sum += x)? != Polled::Ended {}
 /// assert_eq!(sum, 3 * 499_500);
@@ -249,7 +252,10 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     /// let (senders, mut poller) = fan_in(2).open(&Rings::new().batch(2))?;
     /// senders[0].send_all([1, 2, 3]).unwrap();
     /// let mut came = 0;
-    /// assert_eq!(poller.drain_within(Duration::ZERO, |_, _| came += 1), Err(RunError::DrainTimeout { left: 1 }));
+    /// assert_eq!(
+    ///     poller.drain_within(Duration::ZERO, |_, _| came += 1),
+    ///     Err(RunError::DrainTimeout { left: 1 })
+    /// );
     /// poller.drain_within(Duration::from_secs(1), |_, _| came += 1)?;
     /// assert_eq!(came, 3);
     /// # Ok::<(), RunError>(())

@@ -23,15 +23,16 @@ pub struct ByTimestamp<X, F> {
 /// ```
 /// use millstream::prelude::*;
 /// let (p, left) = (pipeline::<(u64, &str)>(), vec![(1, "a"), (4, "b")]);
-/// let sorted = source::by_timestamp([left.clone(), vec![(1, "x"), (3, "y")]], |(time, _)| *time);
+/// let right = vec![(1, "x"), (3, "y")];
+/// let sorted = source::by_timestamp([left.clone(), right], |(time, _)| *time);
 /// assert_eq!(p.collect(sorted)?, [(1, "a"), (1, "x"), (3, "y"), (4, "b")]);
 ///
 /// let unsorted = source::by_timestamp([left, vec![(3, "y"), (2, "late")]], |(time, _)| *time);
 /// let error = p.collect(unsorted).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 after one of time 3; sort the source, \
-///      or let `windows_by` wait for late values"
+///     "stage \"source\", number 2: source 1, its number 1: a value of time 2 after one of time 3; \
+///      sort the source, or let `windows_by` wait for late values"
 /// );
 /// # Ok::<(), RunError>(())
 /// ```

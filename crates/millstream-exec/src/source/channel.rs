@@ -26,7 +26,11 @@ use std::sync::Arc;
 /// use millstream::prelude::*;
 ///
 /// let (sender, receiver) = source::channel(64);
-/// let run = pipeline::<u64>().map(|x| x * x).from(receiver).to_fold(0, |sum, _, x| *sum += x).start()?;
+/// let run = pipeline::<u64>()
+///     .map(|x| x * x)
+///     .from(receiver)
+///     .to_fold(0, |sum, _, x| *sum += x)
+///     .start()?;
 /// sender.send(3)?;
 /// sender.send(4)?;
 /// drop(sender);

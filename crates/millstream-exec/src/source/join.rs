@@ -94,7 +94,14 @@ where
 /// use millstream::prelude::*;
 /// let asked = vec![("a", 10), ("b", 12), ("a", 90)];
 /// let answered = vec![("b", 15), ("a", 17), ("a", 91)];
-/// let calls = source::join_by_time(5, 100, asked, |(id, time)| (*id, *time), answered, |(id, time)| (*id, *time));
+/// let calls = source::join_by_time(
+///     5,
+///     100,
+///     asked,
+///     |(id, time)| (*id, *time),
+///     answered,
+///     |(id, time)| (*id, *time),
+/// );
 /// let p = pipeline::<((&str, u64), (&str, u64))>();
 /// // The answer to the first one took 7.
 /// assert_eq!(p.collect(calls)?, [(("b", 12), ("b", 15)), (("a", 90), ("a", 91))]);
@@ -150,7 +157,10 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
     /// use millstream::prelude::*;
     /// let joined = source::join_by_number(1, [1, 2, 3], |n| *n, [2, 9], |n| *n).outer();
     /// let all = pipeline::<Joined<u64, u64>>().collect(joined)?;
-    /// assert_eq!(all, [Joined::Both(2, 2), Joined::First(1), Joined::Second(9), Joined::First(3)]);
+    /// assert_eq!(
+    ///     all,
+    ///     [Joined::Both(2, 2), Joined::First(1), Joined::Second(9), Joined::First(3)]
+    /// );
     /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]

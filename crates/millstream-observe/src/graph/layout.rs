@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use millstream::{observe::Graph, prelude::*};
-/// let p = pipeline::<u64>().fanout(|p| p.map(|x| x + 1), |p| p.map(|x| x * 2)).map(|(x, y)| x ^ y);
+/// let p = pipeline::<u64>()
+///     .fanout(|p| p.map(|x| x + 1), |p| p.map(|x| x * 2))
+///     .map(|(x, y)| x ^ y);
 /// let layout = Graph::of(&p.plan()).layout();
 /// let [source, one, other, join, sink] = layout.spots[..] else { panic!("five nodes") };
 /// assert_eq!((source.layer, one.layer, other.layer, join.layer, sink.layer), (0, 1, 1, 2, 3));

@@ -17,7 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 /// use millstream::{observe::{Elements, Recorder}, prelude::*};
 /// let elements = Elements::new(1000);
-/// let p = pipeline::<u64>().map(|x| x * x).named("square").tee(|p| p.enumerate().map(elements.of("square")));
+/// let p = pipeline::<u64>()
+///     .map(|x| x * x)
+///     .named("square")
+///     .tee(|p| p.enumerate().map(elements.of("square")));
 /// let run = Rings::new().start(p.from(source::ready(0..100)).to_each(|_, _| ()))?;
 /// let recorder = Recorder::attach(run.observer())?;
 /// run.wait()?;
