@@ -1,5 +1,6 @@
 //! The benches, each in its own file.
 
+mod boxes;
 mod chain2;
 mod chain3;
 mod chain7;
@@ -54,6 +55,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "filter-map",
         about: "filter_map, then map, on one worker, and the same work in one loop",
         run: filter_map::run,
+    },
+    Bench {
+        name: "boxes",
+        about: "boxes whose types name the items, and the same pipelines with complete types, on one worker",
+        run: boxes::run,
     },
     Bench { name: "copying5", about: "a map of all halves of a five-way fan-out, on one worker", run: copying::five },
     Bench { name: "copying10", about: "a map of all halves of a ten-way fan-out, on one worker", run: copying::ten },

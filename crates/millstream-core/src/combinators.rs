@@ -210,6 +210,8 @@
 //! - [`then`](crate::Arrow::then): Runs `next` on the output of `self`: Haskell's `>>>`.
 //! - [`shard`](crate::Arrow::shard): Runs each stage of `body` on `k` tasklets; the output is the same for every `k`,
 //!   in order.
+//! - [`any_edge`](crate::PartsExt::any_edge): Hides the shape of the edge from its type: the edge is then an `AnyEdge`
+//!   of the same items.
 //! - [`named`](crate::Arrow::named): Names the last stage of this pipeline, in plans, reports and errors.
 
 #[doc(no_inline)]

@@ -54,7 +54,8 @@ pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
 pub use shape::{
-    Choice, ChoiceShape, Distributed, Filtered, Flat, Item, Lens, Merged, Nothing, OfPieces, Pair, PairShape,
-    Partitioned, Projected, SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Tuple, Twice, Val, lens,
+    AnyEdge, Choice, ChoiceShape, Distributed, Filtered, Flat, Item, ItemShape, Lens, Merged, Nothing, OfPieces, Pair,
+    PairShape, Partitioned, Projected, SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Tuple, Twice, Val,
+    lens,
 };
 pub use sink::{RunOutcome, Sink, SinkResult};

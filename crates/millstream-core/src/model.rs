@@ -15,6 +15,7 @@ use crate::{
 use std::sync::Arc;
 
 mod answers;
+mod any_edge;
 mod asynchronous;
 mod clock;
 mod dead_letter;

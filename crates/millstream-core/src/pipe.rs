@@ -1,6 +1,7 @@
 //! The combinators as plain data, one file each.
 
 mod answer;
+mod any_edge;
 mod both;
 mod choose;
 mod chunks;
@@ -56,6 +57,7 @@ pub use answer::{
     Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
     Quantifier, SOME, Sum,
 };
+pub use any_edge::ToAnyEdge;
 pub use both::Both;
 pub use choose::Choose;
 pub use chunks::Chunks;

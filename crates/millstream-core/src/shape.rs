@@ -1,9 +1,11 @@
+mod any_edge;
 mod flat;
 pub mod lens;
 mod rearranged;
 mod side_by_side;
 mod text;
 
+pub use any_edge::{AnyEdge, ItemShape};
 pub use flat::{Flat, Tuple};
 pub use lens::{ChoiceShape, Lens, PairShape};
 pub use rearranged::{Distributed, Nothing, Partitioned, Swapped, Twice};

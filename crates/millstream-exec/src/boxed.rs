@@ -1,10 +1,92 @@
 use crate::{Deployable, RingShape, Rings, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
+use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, On, Quiet, Shardable};
+use millstream_core::{
+    AnyEdge, Arrow, Deploy, Determinate, ItemShape, KeepsClock, On, PartsExt, Quiet, Shardable, Val,
+};
 use millstream_ring::Reader;
-use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// A pipeline from a source of `A`s to `B`s, in a box: for struct fields, vectors of pipelines, and pipelines that are
+/// built at run time. [`boxed`](BoxExt::boxed) makes one.
+///
+/// Its type names the items and not the shape of the output, so pipelines that end with a `map`, a `filter` or a dead
+/// letter are of one type. No value is copied for that. The output is an [`AnyEdge`]: a stage that reads it on rings
+/// tests a flag a number, or calls a function a number where the edge is not one ring with at most one mask.
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// // From a configuration: which stages there are is known at run time only.
+/// fn built(steps: &[&str]) -> BoxPipeline<u64, u64> {
+///     steps.iter().fold(pipeline::<u64>().boxed(), |p, step| match *step {
+///         "double" => p.map(|x| x * 2).named("double").boxed(),
+///         "even" => p.filter(|x| x % 2 == 0).boxed(),
+///         "changes" => p.dedup().boxed(),
+///         _ => p.try_map_or_empty(|x| x.checked_sub(1).ok_or("zero")).boxed(),
+///     })
+/// }
+///
+/// assert_eq!(built(&["less", "even", "double"]).model(0..6), [0, 4, 8]);
+/// assert_eq!(built(&["changes", "even"]).collect([1, 2, 2, 4])?, [2, 4]);
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// It runs on the model and on rings, as any [`Deployable`]. If its values are `Clone`, `BoxEverywhere`, with the
+/// feature `queues`, also runs on queues. `Known` is the [kind](BoxKind) of the box.
+pub type BoxPipeline<A, B, Known = AnyPipe> = BoxExact<Val<A>, AnyEdge<B>, Known>;
+
+/// A stage from any edge of `A`s to `B`s, in a box: what can follow a [`BoxPipeline`], and another `BoxStage`.
+///
+/// ```
+/// use millstream::prelude::*;
+/// let steps: Vec<BoxStage<u64, u64>> = vec![
+///     id::<AnyEdge<u64>>().map(|x| x + 1).boxed(),
+///     id::<AnyEdge<u64>>().filter(|x| x % 2 == 0).boxed(),
+///     id::<AnyEdge<u64>>().scan(0, |n, x| { *n += x; *n }).boxed(),
+/// ];
+/// let all = steps.into_iter().reduce(|p, q| p.then(q).boxed()).unwrap();
+/// assert_eq!(pipeline::<u64>().any_edge().then(all).model(0..6), [2, 6, 12]);
+/// ```
+pub type BoxStage<A, B, Known = AnyPipe> = BoxExact<AnyEdge<A>, AnyEdge<B>, Known>;
+
+/// A pipeline in a box whose type names the exact shapes of both ends. It costs one virtual call a deployment, and
+/// nothing an item. [`boxed_exact`](BoxExt::boxed_exact) makes one.
+///
+/// [`BoxPipeline`] and [`BoxStage`] are the boxes that leave the shape of the output open. This one is for pipelines
+/// that end with pairs, choices or texts, and for those that must not cost anything.
+///
+/// ```
+/// use millstream::prelude::*;
+/// struct Service {
+///     squares: BoxExact<Val<u64>, Pair<Val<u64>, Val<u64>>>,
+/// }
+/// let service = Service { squares: pipeline::<u64>().fanout(|p| p, |p| p.map(|x| x * x)).boxed_exact() };
+/// assert_eq!(service.squares.model([2, 3]), [(2, 4), (3, 9)]);
+/// ```
+pub struct BoxExact<A: BoxShape, B: BoxShape, Known: BoxKind = AnyPipe> {
+    pipeline: Arc<Known::Boxed<A, B>>,
+}
+
+/// A shape at the end of a box: every shape of this project. Nothing to implement.
+pub trait BoxShape: RingShape + ModelShape {}
+impl<A: RingShape + ModelShape> BoxShape for A {}
+
+/// What is known of a pipeline in a box: where it can be a body, and which deployments run it.
+///
+/// | kind | the pipeline | it can be a body of |
+/// |---|---|---|
+/// | [`AnyPipe`] | keeps its clock | `fanout`, `both`, `tee` |
+/// | [`QuietPipe`] | and is [quiet](Quiet) | and a choice, `shard_by` |
+/// | [`PurePipe`] | and is [shardable](Shardable) | and `shard` |
+/// | [`FreePipe`] | may renumber | `tee` |
+/// | `OnQueues<K>` | as `K`, and also runs on queues | as `K` |
+pub trait BoxKind: sealed::Sealed {
+    /// What is in the box.
+    #[doc(hidden)]
+    type Boxed<A: BoxShape, B: BoxShape>: ?Sized + Erased<A, B> + 'static;
+}
 
 /// A boxed pipeline that keeps its clock.
 #[derive(Clone, Copy, Debug)]
@@ -22,34 +104,17 @@ pub enum PurePipe {}
 #[derive(Clone, Copy, Debug)]
 pub enum FreePipe {}
 
-/// A pipeline whose type names only its input and its output: for struct fields, vectors of pipelines, and pipelines
-/// that are built at run time. It costs one virtual call a deployment, and nothing per item. [`BoxExt::boxed`] makes
-/// one.
-///
-/// It runs on the model and on rings, as any [`Deployable`]. If its values are `Clone`, `BoxEverywhere`, with the
-/// feature `queues`, is a box that also runs on queues.
-///
-/// ```
-/// use millstream::prelude::*;
-/// let steps: Vec<BoxPipeline<Val<u64>, Val<u64>>> = vec![
-///     BoxPipeline::new(pipeline::<u64>().map(|x| x + 1)),
-///     BoxPipeline::new(pipeline::<u64>().scan(0, |n, x| { *n += x; *n })),
-/// ];
-/// let all = steps.into_iter().reduce(|p, q| BoxPipeline::new(p.then(q))).unwrap();
-/// assert_eq!(all.model([0, 1, 2]), [1, 3, 6]);
-/// ```
-pub struct BoxPipeline<A, B, Known = AnyPipe> {
-    pipeline: Arc<dyn Erased<A, B>>,
-    known: PhantomData<fn() -> Known>,
-}
-
-pub(crate) trait Erased<A: RingShape + ModelShape, B: RingShape + ModelShape>: Send + Sync {
+/// A pipeline between these shapes, as an object.
+pub trait Erased<A: BoxShape, B: BoxShape>: Send + Sync {
+    #[doc(hidden)]
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
+    #[doc(hidden)]
     fn model_erased(&self, input: <A as On<Model>>::Edge, extent: &mut Extent, outer: bool) -> <B as On<Model>>::Edge;
+    #[doc(hidden)]
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
 }
 
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape, P> Erased<A, B> for P
+impl<A: BoxShape, B: BoxShape, P> Erased<A, B> for P
 where
     P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<Rings>,
 {
@@ -69,122 +134,120 @@ where
 }
 
 /// A kind of box that a pipeline fits into, since it has the properties of the kind. Nothing to implement.
-pub trait Fits<P>: sealed::Sealed {}
-impl<P: KeepsClock> Fits<P> for AnyPipe {}
-impl<P: Quiet> Fits<P> for QuietPipe {}
-impl<P: Shardable> Fits<P> for PurePipe {}
-impl<P> Fits<P> for FreePipe {}
-
-mod sealed {
-    pub trait Sealed: 'static {}
-    impl Sealed for super::AnyPipe {}
-    impl Sealed for super::QuietPipe {}
-    impl Sealed for super::PurePipe {}
-    impl Sealed for super::FreePipe {}
+pub trait Fits<P: Arrow<In: BoxShape, Out: BoxShape>>: BoxKind {
+    #[doc(hidden)]
+    fn put(pipeline: P) -> Arc<Self::Boxed<P::In, P::Out>>;
 }
 
-/// Boxing a pipeline at the end of its expression. The kind of box is inferred from its use; [`boxed`](BoxExt::boxed)
-/// makes one that keeps its clock.
+macro_rules! kinds {
+    ($($kind:ident: $law:path),*) => {$(
+        impl sealed::Sealed for $kind {}
+
+        impl BoxKind for $kind {
+            type Boxed<A: BoxShape, B: BoxShape> = dyn Erased<A, B>;
+        }
+
+        impl<P: Deployable<In: BoxShape, Out: BoxShape> + $law> Fits<P> for $kind {
+            fn put(pipeline: P) -> Arc<dyn Erased<P::In, P::Out>> {
+                Arc::new(pipeline)
+            }
+        }
+    )*};
+}
+kinds!(AnyPipe: KeepsClock, QuietPipe: Quiet, PurePipe: Shardable, FreePipe: Determinate);
+
+pub(crate) mod sealed {
+    pub trait Sealed: 'static {}
+}
+
+/// Boxing a pipeline at the end of its expression.
 ///
 /// ```
 /// use millstream::prelude::*;
 ///
 /// /// A struct field needs a type that can be written.
 /// struct Service {
-///     parse: BoxPipeline<Val<String>, Val<u64>, PurePipe>,
+///     letters: BoxPipeline<String, char, FreePipe>,
+///     upper: BoxPipeline<char, char, PurePipe>,
 /// }
 ///
-/// // From a configuration: which stages there are is known at run time only.
-/// fn built(steps: &[&str]) -> BoxPipeline<Val<u64>, Val<u64>> {
-///     steps.iter().fold(pipeline::<u64>().boxed(), |p, step| match *step {
-///         "double" => p.map(|x| x * 2).named("double").boxed(),
-///         _ => p.delay(0).named("delay").boxed(),
-///     })
-/// }
-///
-/// let service = Service { parse: pipeline::<String>().map(|s| s.len() as u64).boxed_as() };
-/// let p = pipeline::<String>()
-///     .shard(2, move |p| p.then(service.parse))
-///     .then(built(&["double", "delay"]));
-/// assert_eq!(p.model(["a", "bcd"].map(String::from)), [0, 2]);
+/// let service = Service {
+///     letters: pipeline::<String>().flat_map(|word: &String| word.chars().collect::<Vec<_>>()).boxed_as(),
+///     upper: pipeline::<char>().map(char::to_ascii_uppercase).boxed_as(),
+/// };
+/// assert_eq!(service.letters.model(["ab".to_owned(), "c".to_owned()]), ['a', 'b', 'c']);
+/// let sharded = pipeline::<char>().shard(2, move |p| p.then(service.upper));
+/// assert_eq!(sharded.model(['a', 'b']), ['A', 'B']);
 /// ```
-pub trait BoxExt: Deployable<In: RingShape + ModelShape, Out: RingShape + ModelShape> {
-    /// This pipeline in a box that can be a body wherever the clock is kept.
-    fn boxed(self) -> BoxPipeline<Self::In, Self::Out>
+pub trait BoxExt: Deployable<In: BoxShape, Out: BoxShape> {
+    /// This pipeline in a box that can be a body wherever the clock is kept. The type of the box names the items of the
+    /// output, and not its shape: it is a [`BoxPipeline`] if this pipeline begins at a source.
+    fn boxed(self) -> BoxExact<Self::In, AnyEdge<<Self::Out as ItemShape>::Item>>
     where
         Self: KeepsClock,
+        Self::Out: ItemShape,
     {
         self.boxed_as()
     }
 
-    /// This pipeline in a box of the expected kind: [`QuietPipe`] for a lane of a choice, [`PurePipe`] for a `shard`,
-    /// [`FreePipe`] for a pipeline that renumbers.
-    fn boxed_as<Known: Fits<Self>>(self) -> BoxPipeline<Self::In, Self::Out, Known> {
-        BoxPipeline { pipeline: Arc::new(self), known: PhantomData }
+    /// As [`boxed`](BoxExt::boxed), in a box of the [kind](BoxKind) that its use expects: [`QuietPipe`] for a lane of a
+    /// choice, [`PurePipe`] for a `shard`, [`FreePipe`] for a pipeline that renumbers.
+    fn boxed_as<Known>(self) -> BoxExact<Self::In, AnyEdge<<Self::Out as ItemShape>::Item>, Known>
+    where
+        Self::Out: ItemShape,
+        Known: Fits<Then<Self, ToAnyEdge<Self::Out>>>,
+    {
+        self.any_edge().boxed_exact()
+    }
+
+    /// This pipeline in a box whose type names the shapes of both ends, and that costs nothing an item. The kind of the
+    /// box is the one that its use expects.
+    fn boxed_exact<Known: Fits<Self>>(self) -> BoxExact<Self::In, Self::Out, Known> {
+        BoxExact { pipeline: Known::put(self) }
     }
 }
 
-impl<P: Deployable<In: RingShape + ModelShape, Out: RingShape + ModelShape>> BoxExt for P {}
+impl<P: Deployable<In: BoxShape, Out: BoxShape>> BoxExt for P {}
 
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B> {
-    /// Boxes a pipeline; as [`boxed`](BoxExt::boxed).
-    pub fn new<P: Deployable<In = A, Out = B> + KeepsClock>(pipeline: P) -> Self {
-        pipeline.boxed_as()
-    }
-}
-
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, QuietPipe> {
-    /// Boxes a pipeline that can be a lane of a choice.
-    pub fn quiet<P: Deployable<In = A, Out = B> + Quiet>(pipeline: P) -> Self {
-        pipeline.boxed_as()
-    }
-}
-
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, PurePipe> {
-    /// Boxes a pipeline that can be a `shard`'s body.
-    pub fn pure<P: Deployable<In = A, Out = B> + Shardable>(pipeline: P) -> Self {
-        pipeline.boxed_as()
-    }
-}
-
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape> BoxPipeline<A, B, FreePipe> {
-    /// Boxes a pipeline that may renumber.
-    ///
-    /// ```
-    /// use millstream::prelude::*;
-    /// struct Job {
-    ///     words: BoxPipeline<Val<String>, Val<char>, FreePipe>,
-    /// }
-    /// let letters = |word: &String| word.chars().collect::<Vec<_>>();
-    /// let job = Job { words: BoxPipeline::free(pipeline::<String>().flat_map(letters)) };
-    /// assert_eq!(job.words.model(["ab".to_owned(), "c".to_owned()]), ['a', 'b', 'c']);
-    /// ```
-    pub fn free<P: Deployable<In = A, Out = B>>(pipeline: P) -> Self {
-        pipeline.boxed_as()
-    }
-}
-
-impl<A, B, Known> Clone for BoxPipeline<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Clone for BoxExact<A, B, Known> {
     fn clone(&self) -> Self {
-        BoxPipeline { pipeline: self.pipeline.clone(), known: PhantomData }
+        BoxExact { pipeline: self.pipeline.clone() }
     }
 }
 
-impl<A, B, Known> std::fmt::Debug for BoxPipeline<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> std::fmt::Debug for BoxExact<A, B, Known> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("BoxPipeline")
+        f.write_str("BoxExact")
     }
 }
 
-impl<A, B, Known> Determinate for BoxPipeline<A, B, Known> {}
-impl<A, B> KeepsClock for BoxPipeline<A, B, AnyPipe> {}
-impl<A, B> KeepsClock for BoxPipeline<A, B, QuietPipe> {}
-impl<A, B> KeepsClock for BoxPipeline<A, B, PurePipe> {}
-impl<A, B> Quiet for BoxPipeline<A, B, QuietPipe> {}
-impl<A, B> Quiet for BoxPipeline<A, B, PurePipe> {}
-impl<A, B> Shardable for BoxPipeline<A, B, PurePipe> {}
+// The laws of the kinds, and those of the boxes by them.
+#[diagnostic::do_not_recommend]
+impl KeepsClock for AnyPipe {}
+#[diagnostic::do_not_recommend]
+impl KeepsClock for QuietPipe {}
+#[diagnostic::do_not_recommend]
+impl KeepsClock for PurePipe {}
+#[diagnostic::do_not_recommend]
+impl Quiet for QuietPipe {}
+#[diagnostic::do_not_recommend]
+impl Quiet for PurePipe {}
+#[diagnostic::do_not_recommend]
+impl Shardable for PurePipe {}
 
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Arrow for BoxPipeline<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Determinate for BoxExact<A, B, Known> {}
+impl<A: BoxShape, B: BoxShape, Known: BoxKind + KeepsClock> KeepsClock for BoxExact<A, B, Known> {}
+impl<A: BoxShape, B: BoxShape, Known: BoxKind + Quiet> Quiet for BoxExact<A, B, Known> {}
+impl<A: BoxShape, B: BoxShape, Known: BoxKind + Shardable> Shardable for BoxExact<A, B, Known> {}
+
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> BoxExact<A, B, Known> {
+    #[cfg(feature = "queues")]
+    pub(crate) fn inside(&self) -> &Known::Boxed<A, B> {
+        &self.pipeline
+    }
+}
+
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Arrow for BoxExact<A, B, Known> {
     type In = A;
     type Out = B;
 
@@ -193,7 +256,7 @@ impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Arrow
     }
 }
 
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Deploy<Model> for BoxPipeline<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Deploy<Model> for BoxExact<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
         self.pipeline.model_erased(input, extent, false)
     }
@@ -203,7 +266,7 @@ impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Deplo
     }
 }
 
-impl<A: RingShape + ModelShape, B: RingShape + ModelShape, Known: 'static> Deploy<Rings> for BoxPipeline<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Deploy<Rings> for BoxExact<A, B, Known> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
         self.pipeline.rings_erased(input, wiring, false)
     }

@@ -27,12 +27,12 @@ use crate::wiring::Home;
 use crate::{RingShape, Rings, Wiring};
 use millstream_core::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
-    Shard, Tee, Then, TryMap,
+    Shard, Tee, Then, ToAnyEdge, TryMap,
 };
 use millstream_core::plan::Branch;
 use millstream_core::{
-    Arrow, AtEnd, Cause, Choice, Dense, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Sparse,
-    ToOwnedItem, Val, lens,
+    AnyEdge, Arrow, AtEnd, Cause, Choice, Dense, Deploy, Filtered, Item, ItemShape, Lens, Merged, On, Pair, Projected,
+    SameItem, Sparse, ToOwnedItem, Val, lens,
 };
 use millstream_ring::{Reader, RingLayout};
 use std::any::Any;
@@ -269,6 +269,12 @@ where
 impl<A: RingShape, L: Lens<A>> Deploy<Rings> for Project<A, L> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Projected<A, L>> {
         input.seen::<L>()
+    }
+}
+
+impl<A: RingShape + ItemShape> Deploy<Rings> for ToAnyEdge<A> {
+    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<AnyEdge<A::Item>> {
+        input.any_edge()
     }
 }
 

@@ -21,7 +21,7 @@ mod batching_delay;
 mod bottleneck;
 mod boxed;
 #[cfg(feature = "queues")]
-mod boxed_everywhere;
+mod boxed_on_queues;
 mod budget;
 mod contention;
 mod cut_stage;
@@ -85,9 +85,11 @@ mod worker_standby;
 
 pub use advice::TooMany;
 pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
-pub use boxed::{AnyPipe, BoxExt, BoxPipeline, Fits, FreePipe, PurePipe, QuietPipe};
+pub use boxed::{
+    AnyPipe, BoxExact, BoxExt, BoxKind, BoxPipeline, BoxShape, BoxStage, Fits, FreePipe, PurePipe, QuietPipe,
+};
 #[cfg(feature = "queues")]
-pub use boxed_everywhere::{BoxEverywhere, BoxEverywhereExt, EveryShape};
+pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{

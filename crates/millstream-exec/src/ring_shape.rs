@@ -1,5 +1,7 @@
 use crate::Rings;
-use millstream_core::{Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Text, Val};
+use millstream_core::{
+    AnyEdge, Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Text, Val,
+};
 use millstream_ring::{Kind, Reader, RingLayout};
 
 /// A shape that rings carry: every shape of this project. Nothing to implement.
@@ -23,6 +25,10 @@ impl<A: RingLayout, B: RingLayout + SameItem<A>> On<Rings> for Merged<A, B> {
 }
 
 impl<A: RingLayout> On<Rings> for Filtered<A> {
+    type Edge = Reader<Self>;
+}
+
+impl<T: Item> On<Rings> for AnyEdge<T> {
     type Edge = Reader<Self>;
 }
 

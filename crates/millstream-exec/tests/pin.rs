@@ -2,8 +2,8 @@
 //! process's threads by their names.
 #![cfg(target_os = "linux")]
 
-use millstream_core::{Arrow, pipeline};
-use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner};
+use millstream_core::{Arrow, Val, pipeline};
+use millstream_exec::{BoxExact, BoxExt, Inline, JobExt, JobRefExt, Rings, Runner};
 use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::sync::mpsc::channel;
@@ -39,9 +39,9 @@ fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
             gone.recv().unwrap_or(())
         }
     });
-    let mut p = millstream_exec::BoxPipeline::new(pipeline::<u64>().map(|x| x + 1));
+    let mut p: BoxExact<Val<u64>, Val<u64>> = pipeline::<u64>().map(|x| x + 1).boxed_exact();
     for _ in 1..workers {
-        p = millstream_exec::BoxPipeline::new(p.then(pipeline().map(|x| x + 1)));
+        p = p.map(|x| x + 1).boxed_exact();
     }
     let run =
         Rings::new().workers(workers).pin_workers(true).start((&p).from(source).to_fold(0, |n, _, _| *n += 1)).unwrap();

@@ -2,8 +2,10 @@ use crate::batch::{Batch, End};
 use crate::mark::{Coming, Mark};
 use crate::occupancy::EmptyCounter;
 use crate::probe::InputProbe;
-use crate::view::{FilteredView, Leaf, MergedView, ProjectedView, RingLayout, View, ZipView};
-use millstream_core::{Dense, Filtered, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val};
+use crate::view::{AnyView, FilteredView, Leaf, MergedView, ProjectedView, RingLayout, View, ZipView};
+use millstream_core::{
+    AnyEdge, Dense, Filtered, ItemShape, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val,
+};
 
 /// The reading end of an edge, and the next number it needs.
 ///
@@ -148,6 +150,15 @@ impl<F: RingLayout> Reader<F> {
         let mask: Leaf<bool> = mask.view;
         mask.counts_empty(EmptyCounter::of_mask);
         joined(Reader::new(FilteredView::new(self.view, mask), position))
+    }
+
+    /// This edge without its shape.
+    #[must_use]
+    pub fn any_edge(self) -> Reader<AnyEdge<F::Item>>
+    where
+        F: ItemShape,
+    {
+        Reader::new(AnyView::of::<F>(self.view), self.position)
     }
 
     /// This edge through a lens.

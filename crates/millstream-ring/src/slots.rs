@@ -255,6 +255,18 @@ impl<'a, S> SlotSlice<'a, S> {
         })
     }
 
+    /// The same slots, if they are of type `T`.
+    pub(crate) fn of_type<T: 'static>(&self) -> Option<SlotSlice<'a, T>>
+    where
+        S: 'static,
+    {
+        let same = std::any::TypeId::of::<S>() == std::any::TypeId::of::<T>();
+        same.then(|| SlotSlice {
+            cells: Cursor { first: self.cells.first.cast(), storage: PhantomData },
+            lent: PhantomData,
+        })
+    }
+
     /// The address of the first of these slots.
     #[inline(always)]
     pub(crate) fn place(&self) -> BasePtr {

@@ -1,11 +1,13 @@
 //! How the slots of an edge are reached: each shape has a view, composed as the shapes are.
 
+mod any_edge;
 mod filtered;
 mod leaf;
 mod merged;
 mod projected;
 mod zip;
 
+pub use any_edge::{AnyChunk, AnyView};
 pub use filtered::FilteredView;
 pub use leaf::{Leaf, OneRing};
 pub use merged::MergedView;
@@ -15,7 +17,7 @@ pub use zip::ZipView;
 use crate::gate::Gate;
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
-use millstream_core::{SameItem, Shape};
+use millstream_core::{Item, SameItem, Shape};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -100,6 +102,13 @@ pub trait RingLayout: Shape + sealed::Sealed {
     unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, _: BasePtr) -> Self::Chunk<'a> {
         *chunk
     }
+
+    /// The same chunk, with its slots and its mask by name, if its items are `T`s. None if each slot has to be asked
+    /// for.
+    #[doc(hidden)]
+    fn known<'a, T: Item>(_: &Self::Chunk<'a>) -> Option<AnyChunk<'a, T>> {
+        None
+    }
 }
 
 /// A lane of a choice.
@@ -183,8 +192,8 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As long as `'a`, only slots that are published and not released may be read through the chunk, and no more than
-    /// are contiguous.
+    /// As long as `'a`, this view must live, only slots that are published and not released may be read through the
+    /// chunk, and no more than are contiguous.
     #[doc(hidden)]
     unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a>;
 

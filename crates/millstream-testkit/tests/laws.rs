@@ -71,6 +71,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Pipe::ShardBy { keys, most, k, body: p } => other(Pipe::ShardBy { keys, most, k, body: body(p) }),
         Shard(k, p) => Shard(k, body(p)),
         Pipe::Named(p) => Pipe::Named(body(p)),
+        Pipe::Boxed(p) => Pipe::Boxed(body(p)),
         stage => other(stage),
     }
 }
@@ -158,6 +159,7 @@ proptest! {
         equal!(s, xs, then([&f, &Id]), f);
         equal!(s, xs, then([&then([&f, &g]), &h]), then([&f, &then([&g, &h])]));
         equal!(s, xs, Pipe::Named(f.clone().into()), f);
+        equal!(s, xs, Pipe::Boxed(f.clone().into()), f);
     }
 
     #[test]

@@ -96,20 +96,20 @@ pub use millstream_core::pipeline;
 /// The names that most programs use.
 pub mod prelude {
     pub use millstream_core::{
-        Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate, Either,
-        Fault, FeedbackExt, Filtered, FoldExt, Item, Joined, KeepsClock, KeysExt, Lane, Late, Merged, Model, ModelExt,
-        Overflow, Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text,
-        TextExt, TimeWindow, ToOwnedItem, Val, Window, id, pipeline,
+        AnyEdge, Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate,
+        Either, Fault, FeedbackExt, Filtered, FoldExt, Item, Joined, KeepsClock, KeysExt, Lane, Late, Merged, Model,
+        ModelExt, Overflow, Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Shardable, Sparse, StreamsExt,
+        Text, TextExt, TimeWindow, ToOwnedItem, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
     #[cfg(feature = "queues")]
-    pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, Queues, QueuesHandle};
+    pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, OnQueues, Queues, QueuesHandle};
     pub use millstream_exec::{
-        BoxExt, BoxPipeline, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle, Inline, Job,
-        JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller, PurePipe, QuietPipe,
-        Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink, Source, Stage, Stopper,
-        Through, ThroughExt, TrySendError, Wait, fan_in, sink, source,
+        BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle,
+        Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller,
+        PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink,
+        Source, Stage, Stopper, Through, ThroughExt, TrySendError, Wait, fan_in, sink, source,
     };
 }
 

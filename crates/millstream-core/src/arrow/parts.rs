@@ -1,6 +1,6 @@
-use crate::pipe::{Both, Choose, Fanout, FanoutAll, Id, Project, Tee, Then, id};
+use crate::pipe::{Both, Choose, Fanout, FanoutAll, Id, Project, Tee, Then, ToAnyEdge, id};
 use crate::shape::{Distributed, Flat, Nothing, Swapped, Twice};
-use crate::{Arrow, ChoiceShape, KeepsClock, Lens, PairShape, Quiet, lens};
+use crate::{Arrow, ChoiceShape, ItemShape, KeepsClock, Lens, PairShape, Quiet, lens};
 
 /// The type that [`PartsExt::first`] returns.
 pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Id<<<S as Arrow>::Out as PairShape>::Second>>>;
@@ -323,6 +323,31 @@ pub trait PartsExt: Arrow {
         Nothing: Lens<Self::Out>,
     {
         Then::new(self, Project::new())
+    }
+
+    /// Hides the shape of the edge from its type: the edge is then an [`AnyEdge`](crate::AnyEdge) of the same items.
+    ///
+    /// No value is copied, and there is no stage; `AnyEdge` says what a stage that reads it costs. Boxes of one type,
+    /// such as `BoxPipeline<u64, u64>`, hold pipelines with any output shape by it.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// fn even() -> impl Arrow<In = Val<u64>, Out = AnyEdge<u64>> {
+    ///     pipeline::<u64>().filter(|x| x % 2 == 0).any_edge()
+    /// }
+    /// fn next() -> impl Arrow<In = Val<u64>, Out = AnyEdge<u64>> {
+    ///     pipeline::<u64>().map(|x| x + 1).any_edge()
+    /// }
+    /// assert_eq!(even().plan().stages.len(), 1);
+    /// assert_eq!(next().plan().stages.len(), 1);
+    /// assert_eq!(pipeline::<u64>().map(|x| x + 1).any_edge().filter(|x| x % 2 == 0).model(0..5), [2, 4]);
+    /// ```
+    #[doc(alias("erase", "erased"))]
+    fn any_edge(self) -> Then<Self, ToAnyEdge<Self::Out>>
+    where
+        Self::Out: ItemShape,
+    {
+        Then::new(self, ToAnyEdge::new())
     }
 }
 

@@ -21,16 +21,22 @@ use crate::Queues;
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
-    Shard, Tee, Then, TryMap,
+    Shard, Tee, Then, ToAnyEdge, TryMap,
 };
 use millstream_core::plan::Branch;
-use millstream_core::{Arrow, Cause, Deploy, Item, Lens, On, Projected, SameItem, ToOwnedItem, lens};
+use millstream_core::{Arrow, Cause, Deploy, Item, ItemShape, Lens, On, Projected, SameItem, ToOwnedItem, lens};
 
 /// A queue of a shape's owned values.
 type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
 
 impl<A: QueueShape> Deploy<Queues> for Id<A> {
     fn deploy(&self, input: Owning<A>, _: &mut QueuesWiring) -> Owning<A> {
+        input
+    }
+}
+
+impl<T: Item + Clone, A: QueueShape + ItemShape<Item = T> + ToOwnedItem<Owned = T>> Deploy<Queues> for ToAnyEdge<A> {
+    fn deploy(&self, input: Queue<T>, _: &mut QueuesWiring) -> Queue<T> {
         input
     }
 }

@@ -1,7 +1,8 @@
 use super::message::Queue;
 use crate::Queues;
 use millstream_core::{
-    Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Tuple, Val,
+    AnyEdge, Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Tuple,
+    Val,
 };
 
 /// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
@@ -20,6 +21,16 @@ impl<T: Item + Clone, D: Density> On<Queues> for Val<T, D> {
 }
 
 impl<T: Item + Clone, D: Density> LendItem for Val<T, D> {
+    fn lend(owned: &T) -> &T {
+        owned
+    }
+}
+
+impl<T: Item + Clone> On<Queues> for AnyEdge<T> {
+    type Edge = Queue<T>;
+}
+
+impl<T: Item + Clone> LendItem for AnyEdge<T> {
     fn lend(owned: &T) -> &T {
         owned
     }

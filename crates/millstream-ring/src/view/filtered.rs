@@ -1,7 +1,7 @@
-use super::{HiddenGate, HiddenMarks, Leaf, RingLayout, View, sealed::Sealed};
+use super::{AnyChunk, HiddenGate, HiddenMarks, Leaf, RingLayout, View, sealed::Sealed};
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
-use millstream_core::{Dense, Filtered, Shape, Val};
+use millstream_core::{Dense, Filtered, Item, Shape, Val};
 
 /// A view and a ring of flags: a slot whose flag is false is empty.
 #[derive(Debug)]
@@ -55,6 +55,10 @@ impl<F: RingLayout> RingLayout for Filtered<F> {
     }
 
     type Whole = Self;
+
+    fn known<'a, T: Item>(chunk: &Self::Chunk<'a>) -> Option<AnyChunk<'a, T>> {
+        F::known(&chunk.0)?.masked(chunk.1)
+    }
 }
 
 impl<F: RingLayout> View<Filtered<F>> for FilteredView<F> {

@@ -1,4 +1,4 @@
-use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use super::{AnyChunk, BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
 use crate::gate::{GONE, Gate};
 use crate::occupancy::EmptyCounter;
 use crate::probe::RingProbe;
@@ -111,6 +111,14 @@ impl<T: Item, D: Density> RingLayout for Val<T, D> {
     }
 
     type Whole = Val<T>;
+
+    fn known<'a, U: Item>(chunk: &Self::Chunk<'a>) -> Option<AnyChunk<'a, U>> {
+        if D::AT_END {
+            return Some(AnyChunk::empty());
+        }
+        chunk.of_type().map(AnyChunk::dense).or_else(|| chunk.of_type().map(AnyChunk::sparse))
+    }
+
     const DENSE: bool = D::DENSE;
     const RINGS: usize = 1;
     const SLOT: Option<usize> = Some(size_of::<D::Slot<T>>());

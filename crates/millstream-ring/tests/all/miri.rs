@@ -2,6 +2,7 @@
 //!
 //! Miri runs one interleaving for each seed, and slowly: few cases, few numbers. The same tests also run without miri.
 
+mod any_edge;
 mod at_end;
 mod lanes;
 mod moving;

@@ -189,6 +189,7 @@ fn chain(tree: &Pipe, input: Kind) -> Chain {
             join::shard_by(*keys, *most, *k, input, |input| chain(body, input))
         }
         Pipe::Named(p) => join::named("named", input, |input| chain(p, input)),
+        Pipe::Boxed(p) => join::boxed(input, |input| chain(p, input)),
         leaf => leaf::leaf(leaf, input),
     }
 }

@@ -1,12 +1,18 @@
 //! Combinators with bodies, on edges of any shape.
 
 use super::edge::{Boxed, Chain};
-use super::kind::{F, H, Kind, LF, MF, N, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned, with_pair};
+use super::kind::{
+    Any, F, H, Kind, LF, MAny, MF, MH, N, Ohh, Oll, Pff, Phh, TF, TH, Whole, with_halved, with_kind, with_laned,
+    with_pair,
+};
 use super::leaf::{choices, copied, tuples};
 use super::shape::{RandomShape, of_slot};
 use super::steps::keyed;
 use super::value::Value;
-use millstream_core::{Arrow, Bound, ChoiceExt, FeedbackExt, KeysExt, Lens, PartsExt, Projected, id, lens};
+use millstream_core::{
+    Arrow, Bound, ChoiceExt, FeedbackExt, ItemShape, KeysExt, Lens, PartsExt, Projected, ToOwnedItem, id, lens,
+};
+use millstream_exec::{BoxExact, BoxExt, FreePipe, OnQueues};
 
 /// Two bodies on the same edge.
 pub(crate) fn fanout(input: Kind, first: Chain, second: Chain) -> Chain {
@@ -236,6 +242,39 @@ pub(crate) fn named(name: &str, input: Kind, body: impl Fn(Kind) -> Chain) -> Ch
     };
     before.followed_by(named)
 }
+
+/// A body in a box of the library. It reads a ring of values, and the type of its output names no shape.
+pub(crate) fn boxed(input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
+    fn on<A: RandomShape, B: RandomShape + ItemShape<Item = Value> + ToOwnedItem<Owned = Value>>(
+        body: Chain,
+    ) -> AnyBox<A> {
+        body.boxed_free::<A, B>().boxed_as()
+    }
+    fn of<A: RandomShape>(body: Chain) -> AnyBox<A> {
+        match body.output {
+            Kind::Whole(Whole::F) => on::<A, F>(body),
+            Kind::Whole(Whole::H) => on::<A, H>(body),
+            Kind::Whole(Whole::N) => on::<A, N>(body),
+            Kind::Whole(Whole::MF) => on::<A, MF>(body),
+            Kind::Whole(Whole::MH) => on::<A, MH>(body),
+            Kind::Whole(Whole::Oll) => on::<A, Oll>(body),
+            Kind::Whole(Whole::Ohh) => on::<A, Ohh>(body),
+            Kind::Whole(Whole::Any) => on::<A, Any>(body),
+            Kind::Whole(Whole::MAny) => on::<A, MAny>(body),
+            _ => of(with_copy(body)),
+        }
+    }
+    let before = as_ring(Chain::empty(input));
+    let (input, body) = (before.output, body(before.output));
+    let boxed = match input {
+        Kind::Whole(Whole::F) => Chain::empty(input).then(Boxed::free(of::<F>(body))),
+        _ => Chain::empty(input).then(Boxed::free(of::<H>(body))),
+    };
+    before.followed_by(boxed)
+}
+
+/// A box of the library, for every deployment.
+type AnyBox<A> = BoxExact<A, Any, OnQueues<FreePipe>>;
 
 fn with_copy(chain: Chain) -> Chain {
     let copy = copied(chain.output);

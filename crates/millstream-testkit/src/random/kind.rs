@@ -1,7 +1,7 @@
 //! The shapes of the edges of random pipelines: a type for each, a name for it, and the way from name to type.
 
 use super::value::Value;
-use millstream_core::{AtEnd, Choice, Dense, Either, Filtered, Lane, Merged, Pair, Sparse, Val};
+use millstream_core::{AnyEdge, AtEnd, Choice, Dense, Either, Filtered, Lane, Merged, Pair, Sparse, Val};
 use std::any::TypeId;
 
 pub(crate) type F = Val<Value, Dense>;
@@ -38,6 +38,9 @@ pub(crate) type Pnn = Pair<N, N>;
 pub(crate) type Pmf = Pair<MF, F>;
 pub(crate) type Phm = Pair<H, MF>;
 pub(crate) type Mpff = Filtered<Pff>;
+/// The output of a box of the library.
+pub(crate) type Any = AnyEdge<Value>;
+pub(crate) type MAny = Filtered<Any>;
 
 /// The name of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,8 @@ pub(crate) enum Whole {
     Olh,
     Ohl,
     Ohh,
+    Any,
+    MAny,
 }
 
 impl Whole {
@@ -98,6 +103,7 @@ impl Whole {
         }
         let found =
             find!(F H N TF TH MF MH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh);
+        let found = found.or_else(|| find!(Any MAny));
         found.map(|(whole, _)| whole)
     }
 
@@ -131,7 +137,7 @@ impl Whole {
 macro_rules! with_whole {
     ($whole:expr, $shape:ident => $body:expr) => {
         $crate::random::kind::with!($whole, Whole, $shape => $body;
-            F H N TF TH MF MH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh)
+            F H N TF TH MF MH Mtf Pff Pfh Phf Phh Pnn Pmf Phm Mpff EF EH LF LH Cll Clh Chl Chh Oll Olh Ohl Ohh Any MAny)
     };
 }
 

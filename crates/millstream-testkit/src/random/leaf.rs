@@ -2,7 +2,7 @@
 
 use super::answer::answer;
 use super::edge::{Boxed, Chain};
-use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
+use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, RandomShape, of_slot, of_value};
 use super::steps::{expanded, folded, kept, keyed, mapped, scanned};
@@ -278,6 +278,7 @@ fn filter(modulus: i64, input: Kind) -> Chain {
         Kind::Whole(Whole::H) => chain.then::<H, MH, _>(on(modulus)),
         Kind::Whole(Whole::TF) => chain.then::<TF, Mtf, _>(on(modulus)),
         Kind::Whole(Whole::Pff) => chain.then::<Pff, Mpff, _>(on(modulus)),
+        Kind::Whole(Whole::Any) => chain.then::<Any, MAny, _>(on(modulus)),
         _ => {
             let copied = copied(input);
             let filtered = filter(modulus, copied.output);

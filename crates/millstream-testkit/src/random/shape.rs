@@ -3,7 +3,8 @@
 use super::value::Value;
 use millstream_core::model::ModelShape;
 use millstream_core::{
-    Choice, Density, Either, Filtered, Item, Lens, Merged, Model, On, Pair, Projected, SameItem, ToOwnedItem, Val,
+    AnyEdge, Choice, Density, Either, Filtered, Item, Lens, Merged, Model, On, Pair, Projected, SameItem, ToOwnedItem,
+    Val,
 };
 use millstream_exec::{QueueShape, RingShape};
 
@@ -71,6 +72,12 @@ pub(crate) trait RandomShape:
 }
 
 impl<T: Element, D: Density> RandomShape for Val<T, D> {
+    fn value(slot: &T) -> Value {
+        slot.value()
+    }
+}
+
+impl<T: Element> RandomShape for AnyEdge<T> {
     fn value(slot: &T) -> Value {
         slot.value()
     }

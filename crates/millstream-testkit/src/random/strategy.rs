@@ -84,8 +84,9 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
         return leaf(rng, place);
     }
     if size == 2 || below(rng, 5) == 0 {
-        return match below(rng, 9) {
-            0 | 1 => Pipe::Named(grow(rng, size - 1, place).into()),
+        return match below(rng, 10) {
+            0 => Pipe::Named(grow(rng, size - 1, place).into()),
+            1 | 9 => Pipe::Boxed(grow(rng, size - 1, place).into()),
             // In a lane or a shard, the context of the body on the side is the same.
             2 => Pipe::Tee(grow(rng, size - 1, place.at_most(Context::Body)).into()),
             3 if place.keeps_states() => {
@@ -310,7 +311,7 @@ mod tests {
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
                 Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
                 Pipe::ShardBy { body, .. } => body.is_quiet() && bodies_fit(body),
-                Pipe::Named(p) => bodies_fit(p),
+                Pipe::Named(p) | Pipe::Boxed(p) => bodies_fit(p),
                 _ => true,
             }
         }

@@ -202,6 +202,8 @@ pub enum Pipe {
     },
     /// The body, named.
     Named(Box<Pipe>),
+    /// The body, in a box whose type names no shape of the output.
+    Boxed(Box<Pipe>),
 }
 
 impl Pipe {
@@ -243,7 +245,7 @@ impl Pipe {
                 p.is_pure() && q.is_pure()
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_pure),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) => p.is_pure(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) => p.is_pure(),
         }
     }
 
@@ -258,7 +260,7 @@ impl Pipe {
                 p.is_quiet() && q.is_quiet()
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_quiet),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
             Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
         }
@@ -270,7 +272,7 @@ impl Pipe {
         match self {
             leaf if leaf.starts_a_clock() => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
-            Pipe::Named(p) => p.renumbers(),
+            Pipe::Named(p) | Pipe::Boxed(p) => p.renumbers(),
             _ => false,
         }
     }
@@ -294,7 +296,7 @@ impl Pipe {
         match self {
             Pipe::Stream(stage) => stage.ends(),
             Pipe::Then(p, q) => p.ends() || q.ends(),
-            Pipe::Named(p) => p.ends(),
+            Pipe::Named(p) | Pipe::Boxed(p) => p.ends(),
             _ => false,
         }
     }
@@ -305,7 +307,7 @@ impl Pipe {
         match self {
             Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.gives_order_up() || q.gives_order_up(),
-            Pipe::Named(p) => p.gives_order_up(),
+            Pipe::Named(p) | Pipe::Boxed(p) => p.gives_order_up(),
             _ => false,
         }
     }
@@ -316,7 +318,7 @@ impl Pipe {
         match self {
             Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.needs_no_order() && q.needs_no_order(),
-            Pipe::Named(p) => p.needs_no_order(),
+            Pipe::Named(p) | Pipe::Boxed(p) => p.needs_no_order(),
             _ => self.is_pure(),
         }
     }
@@ -330,7 +332,7 @@ impl Pipe {
             }
             Pipe::FanoutAll(bodies) => bodies.iter().map(Pipe::width).max().unwrap_or(1),
             Pipe::Shard(k, p) | Pipe::ShardBy { k, body: p, .. } => k * p.width(),
-            Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
+            Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
             _ => 1,
         }
     }
@@ -343,7 +345,7 @@ impl Pipe {
                 1 + p.size() + q.size()
             }
             Pipe::FanoutAll(bodies) => 1 + bodies.iter().map(Pipe::size).sum::<usize>(),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
             Pipe::ShardBy { body, .. } => 1 + body.size(),
             _ => 1,
         }

@@ -2,7 +2,7 @@
 
 use crate::{prove, stages};
 use millstream_core::{Arrow, PartsExt, pipeline};
-use millstream_exec::BoxPipeline;
+use millstream_exec::BoxExt;
 
 /// The pipeline of a word, after the edge `$p`.
 macro_rules! nest {
@@ -23,7 +23,7 @@ macro_rules! nest {
 macro_rules! grow {
     ($edge:ident $what:ident $a:ident $b:ident $c:ident) => {
         prove(concat!(stringify!($a), " ", stringify!($b), " ", stringify!($c)),
-            BoxPipeline::new(nest!(pipeline::<u64>(); $a $b $c)));
+            nest!(pipeline::<u64>(); $a $b $c).boxed_exact());
     };
     (single any $($word:ident)*) => { each!(
         [single any: map filter_map scan fold filter delay fanout] [single pure: shard] [pair any: pair tuple]

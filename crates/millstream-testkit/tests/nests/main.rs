@@ -9,18 +9,17 @@
 mod grow;
 mod stages;
 
-use millstream_core::model::ModelShape;
 use millstream_core::{ToOwnedItem, Val};
-use millstream_exec::{BoxPipeline, RingShape};
+use millstream_exec::{BoxExact, BoxShape};
 use millstream_testkit::{Deployment, Feeding, check};
 use std::sync::Arc;
 
 const INPUTS: u64 = 11;
 
 /// Compares a nest, boxed as a whole, with its model.
-fn prove<B>(word: &str, nest: BoxPipeline<Val<u64>, B>)
+fn prove<B>(word: &str, nest: BoxExact<Val<u64>, B>)
 where
-    B: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + std::fmt::Debug>,
+    B: BoxShape + ToOwnedItem<Owned: PartialEq + std::fmt::Debug>,
 {
     let nest = Arc::new(nest);
     let inputs: Vec<u64> = (0..INPUTS).collect();

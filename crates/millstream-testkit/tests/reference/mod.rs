@@ -17,7 +17,7 @@ pub(crate) type Slot = Option<Value>;
 pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => outer(q, &outer(p, input)),
-        Pipe::Named(p) => outer(p, input),
+        Pipe::Named(p) | Pipe::Boxed(p) => outer(p, input),
         Pipe::Stream(stage) => {
             let end = (0..input.len()).find(|n| stream::ends(*stage, input, *n)).unwrap_or(input.len() - 1);
             let mut slots = edge(tree, input);
@@ -69,7 +69,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         }
         Pipe::Tee(_) => input.to_vec(),
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
-        Pipe::Shard(_, p) | Pipe::Named(p) => edge(p, input),
+        Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
         Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => {
             let mut outputs: Vec<Slot> = Vec::new();

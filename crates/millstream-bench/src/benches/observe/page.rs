@@ -43,10 +43,10 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 /// Half of the stages after the other half, and so on: types nested as deep as the chain is long would need a deep
 /// stack.
-fn chain(stages: usize) -> BoxPipeline<Val<u64>, Val<u64>> {
+fn chain(stages: usize) -> BoxExact<Val<u64>, Val<u64>> {
     match stages {
-        1 => pipeline::<u64>().map(|x| x + 1).boxed(),
-        _ => chain(stages / 2).then(chain(stages - stages / 2)).boxed(),
+        1 => pipeline::<u64>().map(|x| x + 1).boxed_exact(),
+        _ => chain(stages / 2).then(chain(stages - stages / 2)).boxed_exact(),
     }
 }
 

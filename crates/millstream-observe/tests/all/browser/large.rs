@@ -2,7 +2,7 @@
 
 use super::chromium;
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::{BoxExt, BoxPipeline, JobExt, Rings, Runner, source};
+use millstream_exec::{BoxExact, BoxExt, JobExt, Rings, Runner, source};
 use millstream_observe::{Page, Watch};
 use millstream_testkit::programs::is_here;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ const STAGES: usize = 3000;
 
 /// Half of the stages after the other half, and so on: types nested as deep as the chain is long would need a deep
 /// stack.
-fn chain(stages: usize) -> BoxPipeline<Val<u64>, Val<u64>> {
+fn chain(stages: usize) -> BoxExact<Val<u64>, Val<u64>> {
     match stages {
-        1 => pipeline::<u64>().map(|x| x + 1).boxed(),
-        _ => chain(stages / 2).then(chain(stages - stages / 2)).boxed(),
+        1 => pipeline::<u64>().map(|x| x + 1).boxed_exact(),
+        _ => chain(stages / 2).then(chain(stages - stages / 2)).boxed_exact(),
     }
 }
 

@@ -57,6 +57,10 @@ impl Pipe {
                 found.push((**p).clone());
                 found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));
             }
+            Pipe::Boxed(p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Boxed(simple.into())));
+            }
             Pipe::FilterMap { modulus, plus } => {
                 found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
             }

@@ -1,0 +1,92 @@
+use crate::boxed::{Erased, sealed};
+use crate::{AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring};
+use millstream_core::{AnyEdge, Deploy, Item, ItemShape, KeepsClock, Quiet, Shardable, ToOwnedItem, Val};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A [`BoxPipeline`](crate::BoxPipeline) that also runs on [`Queues`]: for pipelines whose values are `Clone`. Use it
+/// in programs that build pipelines from a configuration and verify them on every deployment.
+///
+/// ```
+/// use millstream::prelude::*;
+/// let steps = ["next", "even"];
+/// let all: BoxEverywhere<u64, u64> = steps.iter().fold(pipeline::<u64>().boxed_everywhere(), |p, step| match *step {
+///     "next" => p.map(|x| x + 1).boxed_everywhere(),
+///     _ => p.filter(|x| x % 2 == 0).boxed_everywhere(),
+/// });
+/// assert_eq!(all.model(0..4), [2, 4]);
+/// assert_eq!(Queues::new().collect((&all).from(0..4))?, [2, 4]);
+/// # Ok::<(), RunError>(())
+/// ```
+pub type BoxEverywhere<A, B, Known = AnyPipe> = BoxExact<Val<A>, AnyEdge<B>, OnQueues<Known>>;
+
+/// The kind of a box whose pipeline has the properties of `Known`, and also runs on queues.
+#[derive(Clone, Copy, Debug)]
+pub struct OnQueues<Known = AnyPipe>(PhantomData<Known>);
+
+/// A shape that every deployment carries. Nothing to implement.
+pub trait EveryShape: BoxShape + QueueShape {}
+impl<A: BoxShape + QueueShape> EveryShape for A {}
+
+/// The owned values of a shape, in a queue.
+type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
+
+/// A pipeline between these shapes, as an object.
+pub trait ErasedOnQueues<A: BoxShape, B: BoxShape>: Erased<A, B> {
+    #[doc(hidden)]
+    fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B>
+    where
+        A: QueueShape,
+        B: QueueShape;
+}
+
+impl<A: EveryShape, B: EveryShape, P: Everywhere<In = A, Out = B>> ErasedOnQueues<A, B> for P {
+    fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B> {
+        let deploy = if outer { Deploy::<Queues>::deploy_outer } else { Deploy::<Queues>::deploy };
+        deploy(self, input, wiring)
+    }
+}
+
+impl<Known: BoxKind> sealed::Sealed for OnQueues<Known> {}
+
+impl<Known: BoxKind> BoxKind for OnQueues<Known> {
+    type Boxed<A: BoxShape, B: BoxShape> = dyn ErasedOnQueues<A, B>;
+}
+
+impl<P: Everywhere<In: EveryShape, Out: EveryShape>, Known: Fits<P>> Fits<P> for OnQueues<Known> {
+    fn put(pipeline: P) -> Arc<dyn ErasedOnQueues<P::In, P::Out>> {
+        Arc::new(pipeline)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<Known: KeepsClock> KeepsClock for OnQueues<Known> {}
+#[diagnostic::do_not_recommend]
+impl<Known: Quiet> Quiet for OnQueues<Known> {}
+#[diagnostic::do_not_recommend]
+impl<Known: Shardable> Shardable for OnQueues<Known> {}
+
+/// Boxing a pipeline that runs everywhere, as [`BoxExt`](crate::BoxExt) does for any pipeline. Its `boxed_as` makes
+/// boxes of the other kinds, such as `BoxEverywhere<u64, u64, PurePipe>`.
+pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
+    /// This pipeline in a box that can be a body wherever the clock is kept.
+    fn boxed_everywhere<T: Item + Clone>(self) -> BoxExact<Self::In, AnyEdge<T>, OnQueues>
+    where
+        Self: KeepsClock,
+        Self::Out: ItemShape<Item = T> + ToOwnedItem<Owned = T>,
+    {
+        self.boxed_as()
+    }
+}
+
+impl<P: Everywhere<In: EveryShape, Out: EveryShape>> BoxEverywhereExt for P {}
+
+impl<A: EveryShape, B: EveryShape, Known: BoxKind> Deploy<Queues> for BoxExact<A, B, OnQueues<Known>> {
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<B> {
+        self.inside().queues_erased(input, wiring, false)
+    }
+
+    fn deploy_outer(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<B> {
+        self.inside().queues_erased(input, wiring, true)
+    }
+}

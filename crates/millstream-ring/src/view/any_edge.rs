@@ -1,0 +1,289 @@
+//! Edges whose shape is known only at run time.
+//!
+//! The view of such an edge is an object around the view of the edge's own shape. It is called a few times a batch. A
+//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests a flag and calls no function. A
+//! chunk of any other shape asks the object for every slot.
+
+use super::{HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use crate::probe::RingProbe;
+use crate::slots::SlotSlice;
+use millstream_core::{AnyEdge, Item, ItemShape};
+use std::any::{Any, TypeId};
+
+/// A view of an edge of `T`s of any shape.
+pub struct AnyView<T: Item>(Box<dyn Erased<T>>);
+
+/// Published slots of an edge of any shape.
+pub struct AnyChunk<'a, T: Item>(Layout<'a, T>);
+
+enum Layout<'a, T: Item> {
+    Dense(SlotSlice<'a, T>),
+    DenseMasked(SlotSlice<'a, T>, SlotSlice<'a, bool>),
+    Sparse(SlotSlice<'a, Option<T>>),
+    SparseMasked(SlotSlice<'a, Option<T>>, SlotSlice<'a, bool>),
+    /// Every slot is empty.
+    Empty,
+    /// The slots from a number on, each to be asked for.
+    Each(*const dyn Erased<T>, u64),
+}
+
+impl<T: Item> Clone for Layout<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Item> Copy for Layout<'_, T> {}
+
+impl<T: Item> Clone for AnyChunk<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Item> Copy for AnyChunk<'_, T> {}
+
+impl<'a, T: Item> AnyChunk<'a, T> {
+    pub(super) fn dense(slots: SlotSlice<'a, T>) -> Self {
+        AnyChunk(Layout::Dense(slots))
+    }
+
+    pub(super) fn sparse(slots: SlotSlice<'a, Option<T>>) -> Self {
+        AnyChunk(Layout::Sparse(slots))
+    }
+
+    pub(super) fn empty() -> Self {
+        AnyChunk(Layout::Empty)
+    }
+
+    /// The same slots with a mask; none if they have one already, or if each has to be asked for.
+    pub(super) fn masked(self, mask: SlotSlice<'a, bool>) -> Option<Self> {
+        match self.0 {
+            Layout::Dense(slots) => Some(AnyChunk(Layout::DenseMasked(slots, mask))),
+            Layout::Sparse(slots) => Some(AnyChunk(Layout::SparseMasked(slots, mask))),
+            Layout::Empty => Some(self),
+            Layout::DenseMasked(..) | Layout::SparseMasked(..) | Layout::Each(..) => None,
+        }
+    }
+}
+
+impl<T: Item> AnyView<T> {
+    /// The view without its shape. One that has lost its shape already stays as it is.
+    pub(crate) fn of<F: RingLayout + ItemShape<Item = T>>(view: F::View) -> Self {
+        let mut view = Some(view);
+        let erased = (&mut view as &mut dyn Any).downcast_mut::<Option<Self>>().and_then(Option::take);
+        erased.unwrap_or_else(|| AnyView(Box::new(Of::<F>(view.expect("it was not taken")))))
+    }
+}
+
+/// A [`View`] as an object. The contracts of its methods are those of `View`.
+trait Erased<T: Item>: Send + Sync {
+    fn cursor(&self) -> u64;
+    fn end(&self) -> u64;
+    fn contiguous(&self, from: u64, max: u64) -> u64;
+    /// # Safety
+    ///
+    /// As [`View::chunk`].
+    unsafe fn chunk<'a>(&self, from: u64) -> AnyChunk<'a, T>;
+    /// The value of one slot, if it is filled.
+    ///
+    /// # Safety
+    ///
+    /// As [`View::chunk`], for this one slot.
+    unsafe fn slot<'a>(&self, n: u64) -> Option<&'a T>;
+    /// # Safety
+    ///
+    /// As [`View::at_end`].
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<&'a T>;
+    /// # Safety
+    ///
+    /// As [`View::release`].
+    unsafe fn release(&self, upto: u64);
+    fn fork(&self, position: u64) -> Box<dyn Erased<T>>;
+    fn regate(&mut self, gate: &HiddenGate);
+    fn marks(&self) -> &HiddenMarks;
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
+}
+
+/// The view of an edge of shape `F`.
+struct Of<F: RingLayout>(F::View);
+
+impl<F: RingLayout + ItemShape> Erased<F::Item> for Of<F> {
+    fn cursor(&self) -> u64 {
+        self.0.cursor()
+    }
+
+    fn end(&self) -> u64 {
+        self.0.end()
+    }
+
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.0.contiguous(from, max)
+    }
+
+    unsafe fn chunk<'a>(&self, from: u64) -> AnyChunk<'a, F::Item> {
+        // SAFETY: the caller's contract.
+        let chunk = unsafe { self.0.chunk(from) };
+        let erased: *const Self = self;
+        F::known(&chunk).unwrap_or(AnyChunk(Layout::Each(erased, from)))
+    }
+
+    unsafe fn slot<'a>(&self, n: u64) -> Option<&'a F::Item> {
+        // SAFETY: the caller's contract.
+        let chunk = unsafe { self.0.chunk(n) };
+        // SAFETY: one slot is always contiguous; the rest is the caller's contract.
+        unsafe { F::at(&chunk, 0) }.map(F::item)
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<&'a F::Item> {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.at_end(end) }.map(F::item)
+    }
+
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.release(upto) }
+    }
+
+    fn fork(&self, position: u64) -> Box<dyn Erased<F::Item>> {
+        Box::new(Of::<F>(self.0.fork(position)))
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.0.regate(gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.0.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.0.watch(rings)
+    }
+}
+
+impl<T: Item> Sealed for AnyView<T> {}
+
+impl<T: Item> Sealed for AnyEdge<T> {}
+
+impl<T: Item> RingLayout for AnyEdge<T> {
+    type View = AnyView<T>;
+    type Chunk<'a> = AnyChunk<'a, T>;
+
+    #[inline(always)]
+    unsafe fn is_filled(chunk: &Self::Chunk<'_>, i: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { Self::at(chunk, i) }.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
+        // SAFETY: the caller's contract.
+        let value = unsafe { Self::at(chunk, i) };
+        // Any crate can make a lens, so the result of an earlier call is not relied on.
+        value.expect("a slot that was filled stays filled")
+    }
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
+        match chunk.0 {
+            // SAFETY: the caller's contract.
+            Layout::Dense(slots) => Some(unsafe { slots.get(i) }),
+            Layout::DenseMasked(slots, mask) => {
+                // SAFETY: the caller's contract.
+                let kept = unsafe { mask.get(i) };
+                // SAFETY: as above.
+                kept.then(|| unsafe { slots.get(i) })
+            }
+            // SAFETY: the caller's contract.
+            Layout::Sparse(slots) => unsafe { slots.get(i) }.as_ref(),
+            Layout::SparseMasked(slots, mask) => {
+                // SAFETY: the caller's contract.
+                let kept = unsafe { mask.get(i) };
+                // SAFETY: as above.
+                if *kept { unsafe { slots.get(i) }.as_ref() } else { None }
+            }
+            Layout::Empty => None,
+            Layout::Each(edge, from) => {
+                // SAFETY: by the contract of `chunk` the view lives as long as the chunk, and its box does not move.
+                let edge = unsafe { &*edge };
+                // SAFETY: the caller's contract.
+                unsafe { edge.slot(from + i as u64) }
+            }
+        }
+    }
+
+    type Whole = Self;
+
+    fn known<'a, U: Item>(chunk: &Self::Chunk<'a>) -> Option<AnyChunk<'a, U>> {
+        (TypeId::of::<T>() == TypeId::of::<U>()).then(|| {
+            let same: *const AnyChunk<'a, U> = std::ptr::from_ref(chunk).cast();
+            // SAFETY: it is of this type.
+            unsafe { *same }
+        })
+    }
+}
+
+impl<T: Item> View<AnyEdge<T>> for AnyView<T> {
+    fn cursor(&self) -> u64 {
+        self.0.cursor()
+    }
+
+    fn end(&self) -> u64 {
+        self.0.end()
+    }
+
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.0.contiguous(from, max)
+    }
+
+    unsafe fn chunk<'a>(&self, from: u64) -> AnyChunk<'a, T> {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.chunk(from) }
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<&'a T> {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.at_end(end) }
+    }
+
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.release(upto) }
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        AnyView(self.0.fork(position))
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.0.regate(gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.0.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.0.watch(rings)
+    }
+}
+
+impl<T: Item> std::fmt::Debug for AnyView<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnyView").finish_non_exhaustive()
+    }
+}
+
+impl<T: Item> std::fmt::Debug for AnyChunk<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Layout::Dense(..) => "AnyChunk::Dense",
+            Layout::DenseMasked(..) => "AnyChunk::DenseMasked",
+            Layout::Sparse(..) => "AnyChunk::Sparse",
+            Layout::SparseMasked(..) => "AnyChunk::SparseMasked",
+            Layout::Empty => "AnyChunk::Empty",
+            Layout::Each(..) => "AnyChunk::Each",
+        })
+    }
+}
