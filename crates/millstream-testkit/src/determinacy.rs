@@ -41,7 +41,9 @@ where
 /// As [`assert_deterministic`].
 ///
 /// ```
-/// use millstream::{prelude::*, testkit::{assert_deterministic_everywhere, proptest::{collection::vec, prelude::any}}};
+/// use millstream::prelude::*;
+/// use millstream::testkit::assert_deterministic_everywhere;
+/// use millstream::testkit::proptest::{collection::vec, prelude::any};
 ///
 /// let p = pipeline::<u32>().fanout(|p| p.delay(0), |p| p.map(|x| x.count_ones()));
 /// assert_deterministic_everywhere(p, vec(any::<u32>(), 0..50));
@@ -57,7 +59,8 @@ where
 /// [`assert_deterministic`] with more options.
 ///
 /// ```
-/// use millstream::{prelude::*, testkit::{Determinacy, proptest::{collection::vec, prelude::any}}};
+/// use millstream::prelude::*;
+/// use millstream::testkit::{Determinacy, proptest::{collection::vec, prelude::any}};
 ///
 /// fn ones(shards: usize) -> impl Pipeline<u32, u32> {
 ///     pipeline::<u32>().shard(shards, |p| p.map(|x: &u32| x.count_ones())).named("ones")

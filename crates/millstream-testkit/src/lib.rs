@@ -4,9 +4,13 @@
 //! number of workers. A user proves this of a pipeline in three lines:
 //!
 //! ```
-//! use millstream::{prelude::*, testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}}};
+//! use millstream::prelude::*;
+//! use millstream::testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
 //!
-//! let p = pipeline::<u32>().filter(|x| x % 3 != 0).shard(2, |p| p.map(|x| x.count_ones())).delay(0);
+//! let p = pipeline::<u32>()
+//!     .filter(|x| x % 3 != 0)
+//!     .shard(2, |p| p.map(|x| x.count_ones()))
+//!     .delay(0);
 //! assert_deterministic(p, vec(any::<u32>(), 0..50));
 //! ```
 //!
@@ -14,11 +18,14 @@
 //! stages that may be the cause, the first number that differs, and the smallest input and deployment that show it.
 //!
 //! ```should_panic
-//! use millstream::{prelude::*, testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}}};
+//! use millstream::prelude::*;
+//! use millstream::testkit::{assert_deterministic, proptest::{collection::vec, prelude::any}};
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! let calls = AtomicU64::new(0);
-//! let p = pipeline::<u32>().map(move |_| calls.fetch_add(1, Ordering::Relaxed)).named("count");
+//! let p = pipeline::<u32>()
+//!     .map(move |_| calls.fetch_add(1, Ordering::Relaxed))
+//!     .named("count");
 //! // stage "count": number 0 holds Some(9), and in the model Some(8)
 //! //   input, the smallest found: [0]
 //! //   deployment: ring 1, batch 1, workers 1, Inline

@@ -2,10 +2,14 @@
 //!
 //! ```
 //! use millstream::testkit::random::{Pipe, Value};
-//! let tree = Pipe::Then(Box::new(Pipe::Filter { modulus: 2 }), Box::new(Pipe::Delay { first: 7 }));
+//! let tree =
+//!     Pipe::Then(Box::new(Pipe::Filter { modulus: 2 }), Box::new(Pipe::Delay { first: 7 }));
 //! assert_eq!(tree.to_string(), "filter(2).delay(7)");
 //! let slots = tree.build().model_slots(vec![Value::I(2), Value::I(3), Value::I(5)]);
-//! assert_eq!(slots, [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]);
+//! assert_eq!(
+//!     slots,
+//!     [None, Some(Value::pair(Value::I(7), Value::I(!7))), Some(Value::I(3)), None]
+//! );
 //! ```
 
 mod answer;

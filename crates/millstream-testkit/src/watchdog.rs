@@ -22,9 +22,10 @@ impl std::error::Error for Hung {}
 /// then fails a test instead of hanging it. The thread of a function that hangs is not joined.
 ///
 /// ```
+/// use millstream::testkit::within;
 /// use std::time::Duration;
-/// assert_eq!(millstream::testkit::within(Duration::from_secs(60), || 6 * 7), Ok(42));
-/// assert!(millstream::testkit::within(Duration::from_millis(5), || loop { std::thread::park() }).is_err());
+/// assert_eq!(within(Duration::from_secs(60), || 6 * 7), Ok(42));
+/// assert!(within(Duration::from_millis(5), || loop { std::thread::park() }).is_err());
 /// ```
 ///
 /// # Errors
