@@ -1,5 +1,6 @@
 //! Pipelines that do not compile, and the compiler's messages.
 //!
+//! A test binary of its own, so that this command runs it alone:
 //! `TRYBUILD=overwrite cargo test -p millstream-testkit --test compile_fail` writes the messages again.
 
 #[test]

@@ -1,7 +1,6 @@
 //! The central property of the project: every deployment of every pipeline has the model's slots.
 
-mod reference;
-
+use crate::reference;
 use millstream_exec::Queues;
 use millstream_testkit::random::{Joining, Pipe, Producers, Stream, Value, Windows, producers, streams, values};
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};

@@ -1,11 +1,12 @@
 //! A pipeline, its input, its way to run, and the result.
 
+use crate::silence::silence;
 use millstream_exec::{Counters, Handle, Queues, Rings, RunError, Sender, fan_in};
 use millstream_testkit::random::{Built, Pipe, Value};
 use millstream_testkit::{Call, Deployment, Feeding, QueueFeeding, SABOTAGE, Saboteur, deployments, within};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
@@ -295,18 +296,4 @@ impl Case {
             Outcome::Failed(error) => Err(error.to_string()),
         }
     }
-}
-
-/// Silences the panics that these tests cause.
-fn silence() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let meant = |message: &String| message.contains(SABOTAGE) && !message.starts_with("Case");
-            if !info.payload().downcast_ref::<String>().is_some_and(meant) {
-                hook(info);
-            }
-        }));
-    });
 }

@@ -1,5 +1,6 @@
 //! A panic anywhere in a random pipeline ends the run with an error, in every deployment, and no run hangs.
 
+use crate::silence::silence;
 use millstream_exec::RunError;
 use millstream_testkit::random::{Built, Value, streams, values};
 use millstream_testkit::{Deployment, Difference, Feeding, deployments, within};
@@ -7,19 +8,6 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-
-/// Silences the panics that these tests cause.
-fn silence() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !info.payload().downcast_ref::<String>().is_some_and(|message| message.starts_with("fails at")) {
-                hook(info);
-            }
-        }));
-    });
-}
 
 /// The fault of a run of a pipeline that may fail, if it has one. If the stream may have ended before the failure, a
 /// run that does not fail is also right.

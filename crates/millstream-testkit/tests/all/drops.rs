@@ -2,6 +2,7 @@
 
 mod tally;
 
+use crate::silence::silence;
 use millstream_core::{Arrow, SequenceNumber, Shape, Val, pipeline};
 use millstream_exec::{Deployable, Inline, JobExt, Rings, Runner, ThroughExt, source};
 use millstream_testkit::within;
@@ -66,20 +67,6 @@ fn everything(panics: usize, at: u64) -> impl Deployable<In = Val<Counted>, Out:
         )
 }
 
-/// Silences the panics that these tests cause.
-fn quietly<T>(f: impl FnOnce() -> T) -> T {
-    static HOOK: std::sync::Once = std::sync::Once::new();
-    HOOK.call_once(|| {
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !info.payload().downcast_ref::<String>().is_some_and(|message| message.starts_with("at ")) {
-                hook(info);
-            }
-        }));
-    });
-    f()
-}
-
 #[test]
 fn a_run_to_its_end_drops_every_value_once() {
     for rings in rings() {
@@ -100,12 +87,13 @@ fn a_run_to_its_end_drops_every_value_once() {
 
 #[test]
 fn a_panic_in_any_stage_drops_every_value_once() {
+    silence();
     for rings in rings() {
         for stage in 0..6 {
             let tally = Tally::default();
             let counted = tally.clone();
             let (run, values) = (rings.clone(), (0..NUMBERS).map(move |n| counted.count(n)));
-            let run = move || quietly(|| run.for_each(everything(stage, 20).from(values), |_, _| ()).map(drop));
+            let run = move || run.for_each(everything(stage, 20).from(values), |_, _| ()).map(drop);
             let outcome = within(PATIENCE, run).unwrap_or_else(|hung| panic!("{rings:?}, stage {stage}: {hung}"));
             assert!(outcome.is_err(), "{rings:?}, stage {stage}");
             tally.assert_all_dropped_once(&format!("{rings:?}, stage {stage}"));
@@ -115,6 +103,7 @@ fn a_panic_in_any_stage_drops_every_value_once() {
 
 #[test]
 fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
+    silence();
     for rings in rings() {
         for in_sink in [false, true] {
             let tally = Tally::default();
@@ -128,7 +117,7 @@ fn a_panic_in_the_source_or_the_sink_drops_every_value_once() {
                 let sink = move |SequenceNumber(n), _: <Val<Counted> as Shape>::Ref<'_>| {
                     assert!(!in_sink || n < 20, "at {n}");
                 };
-                quietly(|| run.for_each(pipeline::<Counted>().map(|x| x.next()).from(source), sink).map(drop))
+                run.for_each(pipeline::<Counted>().map(|x| x.next()).from(source), sink).map(drop)
             };
             assert!(within(PATIENCE, run).expect("it ends").is_err());
             tally.assert_all_dropped_once(&format!("{rings:?}, {in_sink}"));

@@ -1,0 +1,16 @@
+//! The integration tests of this crate, in one binary.
+
+mod article;
+mod determinacy;
+mod drops;
+mod endings;
+mod failures;
+mod graphs;
+mod laws;
+mod pipelines;
+mod reference;
+mod sabotage;
+mod silence;
+mod sources;
+mod stress;
+mod wakes;
