@@ -362,7 +362,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1).named("increment").map(|x| x * 2);
     /// let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
-    /// assert_eq!(names, ["increment", "map-1"]);
+    /// assert_eq!(names, ["increment", "map-2"]);
     /// ```
     #[doc(alias("uid", "label"))]
     fn named(self, name: impl Into<String>) -> Named<Self> {

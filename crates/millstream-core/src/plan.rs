@@ -4,22 +4,38 @@
 //! works on plans.
 
 mod build;
+mod diff;
+mod durable;
+mod format;
 mod join;
 mod names;
+mod node;
 mod node_id;
+mod port;
 mod show;
+mod state;
 
-pub use build::{Body, Describe, Filled, Port, StageKind};
+pub use build::Describe;
+pub use diff::{Change, EdgeDiff, Fate, PlanDiff, StageDiff};
+pub use durable::{NotDurable, UnnamedState};
+pub use format::PlanFormat;
 pub use join::{Join, PlanMismatch};
 pub use node_id::{Branch, NodeId, Scoped, Walk};
+pub use port::{Body, Filled, Port, StageKind};
+pub use state::{Fingerprint, StateInfo, StateType};
 
 use crate::{Arrow, Density, Shape};
+use std::borrow::Cow;
 
 /// The contents of a pipeline. Stages are in pipeline order: a stage reads only rings of earlier stages, of the
 /// source, or the states of a feedback loop that it is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+///
+/// With the feature `serde` a plan is written and read back: `serde_json` writes one as an object with these fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
+    /// The version of the written form.
+    pub format: PlanFormat,
     /// The stages, in pipeline order.
     pub stages: Vec<Stage>,
     /// The rings, by index; ring 0 is the source's.
@@ -32,12 +48,19 @@ pub struct Plan {
 
 /// One stage: something that reads rings and writes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stage {
-    /// The name that the user set, or one derived from the stage's path. Unique in the plan.
+    /// The name that the user set, or one derived from the stage's place: that of the enclosing combinator, and the
+    /// ordinal among the nodes of the same kind there. Unique in the plan. Naming a stage changes no name elsewhere,
+    /// except of what is inside it.
     pub name: String,
+    /// Whether the user set the name. For a stage that a combinator with a body adds, as the key stage of a `shard_by`
+    /// and the state of a `feedback`, whether the user named that combinator.
+    pub named_by_user: bool,
+    /// The name that it would have if the user had set none: its place in the pipeline.
+    pub path: String,
     /// The combinator that made the stage.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The rings it reads.
     pub reads: Vec<usize>,
     /// The ring it writes.
@@ -46,6 +69,8 @@ pub struct Stage {
     pub tasklets: usize,
     /// Whether the stage keeps state from one number to the next.
     pub stateful: bool,
+    /// That state; none for a stage that keeps none, and for one that only has to see its numbers in order.
+    pub state: Option<StateInfo>,
     /// The most keys at once for which the stage keeps a state, if it has keys.
     pub keys: Option<usize>,
     /// Whether the closure may wait; each tasklet then has a thread of its own.
@@ -56,7 +81,7 @@ pub struct Stage {
 
 /// One ring: where the slots of an edge are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ring {
     /// The stage that writes the ring; none for the source's ring.
     pub writer: Option<usize>,
@@ -74,7 +99,11 @@ pub struct Ring {
 
 /// A likely mistake of the pipeline's author.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "warning", rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "warning", rename_all = "kebab-case")
+)]
 pub enum Warning {
     /// The two halves of this join are never filled at the same number, as in `id &&& fold`.
     NeverJoins {
@@ -88,6 +117,11 @@ pub enum Warning {
     },
     /// This name was set on a pipeline without a stage.
     NamesNothing {
+        /// The name.
+        name: String,
+    },
+    /// A version of the state was set for the stage or combinator of this name, which keeps no state of its own.
+    VersionOfNothing {
         /// The name.
         name: String,
     },

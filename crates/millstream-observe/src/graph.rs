@@ -98,7 +98,7 @@ impl Graph {
         let end = |kind: &str| Node { name: kind.to_owned(), kind: kind.to_owned(), tasklets: 1, own_thread: false };
         let stages = plan.stages.iter().map(|stage| Node {
             name: stage.name.clone(),
-            kind: stage.kind.to_owned(),
+            kind: stage.kind.to_string(),
             tasklets: stage.tasklets,
             own_thread: stage.blocking,
         });

@@ -118,7 +118,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, A::Density::DENSE, input.filled());
-        let kind = StageKind { name: "try_map_or_dead_letter", stateful: false, slot_bytes, dense, fills };
+        let kind = StageKind { name: "try_map_or_dead_letter", state: None, slot_bytes, dense, fills };
         plan.named(&self.name, |plan| plan.stage(&input, kind))
     }
 }

@@ -1,4 +1,4 @@
-use crate::plan::{Describe, Port, StageKind};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Density, Shape, ToOwnedItem, Val};
 
 /// Yields at every value the value before it.
@@ -28,6 +28,15 @@ impl<A: ToOwnedItem<Owned: Clone>> Arrow for Delay<A> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, A::Density::DENSE);
-        plan.stage(&input, StageKind { name: "delay", stateful: true, slot_bytes, dense, fills: input.filled() })
+        plan.stage(
+            &input,
+            StageKind {
+                name: "delay",
+                state: Some(StateType::of::<A::Owned>()),
+                slot_bytes,
+                dense,
+                fills: input.filled(),
+            },
+        )
     }
 }

@@ -1,6 +1,6 @@
 use super::combinator;
-use crate::plan::{Describe, Port};
-use crate::{Arrow, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val, lens};
+use crate::plan::{Describe, Port, StageKind, StateType};
+use crate::{Arrow, Density, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Val, lens};
 use std::marker::PhantomData;
 
 /// A body whose second output at one number is its second input at the next.
@@ -52,9 +52,8 @@ where
     type Out = Projected<P::Out, lens::First>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let slot_bytes = Val::<S, A::Density>::BYTES;
-        plan.feedback(&input, slot_bytes, <A::Density as crate::Density>::DENSE, |plan, looped| {
-            self.body.describe(looped, plan)
-        })
+        let (slot_bytes, dense, fills) = (Val::<S, A::Density>::BYTES, A::Density::DENSE, input.filled());
+        let states = StageKind { name: "state", state: Some(StateType::of::<S>()), slot_bytes, dense, fills };
+        plan.feedback(&input, states, |plan, looped| self.body.describe(looped, plan))
     }
 }

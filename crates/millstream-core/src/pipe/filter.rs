@@ -27,7 +27,7 @@ where
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (size_of::<bool>(), A::Density::DENSE);
         let mask =
-            plan.stage(&input, StageKind { name: "filter", stateful: false, slot_bytes, dense, fills: input.filled() });
+            plan.stage(&input, StageKind { name: "filter", state: None, slot_bytes, dense, fills: input.filled() });
         plan.masked(&input, &mask)
     }
 }

@@ -6,7 +6,7 @@
 //! and `take_while`.
 
 use super::combinator;
-use crate::plan::{Describe, Port, StageKind};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Density, Filtered, Shape};
 use std::sync::Arc;
 
@@ -50,7 +50,13 @@ impl<K: FilterKernel> Arrow for FilterBy<K> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (size_of::<bool>(), <K::In as Shape>::Density::DENSE);
-        let kind = StageKind { name: K::NAME, stateful: true, slot_bytes, dense, fills: input.filled() };
+        let kind = StageKind {
+            name: K::NAME,
+            state: Some(StateType::of::<K::State>()),
+            slot_bytes,
+            dense,
+            fills: input.filled(),
+        };
         let mask = if K::ENDS { plan.ending_stage(&input, kind) } else { plan.stage(&input, kind) };
         plan.masked(&input, &mask)
     }

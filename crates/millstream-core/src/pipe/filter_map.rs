@@ -27,6 +27,6 @@ where
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let slot_bytes = Self::Out::BYTES;
         let fills = input.filled();
-        plan.stage(&input, StageKind { name: "filter_map", stateful: false, slot_bytes, dense: false, fills })
+        plan.stage(&input, StageKind { name: "filter_map", state: None, slot_bytes, dense: false, fills })
     }
 }

@@ -1,5 +1,5 @@
 use super::combinator;
-use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::plan::{Describe, Filled, Port, StageKind, StateType};
 use crate::{Arrow, AtEnd, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
@@ -31,6 +31,9 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, false);
-        plan.stage(&input, StageKind { name: "fold", stateful: true, slot_bytes, dense, fills: Filled::END })
+        plan.stage(
+            &input,
+            StageKind { name: "fold", state: Some(StateType::of::<S>()), slot_bytes, dense, fills: Filled::END },
+        )
     }
 }

@@ -37,7 +37,7 @@ impl<W: FormatKernel> Arrow for Format<W> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, W::Density::DENSE);
-        plan.stage(&input, StageKind { name: W::NAME, stateful: false, slot_bytes, dense, fills: input.filled() })
+        plan.stage(&input, StageKind { name: W::NAME, state: None, slot_bytes, dense, fills: input.filled() })
     }
 }
 

@@ -1,5 +1,5 @@
 use super::combinator;
-use crate::plan::{Describe, Port, StageKind};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Density, Pair, Projected, Shape, Val, lens};
 use std::{marker::PhantomData, sync::Arc};
 
@@ -29,7 +29,8 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Val::<(), A::Density>::BYTES, A::Density::DENSE, input.filled());
-        let seen = plan.stage(&input, StageKind { name: "inspect", stateful: true, slot_bytes, dense, fills });
+        let seen = plan
+            .stage(&input, StageKind { name: "inspect", state: Some(StateType::of::<()>()), slot_bytes, dense, fills });
         plan.beside(&input, &seen)
     }
 }

@@ -26,6 +26,6 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, A::Density::DENSE);
-        plan.stage(&input, StageKind { name: "map", stateful: false, slot_bytes, dense, fills: input.filled() })
+        plan.stage(&input, StageKind { name: "map", state: None, slot_bytes, dense, fills: input.filled() })
     }
 }

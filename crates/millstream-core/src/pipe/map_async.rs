@@ -120,10 +120,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);
-        plan.single_stage(
-            &input,
-            StageKind { name: P::NAME, stateful: false, slot_bytes, dense, fills: input.filled() },
-        )
+        plan.single_stage(&input, StageKind { name: P::NAME, state: None, slot_bytes, dense, fills: input.filled() })
     }
 }
 

@@ -26,6 +26,6 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, A::Density::DENSE, input.filled());
-        plan.blocking_stage(&input, StageKind { name: "map_blocking", stateful: false, slot_bytes, dense, fills })
+        plan.blocking_stage(&input, StageKind { name: "map_blocking", state: None, slot_bytes, dense, fills })
     }
 }

@@ -50,7 +50,7 @@ impl<K: OwnedKernel> Arrow for OwnedBy<K> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, <K::In as Shape>::Density::DENSE);
-        plan.stage(&input, StageKind { name: K::NAME, stateful: false, slot_bytes, dense, fills: input.filled() })
+        plan.stage(&input, StageKind { name: K::NAME, state: None, slot_bytes, dense, fills: input.filled() })
     }
 }
 

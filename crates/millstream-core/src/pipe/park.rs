@@ -3,7 +3,7 @@ use super::dead_letter::{DeadLetter, FailedItem, Fault, Outcome, SuccessLane, Tr
 use super::shard_by::Key;
 use crate::failure::fail;
 use crate::keys::{Bound, Stable};
-use crate::plan::{Describe, Port, StageKind};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Cause, Density, Either, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -78,7 +78,13 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Val::<Outcome<A, B, E>, A::Density>::BYTES, A::Density::DENSE);
-        let kind = StageKind { name: "try_map_or_park", stateful: true, slot_bytes, dense, fills: input.filled() };
+        let kind = StageKind {
+            name: "try_map_or_park",
+            state: Some(StateType::of::<Parked<K>>()),
+            slot_bytes,
+            dense,
+            fills: input.filled(),
+        };
         plan.named(&self.letters.name, |plan| plan.keyed_stage(&input, kind, self.most))
     }
 }

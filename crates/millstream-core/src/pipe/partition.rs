@@ -34,7 +34,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Val::<bool, A::Density>::BYTES, A::Density::DENSE);
-        let kind = StageKind { name: "partition", stateful: false, slot_bytes, dense, fills: input.filled() };
+        let kind = StageKind { name: "partition", state: None, slot_bytes, dense, fills: input.filled() };
         let judged = plan.stage(&input, kind);
         plan.beside(&judged, &input)
     }

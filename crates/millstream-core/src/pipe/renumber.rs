@@ -10,7 +10,7 @@
 //! moves to the new clock at its next number: after all outputs of the values below N, and before any other.
 
 use super::combinator;
-use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::plan::{Describe, Filled, Port, StageKind, StateType};
 use crate::{Arrow, Item, Shape, Val};
 use std::sync::Arc;
 
@@ -60,6 +60,7 @@ impl<E: ExpandKernel> Arrow for Renumber<E> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
-        plan.new_clock(&input, StageKind { name: E::NAME, stateful: E::STATEFUL, slot_bytes, dense, fills })
+        let state = E::STATEFUL.then(StateType::of::<E::State>);
+        plan.new_clock(&input, StageKind { name: E::NAME, state, slot_bytes, dense, fills })
     }
 }

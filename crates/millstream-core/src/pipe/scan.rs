@@ -1,5 +1,5 @@
 use super::combinator;
-use crate::plan::{Describe, Port, StageKind};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Density, Item, Shape, Val};
 use std::{marker::PhantomData, sync::Arc};
 
@@ -28,6 +28,9 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, A::Density::DENSE);
-        plan.stage(&input, StageKind { name: "scan", stateful: true, slot_bytes, dense, fills: input.filled() })
+        plan.stage(
+            &input,
+            StageKind { name: "scan", state: Some(StateType::of::<S>()), slot_bytes, dense, fills: input.filled() },
+        )
     }
 }

@@ -6,7 +6,7 @@
 //! neither family: each deployment has an impl for each of them.
 
 use super::combinator;
-use crate::plan::{Describe, Filled, Port, StageKind};
+use crate::plan::{Describe, Filled, Port, StageKind, StateType};
 use crate::{Arrow, Density, Item, Pair, SequenceNumber, Shape, Val};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ combinator!(Annotate<M>: KeepsClock Determinate; through M: Quiet);
 fn describe<M: ScanKernel>(kernel: &M, input: &Port, plan: &mut Describe) -> Port {
     let (slot_bytes, dense) = (Val::<M::Out, M::Density>::BYTES, M::Density::DENSE);
     let fills = M::fills(input.filled());
-    let kind = StageKind { name: M::NAME, stateful: true, slot_bytes, dense, fills };
+    let kind = StageKind { name: M::NAME, state: Some(StateType::of::<M::State>()), slot_bytes, dense, fills };
     match kernel.keys() {
         Some(most) => plan.keyed_stage(input, kind, most),
         None => plan.stage(input, kind),

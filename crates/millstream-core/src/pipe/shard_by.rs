@@ -1,7 +1,7 @@
 use super::combinator;
 use crate::failure::fail;
 use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots};
-use crate::plan::{Describe, Port};
+use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::hash::Hash;
 use std::{marker::PhantomData, sync::Arc};
@@ -35,8 +35,10 @@ where
     type Out = P::Out;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let slot_bytes = Val::<KeySlot, Sparse>::BYTES;
-        plan.shard_by(&input, self.k, self.bound.most(), slot_bytes, |plan| self.body.describe(input.clone(), plan))
+        let (slot_bytes, fills) = (Val::<KeySlot, Sparse>::BYTES, input.filled());
+        let state = Some(StateType::of::<KeySlots<K>>());
+        let keys = StageKind { name: "key", state, slot_bytes, dense: false, fills };
+        plan.shard_by(&input, keys, self.k, self.bound.most(), |plan| self.body.describe(input.clone(), plan))
     }
 }
 

@@ -37,7 +37,7 @@ impl<K: SliceKernel> Arrow for Slice<K> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, K::Density::DENSE);
-        plan.stage(&input, StageKind { name: K::NAME, stateful: false, slot_bytes, dense, fills: input.filled() })
+        plan.stage(&input, StageKind { name: K::NAME, state: None, slot_bytes, dense, fills: input.filled() })
     }
 }
 

@@ -24,6 +24,6 @@ impl<A: OfPieces, C: Cut<A::Kind>> Arrow for Split<A, C> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, fills) = (Self::Out::BYTES, Filled::NUMBERS);
-        plan.new_clock(&input, StageKind { name: C::NAME, stateful: false, slot_bytes, dense: true, fills })
+        plan.new_clock(&input, StageKind { name: C::NAME, state: None, slot_bytes, dense: true, fills })
     }
 }

@@ -82,7 +82,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);
-        let kind = StageKind { name: P::NAME, stateful: false, slot_bytes, dense, fills: input.filled() };
+        let kind = StageKind { name: P::NAME, state: None, slot_bytes, dense, fills: input.filled() };
         if P::WAITS { plan.blocking_stage(&input, kind) } else { plan.stage(&input, kind) }
     }
 }

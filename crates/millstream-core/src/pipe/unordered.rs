@@ -50,6 +50,6 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
-        plan.new_clock(&input, StageKind { name: "unordered", stateful: false, slot_bytes, dense, fills })
+        plan.new_clock(&input, StageKind { name: "unordered", state: None, slot_bytes, dense, fills })
     }
 }

@@ -1,75 +1,9 @@
 //! How a pipeline describes itself: every combinator adds its nodes, in pipeline order.
 
-use super::names::names;
-use super::{Branch, Join, NodeId, Plan, Ring, Scoped, Stage, Walk, Warning};
-use std::collections::BTreeMap;
-
-/// At which numbers an edge can hold values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled {
-    /// Below END.
-    pub numbers: bool,
-    /// At END.
-    pub end: bool,
-}
-
-impl Filled {
-    /// The slots that a source fills.
-    pub const NUMBERS: Filled = Filled { numbers: true, end: false };
-    /// The slots that a fold fills.
-    pub const END: Filled = Filled { numbers: false, end: true };
-
-    fn and(self, other: Filled) -> Filled {
-        Filled { numbers: self.numbers && other.numbers, end: self.end && other.end }
-    }
-
-    fn or(self, other: Filled) -> Filled {
-        Filled { numbers: self.numbers || other.numbers, end: self.end || other.end }
-    }
-}
-
-/// The reading end of an edge while a plan is built: the rings that the edge reads.
-#[derive(Clone, Debug)]
-pub struct Port {
-    rings: Vec<usize>,
-    filled: Filled,
-    clock: usize,
-}
-
-impl Port {
-    /// At which numbers this edge can hold values.
-    #[must_use]
-    pub fn filled(&self) -> Filled {
-        self.filled
-    }
-}
-
-/// The properties of a stage that a combinator adds.
-#[derive(Clone, Copy, Debug)]
-pub struct StageKind {
-    /// The combinator's name.
-    pub name: &'static str,
-    /// Whether the stage keeps state from one number to the next.
-    pub stateful: bool,
-    /// Bytes of one slot of its output ring.
-    pub slot_bytes: usize,
-    /// Whether its output is dense.
-    pub dense: bool,
-    /// At which numbers its output can hold values.
-    pub fills: Filled,
-}
-
-/// A body that describes itself.
-pub type Body<'a> = Box<dyn FnOnce(&mut Describe) -> Port + 'a>;
-
-pub(super) struct Node {
-    pub(super) parent: Option<usize>,
-    pub(super) branch: Branch,
-    pub(super) kind: &'static str,
-    pub(super) user_name: Option<String>,
-    stage: Option<(Stage, NodeId)>,
-    never_joins: bool,
-}
+use super::node::{Node, Planned, named_stages};
+use super::{
+    Body, Branch, Filled, Join, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, Walk, Warning,
+};
 
 /// Collects the nodes of a pipeline. Combinators call it; users call [`Arrow::plan`](crate::Arrow::plan).
 ///
@@ -96,6 +30,8 @@ pub struct Scope {
     /// The number of keys of a stage with a state, inside `shard_by`.
     keys: Option<usize>,
     serial: bool,
+    /// Whether the nodes are parts of the enclosing combinator, and not of a body.
+    part: bool,
 }
 
 impl Scope {
@@ -123,7 +59,8 @@ impl Describe {
     pub(crate) fn new(slot_bytes: usize, dense: bool) -> (Self, Port) {
         let source = Ring { writer: None, slot_bytes, dense, least: 1, capacity: None, clock: 0 };
         let id = NodeId::default();
-        let scope = Scope { id, parent: None, branch: Branch::Only, tasklets: 1, keys: None, serial: false };
+        let scope =
+            Scope { id, parent: None, branch: Branch::Only, tasklets: 1, keys: None, serial: false, part: false };
         let plan =
             Describe { nodes: Vec::new(), rings: vec![source], clocks: 1, scope, last: None, warnings: Vec::new() };
         (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
@@ -134,11 +71,34 @@ impl Describe {
         self.scope.id.advance();
     }
 
-    fn node(&mut self, kind: &'static str, stage: Option<Stage>) -> usize {
+    fn node(&mut self, kind: &'static str) -> usize {
         let Scope { parent, branch, .. } = self.scope;
-        let stage = stage.map(|stage| (stage, self.scope.id.clone()));
-        self.nodes.push(Node { parent, branch, kind, user_name: None, stage, never_joins: false });
+        let (user_name, stage, version) = (None, None, None);
+        self.nodes.push(Node { parent, branch, kind, user_name, stage, never_joins: false, version });
         self.nodes.len() - 1
+    }
+
+    /// Adds the node of a stage, which writes the ring `writes`.
+    fn stage_node(&mut self, reads: Vec<usize>, writes: usize, kind: &StageKind, blocking: bool) -> usize {
+        let node = self.node(kind.name);
+        let Scope { tasklets, keys, serial, part, .. } = self.scope;
+        let stateful = kind.state.is_some();
+        let stage = Stage {
+            name: String::new(),
+            named_by_user: false,
+            path: String::new(),
+            kind: kind.name.into(),
+            reads,
+            writes,
+            tasklets,
+            stateful,
+            state: None,
+            keys: keys.filter(|_| stateful),
+            blocking,
+            serial,
+        };
+        self.nodes[node].stage = Some(Planned { stage, id: self.scope.id.clone(), state: kind.state, part });
+        node
     }
 
     /// Adds a stage that reads `input`; returns its output.
@@ -166,12 +126,8 @@ impl Describe {
 
     fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {
         let ring = self.rings.len();
-        let (reads, tasklets) = (input.rings.clone(), self.scope.tasklets);
-        let StageKind { name: kind_name, stateful, slot_bytes, dense, .. } = kind;
-        let (name, serial) = (String::new(), self.scope.serial);
-        let keys = self.scope.keys.filter(|_| stateful);
-        let stage = Stage { name, kind: kind_name, reads, writes: ring, tasklets, stateful, keys, blocking, serial };
-        let node = self.node(kind.name, Some(stage));
+        let node = self.stage_node(input.rings.clone(), ring, &kind, blocking);
+        let StageKind { slot_bytes, dense, .. } = kind;
         self.rings.push(Ring { writer: Some(node), slot_bytes, dense, least: 1, capacity: None, clock });
         self.last = Some(node);
         Port { rings: vec![ring], filled: kind.fills, clock }
@@ -215,7 +171,7 @@ impl Describe {
     /// Adds a combinator with two to eight bodies, joined by number. They are deployed as fan-outs in fan-outs: all
     /// bodies but the last are in the [first](Branch::First) body of the combinator.
     pub fn join_all(&mut self, kind: &'static str, bodies: Vec<Body<'_>>) -> Port {
-        let node = self.node(kind, None);
+        let node = self.node(kind);
         let mut around = self.scope.id.clone();
         let mut ids = Vec::with_capacity(bodies.len());
         for _ in 1..bodies.len() {
@@ -249,7 +205,7 @@ impl Describe {
         left: impl FnOnce(&mut Self) -> Port,
         right: impl FnOnce(&mut Self) -> Port,
     ) -> Port {
-        let node = self.node(kind, None);
+        let node = self.node(kind);
         let a = left(&mut self.inside(node, Branch::Left));
         let b = right(&mut self.inside(node, Branch::Right));
         self.last = Some(node);
@@ -257,42 +213,37 @@ impl Describe {
     }
 
     /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring
-    /// from the body's output. That stage has the id of the combinator.
-    pub fn feedback(
-        &mut self,
-        input: &Port,
-        slot_bytes: usize,
-        dense: bool,
-        body: impl FnOnce(&mut Self, Port) -> Port,
-    ) -> Port {
-        let node = self.node("feedback", None);
-        let states = self.rings.len();
+    /// from the body's output. That stage has the id of the combinator, and `states` describes it.
+    pub fn feedback(&mut self, input: &Port, states: StageKind, body: impl FnOnce(&mut Self, Port) -> Port) -> Port {
+        let node = self.node("feedback");
+        let ring = self.rings.len();
+        let StageKind { slot_bytes, dense, .. } = states;
         self.rings.push(Ring { writer: None, slot_bytes, dense, least: 2, capacity: None, clock: input.clock });
-        let looped = Port { rings: [&input.rings[..], &[states]].concat(), ..input.clone() };
+        let looped = Port { rings: [&input.rings[..], &[ring]].concat(), ..input.clone() };
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.serial = true;
         let output = body(&mut inside, looped);
         drop(inside);
+        let mut closing = self.part_of(node);
+        closing.scope.serial = true;
         let reads = [&input.rings[..], &output.rings[..]].concat();
-        let (name, kind, keys) = (String::new(), "state", self.scope.keys);
-        let (tasklets, stateful, blocking, serial) = (1, true, false, true);
-        let stage = Stage { name, kind, reads, writes: states, tasklets, stateful, keys, blocking, serial };
-        let closing = self.part_of(node).node("state", Some(stage));
-        self.rings[states].writer = Some(closing);
+        let writer = closing.stage_node(reads, ring, &states, false);
+        drop(closing);
+        self.rings[ring].writer = Some(writer);
         self.last = Some(node);
         output
     }
 
     /// Adds a body whose output is not read.
     pub fn side_output(&mut self, kind: &'static str, body: impl FnOnce(&mut Self) -> Port) {
-        let node = self.node(kind, None);
+        let node = self.node(kind);
         body(&mut self.inside(node, Branch::Only));
         self.last = Some(node);
     }
 
     /// Adds `shard(k, body)`: k times as many tasklets run every stage of the body.
     pub fn shard(&mut self, k: usize, body: impl FnOnce(&mut Self) -> Port) -> Port {
-        let node = self.node("shard", None);
+        let node = self.node("shard");
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.tasklets *= k;
         let port = body(&mut inside);
@@ -303,22 +254,17 @@ impl Describe {
 
     /// Adds `shard_by(key, k, body)`: one stage that assigns every number its key's slot, and the stages of the body,
     /// each run by k times as many tasklets, with a state for each of `most` keys. The one stage has the id of the
-    /// combinator.
+    /// combinator, and `keys` describes it.
     pub fn shard_by(
         &mut self,
         input: &Port,
+        keys: StageKind,
         k: usize,
         most: usize,
-        slot_bytes: usize,
         body: impl FnOnce(&mut Self) -> Port,
     ) -> Port {
-        let node = self.node("shard_by", None);
-        let (name, stateful, dense, fills) = ("key", true, false, input.filled());
-        let kind = StageKind { name, stateful, slot_bytes, dense, fills };
-        let mut part = self.part_of(node);
-        part.scope.tasklets = 1;
-        part.keyed_stage(input, kind, most);
-        drop(part);
+        let node = self.node("shard_by");
+        self.part_of(node).keyed_stage(input, keys, most);
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.tasklets *= k;
         inside.scope = inside.scope.clone().with_keys(most);
@@ -328,11 +274,13 @@ impl Describe {
         port
     }
 
-    /// The scope of a stage that a combinator with a body adds itself.
+    /// The scope of a stage that a combinator with a body adds itself. One tasklet runs it.
     fn part_of(&mut self, node: usize) -> Scoped<'_, Self> {
         let mut part = Scoped::new(self);
         part.scope.parent = Some(node);
         part.scope.branch = Branch::Only;
+        part.scope.tasklets = 1;
+        part.scope.part = true;
         part
     }
 
@@ -342,6 +290,7 @@ impl Describe {
         inside.scope.parent = Some(node);
         inside.scope.branch = branch;
         inside.scope.id = inside.scope.id.body(branch);
+        inside.scope.part = false;
         inside
     }
 
@@ -359,24 +308,21 @@ impl Describe {
         port
     }
 
-    pub(crate) fn finish(mut self, output: Port) -> (Plan, Join) {
-        let names = names(&self.nodes, &mut self.warnings);
-        let mut index = BTreeMap::new();
-        let (mut stages, mut ids) = (Vec::new(), Vec::new());
-        for (n, node) in self.nodes.into_iter().enumerate() {
-            if node.never_joins {
-                self.warnings.push(Warning::NeverJoins { at: names[n].clone() });
-            }
-            if let Some((stage, id)) = node.stage {
-                index.insert(n, stages.len());
-                stages.push(Stage { name: names[n].clone(), ..stage });
-                ids.push(id);
-            }
+    /// Sets the version of the state of the stage or combinator that was described last.
+    pub(crate) fn state_version(&mut self, version: u32) {
+        if let Some(last) = self.last {
+            self.nodes[last].version = Some(version);
         }
-        for ring in &mut self.rings {
+    }
+
+    pub(crate) fn finish(self, output: Port) -> (Plan, Join) {
+        let Describe { nodes, mut rings, mut warnings, .. } = self;
+        let (stages, index) = named_stages(nodes, &mut warnings);
+        let (stages, ids) = stages.into_iter().unzip();
+        for ring in &mut rings {
             ring.writer = ring.writer.map(|node| index[&node]);
         }
-        let plan = Plan { stages, rings: self.rings, output: output.rings, warnings: self.warnings };
+        let plan = Plan { format: PlanFormat, stages, rings, output: output.rings, warnings };
         let join = Join::new(&plan, ids);
         (plan, join)
     }

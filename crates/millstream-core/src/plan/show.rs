@@ -14,17 +14,20 @@ impl fmt::Display for Plan {
                 stage.keys.map(|most| format!("up to {most} keys")),
             ];
             let notes: Vec<String> = notes.into_iter().flatten().collect();
-            if notes.is_empty() { stage.kind.to_owned() } else { format!("{} ({})", stage.kind, notes.join(", ")) }
+            if notes.is_empty() { stage.kind.to_string() } else { format!("{} ({})", stage.kind, notes.join(", ")) }
         };
-        let kinds = self.stages.iter().map(|s| kind(s).len()).max().unwrap_or(0).max("source".len());
-        let width = self.stages.iter().map(|s| name(s).len()).max().unwrap_or(0).max("stage".len());
-        writeln!(f, "{:width$}  {:kinds$}  {:12}  writes", "stage", "kind", "reads")?;
-        writeln!(f, "{:width$}  {:kinds$}  {:12}  {}", "source", "source", "-", self.ring(0))?;
+        let cell = |text: &str| text.to_owned();
+        let mut rows = vec![[cell("stage"), cell("kind"), cell("reads"), cell("writes")]];
+        rows.push([cell("source"), cell("source"), cell("-"), self.ring(0)]);
         for stage in &self.stages {
-            let (reads, writes) = (rings(&stage.reads), self.ring(stage.writes));
-            writeln!(f, "{:width$}  {:kinds$}  {reads:12}  {writes}", name(stage), kind(stage))?;
+            rows.push([name(stage), kind(stage), rings(&stage.reads), self.ring(stage.writes)]);
         }
-        writeln!(f, "{:width$}  {:kinds$}  {:12}  -", "sink", "sink", rings(&self.output))?;
+        rows.push([cell("sink"), cell("sink"), rings(&self.output), cell("-")]);
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (names, kinds, reads) = (width(0), width(1), width(2));
+        for [name, kind, read, writes] in &rows {
+            writeln!(f, "{name:names$}  {kind:kinds$}  {read:reads$}  {writes}")?;
+        }
         if let Some(bytes) = self.bytes() {
             writeln!(f, "rings: {bytes} bytes")?;
         }
@@ -69,6 +72,9 @@ impl fmt::Display for Warning {
                 write!(f, "the name `{name}` is set more than once; the later stages have a number appended")
             }
             Warning::NamesNothing { name } => write!(f, "the name `{name}` is set on a pipeline without a stage"),
+            Warning::VersionOfNothing { name } => {
+                write!(f, "`{name}` has a version of its state, and keeps no state of its own")
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn kinds(p: &impl Arrow) -> Vec<String> {
-    p.plan().stages.iter().map(|stage| stage.kind.to_owned()).collect()
+    p.plan().stages.iter().map(|stage| stage.kind.to_string()).collect()
 }
 
 fn names(p: &impl Arrow) -> Vec<String> {

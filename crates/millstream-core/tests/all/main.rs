@@ -6,5 +6,7 @@ mod feedback;
 mod model;
 mod notation;
 mod plan;
+mod plan_diff;
+mod plan_states;
 mod streams;
 mod windows_by;

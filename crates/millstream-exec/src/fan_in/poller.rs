@@ -69,7 +69,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     pub(super) fn open(fan_in: FanIn<T, O>, rings: &Rings) -> Result<Opened<T, O>, RunError> {
         rings.check()?;
         fan_in.check()?;
-        let nothing = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
+        let nothing = Plan::default();
         let feed = fan_in.feed_of(rings.slots());
         let plan = rings.planned(nothing, feed);
         rings.check_memory(&plan)?;

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_timed_round_empties_the_rings_that_were_full() {
-        let plan = Plan { stages: Vec::new(), rings: Vec::new(), output: Vec::new(), warnings: Vec::new() };
+        let plan = Plan::default();
         let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1), LatencyMarkers::of(&plan)));
         let jammed = Arc::new(AtomicU64::new(1));
         let rings: Vec<_> = (0..3).map(|_| Arc::new(AtomicU64::new(0))).collect();

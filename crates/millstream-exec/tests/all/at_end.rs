@@ -64,7 +64,7 @@ fn a_slot_below_end_has_no_size() {
     let p = p.map(|(a, b)| a + b).scan(1, |state, x| *state + x).shard(2, |p| p.map(|x| [*x; 4]));
     let plan = p.plan();
     let bytes: Vec<_> =
-        plan.rings.iter().filter_map(|ring| Some((plan.stages[ring.writer?].kind, ring.slot_bytes))).collect();
+        plan.rings.iter().filter_map(|ring| Some((&*plan.stages[ring.writer?].kind, ring.slot_bytes))).collect();
     assert_eq!(bytes, [("fold", 0), ("map", 8), ("fold", 0), ("map", 0), ("scan", 0), ("map", 0)]);
 }
 

@@ -6,7 +6,8 @@ use millstream_core::{
     Arrow, ChoiceExt, Deploy, Determinate, FeedbackExt, KeepsClock, KeysExt, On, PartsExt, Quiet, Val, pipeline,
 };
 use millstream_exec::{
-    Everywhere, Inline, JobRefExt, QueueShape, Queues, QueuesWiring, RingShape, Rings, RunError, Runner, Wiring, source,
+    BoxExt, BoxPipeline, Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, QueuesWiring, RingShape, Rings,
+    RunError, Runner, Wiring, source,
 };
 
 type Numbers = Val<u64>;
@@ -163,4 +164,23 @@ fn a_stage_that_fails_has_the_name_of_the_plan_in_every_body() {
         pipeline::<u64>().shard_by(|x| *x, 2, |p| bad!(p)).map(|x| *x),
         pipeline::<u64>().feedback(0, |p| good!(p.map(|(x, _)| *x)).map(|x| fails(*x)).named("bad").fork()),
     );
+}
+
+/// `n` stages, as boxes in boxes.
+fn many(n: usize) -> BoxPipeline<Numbers, Numbers> {
+    if n == 1 {
+        return pipeline::<u64>().map(|x| x + 1).boxed();
+    }
+    many(n / 2).then(many(n - n / 2)).boxed()
+}
+
+#[test]
+fn five_thousand_stages_are_described_and_deployed() {
+    let p = many(5000);
+    let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
+    assert!(names.iter().enumerate().all(|(n, name)| *name == format!("map-{}", n + 1)));
+    let job = p.from(source::ready([0_u64])).to_fold(0, |last, _, x| *last = *x);
+    let (last, report) = Inline::new(Rings::new().ring(1)).start(job).expect("it starts").join().ok().expect("it ends");
+    let deployed = report.stages.into_iter().map(|stage| stage.name).filter(|name| name.starts_with("map-"));
+    assert_eq!((last, deployed.collect::<Vec<_>>()), (5000, names));
 }

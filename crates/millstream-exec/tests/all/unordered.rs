@@ -164,7 +164,7 @@ fn a_limit_of_zero_is_refused_when_it_is_built() {
 #[test]
 fn the_plan_shows_a_new_clock() {
     let plan = pipeline::<u64>().unordered(4, uneven).plan();
-    assert_eq!((plan.stages[0].kind, plan.rings[1].clock, plan.rings[1].dense), ("unordered", 1, true));
+    assert_eq!((&*plan.stages[0].kind, plan.rings[1].clock, plan.rings[1].dense), ("unordered", 1, true));
 }
 
 #[cfg(feature = "queues")]

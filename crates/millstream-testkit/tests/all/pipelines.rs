@@ -1,6 +1,8 @@
 //! The central property of the project: every deployment of every pipeline has the model's slots.
 
 use crate::reference;
+use millstream_core::Plan;
+use millstream_core::plan::PlanDiff;
 use millstream_exec::Queues;
 use millstream_testkit::random::{Joining, Pipe, Producers, Stream, Value, Windows, producers, streams, values};
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
@@ -38,6 +40,32 @@ proptest! {
         deployment in deployments(),
     ) {
         prop_assert_eq!(tree.build().check_stages(deployment), Ok(()), "{}", tree);
+    }
+
+    #[test]
+    fn the_plan_of_a_random_pipeline_is_read_back_and_compared(tree in streams(16), other in streams(16)) {
+        let (plan, other) = (tree.build().plan(), other.build().plan());
+        let json = serde_json::to_string(&plan.clone().with_capacity(64)).expect("a plan is plain data");
+        let read: Plan = serde_json::from_str(&json).expect("it was written by this program");
+        prop_assert_eq!(&read, &plan.clone().with_capacity(64));
+        // Slots are a deployment's: a plan without them is the same pipeline.
+        prop_assert!(read.diff(&plan).is_empty(), "{}: {}", tree, read.diff(&plan));
+        let (there, back) = (plan.diff(&other), other.diff(&plan));
+        let counts = |diff: &PlanDiff| (diff.kept().count() + diff.changed().count(), diff.new_stages().count());
+        prop_assert_eq!(counts(&there), (plan.stages.len() - there.dropped().count(), back.dropped().count()));
+        prop_assert_eq!(counts(&there).0, counts(&back).0);
+        let json = serde_json::to_string(&there).expect("a difference is plain data");
+        prop_assert_eq!(serde_json::from_str::<PlanDiff>(&json).expect("it was written by this program"), there);
+    }
+
+    #[test]
+    fn a_plan_is_durable_or_says_why(tree in streams(16)) {
+        let plan = tree.build().plan();
+        let unnamed: Vec<_> =
+            plan.stages.iter().filter(|stage| stage.state.is_some() && !stage.named_by_user).map(|s| &*s.name).collect();
+        let listed = plan.check_durable().err();
+        let listed: Vec<_> = listed.iter().flat_map(|missing| &missing.unnamed).map(|state| &*state.stage).collect();
+        prop_assert_eq!(listed, unnamed, "{}", plan);
     }
 
     #[test]

@@ -1,0 +1,62 @@
+//! The nodes of a pipeline, and the stages that they are.
+
+use super::names::Names;
+use super::{Branch, NodeId, Stage, StateType, Warning};
+use std::collections::BTreeMap;
+
+/// A combinator of a pipeline.
+pub(super) struct Node {
+    pub(super) parent: Option<usize>,
+    pub(super) branch: Branch,
+    pub(super) kind: &'static str,
+    pub(super) user_name: Option<String>,
+    pub(super) stage: Option<Planned>,
+    pub(super) never_joins: bool,
+    /// The version of the state, if the user set one.
+    pub(super) version: Option<u32>,
+}
+
+/// A stage without a name.
+pub(super) struct Planned {
+    pub(super) stage: Stage,
+    pub(super) id: NodeId,
+    pub(super) state: Option<StateType>,
+    /// Whether the enclosing combinator adds it, and not a body.
+    pub(super) part: bool,
+}
+
+impl Node {
+    /// The node whose name and version are those of this one, which is number `index`: of a part, the combinator.
+    fn owner(&self, index: usize) -> usize {
+        let is_part = self.stage.as_ref().is_some_and(|stage| stage.part);
+        self.parent.filter(|_| is_part).unwrap_or(index)
+    }
+}
+
+/// The stages with their names and states, in pipeline order, and the stage of each node that is one.
+pub(super) fn named_stages(
+    mut nodes: Vec<Node>,
+    warnings: &mut Vec<Warning>,
+) -> (Vec<(Stage, NodeId)>, BTreeMap<usize, usize>) {
+    let Names { names, paths } = Names::of(&nodes, warnings);
+    let (mut stages, mut index) = (Vec::new(), BTreeMap::new());
+    for n in 0..nodes.len() {
+        if nodes[n].never_joins {
+            warnings.push(Warning::NeverJoins { at: names[n].clone() });
+        }
+        let owner = nodes[n].owner(n);
+        let Some(Planned { stage, id, state, .. }) = nodes[n].stage.take() else { continue };
+        let owner = &mut nodes[owner];
+        let state = state.and_then(|state| state.info(owner.version.unwrap_or(1)));
+        if state.is_some() {
+            // A version that is left below was set where there is no state.
+            owner.version = None;
+        }
+        let (named_by_user, name, path) = (owner.user_name.is_some(), names[n].clone(), paths[n].clone());
+        index.insert(n, stages.len());
+        stages.push((Stage { name, named_by_user, path, state, ..stage }, id));
+    }
+    let left = nodes.iter().zip(&names).filter(|(node, _)| node.version.is_some());
+    warnings.extend(left.map(|(_, name)| Warning::VersionOfNothing { name: name.clone() }));
+    (stages, index)
+}
