@@ -215,7 +215,8 @@ fn verify(flags: flags::Verify) -> Result<Verify, String> {
 
 /// What `plan` shows.
 pub(crate) fn how_to_show(flags: &flags::Planning) -> HowToShow {
-    HowToShow { json: flags.json, explain: flags.explain, rings: rings(&flags.tuning) }
+    let flags::Planning { json, explain, ref diff, durable, ref tuning } = *flags;
+    HowToShow { json, explain, diff: diff.clone(), durable, rings: rings(tuning) }
 }
 
 /// How to draw a graph. Its rings have `slots` slots, unless the flags set another number.

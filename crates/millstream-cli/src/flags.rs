@@ -342,6 +342,12 @@ pub(crate) struct Planning {
     /// Also show the decisions of a run on rings, and their reasons
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Show what changed since the plan in this file, which `--json` wrote; `-` is standard input
+    #[arg(long, value_name = "OLD.json", conflicts_with = "explain", value_hint = ValueHint::FilePath)]
+    pub(crate) diff: Option<OsString>,
+    /// Check that every state has a name that the author set, so that another process can find it
+    #[arg(long)]
+    pub(crate) durable: bool,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
 }

@@ -44,13 +44,16 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// |---|---|
 /// | `run [FILE...]` | runs the pipeline over the lines of these files, or of standard input |
 /// | `plan [--json] [--explain]` | its stages, rings and bytes, without running it |
+/// | `plan --diff OLD.json` | what changed since `plan --json` wrote `OLD.json` |
+/// | `plan --durable` | the same as `plan`, and a check that every state has a name that the author set |
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
 /// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
 /// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
-/// number N: CAUSE`), 4 `verify` found a difference, 130 and 143 drained after a signal.
+/// number N: CAUSE`), 4 `verify` found a difference or `plan --durable` a
+/// state without a name, 130 and 143 drained after a signal.
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
 /// from 0. A line that cannot be parsed, or is not UTF-8, is left out, with a message on standard error that names its

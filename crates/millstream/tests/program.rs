@@ -26,13 +26,15 @@ fn main() -> ExitCode {
         Ok("clock") => return clock(),
         Ok("picky") => return picky(),
         Ok("narrow") => return narrow(),
+        Ok("nameless") => return nameless(),
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
         ("it_plans", it_plans),
+        ("a_state_without_a_name_fails_the_check", a_state_without_a_name_fails_the_check),
         ("it_verifies", it_verifies),
         ("a_hidden_clock_is_found", a_hidden_clock_is_found),
         ("a_failure_is_reported_in_one_line", a_failure_is_reported_in_one_line),
@@ -52,6 +54,10 @@ fn main() -> ExitCode {
 
 fn lengths() -> ExitCode {
     millstream::main(pipeline::<String>().map(String::len).named("length").filter(|length| *length > 0).named("some"))
+}
+
+fn nameless() -> ExitCode {
+    millstream::main(pipeline::<u64>().dedup().scan(0, |sum, x| *sum + x).named("sum").delay(0))
 }
 
 fn clock() -> ExitCode {
@@ -165,6 +171,17 @@ fn it_plans() {
     let (json, _, code) = started("lengths", "plan --json --ring 64", "");
     assert_eq!(code, Some(0));
     assert!(json.contains("\"name\": \"length\"") && json.contains("\"capacity\": 64"), "{json}");
+}
+
+fn a_state_without_a_name_fails_the_check() {
+    assert_eq!(started("numbers", "plan --durable", "").2, Some(0));
+    let plan = started("nameless", "plan", "").0;
+    let (text, err, code) = started("nameless", "plan --durable", "");
+    let missing = "\
+millstream plan: dedup-1 keeps core::option::Option<u64>: add `.named(\"dedup\")` after its `dedup`
+millstream plan: delay-1 keeps u64: add `.named(\"delay\")` after its `delay`
+";
+    assert_eq!((text, err.as_str(), code), (plan, missing, Some(4)));
 }
 
 fn it_verifies() {

@@ -5,13 +5,16 @@ use super::{Outcome, idle::idle, panic::panicking, pipe, spaces, uppercase::uppe
 use crate::deploy::BLOCKS;
 use crate::flags::Program;
 use crate::input::Joined;
-use crate::message::{Complaints, say_no_shards};
+use crate::message::{Complaints, cause, quoted, say_no_shards};
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
 use millstream_exec::source::{Few, Ready};
 use millstream_exec::{Explanation, Feed, Rings};
 use millstream_io::{Block, Blocks, LineBlocks};
-use std::fs::File;
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::IntoIter;
 
@@ -28,6 +31,10 @@ pub(crate) struct PlanCommand {
 pub(crate) struct HowToShow {
     pub(crate) json: bool,
     pub(crate) explain: bool,
+    /// A file with a plan to compare with; `-` is standard input.
+    pub(crate) diff: Option<OsString>,
+    /// Whether to check the names of the states.
+    pub(crate) durable: bool,
     pub(crate) rings: Rings,
 }
 
@@ -75,13 +82,38 @@ impl HowToShow {
     /// Prints the plan of a pipeline with this feed.
     pub(crate) fn show(&self, plan: Plan, feed: Feed) -> Outcome {
         let plan = self.rings.planned(plan, feed);
-        let explanation = self.explain.then(|| self.rings.explain(&plan, feed));
-        let text = if self.json { json(&plan, explanation) } else { words(&plan, explanation) };
-        Output::opened(&Complaints::of("plan"), |mut output| {
+        let complaints = Complaints::of("plan");
+        let text = match &self.diff {
+            None => {
+                let explanation = self.explain.then(|| self.rings.explain(&plan, feed));
+                if self.json { json(&plan, explanation) } else { words(&plan, explanation) }
+            }
+            Some(old) => match written(old) {
+                Ok(old) if self.json => pretty(&old.diff(&plan)),
+                Ok(old) => old.diff(&plan).to_string(),
+                Err(why) => {
+                    complaints.complain(&format!("{}: {why}", quoted(old)));
+                    return Outcome::InputOrOutputFailed;
+                }
+            },
+        };
+        let missing = if self.durable { plan.check_durable().err() } else { None };
+        Output::opened(&complaints, |mut output| {
             output.write(text.as_bytes());
-            Outcome::Done
+            let Some(missing) = missing else { return Outcome::Done };
+            missing.unnamed.iter().for_each(|state| complaints.complain(&state.to_string()));
+            let twice = |name: &String| complaints.complain(&format!("the name {name:?} is set more than once"));
+            missing.repeated.iter().for_each(twice);
+            Outcome::CheckFailed
         })
     }
+}
+
+/// The plan in a file; `-` is standard input.
+fn written(file: &OsStr) -> Result<Plan, String> {
+    let text = if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
+    let text = text.map_err(|error| cause(&error))?;
+    serde_json::from_str(&text).map_err(|error| format!("no plan that `plan --json` wrote: {error}"))
 }
 
 fn words(plan: &Plan, explanation: Option<Explanation>) -> String {
@@ -89,11 +121,14 @@ fn words(plan: &Plan, explanation: Option<Explanation>) -> String {
 }
 
 fn json(plan: &Plan, explanation: Option<Explanation>) -> String {
-    let plain = "a plan is plain data with names for keys";
-    let Some(explanation) = explanation else {
-        return serde_json::to_string_pretty(plan).expect(plain) + "\n";
-    };
-    let mut value = serde_json::to_value(plan).expect(plain);
-    value["explain"] = serde_json::to_value(explanation).expect(plain);
+    let Some(explanation) = explanation else { return pretty(plan) };
+    let mut value = serde_json::to_value(plan).expect(PLAIN);
+    value["explain"] = serde_json::to_value(explanation).expect(PLAIN);
     format!("{value:#}\n")
+}
+
+const PLAIN: &str = "it is plain data with names for keys";
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect(PLAIN) + "\n"
 }

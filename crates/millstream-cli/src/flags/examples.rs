@@ -106,8 +106,9 @@ Examples:
       millstream plan wc
   The number of workers of a run, and the reason:
       millstream plan uppercase --shards 2 --explain
-  As JSON:
-      millstream plan spaces --json";
+  As JSON, and what another version of the program changed:
+      millstream plan spaces --json > old.json
+      millstream plan spaces --diff old.json";
 
 pub(super) const GRAPH: &str = "\
 Examples:

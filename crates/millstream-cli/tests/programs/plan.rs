@@ -127,3 +127,46 @@ fn runs_do_what_was_explained() {
         assert_eq!(tasklets["own_thread"], blocking, "{program}");
     }
 }
+
+/// What `--json` writes is read back: nothing changed since, in any number of shards and slots that it was planned with.
+#[test]
+fn a_written_plan_is_compared_with_the_present_one() {
+    let scene = Scene::new().file("wc.json", plan("wc --json")).file("explained.json", plan("wc --json --explain"));
+    let scene = scene.file("two.json", plan("uppercase --json --shards 2"));
+    let kept = "kept     lines\nkept     words\nkept     bytes\nkept     counts\n4 kept, 0 changed, 0 new, 0 dropped\n";
+    for args in ["plan wc --diff wc.json", "plan wc --diff explained.json", "plan wc --ring 64 --diff wc.json"] {
+        let seen = scene.millstream(args, Input::Nothing);
+        assert_eq!((&*seen.text(), &*seen.stderr, seen.code), (kept, "", Some(0)), "{args}");
+    }
+    let seen = scene.millstream("plan uppercase --shards 3 --diff -", Input::File("two.json")).text();
+    assert_eq!(seen, "changed  uppercase\n           tasklets: 2 -> 3\n0 kept, 1 changed, 0 new, 0 dropped\n");
+    let seen = scene.millstream("plan uppercase --json --diff wc.json", Input::Nothing).text();
+    let diff: serde_json::Value = serde_json::from_str(&seen).expect("JSON");
+    let fates: Vec<_> = diff["stages"].as_array().unwrap().iter().map(|stage| &stage["fate"]).collect();
+    assert_eq!(fates, ["new", "dropped", "dropped", "dropped", "dropped"]);
+}
+
+#[test]
+fn a_file_without_a_plan_is_refused() {
+    let plan = plan("wc --json");
+    let scene = Scene::new().file("empty", "").file("later", plan.replace(r#""format": 1"#, r#""format": 2"#));
+    for (file, why) in [
+        ("nosuch", "No such file or directory\n"),
+        ("empty", "no plan that `plan --json` wrote: EOF while parsing a value at line 1 column 0\n"),
+        ("later", "the plan has format 2, and this program reads format 1"),
+    ] {
+        let seen = scene.millstream(&format!("plan wc --diff {file}"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.code), ("", Some(1)), "{file}");
+        assert!(seen.stderr.starts_with(&format!("millstream plan: {file}: ")), "{}", seen.stderr);
+        assert!(seen.stderr.contains(why), "{}", seen.stderr);
+    }
+    let seen = scene.millstream("plan wc --explain --diff later", Input::Nothing);
+    assert_eq!(seen.code, Some(2), "{}", seen.stderr);
+}
+
+#[test]
+fn the_states_of_the_programs_have_names() {
+    for program in ["wc", "uppercase", "spaces", "sleep", "panic", "idle", "copying", "pipe", "hidden-clock"] {
+        assert_eq!(plan(&format!("{program} --durable")), plan(program));
+    }
+}
