@@ -55,6 +55,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     }
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<u64>().map(|x| x + 1).then(pipeline::<u64>().filter(|x| x % 2 == 0));
+    /// assert_eq!(p.model([1, 2, 3]), [2, 4]);
+    /// ```
     #[doc(alias("compose", "pipe"))]
     fn then<Q: Arrow<In = Self::Out>>(self, next: Q) -> Then<Self, Q> {
         Then::new(self, next)
@@ -246,6 +252,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
     ///
     /// No value is copied: the stage writes a mask of one byte a number.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<u64>().filter(|x| x % 2 == 1);
+    /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), None, Some(3), None]); // END is empty
+    /// ```
     #[doc(alias = "where")]
     fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
     where
@@ -327,6 +339,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Runs the same values through two bodies, and joins their outputs by number: Haskell's `&&&`.
     ///
     /// No value is copied.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<u64>().fanout(|p| p.map(|x| x * 10), |p| p.filter(|x| x % 2 == 1));
+    /// assert_eq!(p.model([1, 2, 3]), [(10, 1), (30, 3)]);
+    /// ```
     #[doc(alias("zip", "broadcast", "split"))]
     fn fanout<P, Q>(
         self,
@@ -344,6 +362,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     ///
     /// Tasklets claim runs of the same input ring and fill the same numbers of the same output ring. There is no
     /// splitter and no merger, and uneven items balance themselves.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x));
+    /// assert_eq!(p.collect(1..=4), Ok(vec![1, 4, 9, 16]));
+    /// ```
     ///
     /// # Panics
     ///

@@ -1,6 +1,8 @@
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): pseudorandom numbers
-/// that are the same for a seed on every machine and in every version. It has eight bytes of state, takes a few
-/// instructions a number, and is not for secrets: it is for schedules, tests and generated traffic.
+/// Pseudorandom numbers that are the same for a seed on every machine and in every version.
+///
+/// The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). It has
+/// eight bytes of state, takes a few instructions a number, and is not for secrets: it is for schedules, tests and
+/// generated traffic.
 ///
 /// ```
 /// use millstream::core::SplitMix64;

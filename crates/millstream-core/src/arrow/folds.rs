@@ -64,6 +64,11 @@ pub trait FoldExt: Arrow {
     /// Yields the least value, and of equal ones the first; nothing if there is none.
     ///
     /// Clones a value where it is less than all before it.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<i64>().min().model([2, -3, 1]), [-3]);
+    /// ```
     #[doc(alias = "minimum")]
     fn min(self) -> Answered<Self, Extreme<Self::Out, LEAST>>
     where
@@ -112,6 +117,12 @@ pub trait FoldExt: Arrow {
     }
 
     /// Yields the value with the greatest key, and of equal ones the last; nothing if there is none.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let longest = pipeline::<&str>().max_by_key(|word| word.len());
+    /// assert_eq!(longest.model(["to", "be", "not", "nor"]), ["nor"]);
+    /// ```
     #[doc(alias = "max_by")]
     fn max_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, GREATEST>>
     where
@@ -162,6 +173,11 @@ pub trait FoldExt: Arrow {
     /// Yields whether `is_so` returns true for every value; of no values, true.
     ///
     /// `is_so` is not called after the first value for which it returns false.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<u64>().all(|x| *x < 3).model([1, 2, 3]), [false]);
+    /// ```
     #[doc(alias = "every")]
     fn all<F>(self, is_so: F) -> Answered<Self, Quantifier<Self::Out, F, EVERY>>
     where

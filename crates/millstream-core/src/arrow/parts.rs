@@ -50,6 +50,12 @@ pub trait PartsExt: Arrow {
     }
 
     /// Runs the first halves of pairs through a body, and leaves the second halves as they are: Haskell's `first`.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<(u64, char)>().first(|p| p.map(|x| x + 1));
+    /// assert_eq!(p.model([(1, 'a')]), [(2, 'a')]);
+    /// ```
     fn first<P>(self, body: impl FnOnce(Id<<Self::Out as PairShape>::First>) -> P) -> WithFirst<Self, P>
     where
         Self::Out: PairShape,
@@ -68,6 +74,11 @@ pub trait PartsExt: Arrow {
     }
 
     /// Exchanges the halves of every pair: `model swap = map (\(a, b) -> (b, a))`.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<(u64, char)>().swap().model([(1, 'a')]), [('a', 1)]);
+    /// ```
     fn swap(self) -> Then<Self, Project<Self::Out, Swapped>>
     where
         Swapped: Lens<Self::Out>,
@@ -340,7 +351,10 @@ pub trait PartsExt: Arrow {
     /// }
     /// assert_eq!(even().plan().stages.len(), 1);
     /// assert_eq!(next().plan().stages.len(), 1);
-    /// assert_eq!(pipeline::<u64>().map(|x| x + 1).any_edge().filter(|x| x % 2 == 0).model(0..5), [2, 4]);
+    /// assert_eq!(
+    ///     pipeline::<u64>().map(|x| x + 1).any_edge().filter(|x| x % 2 == 0).model(0..5),
+    ///     [2, 4]
+    /// );
     /// ```
     #[doc(alias("erase", "erased"))]
     fn any_edge(self) -> Then<Self, ToAnyEdge<Self::Out>>

@@ -64,6 +64,12 @@ pub trait StreamsExt: Arrow {
     /// Leaves values out up to the first one for which `unwanted` returns false.
     ///
     /// The others keep their slots, and no value is copied.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let p = pipeline::<u64>().skip_while(|x| *x < 3);
+    /// assert_eq!(p.model([1, 3, 2]), [3, 2]);
+    /// ```
     fn skip_while<F>(self, unwanted: F) -> Then<Self, FilterBy<SkipWhile<Self::Out, F>>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,

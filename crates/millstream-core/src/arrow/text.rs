@@ -32,6 +32,15 @@ pub trait TextExt: Arrow {
     ///
     /// A carriage return stays. Bytes after the last line feed are a line. A line never continues from one value to
     /// the next: sources yield blocks of whole lines.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, text::Block};
+    /// let lines = pipeline::<Block>().lines();
+    /// assert_eq!(
+    ///     lines.model([Block::from(b"to be\n\nor not".to_vec())]),
+    ///     ["to be", "", "or not"]
+    /// );
+    /// ```
     fn lines(self) -> Then<Self, Split<Self::Out, Lines>>
     where
         Self::Out: OfPieces,
@@ -90,6 +99,12 @@ pub trait TextExt: Arrow {
     /// Cuts every value into records of `bytes` bytes; a **new clock**.
     ///
     /// The last record of a value has the remaining bytes, if there are any.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, text::Block};
+    /// let records = pipeline::<Block>().records(2);
+    /// assert_eq!(records.model([Block::from(b"abcde".to_vec())]), ["ab", "cd", "e"]);
+    /// ```
     ///
     /// # Panics
     ///
@@ -230,6 +245,14 @@ pub trait TextExt: Arrow {
     /// Calls `f` at every value to write the UTF-8 of the output; false leaves the slot empty.
     ///
     /// Otherwise as [`filter_map_bytes`](TextExt::filter_map_bytes).
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use std::fmt::Write;
+    /// let p = pipeline::<u64>()
+    ///     .filter_map_str(|x, out| x % 2 == 1 && write!(out, "{x} is odd").is_ok());
+    /// assert_eq!(p.model([1, 2]), ["1 is odd"]);
+    /// ```
     fn filter_map_str<F>(self, f: F) -> Then<Self, FilterMapText<Self::Out, F, str>>
     where
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>, &mut Writer<'_, str>) -> bool + Send + Sync + 'static,
