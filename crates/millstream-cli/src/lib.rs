@@ -1,7 +1,7 @@
-//! The `millstream` command, and its subcommands for any program: raw flags, then a resolved configuration, then a
-//! command that runs.
+//! The `millstream` command, and its subcommands for any program.
 //!
-//! Results go to standard output, everything else to standard error.
+//! [`main`] makes a program of a pipeline over lines, and [`Program`] has more options. Results go to standard output,
+//! everything else to standard error. Inside, raw flags become a resolved configuration, and that a command that runs.
 
 mod command;
 mod config;

@@ -42,7 +42,7 @@ pub struct NoSink;
 
 /// A pipeline as a job, and in one line on [`Rings::new()`](Rings::new).
 pub trait JobExt: Arrow {
-    /// This pipeline on what `source` gives: a [`Job`], which owns the pipeline.
+    /// This pipeline on the values of `source`: a [`Job`], which owns the pipeline.
     ///
     /// ```
     /// use millstream::prelude::*;

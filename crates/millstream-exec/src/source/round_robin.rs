@@ -8,9 +8,10 @@ pub struct RoundRobin<X> {
     sources: Vec<X>,
 }
 
-/// Merges several sources: one value of each in turn, from the first to the last and again. A source that has ended
-/// loses its turn, and the others go on; the merge ends with the last of them. The order is that of (a value's number
-/// in its source, its source).
+/// Merges several sources: one value of each in turn, from the first to the last and again.
+///
+/// A source that has ended loses its turn, and the others go on; the merge ends with the last of them. The order is
+/// that of (a value's number in its source, its source).
 ///
 /// Nothing is buffered. It waits for the source whose turn it is, as [`zip`](super::zip) does. A failure of a source
 /// fails the run. Sources of different types can be passed as `Box<dyn Iterator<Item = T> + Send>`. To mark values with

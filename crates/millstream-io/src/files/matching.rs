@@ -2,9 +2,10 @@ use glob::glob;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// The files whose names match a pattern, as in a shell: `*` is any characters, `?` is one character, `[a-z]` is one of
-/// a range, and `**` is any directories. They are in alphabetical order, each once, without directories. With the
-/// feature `glob`.
+/// The files whose names match a pattern, as in a shell. With the feature `glob`.
+///
+/// `*` is any characters, `?` is one character, `[a-z]` is one of a range, and `**` is any directories. The files are
+/// in alphabetical order, each once, without directories.
 ///
 /// ```
 /// use millstream::io::{Files, matching};
