@@ -51,7 +51,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
 
     /// Returns the stages, rings and warnings of this pipeline.
     fn plan(&self) -> Plan {
-        Plan::joined(self).0
+        Plan::with_lookup(self).0
     }
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.

@@ -7,7 +7,7 @@ mod build;
 mod diff;
 mod durable;
 mod format;
-mod join;
+mod lookup;
 mod names;
 mod node;
 mod node_id;
@@ -19,7 +19,7 @@ pub use build::Describe;
 pub use diff::{Change, EdgeDiff, Fate, PlanDiff, StageDiff};
 pub use durable::{NotDurable, UnnamedState};
 pub use format::PlanFormat;
-pub use join::{Join, PlanMismatch};
+pub use lookup::{PlanMismatch, StageLookup};
 pub use node_id::{Branch, NodeId, Scoped, Walk};
 pub use port::{Body, Filled, Port, StageKind};
 pub use state::{Fingerprint, StateInfo, StateType};
@@ -130,7 +130,7 @@ pub enum Warning {
 impl Plan {
     /// The plan of a pipeline, and what joins a deployment of the same pipeline with it.
     #[must_use]
-    pub fn joined<P: Arrow>(pipeline: &P) -> (Plan, Join) {
+    pub fn with_lookup<P: Arrow>(pipeline: &P) -> (Plan, StageLookup) {
         let (mut plan, source) = Describe::new(P::In::BYTES, <P::In as Shape>::Density::DENSE);
         let output = pipeline.describe(source, &mut plan);
         plan.finish(output)

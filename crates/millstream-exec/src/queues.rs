@@ -118,9 +118,9 @@ impl Queues {
             return Err(OptionsError::Queue.into());
         }
         let control = Arc::new(Control::default());
-        let (plan, join) = Plan::joined(pipeline);
+        let (plan, lookup) = Plan::with_lookup(pipeline);
         let renumbered = plan.renumbers();
-        let mut wiring = QueuesWiring::new(self.slots, (plan, join), control.clone());
+        let mut wiring = QueuesWiring::new(self.slots, (plan, lookup), control.clone());
         let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
         let feed = feed(source, outlet, &control, &mut wiring);
         let output = pipeline.deploy_outer(source_edge(input), &mut wiring);

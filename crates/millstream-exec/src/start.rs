@@ -136,7 +136,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     rings.check()?;
-    let (plan, join) = Plan::joined(pipeline);
+    let (plan, lookup) = Plan::with_lookup(pipeline);
     let own_rings = plan.rings.len();
     let mut plan = rings.planned(plan, feeding);
     rings.check_memory(&plan)?;
@@ -153,7 +153,7 @@ where
         None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan))),
     };
     let mut wiring =
-        Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, (plan, join));
+        Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, (plan, lookup));
     let (producer, input) = ring::<T, Dense>(feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring).map_err(|error| RunError::Spawn(error.to_string()))?;

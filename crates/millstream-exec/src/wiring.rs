@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
 use millstream_core::Plan;
-use millstream_core::plan::{Branch, Join, NodeId, PlanMismatch, Scoped, Walk};
+use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
 use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ pub struct Wiring {
     pub(crate) slots: usize,
     pub(crate) batch: usize,
     /// What holds for the stages deployed now.
-    pub(crate) scope: Scope,
+    pub(crate) scope: WiringScope,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
     /// Ends the stream of a source that is not a tasklet.
@@ -27,7 +27,7 @@ pub struct Wiring {
     /// The number of loops so far.
     loops: usize,
     pub(crate) plan: Arc<Plan>,
-    join: Join,
+    lookup: StageLookup,
     /// The counters of the source's ring, once there is one.
     pub(crate) source: Option<RingProbe>,
     /// The counters of the next stage's failures.
@@ -37,7 +37,7 @@ pub struct Wiring {
 /// What holds for the stages of a body.
 #[doc(hidden)]
 #[derive(Clone)]
-pub struct Scope {
+pub struct WiringScope {
     /// The id of the node that is deployed now.
     id: NodeId,
     /// How many tasklets each stage gets: more than one inside `shard`.
@@ -50,16 +50,16 @@ pub struct Scope {
     around: Option<usize>,
 }
 
-impl std::fmt::Debug for Scope {
+impl std::fmt::Debug for WiringScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("WiringScope").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 impl Walk for Wiring {
-    type Scope = Scope;
+    type Scope = WiringScope;
 
-    fn scope(&mut self) -> &mut Scope {
+    fn scope(&mut self) -> &mut WiringScope {
         &mut self.scope
     }
 }
@@ -94,12 +94,12 @@ impl Wiring {
         batch: usize,
         inline: bool,
         shared: Arc<Shared>,
-        (plan, join): (Arc<Plan>, Join),
+        (plan, lookup): (Arc<Plan>, StageLookup),
     ) -> Self {
         Wiring {
             slots,
             batch,
-            scope: Scope { id: NodeId::default(), width: 1, keyed: None, side_output: false, around: None },
+            scope: WiringScope { id: NodeId::default(), width: 1, keyed: None, side_output: false, around: None },
             inline,
             end_source: None,
             shared,
@@ -107,7 +107,7 @@ impl Wiring {
             reactor: None,
             loops: 0,
             plan,
-            join,
+            lookup,
             source: None,
             calls: None,
         }
@@ -127,7 +127,7 @@ impl Wiring {
 
     /// Checks that the deployment and the plan have the same stages.
     pub(crate) fn check(&mut self) -> Result<(), PlanMismatch> {
-        std::mem::take(&mut self.join).finish(&self.plan)
+        std::mem::take(&mut self.lookup).finish(&self.plan)
     }
 
     /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.
@@ -142,13 +142,13 @@ impl Wiring {
 
     /// Adds the tasklets of the stage of the plan that is deployed now.
     pub(crate) fn stage(&mut self, home: Home, tasklets: impl IntoIterator<Item = Box<dyn Tasklet>>) {
-        let Some(stage) = self.join.stage(&self.scope.id, 0) else {
+        let Some(stage) = self.lookup.stage(&self.scope.id, 0) else {
             // The check after the deployment returns the error, and nothing starts.
             return;
         };
         let name = self.plan.stages[stage].name.clone();
         let home = if self.inline { Home::Workers } else { home };
-        let Scope { side_output, around, .. } = self.scope;
+        let WiringScope { side_output, around, .. } = self.scope;
         let (calls, role) = (self.calls.take(), Role::Stage(stage));
         let named = |tasklet| {
             let (name, calls) = (name.clone(), calls.clone());

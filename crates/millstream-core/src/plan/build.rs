@@ -2,7 +2,7 @@
 
 use super::node::{Node, Planned, named_stages};
 use super::{
-    Body, Branch, Filled, Join, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, Walk, Warning,
+    Body, Branch, Filled, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, StageLookup, Walk, Warning,
 };
 
 /// Collects the nodes of a pipeline. Combinators call it; users call [`Arrow::plan`](crate::Arrow::plan).
@@ -14,7 +14,7 @@ pub struct Describe {
     nodes: Vec<Node>,
     rings: Vec<Ring>,
     clocks: usize,
-    scope: Scope,
+    scope: DescribeScope,
     last: Option<usize>,
     warnings: Vec<Warning>,
 }
@@ -22,7 +22,7 @@ pub struct Describe {
 /// What holds for the nodes of a body.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct DescribeScope {
     id: NodeId,
     parent: Option<usize>,
     branch: Branch,
@@ -34,7 +34,7 @@ pub struct Scope {
     part: bool,
 }
 
-impl Scope {
+impl DescribeScope {
     fn with_keys(mut self, most: usize) -> Self {
         self.keys = Some(self.keys.unwrap_or(1).saturating_mul(most));
         self
@@ -42,9 +42,9 @@ impl Scope {
 }
 
 impl Walk for Describe {
-    type Scope = Scope;
+    type Scope = DescribeScope;
 
-    fn scope(&mut self) -> &mut Scope {
+    fn scope(&mut self) -> &mut DescribeScope {
         &mut self.scope
     }
 }
@@ -59,8 +59,15 @@ impl Describe {
     pub(crate) fn new(slot_bytes: usize, dense: bool) -> (Self, Port) {
         let source = Ring { writer: None, slot_bytes, dense, least: 1, capacity: None, clock: 0 };
         let id = NodeId::default();
-        let scope =
-            Scope { id, parent: None, branch: Branch::Only, tasklets: 1, keys: None, serial: false, part: false };
+        let scope = DescribeScope {
+            id,
+            parent: None,
+            branch: Branch::Only,
+            tasklets: 1,
+            keys: None,
+            serial: false,
+            part: false,
+        };
         let plan =
             Describe { nodes: Vec::new(), rings: vec![source], clocks: 1, scope, last: None, warnings: Vec::new() };
         (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
@@ -72,7 +79,7 @@ impl Describe {
     }
 
     fn node(&mut self, kind: &'static str) -> usize {
-        let Scope { parent, branch, .. } = self.scope;
+        let DescribeScope { parent, branch, .. } = self.scope;
         let (user_name, stage, version) = (None, None, None);
         self.nodes.push(Node { parent, branch, kind, user_name, stage, never_joins: false, version });
         self.nodes.len() - 1
@@ -81,7 +88,7 @@ impl Describe {
     /// Adds the node of a stage, which writes the ring `writes`.
     fn stage_node(&mut self, reads: Vec<usize>, writes: usize, kind: &StageKind, blocking: bool) -> usize {
         let node = self.node(kind.name);
-        let Scope { tasklets, keys, serial, part, .. } = self.scope;
+        let DescribeScope { tasklets, keys, serial, part, .. } = self.scope;
         let stateful = kind.state.is_some();
         let stage = Stage {
             name: String::new(),
@@ -315,7 +322,7 @@ impl Describe {
         }
     }
 
-    pub(crate) fn finish(self, output: Port) -> (Plan, Join) {
+    pub(crate) fn finish(self, output: Port) -> (Plan, StageLookup) {
         let Describe { nodes, mut rings, mut warnings, .. } = self;
         let (stages, index) = named_stages(nodes, &mut warnings);
         let (stages, ids) = stages.into_iter().unzip();
@@ -323,7 +330,7 @@ impl Describe {
             ring.writer = ring.writer.map(|node| index[&node]);
         }
         let plan = Plan { format: PlanFormat, stages, rings, output: output.rings, warnings };
-        let join = Join::new(&plan, ids);
-        (plan, join)
+        let lookup = StageLookup::new(&plan, ids);
+        (plan, lookup)
     }
 }

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 ///
 /// [`Arrow::describe`](crate::Arrow::describe) and [`Deploy::deploy`](crate::Deploy::deploy) walk over the same value.
 /// Each walk knows the id of the node at which it is, so a deployment finds the [`Stage`](crate::plan::Stage) that it
-/// adds by its id, in any order ([`Join`](crate::plan::Join)).
+/// adds by its id, in any order ([`StageLookup`](crate::plan::StageLookup)).
 ///
 /// The rules, for a combinator with bodies:
 ///

@@ -3,7 +3,7 @@ use super::keyed::KeySlotSenders;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
 use millstream_core::Plan;
-use millstream_core::plan::{Branch, Join, NodeId, PlanMismatch, Scoped, Walk};
+use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 pub struct QueuesWiring {
     slots: usize,
     plan: Plan,
-    join: Join,
+    lookup: StageLookup,
     /// The clock that the next stage reads.
     clock: usize,
     pub(crate) bytes: usize,
@@ -19,13 +19,13 @@ pub struct QueuesWiring {
     control: Arc<Control>,
     reactor: Option<Arc<Reactor>>,
     /// What holds for the stages deployed now.
-    pub(crate) scope: Scope,
+    pub(crate) scope: QueuesScope,
 }
 
 /// What holds for the stages of a body.
 #[doc(hidden)]
 #[derive(Clone, Default)]
-pub struct Scope {
+pub struct QueuesScope {
     /// The id of the node that is deployed now.
     id: NodeId,
     /// Which copy of the body: a shard deploys its body more than once.
@@ -36,16 +36,16 @@ pub struct Scope {
     pub(crate) key_slots: Option<Arc<KeySlotSenders>>,
 }
 
-impl std::fmt::Debug for Scope {
+impl std::fmt::Debug for QueuesScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("QueuesScope").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 impl Walk for QueuesWiring {
-    type Scope = Scope;
+    type Scope = QueuesScope;
 
-    fn scope(&mut self) -> &mut Scope {
+    fn scope(&mut self) -> &mut QueuesScope {
         &mut self.scope
     }
 }
@@ -88,17 +88,17 @@ impl<T: Send, F: FnMut(&mut Queue<T>, &Activity) + Send> Work for Worked<T, F> {
 }
 
 impl QueuesWiring {
-    pub(crate) fn new(slots: usize, (plan, join): (Plan, Join), control: Arc<Control>) -> Self {
+    pub(crate) fn new(slots: usize, (plan, lookup): (Plan, StageLookup), control: Arc<Control>) -> Self {
         QueuesWiring {
             slots,
             plan,
-            join,
+            lookup,
             clock: 0,
             bytes: 0,
             threads: Vec::new(),
             control,
             reactor: None,
-            scope: Scope::default(),
+            scope: QueuesScope::default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl QueuesWiring {
 
     /// Checks that the deployment and the plan have the same stages.
     pub(crate) fn check(&mut self) -> Result<(), PlanMismatch> {
-        std::mem::take(&mut self.join).finish(&self.plan)
+        std::mem::take(&mut self.lookup).finish(&self.plan)
     }
 
     /// The pauses of the thread that is added next.
@@ -161,7 +161,7 @@ impl QueuesWiring {
         input: Queue<T>,
         work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
     ) {
-        let Some(stage) = self.join.stage(&self.scope.id, self.scope.copy) else {
+        let Some(stage) = self.lookup.stage(&self.scope.id, self.scope.copy) else {
             // The check after the deployment returns the error, and nothing starts.
             return;
         };

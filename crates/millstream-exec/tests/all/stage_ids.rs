@@ -6,7 +6,7 @@ use millstream_core::{
     Arrow, ChoiceExt, Deploy, Determinate, FeedbackExt, KeepsClock, KeysExt, On, PartsExt, Quiet, Val, pipeline,
 };
 use millstream_exec::{
-    BoxExt, BoxPipeline, Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, QueuesWiring, RingShape, Rings,
+    BoxExact, BoxExt, Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, QueuesWiring, RingShape, Rings,
     RunError, Runner, Wiring, source,
 };
 
@@ -167,11 +167,11 @@ fn a_stage_that_fails_has_the_name_of_the_plan_in_every_body() {
 }
 
 /// `n` stages, as boxes in boxes.
-fn many(n: usize) -> BoxPipeline<Numbers, Numbers> {
+fn many(n: usize) -> BoxExact<Numbers, Numbers> {
     if n == 1 {
-        return pipeline::<u64>().map(|x| x + 1).boxed();
+        return pipeline::<u64>().map(|x| x + 1).boxed_exact();
     }
-    many(n / 2).then(many(n - n / 2)).boxed()
+    many(n / 2).then(many(n - n / 2)).boxed_exact()
 }
 
 #[test]

@@ -3,9 +3,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Joins the stages that a deployment adds with the stages of the plan, by identity.
+/// Finds the stage of the plan for each stage that a deployment adds, by its [id](NodeId).
 #[derive(Clone, Debug, Default)]
-pub struct Join {
+pub struct StageLookup {
     /// The stage at each id.
     stages: BTreeMap<NodeId, usize>,
     /// The stages that were added, with the copy: a shard on queues adds each stage of its body k times.
@@ -13,21 +13,21 @@ pub struct Join {
     mismatch: Option<PlanMismatch>,
 }
 
-impl Join {
-    /// Joins with the stages of `plan`, whose ids these are.
+impl StageLookup {
+    /// Finds the stages of `plan`, whose ids these are.
     pub(super) fn new(plan: &Plan, ids: Vec<NodeId>) -> Self {
-        let mut join = Join::default();
+        let mut lookup = StageLookup::default();
         for (stage, id) in ids.into_iter().enumerate() {
-            match join.stages.entry(id) {
+            match lookup.stages.entry(id) {
                 Entry::Vacant(free) => _ = free.insert(stage),
                 Entry::Occupied(taken) => {
                     let stages = [*taken.get(), stage].map(|stage| plan.stages[stage].name.clone());
                     let same = PlanMismatch::SameId { id: taken.key().to_string(), stages: stages.into() };
-                    join.mismatch.get_or_insert(same);
+                    lookup.mismatch.get_or_insert(same);
                 }
             }
         }
-        join
+        lookup
     }
 
     /// The stage of the plan that is added at `id`, in one of the copies of its body; `None` if the plan has none
