@@ -128,7 +128,7 @@ fn runs_do_what_was_explained() {
     }
 }
 
-/// What `--json` writes is read back: nothing changed since, in any number of shards and slots that it was planned with.
+/// What `--json` writes is read back, and nothing changed since, whatever slots it was planned with.
 #[test]
 fn a_written_plan_is_compared_with_the_present_one() {
     let scene = Scene::new().file("wc.json", plan("wc --json")).file("explained.json", plan("wc --json --explain"));

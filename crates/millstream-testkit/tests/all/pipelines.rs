@@ -61,8 +61,8 @@ proptest! {
     #[test]
     fn a_plan_is_durable_or_says_why(tree in streams(16)) {
         let plan = tree.build().plan();
-        let unnamed: Vec<_> =
-            plan.stages.iter().filter(|stage| stage.state.is_some() && !stage.named_by_user).map(|s| &*s.name).collect();
+        let unnamed = plan.stages.iter().filter(|stage| stage.state.is_some() && !stage.named_by_user);
+        let unnamed: Vec<_> = unnamed.map(|stage| &*stage.name).collect();
         let listed = plan.check_durable().err();
         let listed: Vec<_> = listed.iter().flat_map(|missing| &missing.unnamed).map(|state| &*state.stage).collect();
         prop_assert_eq!(listed, unnamed, "{}", plan);
