@@ -23,7 +23,6 @@ impl<P: Arrow, Q: Arrow<In = P::Out>> Arrow for Then<P, Q> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let between = self.first.describe(input, plan);
-        plan.advance();
-        self.second.describe(between, plan)
+        self.second.describe(plan.advance(between), plan)
     }
 }

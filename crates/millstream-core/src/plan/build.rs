@@ -73,9 +73,12 @@ impl Describe {
         (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
     }
 
-    /// Goes on to the pipeline that runs after the one described last, in the same body.
-    pub fn advance(&mut self) {
+    /// Goes on to the pipeline that reads `between`, the output of the one described last, in the same body. Returns
+    /// `between`, so that the caller has nothing to drop on a panic here: every `then` has this call in its code.
+    #[must_use]
+    pub fn advance(&mut self, between: Port) -> Port {
         self.scope.id.advance();
+        between
     }
 
     fn node(&mut self, kind: &'static str) -> usize {

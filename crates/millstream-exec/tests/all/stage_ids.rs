@@ -48,11 +48,10 @@ where
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let between = self.1.describe(input, plan);
         match self.0 {
-            Wrong::Adds => return between,
-            Wrong::Forgets | Wrong::Repeats => plan.advance(),
-            Wrong::DoesNotAdvance => {}
+            Wrong::Adds => between,
+            Wrong::Forgets | Wrong::Repeats => self.2.describe(plan.advance(between), plan),
+            Wrong::DoesNotAdvance => self.2.describe(between, plan),
         }
-        self.2.describe(between, plan)
     }
 }
 

@@ -148,10 +148,7 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Arrow for Boxed<A, B, Known
     type Out = B;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        self.steps.iter().fold(input, |port, step| {
-            plan.advance();
-            step.describe_step(port, plan)
-        })
+        self.steps.iter().fold(input, |port, step| step.describe_step(plan.advance(port), plan))
     }
 }
 
