@@ -20,7 +20,7 @@ pub use text::TextExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
-    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, Map, MapBlocking, MapOwned,
+    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, MapBlocking, MapFn, MapOwned,
     Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
@@ -69,9 +69,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// Applies `f` to a reference to every value.
     ///
     /// The compiler infers that a closure written in the call accepts a reference of any lifetime. A closure with a
-    /// name of its own needs a type annotation that says so. Without one it accepts references of one lifetime only:
-    /// the pipeline compiles, but cannot run, and the compiler reports that "the method `model` exists, but its trait
-    /// bounds were not satisfied".
+    /// name of its own needs a type annotation that says so. Without one it accepts references of one lifetime only,
+    /// and the compiler refuses it here ([`MapFn`]).
+    ///
+    /// The result is a `Then<Self, Map<Self::Out, F, B>>`.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -79,12 +80,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
     #[doc(alias = "select")]
-    fn map<B, F>(self, f: F) -> Then<Self, Map<Self::Out, F, B>>
+    fn map<B, F, By>(self, f: F) -> <F as MapFn<Self::Out, B, By>>::Mapped<Self>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
+        F: MapFn<Self::Out, B, By> + Send + Sync + 'static,
     {
-        Then::new(self, Map::new(f))
+        f.after(self)
     }
 
     /// Applies `f` to every value, which it gets itself, and not by reference.
