@@ -83,6 +83,7 @@
 //! - [`fork`](crate::PartsExt::fork): Pairs every value with itself: `model fork = map (\a -> (a, a))`.
 //! - [`tee`](crate::PartsExt::tee): Passes every value on, and runs a body on the side that reads the same values: the
 //!   article's `Tee`.
+//! - [`tee_to`](crate::PartsExt::tee_to): Passes every value on, and puts it into a sink with a name as well.
 //! - [`dead_end`](crate::PartsExt::dead_end): Leaves every slot empty: the article's `DeadEnd`.
 //!
 //! # Pairs

@@ -41,15 +41,32 @@ impl Failure {
     }
 }
 
+/// What a stage unwinds with that knows its name and the number, on a deployment that knows neither.
+#[derive(Debug)]
+pub struct StageFailure {
+    /// The stage's name.
+    pub stage: String,
+    /// The number at which it failed.
+    pub number: u64,
+    /// What the user's code unwound with.
+    pub payload: Box<dyn Any + Send>,
+}
+
 /// The error of a failure; none of a panic.
 #[must_use]
 pub fn error_of(payload: &(dyn Any + Send)) -> Option<SharedError> {
+    if let Some(failure) = payload.downcast_ref::<StageFailure>() {
+        return error_of(failure.payload.as_ref());
+    }
     payload.downcast_ref::<Failure>().map(|failure| failure.error.clone())
 }
 
 /// The message of a panic, or the causes of a failure.
 #[must_use]
 pub fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(failure) = payload.downcast_ref::<StageFailure>() {
+        return message(failure.payload.as_ref());
+    }
     if let Some(failure) = payload.downcast_ref::<Failure>() {
         return failure.causes.clone();
     }

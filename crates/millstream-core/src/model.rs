@@ -24,6 +24,7 @@ mod keys;
 mod maps;
 pub mod sources;
 mod streams;
+mod tee_to;
 mod text;
 mod windows;
 

@@ -17,6 +17,7 @@ mod dead_letter;
 mod keys;
 mod maps;
 mod streams;
+mod tee_to;
 mod text;
 
 use crate::group_stage::stateless_stage;

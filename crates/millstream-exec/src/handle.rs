@@ -8,6 +8,7 @@ use crate::observer::{Counters, Observer};
 use crate::placement::set_workers;
 use crate::pool::Pool;
 use crate::report::StageReport;
+use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
 use crate::{ProducerPanics, Report, RunError};
 use std::sync::{Arc, Weak};
@@ -25,6 +26,7 @@ pub(crate) struct Started {
     pub(crate) observer: Observer,
     /// Ends the stream of a source that is not a tasklet.
     pub(crate) end_source: Option<StopSource>,
+    pub(crate) side_sinks: SideSinks,
     pub(crate) ring_bytes: usize,
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
@@ -180,7 +182,7 @@ impl Started {
         }
     }
 
-    /// Waits for the workers, drops every tasklet, and returns the report, even if the run failed.
+    /// Waits for the workers, drops every tasklet, finishes the sinks with names, and returns the report.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
         assert!(
             self.pool.finished() || !self.pool.worker_calls(),
@@ -198,10 +200,10 @@ impl Started {
                 StageReport::put_source(&mut stages, accepted);
             }
         }
-        let failure = self.pool.shared.failure();
+        let mut failure = self.pool.shared.failure();
         let controller = self.pool.controller();
         let pins = self.pool.pins.as_ref();
-        let report = Report {
+        let mut report = Report {
             outcome: if failure.is_some() { RunOutcome::Failed } else { self.outcome() },
             numbers: 0.into(),
             values: 0,
@@ -219,6 +221,7 @@ impl Started {
             producer_panics: self.producer_panics(),
         };
         drop(controller);
+        self.side_sinks.finish(&mut report, &mut failure);
         self.pool.shared.trace.ended(&report);
         (report, failure)
     }

@@ -59,6 +59,7 @@ mod runner;
 mod sender;
 mod sending;
 mod shared;
+mod side_sinks;
 mod signal;
 pub mod sink;
 mod sink_tasklet;

@@ -128,8 +128,9 @@ impl Queues {
         let left = Left::nothing();
         wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
         let source = feed.as_ref().map(|feed| feed.source.clone());
-        let QueuesWiring { threads, bytes, .. } = wiring;
-        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), left)?;
+        let QueuesWiring { threads, side_sinks, bytes, .. } = wiring;
+        let sinks = (side_sinks, left as Arc<_>);
+        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), sinks)?;
         if let Some(feed) = feed {
             feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
         }

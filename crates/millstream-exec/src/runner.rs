@@ -3,7 +3,7 @@ use crate::sink::{SinkResult, collect, collect_slots, each, last};
 use crate::sink_tasklet::{Finish, Left};
 use crate::start::{Threads, wire};
 use crate::{Handle, Inline, Job, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source};
-use millstream_core::failure::{caught, fail};
+use millstream_core::failure::{StageFailure, caught, fail};
 use millstream_core::model::ModelShape;
 use millstream_core::{
     Arrow, Density, Deploy, Determinate, Item, Model, ModelExt, Retry, SequenceNumber, Shape, ToOwnedItem, Val,
@@ -325,7 +325,10 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
             Err(payload) => {
                 report.outcome = RunOutcome::Failed;
                 let stage = if at.get().is_some() { "sink" } else { "model" };
-                Some(RunError::unwound_with(stage, at.get(), payload))
+                Some(match payload.downcast::<StageFailure>() {
+                    Ok(failed) => RunError::unwound_with(&failed.stage, Some(failed.number), failed.payload),
+                    Err(payload) => RunError::unwound_with(stage, at.get(), payload),
+                })
             }
         };
         report.elapsed = since.elapsed();

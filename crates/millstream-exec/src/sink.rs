@@ -4,9 +4,13 @@
 //! [`for_each`](crate::Runner::for_each) have one of their own, [`to_fold`](crate::Job::to_fold) and
 //! [`to_each`](crate::Job::to_each) make one of a closure.
 
+mod again;
 mod closure;
 mod collecting;
+mod output;
 
+pub use again::{EachRun, again};
 pub use closure::{Each, Fold, OnPause, each, fold};
 pub use collecting::{Collect, CollectSlots, Last, collect, collect_slots, last};
 pub use millstream_core::{Sink, SinkResult};
+pub use output::{Output, WithOutput, with_output};

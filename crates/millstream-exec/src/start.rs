@@ -178,7 +178,7 @@ impl<R> Wired<R> {
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
         let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
-        let Wiring { shared, tasklets, plan, source, batch, .. } = wiring;
+        let Wiring { shared, tasklets, side_sinks, plan, source, batch, .. } = wiring;
         let cooperative = shared_tasks(&tasklets);
         let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
@@ -202,7 +202,7 @@ impl<R> Wired<R> {
         pool.observe(rings.observed());
         let since = Instant::now();
         let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);
-        let started = Started { pool, observer, end_source, ring_bytes, cores, inline };
+        let started = Started { pool, observer, end_source, side_sinks, ring_bytes, cores, inline };
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
             Threads::Inline => {

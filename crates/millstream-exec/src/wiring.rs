@@ -3,6 +3,7 @@ use crate::keyed_stage::Keyed;
 use crate::pause::Pauses;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
+use crate::side_sinks::SideSinks;
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
 use millstream_core::Plan;
@@ -23,6 +24,7 @@ pub struct Wiring {
     pub(crate) end_source: Option<StopSource>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
+    pub(crate) side_sinks: SideSinks,
     reactor: Option<Arc<Reactor>>,
     /// The number of loops so far.
     loops: usize,
@@ -104,6 +106,7 @@ impl Wiring {
             end_source: None,
             shared,
             tasklets: Vec::new(),
+            side_sinks: SideSinks::default(),
             reactor: None,
             loops: 0,
             plan,

@@ -46,6 +46,15 @@ pub enum Difference {
         /// The deployment's slot, printed.
         deployed: String,
     },
+    /// A sink with a name that hangs on the pipeline got other values.
+    Sink {
+        /// Which one, in pipeline order.
+        sink: usize,
+        /// What it got in the model, printed.
+        model: String,
+        /// What it got in the deployment, printed.
+        deployed: String,
+    },
     /// It failed, and the model does not.
     Failed(RunError),
     /// It did not end in time.
@@ -59,6 +68,9 @@ impl fmt::Display for Difference {
             Difference::Slot { number, end, model, deployed } => {
                 let end = if *end { " (END)" } else { "" };
                 write!(f, "number {number}{end} holds {deployed}, and in the model {model}")
+            }
+            Difference::Sink { sink, model, deployed } => {
+                write!(f, "sink {sink} got {deployed}, and in the model {model}")
             }
             Difference::Failed(error) => write!(f, "the run failed, and the model does not: {error}"),
             Difference::Hung(hung) => write!(f, "the run hangs: {hung}"),

@@ -23,6 +23,7 @@ mod order;
 mod producers;
 mod refusing;
 mod shape;
+mod sinks;
 mod stages;
 mod steps;
 mod strategy;

@@ -1,6 +1,6 @@
-use crate::pipe::{Both, Choose, Fanout, FanoutAll, Id, Project, Tee, Then, ToAnyEdge, id};
+use crate::pipe::{Both, Choose, Fanout, FanoutAll, Id, Project, Tee, TeeTo, Then, ToAnyEdge, id};
 use crate::shape::{Distributed, Flat, Nothing, Swapped, Twice};
-use crate::{Arrow, ChoiceShape, ItemShape, KeepsClock, Lens, PairShape, Quiet, lens};
+use crate::{Arrow, ChoiceShape, ItemShape, KeepsClock, Lens, PairShape, Quiet, Sink, lens};
 
 /// The type that [`PartsExt::first`] returns.
 pub type WithFirst<S, P> = Then<S, Both<<S as Arrow>::Out, P, Id<<<S as Arrow>::Out as PairShape>::Second>>>;
@@ -324,6 +324,37 @@ pub trait PartsExt: Arrow {
     /// [quiet](crate::Quiet), and inside a `shard` [shardable](crate::Shardable).
     fn tee<P: Arrow<In = Self::Out>>(self, body: impl FnOnce(Id<Self::Out>) -> P) -> Then<Self, Tee<P>> {
         Then::new(self, Tee::new(body(id())))
+    }
+
+    /// Passes every value on, and puts it into a sink with a name as well.
+    ///
+    /// Every run puts its values into a clone of `sink`, with their numbers, in order, END's too. At the end of the
+    /// run the clone is [finished](Sink::finish), before the sink of the job. An error or a panic of the sink ends the
+    /// run with its name, the number and the cause. `sink::with_output` keeps what it returns, and `sink::again` makes
+    /// a sink for every run that cannot be cloned, such as a file.
+    ///
+    /// On rings and queues it has a thread of its own, since it may wait; then back-pressure reaches the source.
+    /// Upstream of an outer [`take`](crate::StreamsExt::take) it may get more than is taken. On the model it gets all
+    /// values at once. It cannot be in a lane of a choice, at a key or in a `shard`: there it would see no order.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// let (rejected, kept) = sink::with_output(sink::collect());
+    /// let p = pipeline::<&str>()
+    ///     .map(|text| text.parse::<u64>().map_err(|_| *text))
+    ///     .tee(|p| p.filter_map(|parsed| parsed.err()).tee_to("rejected", rejected))
+    ///     .filter_map(|parsed| parsed.ok());
+    /// assert_eq!(p.collect(["1", "x", "3"])?, [1, 3]);
+    /// assert_eq!(kept.take(), Some(vec!["x"]));
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[doc(alias("side_output", "sink", "tap"))]
+    fn tee_to<K>(self, name: impl Into<String>, sink: K) -> Then<Self, TeeTo<Self::Out, K>>
+    where
+        K: Sink<Self::Out> + Clone + Sync,
+    {
+        Then::new(self, TeeTo::new(name.into(), sink))
     }
 
     /// Leaves every slot empty: the article's `DeadEnd`.

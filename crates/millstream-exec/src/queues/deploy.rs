@@ -7,6 +7,7 @@ mod feedback;
 mod keys;
 mod maps;
 mod streams;
+mod tee_to;
 mod text;
 
 use super::copy::{copied, drained, split, zipped};

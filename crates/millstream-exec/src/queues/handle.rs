@@ -6,6 +6,7 @@ use crate::machine::usable_cores;
 use crate::pause::GivenUp;
 use crate::report::StageReport;
 use crate::shared::FailedAt;
+use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
 use crate::{Report, RunEnd, RunError, Stopper, Unfinished};
 use millstream_core::failure::{caught, discard};
@@ -22,6 +23,7 @@ pub struct QueuesHandle<O> {
     /// Whether its output has other numbers than its source.
     renumbered: bool,
     since: Instant,
+    side_sinks: SideSinks,
     sink: Arc<dyn Finish<O>>,
 }
 
@@ -65,11 +67,10 @@ impl<O> QueuesHandle<O> {
         ends: RunStopper,
         works: Vec<Thread>,
         (queue_bytes, renumbered): (usize, bool),
-        sink: Arc<dyn Finish<O>>,
+        (side_sinks, sink): (SideSinks, Arc<dyn Finish<O>>),
     ) -> Result<Self, RunError> {
-        let since = Instant::now();
-        let mut handle =
-            QueuesHandle { ends: Arc::new(ends), threads: Vec::new(), queue_bytes, renumbered, since, sink };
+        let (ends, threads, since) = (Arc::new(ends), Vec::new(), Instant::now());
+        let mut handle = QueuesHandle { ends, threads, queue_bytes, renumbered, since, side_sinks, sink };
         for (index, work) in works.into_iter().enumerate() {
             let control = handle.ends.control.clone();
             let name = work.name.clone();
@@ -157,7 +158,7 @@ impl<O> QueuesHandle<O> {
         let Seen { numbers, values, ended } = self.sink.seen().unwrap_or(lost);
         // The stream may have ended just when the run was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
-        let report = Report {
+        let mut report = Report {
             outcome: control.outcome(in_time),
             numbers,
             values,
@@ -178,7 +179,8 @@ impl<O> QueuesHandle<O> {
             let left = values_left(&report, control.source_has_ended(), self.renumbered);
             (!in_time).then_some(RunError::DrainTimeout { left })
         };
-        let failure = control.failure().or_else(overdue);
+        let mut failure = control.failure().or_else(overdue);
+        self.side_sinks.finish(&mut report, &mut failure);
         self.sink.end(report, failure)
     }
 

@@ -2,6 +2,7 @@ use super::control::{Activity, Control, Pauses};
 use super::keyed::KeySlotSenders;
 use super::message::{Outlet, Queue, queue, queue_bytes};
 use crate::reactor::Reactor;
+use crate::side_sinks::SideSinks;
 use millstream_core::Plan;
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub struct QueuesWiring {
     clock: usize,
     pub(crate) bytes: usize,
     pub(crate) threads: Vec<Thread>,
+    pub(crate) side_sinks: SideSinks,
     control: Arc<Control>,
     reactor: Option<Arc<Reactor>>,
     /// What holds for the stages deployed now.
@@ -96,6 +98,7 @@ impl QueuesWiring {
             clock: 0,
             bytes: 0,
             threads: Vec::new(),
+            side_sinks: SideSinks::default(),
             control,
             reactor: None,
             scope: QueuesScope::default(),

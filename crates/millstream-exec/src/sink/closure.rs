@@ -138,6 +138,24 @@ where
     }
 }
 
+impl<S: Clone, F: Clone, R> Clone for Fold<S, F, R> {
+    fn clone(&self) -> Self {
+        fold(self.state.clone(), self.f.clone())
+    }
+}
+
+impl<S: Clone, F: Clone, G: Clone, R> Clone for OnPause<S, F, G, R> {
+    fn clone(&self) -> Self {
+        OnPause { fold: self.fold.clone(), pause: self.pause.clone() }
+    }
+}
+
+impl<F: Clone, R> Clone for Each<F, R> {
+    fn clone(&self) -> Self {
+        each(self.f.clone())
+    }
+}
+
 impl<S: fmt::Debug, F, R> fmt::Debug for Fold<S, F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fold").field("state", &self.state).finish_non_exhaustive()

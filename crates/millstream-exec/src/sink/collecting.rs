@@ -4,7 +4,7 @@ use millstream_core::{SequenceNumber, ToOwnedItem};
 use std::convert::Infallible;
 
 /// Every value, in order: see [`collect`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Collect<T>(Vec<T>);
 
 /// A sink that keeps a clone of every value, and returns them in order.
@@ -36,7 +36,7 @@ impl<A: ToOwnedItem> Sink<A> for Collect<A::Owned> {
 }
 
 /// Every slot, by number: see [`collect_slots`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CollectSlots<T>(Vec<Option<T>>);
 
 /// A sink that keeps a clone of every value at its number, and returns the slots up to the last value: of the empty
@@ -69,7 +69,7 @@ fn put<T>(slots: &mut Vec<Option<T>>, SequenceNumber(number): SequenceNumber, va
 }
 
 /// The last value: see [`last`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Last<T>(Option<T>);
 
 /// A sink that returns a clone of the last value, the answer of a fold for example; none if there is no value. It

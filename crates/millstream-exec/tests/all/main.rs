@@ -21,6 +21,8 @@ mod handles;
 #[cfg(feature = "queues")]
 mod keys;
 mod limits;
+#[cfg(feature = "queues")]
+mod named_sinks;
 mod observe;
 #[cfg(feature = "queues")]
 mod queues;

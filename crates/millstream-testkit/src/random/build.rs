@@ -3,6 +3,7 @@ use super::kind::{F, Kind, Whole, with_whole};
 use super::order::in_one_order;
 use super::refusing::Refusing;
 use super::shape::{Element, RandomShape};
+use super::sinks::{self, Got, Sinks};
 use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
@@ -10,6 +11,7 @@ use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
 use millstream_core::{Arrow, Model, ModelExt, Plan};
+use millstream_exec::sink::Output;
 use millstream_exec::{
     FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, source,
 };
@@ -22,6 +24,10 @@ pub struct Built {
     pipeline: Arc<dyn Runs>,
     /// Whether it keeps the order only in the model, on queues and on one thread.
     gives_order_up: bool,
+    /// What its sinks with names have got in the last run.
+    sinks: Vec<Output<Got>>,
+    /// Whether it can end the stream before its source does.
+    ends: bool,
 }
 
 /// A pipeline whose output has some shape.
@@ -135,61 +141,64 @@ impl Pipe {
     /// [renumbers](Pipe::renumbers), or a shard has no tasklets.
     #[must_use]
     pub fn build(&self) -> Built {
-        let chain = chain(self, Kind::Whole(Whole::F));
+        let sinks = Sinks::default();
+        let chain = chain(self, Kind::Whole(Whole::F), &sinks);
         let Kind::Whole(whole) = chain.output else { unreachable!("only a body sees a half or a lane") };
         let pipeline: Arc<dyn Runs> = with_whole!(whole, B => Arc::new(chain.boxed_free::<F, B>()));
-        Built { pipeline, gives_order_up: self.gives_order_up() }
+        Built { pipeline, gives_order_up: self.gives_order_up(), sinks: sinks.into_outputs(), ends: self.ends() }
     }
 }
 
-fn chain(tree: &Pipe, input: Kind) -> Chain {
+fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
     match tree {
         Pipe::Then(p, q) => {
-            let first = chain(p, input);
-            let second = chain(q, first.output);
+            let first = chain(p, input, sinks);
+            let second = chain(q, first.output, sinks);
             first.followed_by(second)
         }
         Pipe::Fanout(p, q) | Pipe::Both(p, q) if p.renumbers() || q.renumbers() => {
             panic!("{tree} has a body that renumbers")
         }
-        Pipe::Fanout(p, q) => join::fanout(input, chain(p, input), chain(q, input)),
+        Pipe::Fanout(p, q) => join::fanout(input, chain(p, input, sinks), chain(q, input, sinks)),
         Pipe::FanoutAll(bodies) => {
             assert!(!bodies.iter().any(Pipe::renumbers), "{tree} has a body that renumbers");
             let before = join::as_ring(Chain::empty(input));
-            let bodies = bodies.iter().map(|body| chain(body, before.output)).collect();
+            let bodies = bodies.iter().map(|body| chain(body, before.output, sinks)).collect();
             let joined = join::fanout_all(before.output, bodies);
             before.followed_by(joined)
         }
         Pipe::Both(p, q) => {
             let (before, whole) = join::halved(input);
-            let joined = join::both(whole, chain(p, Kind::First(whole)), chain(q, Kind::Second(whole)));
+            let joined = join::both(whole, chain(p, Kind::First(whole), sinks), chain(q, Kind::Second(whole), sinks));
             before.followed_by(joined)
         }
         Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
             assert!(p.is_quiet() && q.is_quiet(), "{p} and {q} cannot be lanes");
             let (before, whole) = join::laned(input);
             let merge = matches!(tree, Pipe::Merge(..));
-            let joined = join::lanes(whole, chain(p, Kind::Left(whole)), chain(q, Kind::Right(whole)), merge);
+            let joined =
+                join::lanes(whole, chain(p, Kind::Left(whole), sinks), chain(q, Kind::Right(whole), sinks), merge);
             before.followed_by(joined)
         }
         Pipe::Feedback(start, p) => {
             assert!(!p.renumbers(), "{tree} has a body that renumbers");
-            join::feedback(*start, input, |looped| chain(p, looped))
+            join::feedback(*start, input, |looped| chain(p, looped, sinks))
         }
         Pipe::Tee(p) => {
             assert!(!p.renumbers(), "{tree} has a body that renumbers");
-            join::tee(input, chain(p, input))
+            join::tee(input, chain(p, input, sinks))
         }
         Pipe::Shard(k, p) => {
             assert!(p.is_pure(), "{p} cannot be a shard's body");
-            join::shard(*k, input, chain(p, input))
+            join::shard(*k, input, chain(p, input, sinks))
         }
         Pipe::ShardBy { keys, most, k, body } => {
             assert!(body.is_quiet(), "{body} cannot be a key's body");
-            join::shard_by(*keys, *most, *k, input, |input| chain(body, input))
+            join::shard_by(*keys, *most, *k, input, |input| chain(body, input, sinks))
         }
-        Pipe::Named(p) => join::named("named", input, |input| chain(p, input)),
-        Pipe::Boxed(p) => join::boxed(input, |input| chain(p, input)),
+        Pipe::Named(p) => join::named("named", input, |input| chain(p, input, sinks)),
+        Pipe::Boxed(p) => join::boxed(input, |input| chain(p, input, sinks)),
+        Pipe::TeeTo => sinks.tee_to(input),
         leaf => leaf::leaf(leaf, input),
     }
 }
@@ -270,7 +279,8 @@ impl Built {
         self.pipeline.collect_on_queues(inputs, queues, feeding)
     }
 
-    /// Compares a deployment with the model, as [`check`](crate::check) does. If the pipeline [gives its order
+    /// Compares a deployment with the model, as [`check`](crate::check) does, also in what its sinks with names get.
+    /// If the pipeline [gives its order
     /// up](Pipe::gives_order_up) and the deployment has workers, both outputs are sorted first.
     ///
     /// # Errors
@@ -282,7 +292,7 @@ impl Built {
         if self.gives_order_up && deployment.has_workers() {
             return compare(in_one_order(model), move || pipeline.collect_slots(inputs, deployment).map(in_one_order));
         }
-        compare(model, move || pipeline.collect_slots(inputs, deployment))
+        self.compare(model, move || pipeline.collect_slots(inputs, deployment))
     }
 
     /// Compares the deployment on queues with the model.
@@ -293,7 +303,18 @@ impl Built {
     pub fn check_on_queues(&self, inputs: &[Value], queues: Queues, feeding: QueueFeeding) -> Result<(), Difference> {
         let model = self.model_slots(inputs.to_vec());
         let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
-        compare(model, move || pipeline.collect_on_queues(inputs, queues, feeding))
+        self.compare(model, move || pipeline.collect_on_queues(inputs, queues, feeding))
+    }
+
+    /// Compares a run with the model, which has just run: its output, and what its sinks with names have got.
+    fn compare(
+        &self,
+        model: Slots<Value>,
+        deployed: impl FnOnce() -> Result<Slots<Value>, RunError> + Send + 'static,
+    ) -> Result<(), Difference> {
+        let got = sinks::taken(&self.sinks);
+        compare(model, deployed)?;
+        sinks::same(&got, &sinks::taken(&self.sinks), self.ends)
     }
 }
 

@@ -32,7 +32,8 @@ impl Built {
                 let right = if helpers.is_empty() { tasklets == stage.tasklets } else { tasklets >= stage.tasklets };
                 assert!(right, "{way:?}: {tasklets} of {:?}, in\n{plan}", stage.name);
             }
-            let others = |name: &&str| !["source", "sink"].contains(name) && !name.ends_with(".dead-letters");
+            let sink = |name: &str| name.ends_with(".dead-letters") || name.starts_with("kept-");
+            let others = |name: &&str| !["source", "sink"].contains(name) && !sink(name);
             let other = deployed.into_keys().filter(others).find(|name| !helpers.contains(name));
             assert_eq!(other, None, "{way:?}: it is not in\n{plan}");
         }

@@ -144,7 +144,7 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
     let stages = match place {
         Context::Shard | Context::Scattered => 20,
         Context::Lane => 30,
-        Context::Body | Context::Outer => 35,
+        Context::Body | Context::Outer => 37,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -175,6 +175,7 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         30 => Pipe::Stream(stream(rng, 11)),
         31 => Pipe::FoldBy { keys: 1 + small, start: small },
         32 | 33 => Pipe::Answer(answer(rng)),
+        34 | 35 => Pipe::TeeTo,
         _ => Pipe::Fold { start: small },
     }
 }

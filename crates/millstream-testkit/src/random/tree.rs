@@ -186,6 +186,8 @@ pub enum Pipe {
     Feedback(i64, Box<Pipe>),
     /// The same values, and the body on the side.
     Tee(Box<Pipe>),
+    /// The same values, which a sink with a name gets as well.
+    TeeTo,
     /// The body, run by this many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
     /// The body for every key, run by `k` tasklets, at least 1. A value's key is its digest modulo `keys`, at least 1.
@@ -234,7 +236,7 @@ impl Pipe {
             Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::Fold { .. } | Pipe::Answer(_) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
-            Pipe::Stream(_) => false,
+            Pipe::Stream(_) | Pipe::TeeTo => false,
             Pipe::FlatMap { .. }
             | Pipe::Words { .. }
             | Pipe::Flatten
@@ -253,7 +255,7 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) => false,
+            Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) | Pipe::TeeTo => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {

@@ -86,6 +86,8 @@ fn without_folds(pipe: Pipe) -> Pipe {
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
         Pipe::Stream(Stream::Enumerate) => Pipe::Stream(Stream::Inspect),
+        // No lane can have it.
+        Pipe::TeeTo => Id,
         stage => stage,
     })
 }

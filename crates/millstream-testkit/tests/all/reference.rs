@@ -165,7 +165,7 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Map { plus } | Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } | Pipe::MapAsync { plus, .. } => {
             Some(mapped(here?, plus))
         }
-        Pipe::Cloned => here.cloned(),
+        Pipe::Cloned | Pipe::TeeTo => here.cloned(),
         Pipe::Partition { modulus } => here
             .cloned()
             .map(Box::new)

@@ -50,6 +50,7 @@ impl fmt::Display for Pipe {
             Pipe::Choose(p, q) => write!(f, "choose({p}, {q})"),
             Pipe::Merge(p, q) => write!(f, "merge({p}, {q})"),
             Pipe::Feedback(start, p) => write!(f, "feedback({start}, {p})"),
+            Pipe::TeeTo => write!(f, "tee_to"),
             Pipe::Tee(p) => write!(f, "tee({p})"),
             Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
             Pipe::ShardBy { keys, most, k, body } => write!(f, "shard_by({keys}, {most}, {k}, {body})"),

@@ -1,0 +1,17 @@
+//! Sinks with names: each reads its edge on a thread of its own, and is finished when the run is over.
+
+use crate::sink_tasklet::{Left, SinkTasklet};
+use crate::{RingShape, Rings, Wiring};
+use millstream_core::pipe::TeeTo;
+use millstream_core::{Deploy, Sink};
+use millstream_ring::Reader;
+
+impl<A: RingShape, K: Sink<A> + Clone + Sync> Deploy<Rings> for TeeTo<A, K> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<A> {
+        let left = Left::nothing();
+        let sink = SinkTasklet::new(input.fork(), self.sink.clone(), wiring.batch, left.clone());
+        wiring.side_sink(self.name.clone(), Box::new(sink));
+        wiring.side_sinks.add(&self.name, left);
+        input
+    }
+}

@@ -1,0 +1,51 @@
+use crate::sink_tasklet::{Finish, Left, Seen};
+use crate::{Report, RunError, RunOutcome, Sink};
+use millstream_core::Shape;
+use millstream_core::failure::{Finished, caught};
+use std::sync::Arc;
+
+/// The sinks with names of one run, in pipeline order, which are finished when it is over.
+#[derive(Default)]
+pub(crate) struct SideSinks(Vec<(String, Arc<dyn SideSink>)>);
+
+trait SideSink: Send + Sync {
+    /// The number that comes next.
+    fn number(&self) -> Option<u64>;
+    /// Finishes the sink, unless that was done.
+    fn finish(&self, outcome: RunOutcome) -> Finished<()>;
+}
+
+impl<A: Shape, K: Sink<A>> SideSink for Left<A, K> {
+    fn number(&self) -> Option<u64> {
+        self.seen().map(|Seen { numbers, .. }| numbers.0)
+    }
+
+    fn finish(&self, outcome: RunOutcome) -> Finished<()> {
+        // What it returns is the user's, and so is its drop.
+        Finish::finish(self, outcome).map_or(Ok(()), |finished| finished.and_then(|output| caught(|| drop(output))))
+    }
+}
+
+impl SideSinks {
+    pub(crate) fn add<A: Shape, K: Sink<A>>(&mut self, name: &str, left: Arc<Left<A, K>>) {
+        self.0.push((name.to_owned(), left));
+    }
+
+    /// Finishes all of them. One that cannot finish makes the end of the run a failure, of which the later ones know.
+    pub(crate) fn finish(&mut self, report: &mut Report, failure: &mut Option<RunError>) {
+        for (name, sink) in self.0.drain(..) {
+            let number = sink.number();
+            if let Err(payload) = sink.finish(report.outcome) {
+                let failed = RunError::unwound_with(&name, number, payload);
+                report.outcome = RunOutcome::Failed;
+                failure.get_or_insert(failed);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for SideSinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}

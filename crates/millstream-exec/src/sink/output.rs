@@ -1,0 +1,98 @@
+use super::Sink;
+use crate::RunOutcome;
+use millstream_core::{SequenceNumber, Shape};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A sink whose output is kept: see [`with_output`].
+pub struct WithOutput<K, O> {
+    sink: K,
+    output: Output<O>,
+}
+
+/// What a sink has returned: see [`with_output`].
+pub struct Output<O>(Arc<Mutex<Option<O>>>);
+
+/// A sink, and the place where its output is had after a run. It is for the sinks with names that hang on a pipeline
+/// ([`tee_to`](millstream_core::PartsExt::tee_to)): what the sink of a job returns, the run returns.
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// let (squares, seen) = sink::with_output(sink::collect());
+/// let p = pipeline::<u64>().map(|x| x * x).tee_to("squares", squares).map(|x| x + 1);
+/// assert_eq!(p.collect(1..=3)?, [2, 5, 10]);
+/// assert_eq!(seen.take(), Some(vec![1, 4, 9]));
+/// assert_eq!(Model.collect((&p).from(0..2))?, [1, 2]);
+/// assert_eq!(seen.take(), Some(vec![0, 1]));
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// All runs of the pipeline share one place, which has the output of the run that ended last. For runs at the same
+/// time, build a pipeline each.
+pub fn with_output<K, O>(sink: K) -> (WithOutput<K, O>, Output<O>) {
+    let output = Output(Arc::new(Mutex::new(None)));
+    (WithOutput { sink, output: output.clone() }, output)
+}
+
+impl<O> Output<O> {
+    /// What the sink has returned at the end of the last run; none before the first one has ended, if the sink failed
+    /// to finish, and if it was taken.
+    #[must_use]
+    pub fn take(&self) -> Option<O> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, output: Option<O>) {
+        let before = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), output);
+        // Its drop is the user's, and runs after the lock is free.
+        drop(before);
+    }
+}
+
+impl<A: Shape, O: Send + 'static, K: Sink<A, Output = O>> Sink<A> for WithOutput<K, O> {
+    type Output = ();
+    type Error = K::Error;
+
+    #[inline(always)]
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), K::Error> {
+        self.sink.put(number, value)
+    }
+
+    fn pause(&mut self) -> Result<(), K::Error> {
+        self.sink.pause()
+    }
+
+    fn finish(self, outcome: RunOutcome) -> Result<(), K::Error> {
+        let finished = self.sink.finish(outcome).map(Some);
+        let (output, result) = finished.map_or_else(|error| (None, Err(error)), |output| (output, Ok(())));
+        self.output.put(output);
+        result
+    }
+}
+
+impl<K: Clone, O> Clone for WithOutput<K, O> {
+    /// Both put their outputs into the same place.
+    fn clone(&self) -> Self {
+        WithOutput { sink: self.sink.clone(), output: self.output.clone() }
+    }
+}
+
+impl<O> Clone for Output<O> {
+    /// The same place.
+    fn clone(&self) -> Self {
+        Output(self.0.clone())
+    }
+}
+
+impl<K, O> fmt::Debug for WithOutput<K, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WithOutput").finish_non_exhaustive()
+    }
+}
+
+impl<O> fmt::Debug for Output<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").finish_non_exhaustive()
+    }
+}
