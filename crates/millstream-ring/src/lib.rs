@@ -80,4 +80,4 @@ pub use sweeper::Sweeper;
 pub use text::{Kind, Passing, Pen, Span};
 pub use view::{AnyChunk, AnyView, FilteredView, Leaf, MergedView, OneRing, ProjectedView, RingLayout, View, ZipView};
 pub use wait::{IdleStrategy, WaitError};
-pub use wiring::{Wiring, ring, text_ring};
+pub use wiring::{Wiring, ring, ring_from, text_ring};

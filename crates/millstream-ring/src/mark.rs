@@ -1,4 +1,10 @@
-//! Marks: notes beside the data, each at a number. Every reader sees a mark before it reads that number.
+//! Marks: requests beside the data, each at a number. Every reader sees a mark before it reads that number.
+//!
+//! The owner of a clock lays a mark at the number that it publishes next. Each stage copies the marks of its input to
+//! its output before it publishes their numbers. So all rings of one clock show a mark at one number. A stage that acts
+//! at marks reads by a reader that [stops](crate::Reader::stops_at_marks) at each: it lends the mark's number when the
+//! stage has [passed](crate::Reader::pass_mark) the mark. Such a stage sees each mark once, after everything below its
+//! number and before the number itself.
 
 use crate::error::MarksFull;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
@@ -7,12 +13,12 @@ use millstream_core::SequenceNumber;
 /// How many marks a ring can hold that some reader has not reached.
 pub(crate) const MARKS: usize = 16;
 
-/// A note at a number. Its meaning is up to the caller that lays it.
+/// A request at a number: it concerns everything below the number, and nothing from the number on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Its number: the first one after the mark.
+    /// Its number: the first one after the mark. It differs from clock to clock.
     pub at: SequenceNumber,
-    /// The caller's own id.
+    /// The id of the request, which is the same on all clocks.
     pub id: u64,
 }
 
@@ -73,36 +79,54 @@ impl MarkList {
     }
 }
 
-/// The marks ahead of a reader that it has seen.
+/// The marks from a reader's position on that it knows of.
 pub(crate) struct Coming {
     known: u64,
     marks: Vec<Mark>,
+    /// How many of the marks at the position the reader has passed.
+    passed: usize,
+    /// Whether the reader lends no number whose marks it has not passed.
+    pub(crate) stops: bool,
 }
 
 impl Coming {
-    pub(crate) fn new() -> Self {
-        Coming { known: 0, marks: Vec::with_capacity(MARKS) }
+    pub(crate) fn new(stops: bool) -> Self {
+        Coming { known: 0, marks: Vec::with_capacity(MARKS), passed: 0, stops }
     }
 
-    /// The mark at `position`, if there is one. Drops the marks before it.
+    /// The first mark at `position` that was not passed, if there is one. Drops the marks before it.
     pub(crate) fn here(&mut self, list: &MarkList, position: u64) -> Option<Mark> {
         self.refresh(list, position);
-        self.marks.iter().copied().find(|mark| mark.at.0 == position)
+        self.marks.iter().copied().filter(|mark| mark.at.0 == position).nth(self.passed)
     }
 
-    /// The first mark ahead of `position`: a batch ends there.
+    /// Passes the mark that [`here`](Coming::here) returned.
+    pub(crate) fn pass(&mut self) {
+        self.passed += 1;
+    }
+
+    /// The first mark ahead of `position`, or `position` if the reader stops there: a batch ends before it.
     #[inline(always)]
     pub(crate) fn limit(&mut self, list: &MarkList, position: u64) -> u64 {
         if list.laid() == self.known && self.marks.is_empty() {
             return u64::MAX;
         }
-        self.refresh(list, position);
-        self.marks.iter().map(|mark| mark.at.0).filter(|at| *at > position).min().unwrap_or(u64::MAX)
+        self.next(list, position)
     }
 
     #[cold]
+    fn next(&mut self, list: &MarkList, position: u64) -> u64 {
+        if self.here(list, position).is_some() && self.stops {
+            return position;
+        }
+        self.marks.iter().map(|mark| mark.at.0).filter(|at| *at > position).min().unwrap_or(u64::MAX)
+    }
+
     fn refresh(&mut self, list: &MarkList, position: u64) {
-        self.marks.retain(|mark| mark.at.0 >= position);
+        if self.marks.iter().any(|mark| mark.at.0 < position) {
+            self.marks.retain(|mark| mark.at.0 >= position);
+            self.passed = 0;
+        }
         let marks = &mut self.marks;
         self.known = list.after(self.known, |mark| {
             if mark.at.0 >= position {

@@ -34,8 +34,10 @@ pub struct Producer<S: Item> {
 }
 
 impl<S: Item> Producer<S> {
-    pub(crate) fn new(shared: Arc<Shared<S>>) -> Self {
-        Producer { shared, gating: Gating::new(), next: 0, limit: 0, ended: false, abandoned: None, apart: false }
+    /// The only producer of a ring whose first number is `first`.
+    pub(crate) fn new(shared: Arc<Shared<S>>, first: u64) -> Self {
+        let (next, limit) = (first, first);
+        Producer { shared, gating: Gating::new(), next, limit, ended: false, abandoned: None, apart: false }
     }
 
     /// Claims the free slots, at most `n`, or returns none if the ring is full.

@@ -21,7 +21,7 @@ pub struct Reader<F: RingLayout> {
 
 impl<F: RingLayout> Reader<F> {
     pub(crate) fn new(view: F::View, position: u64) -> Self {
-        Reader { view, position, seen: position, coming: Coming::new(), visited: None }
+        Reader { view, position, seen: position, coming: Coming::new(false), visited: None }
     }
 
     /// Lends at most `max` contiguous published slots; none if nothing is published, or only END remains.
@@ -38,8 +38,11 @@ impl<F: RingLayout> Reader<F> {
         if ready == 0 {
             return None;
         }
-        let mark = self.coming.limit(&self.view.marks().0, self.position);
-        let len = self.view.contiguous(self.position, ready.min(mark - self.position));
+        let ready = ready.min(self.coming.limit(&self.view.marks().0, self.position) - self.position);
+        if ready == 0 {
+            return None;
+        }
+        let len = self.view.contiguous(self.position, ready);
         Some(Batch::new(self, len as usize))
     }
 
@@ -50,7 +53,11 @@ impl<F: RingLayout> Reader<F> {
         if self.seen <= self.position {
             self.seen = self.seen.max(self.view.cursor());
         }
-        (self.seen > self.position && self.view.end() == self.position).then(|| End::new(self))
+        if self.seen <= self.position || self.view.end() != self.position {
+            return None;
+        }
+        let stops = self.coming.limit(&self.view.marks().0, self.position) == self.position;
+        (!stops).then(|| End::new(self))
     }
 
     /// Every number below the result is published, END included: the greatest cursor seen so far.
@@ -83,18 +90,32 @@ impl<F: RingLayout> Reader<F> {
         InputProbe::of::<F>(&self.view, None)
     }
 
-    /// The mark at the next number, if there is one. A batch never crosses a mark: it ends before the mark, or begins
-    /// at it.
+    /// The first mark at the next number that was not [passed](Reader::pass_mark), if there is one. A batch never
+    /// crosses a mark: it ends before the mark, or begins at it. The mark's number need not be published yet.
     pub fn mark(&mut self) -> Option<Mark> {
         self.coming.here(&self.view.marks().0, self.position)
     }
 
+    /// Passes the mark that [`mark`](Reader::mark) returns.
+    pub fn pass_mark(&mut self) {
+        debug_assert!(self.mark().is_some(), "there is no mark to pass");
+        self.coming.pass();
+    }
+
+    /// From now on this reader lends a number, or END, only if all marks at it were passed. Its forks do too.
+    #[must_use]
+    pub fn stops_at_marks(mut self) -> Self {
+        self.coming.stops = true;
+        self
+    }
+
     #[inline]
-    pub(crate) fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
+    pub(crate) fn copy_marks(&self, known: &mut u64, mut copy: impl FnMut(Mark) -> bool) -> bool {
         let list = &self.view.marks().0;
         let laid = list.laid();
         if laid != *known {
-            *known = list.after(*known, copy);
+            // A stage that begins late does not copy the marks before its beginning.
+            *known = list.after(*known, |mark| mark.at.0 < self.position || copy(mark));
         }
         *known >= laid
     }
@@ -110,6 +131,7 @@ impl<F: RingLayout> Reader<F> {
     pub fn fork(&self) -> Self {
         let mut fork = Reader::new(self.view.fork(self.position), self.position);
         fork.seen = self.seen;
+        fork.coming.stops = self.coming.stops;
         fork
     }
 

@@ -1,5 +1,6 @@
 use crate::gate::Gating;
 use crate::last::Last;
+use crate::mark::Coming;
 use crate::probe::{InputProbe, RingProbe};
 use crate::run_writers::{Claimed, RunWriters};
 use crate::shared::Shared;
@@ -23,12 +24,15 @@ pub struct RunWriter<F: RingLayout, S: Item> {
     /// The greatest cursor of the input that was seen.
     seen: u64,
     marks: u64,
+    /// The marks that no run crosses.
+    coming: Coming,
     abandoned: Option<u64>,
 }
 
 impl<F: RingLayout, S: Item> RunWriter<F, S> {
     pub(crate) fn new(index: usize, input: Arc<F::View>, output: Arc<Shared<S>>, group: Arc<RunWriters>) -> Self {
-        RunWriter { index, input, output, group, gating: Gating::new(), seen: 0, marks: 0, abandoned: None }
+        let (gating, coming) = (Gating::new(), Coming::new(false));
+        RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, abandoned: None }
     }
 
     /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns the length of the run:
@@ -134,9 +138,12 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         }
         self.seen = self.seen.max(self.input.cursor());
         let limit = self.seen.min(self.input.end()).min(self.room());
-        if self.group.taken() >= limit || !self.copy_marks() {
+        let taken = self.group.taken();
+        if taken >= limit || !self.copy_marks() {
             return None;
         }
+        // Of a mark at or after `taken`: if another writer claims meanwhile, this one claims less, or nothing.
+        let limit = limit.min(self.coming.limit(&self.input.marks().0, taken));
         let (input, writers) = (&self.input, self.group.writers());
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(writers).min(max as u64));
         let Claimed { run, hid: has_hidden } = self.group.claim(self.index, limit, len);
@@ -233,7 +240,10 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         }
         let mut copied = lock(&self.group.marks);
         let released = self.gating.released(&self.output.gates, self.group.done());
-        *copied = list.after(*copied, |mark| self.output.marks().0.lay(mark, released).is_ok());
+        // The group may have begun after some marks.
+        *copied = list.after(*copied, |mark| {
+            self.group.begins_after(mark.at.0) || self.output.marks().0.lay(mark, released).is_ok()
+        });
         self.marks = (*copied).min(laid);
         self.marks == laid
     }

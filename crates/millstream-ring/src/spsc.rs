@@ -45,7 +45,7 @@ pub fn ring<T: Item>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Capaci
     let taken = Counter::new(CachePadded::new(AtomicU64::new(0)));
     ring.gates.add(Gate::Reader(taken.clone()));
     let rest = Arc::new(Rest { ring: ring.clone(), taken });
-    let sender = Sender { producer: Producer::new(ring), _rest: rest.clone() };
+    let sender = Sender { producer: Producer::new(ring, 0), _rest: rest.clone() };
     Ok((sender, Receiver { rest, position: 0, seen: 0 }))
 }
 

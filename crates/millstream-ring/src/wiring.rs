@@ -6,7 +6,7 @@ use crate::shared::{Published, Shared};
 use crate::sync::Arc;
 use crate::text::{Kind, Span};
 use crate::view::OneRing;
-use millstream_core::{Density, Item, Text, Val};
+use millstream_core::{Density, Item, SequenceNumber, Text, Val};
 use std::marker::PhantomData;
 
 /// A ring that has not started. Readers made here see it from number 0 on.
@@ -46,7 +46,7 @@ impl<T: Item, D: Density> Wiring<T, D> {
     /// Ends the wiring and returns the producer. Further readers come from forks, or from [`Producer::reader`].
     #[must_use]
     pub fn start(self) -> Producer<D::Slot<T>> {
-        Producer::new(self.shared)
+        Producer::new(self.shared, 0)
     }
 }
 
@@ -67,23 +67,51 @@ pub(crate) fn reader_at<F: OneRing>(shared: &Arc<Shared<F::Slot>>, position: u64
 /// If `capacity` is not a power of two.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
-    let wiring = Wiring::<T, D>::new(capacity)?;
-    let reader = wiring.reader();
-    Ok((wiring.start(), reader))
+    ring_from(SequenceNumber(0), capacity)
 }
 
-/// As [`ring`], of text: a [`Pen`](crate::Pen) fills its slots.
+/// As [`ring`], with `first` as its first number: it has no slots below.
+///
+/// ```
+/// use millstream_core::{Dense, SequenceNumber};
+/// let (mut producer, mut reader) = millstream_ring::ring_from::<u64, Dense>(SequenceNumber(7), 4)?;
+/// producer.fill(1, |_| 100)?;
+/// let batch = reader.batch(4).expect("a number is published");
+/// assert_eq!((batch.first(), batch.get(0)), (SequenceNumber(7), Some(&100)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is not a power of two.
+#[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+pub fn ring_from<T: Item, D: Density>(
+    first: SequenceNumber,
+    capacity: usize,
+) -> Result<(Producer<D::Slot<T>>, Reader<Val<T, D>>), CapacityError> {
+    from::<Val<T, D>>(first, capacity)
+}
+
+fn from<F: OneRing>(
+    SequenceNumber(first): SequenceNumber,
+    capacity: usize,
+) -> Result<(Producer<F::Slot>, Reader<F>), CapacityError> {
+    let shared = Shared::new(capacity, first, Published::producer(first))?;
+    let reader = reader_at::<F>(&shared, first);
+    Ok((Producer::new(shared, first), reader))
+}
+
+/// As [`ring_from`], of text: a [`Pen`](crate::Pen) fills its slots.
 ///
 /// # Errors
 ///
 /// If `capacity` is not a power of two.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn text_ring<T: Kind + ?Sized, D: Density>(
+    first: SequenceNumber,
     capacity: usize,
 ) -> Result<(Producer<D::Slot<Span<T>>>, Reader<Text<T, D>>), CapacityError> {
-    let shared = Shared::new(capacity, 0, Published::producer(0))?;
-    let reader = reader_at::<Text<T, D>>(&shared, 0);
-    Ok((Producer::new(shared), reader))
+    from::<Text<T, D>>(first, capacity)
 }
 
 impl<T: Item, D: Density> std::fmt::Debug for Wiring<T, D> {

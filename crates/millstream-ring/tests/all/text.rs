@@ -3,7 +3,7 @@
 
 use millstream_core::pipe::SliceKernel;
 use millstream_core::text::{Block, Cut, Lines, Piece, Words, Writer};
-use millstream_core::{Dense, Density, OfPieces, Shape, Sparse, Text, Val};
+use millstream_core::{Dense, Density, OfPieces, SequenceNumber, Shape, Sparse, Text, Val};
 use millstream_ring::{Pen, Producer, Reader, RunWriter, Span, ring, text_ring, text_run_writers};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
@@ -20,7 +20,7 @@ struct Written<D: Density> {
 impl<D: Density> Written<D> {
     fn new(slots: usize) -> (Self, Reader<Text<[u8], D>>) {
         let (texts, input) = ring::<Vec<u8>, Dense>(slots).unwrap();
-        let (output, reader) = text_ring::<[u8], D>(slots).unwrap();
+        let (output, reader) = text_ring::<[u8], D>(SequenceNumber(0), slots).unwrap();
         (Written { texts, input, pen: Pen::new(), output }, reader)
     }
 
@@ -129,7 +129,7 @@ proptest! {
         logs in [0_u32..5, 0..5], texts in vec("[a-c ]{0,9}", 0..TEXTS), ops in vec(any::<[u8; 2]>(), 0..6 * TEXTS),
     ) {
         let (mut stage, lines) = Written::<Dense>::new(1 << logs[0]);
-        let (output, mut reader) = text_ring::<[u8], Dense>(1 << logs[1]).unwrap();
+        let (output, mut reader) = text_ring::<[u8], Dense>(SequenceNumber(0), 1 << logs[1]).unwrap();
         let mut words = WordsOf { input: lines, from: 0, pen: Pen::new(), output };
         let (mut fed, mut seen) = (texts.iter(), Vec::new());
         let mut next = fed.next();
@@ -270,8 +270,8 @@ fn nothing_is_copied_from_the_first_ring_to_the_last() {
     let mut claim = blocks.try_claim(1).unwrap().unwrap();
     claim.write(block.clone());
     claim.publish();
-    let (mut lines, mut lines_reader) = text_ring::<[u8], Dense>(8).unwrap();
-    let (mut trimmed, mut reader) = text_ring::<[u8], Dense>(8).unwrap();
+    let (mut lines, mut lines_reader) = text_ring::<[u8], Dense>(SequenceNumber(0), 8).unwrap();
+    let (mut trimmed, mut reader) = text_ring::<[u8], Dense>(SequenceNumber(0), 8).unwrap();
     let (mut pen, mut second) = (Pen::new(), Pen::new());
     let mut claim = lines.try_claim(8).unwrap().unwrap();
     // The first run of a pen is short.
@@ -323,7 +323,7 @@ fn cut_lines(pen: &mut Pen, output: &mut Producer<Span<[u8]>>, block: &Block, fr
 #[test]
 fn pieces_of_a_large_block_do_not_wait_for_each_other() {
     let block = Block::from(b"line\n".repeat(2 * Pen::<[u8]>::LIMIT / 5));
-    let (mut output, mut reader) = text_ring::<[u8], Dense>(64).unwrap();
+    let (mut output, mut reader) = text_ring::<[u8], Dense>(SequenceNumber(0), 64).unwrap();
     let (mut pen, mut from) = (Pen::new(), 0);
     assert_eq!(cut_lines(&mut pen, &mut output, &block, &mut from), 64, "all slots");
     assert_eq!(read(&mut reader, 30).len(), 30);
@@ -333,7 +333,7 @@ fn pieces_of_a_large_block_do_not_wait_for_each_other() {
 /// The memory that a block keeps counts, however little of it is filled.
 #[test]
 fn short_pieces_of_large_memory_wait_for_readers() {
-    let (mut output, _reader) = text_ring::<[u8], Dense>(4096).unwrap();
+    let (mut output, _reader) = text_ring::<[u8], Dense>(SequenceNumber(0), 4096).unwrap();
     let mut pen = Pen::new();
     let mut cut = 0;
     for _ in 0..100 {
