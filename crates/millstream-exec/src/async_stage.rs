@@ -15,17 +15,18 @@
 //! turn.
 
 use crate::flights::{Flights, InFlight};
+use crate::kept::Kept;
 use crate::reactor::Reactor;
 use crate::stage::{EndSlot, Shows};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::watched::Calls;
 use crate::wiring::{Home, Wiring};
 use millstream_core::failure::Finished;
 use millstream_core::pipe::{MapAsync, Settle};
 use millstream_core::{Density, Val};
-use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
+use millstream_ring::{Last, Mark, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -45,11 +46,12 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
 {
-    let (output, reader) = ring::<Value<Fut, P>, Out<A, Fut, P>>(wiring.slots).expect("the options were checked");
+    let (output, reader) =
+        ring_from::<Value<Fut, P>, Out<A, Fut, P>>(input.position(), wiring.slots).expect("the options were checked");
     let limit = map.limit.saturating_mul(wiring.scope.width);
     let shared = wiring.shared.clone();
     let stage = AsyncStage {
-        input,
+        input: input.stops_at_marks(),
         output,
         flights: Flights::new(limit, Wakes::new(move || shared.wake())),
         ahead: limit.max(wiring.slots) as u64,
@@ -57,7 +59,6 @@ where
         map,
         reactor: wiring.reactor(),
         calls: wiring.counts_calls(),
-        marks: 0,
         end: None,
         busy: false,
         at_end: None,
@@ -86,7 +87,6 @@ struct AsyncStage<A: RingLayout, F, Fut: Future, P: Settle<Fut::Output>> {
     map: MapAsync<A, F, Fut, P>,
     reactor: Arc<Reactor>,
     calls: Arc<Calls>,
-    marks: u64,
     /// END's number, once its future, if it has one, is started.
     end: Option<u64>,
     /// Whether it is at the number after those published.
@@ -112,12 +112,7 @@ where
             return 0;
         }
         let Some(mut batch) = self.input.batch(max) else { return 0 };
-        let (output, flights, f) = (&mut self.output, &mut self.flights, &self.map.f);
-        // No number from here on is published, so no mark is late.
-        if !batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
-            batch.truncate(0);
-            return 0;
-        }
+        let (flights, f) = (&mut self.flights, &self.map.f);
         let _entered = self.reactor.enter();
         flights.start_batch(&mut batch, |value| f(value))
     }
@@ -149,11 +144,7 @@ where
             return false;
         }
         let Some(end) = self.input.end() else { return false };
-        let (output, f) = (&mut self.output, &self.map.f);
-        if !end.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok()) {
-            end.keep();
-            return false;
-        }
+        let f = &self.map.f;
         if let Some(value) = end.value() {
             let _entered = self.reactor.enter();
             self.flights.start(end.number().0, || f(value));
@@ -202,6 +193,25 @@ where
     }
 }
 
+/// It has no state, so it passes a mark with numbers below it still in flight: none from the mark on is published.
+impl<A: RingLayout, F, Fut, P: Settle<Fut::Output>> AtMarks for AsyncStage<A, F, Fut, P>
+where
+    F: Send + Sync,
+    Fut: Future<Output: Send> + Send,
+{
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        None
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to(&mut self.output)
+    }
+}
+
 impl<A: RingLayout, F, Fut, P: Settle<Fut::Output>> Tasklet for AsyncStage<A, F, Fut, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
@@ -214,6 +224,10 @@ where
             false if progress.moved == 0 && !progress.done => Progress::WORKED,
             _ => progress,
         }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

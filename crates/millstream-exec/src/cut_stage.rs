@@ -12,14 +12,15 @@
 //! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
 use crate::handle::StopSource;
+use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, Shows, claimed, moved, take_end};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::FilterKernel;
 use millstream_core::{Dense, Shape, Val};
-use millstream_ring::{Producer, Reader, RingLayout, ring};
+use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::sync::Arc;
 
 /// Adds a stage that writes a filter kernel's mask to the wiring. When the kernel is over, the mask ends and all
@@ -29,19 +30,18 @@ pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     wiring: &mut Wiring,
     kernel: Arc<K>,
 ) -> Reader<Val<bool>> {
-    let (output, reader) = ring::<bool, Dense>(wiring.slots).expect("the options were checked");
-    let (state, end) = (kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
+    let (output, reader) = ring_from::<bool, Dense>(input.position(), wiring.slots).expect("the options were checked");
+    let (state, end) = (wiring.state_or(kernel.start()), EndSlot::of::<<K::In as Shape>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
     let stage = CutStage {
-        input,
+        input: input.stops_at_marks(),
         output,
         kernel,
         state,
         cancel,
         batch: wiring.batch,
         end,
-        marks: 0,
         busy: false,
         at_end: None,
     };
@@ -73,7 +73,6 @@ struct CutStage<K: FilterKernel<In: RingLayout>> {
     cancel: Cancel,
     batch: usize,
     end: EndSlot,
-    marks: u64,
     /// Whether the kernel is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
@@ -83,7 +82,7 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
     /// As in any other stage, until the kernel is over.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
-        let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
+        let claimed = claimed(&mut self.input, &mut self.output, max);
         let Some((mut batch, claim)) = claimed else { return 0 };
         let (kernel, state) = (&*self.kernel, &mut self.state);
         self.busy = true;
@@ -112,6 +111,20 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
     }
 }
 
+impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        Kept::of(&self.state)
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to(&mut self.output)
+    }
+}
+
 impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
     fn step(&mut self) -> Progress {
         let moved = moved(self.batch, |max| self.move_batch(max));
@@ -122,9 +135,13 @@ impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
             return Progress::moved(moved);
         }
         let (kernel, state) = (&*self.kernel, &mut self.state);
-        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |value| {
             value.is_some_and(|value| kernel.keeps(state, value)).into()
         })
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -46,6 +46,8 @@ pub enum RunError {
         /// only END was left, with the values that stages emit there.
         left: u64,
     },
+    /// The run was to begin with a snapshot of another pipeline.
+    Snapshot(crate::SnapshotMismatch),
     /// A thread could not be started.
     Spawn(String),
     /// A combinator deployed other stages than it described. Nothing was started. A combinator of this library never
@@ -87,6 +89,7 @@ impl fmt::Display for RunError {
             RunError::DrainTimeout { left } => {
                 write!(f, "draining timed out with {left} accepted values left")
             }
+            RunError::Snapshot(mismatch) => mismatch.fmt(f),
             RunError::Spawn(why) => write!(f, "a worker could not be started: {why}"),
             RunError::Plan(mismatch) => mismatch.fmt(f),
         }
@@ -99,7 +102,7 @@ impl Error for RunError {
             RunError::Stage { cause, .. } => cause.error.as_ref().map(|error| &**error as &(dyn Error + 'static)),
             RunError::Options(error) => error.source(),
             RunError::Plan(mismatch) => mismatch.source(),
-            RunError::DrainTimeout { .. } | RunError::Spawn(_) => None,
+            RunError::DrainTimeout { .. } | RunError::Snapshot(_) | RunError::Spawn(_) => None,
         }
     }
 }

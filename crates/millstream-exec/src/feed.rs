@@ -20,7 +20,7 @@ use crate::together::Together;
 use early::Early;
 use millstream_core::failure::discard;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::{Producer, Sweeper};
+use millstream_ring::{Claim, ClaimError, Producer, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -135,7 +135,7 @@ impl<T: Item> Output<T> {
         let mut unsent = Some(value);
         let full = self.unless_full(&true, |line| match line {
             Line::Early(early) => early.offer(&mut unsent),
-            Line::Ring(producer) => match producer.try_claim(1) {
+            Line::Ring(producer) => match self.claim(producer, 1) {
                 Err(_) => false,
                 Ok(None) => true,
                 Ok(Some(mut claim)) => {
@@ -154,6 +154,12 @@ impl<T: Item> Output<T> {
         }
     }
 
+    /// Slots for the next numbers, after a mark that is due.
+    fn claim<'p>(&self, producer: &'p mut Producer<T>, n: usize) -> Result<Option<Claim<'p, T>>, ClaimError> {
+        self.shared.marks.lay(producer);
+        producer.try_claim(n)
+    }
+
     /// Publishes the first of these values as far as there is room. Returns how many; none if the run takes no more
     /// values.
     pub(crate) fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
@@ -162,7 +168,7 @@ impl<T: Item> Output<T> {
         }
         self.unless_full(&Some(0), |line| match line {
             Line::Early(early) => early.give(values),
-            Line::Ring(producer) => match producer.try_claim(values.len().max(1)) {
+            Line::Ring(producer) => match self.claim(producer, values.len().max(1)) {
                 Err(_) => None,
                 Ok(None) => Some(0),
                 Ok(Some(mut claim)) => {
@@ -219,6 +225,12 @@ impl<T: Item> ExternalSource for Output<T> {
 
     fn clear(&self) {
         self.sweep();
+    }
+
+    fn lay_mark(&self) {
+        if let Line::Ring(producer) = &mut *self.lock() {
+            self.shared.marks.lay(producer);
+        }
     }
 }
 

@@ -8,15 +8,16 @@
 //! The tasklets of a loop are never divided between workers. One worker steps them round and round in its turn
 //! (`Pool::turns`), and the plan says `serial`.
 
+use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use crate::{RingShape, Rings};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{Fed, Feedback, Looped, States};
 use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Density, Deploy, Item, Lens, On, Projected, Sparse, Val, lens};
-use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
+use millstream_ring::{Last, Mark, Producer, Reader, RingLayout, ring_from};
 
 impl<A: RingShape, S: Item + Clone, P> Deploy<Rings> for Feedback<A, S, P>
 where
@@ -25,15 +26,17 @@ where
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Projected<P::Out, lens::First>> {
         // The state for a number is written while the one before it is still being read.
-        let (states, reader) = ring::<S, A::Density>(wiring.slots.max(2)).expect("the options were checked");
+        let (states, reader) =
+            ring_from::<S, A::Density>(input.position(), wiring.slots.max(2)).expect("the options were checked");
         let (clock, lanes) = match wiring.scope.keyed.as_deref() {
-            None => (Clock::Input(input.fork()), 1),
-            Some(keyed) => (Clock::Keyed(keyed.key_slots.fork()), keyed.lanes),
+            None => (Clock::Input(input.fork().stops_at_marks()), 1),
+            Some(keyed) => (Clock::Keyed(keyed.key_slots.fork().stops_at_marks()), keyed.lanes),
         };
         let kept = vec![States::new(self.state.clone()); lanes];
         let mut inside = wiring.in_loop();
         let output = self.body.deploy(looped::<A, S>(input, reader), &mut inside.body(Branch::Only));
         let back = output.fork();
+        let kept = inside.state_or(kept);
         let closing = Closing { clock, back, states, kept, key_slot: None, known: true, done: false };
         inside.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
         output.seen::<lens::First>()
@@ -72,6 +75,20 @@ impl<A: RingLayout> Clock<A> {
                 }
                 key_slots.end().map(|end| (end.value().copied(), true))
             }
+        }
+    }
+
+    fn mark(&mut self) -> Option<Mark> {
+        match self {
+            Clock::Input(input) => input.mark(),
+            Clock::Keyed(key_slots) => key_slots.mark(),
+        }
+    }
+
+    fn pass_mark_to<S: Item>(&mut self, states: &mut Producer<S>) -> Option<Mark> {
+        match self {
+            Clock::Input(input) => input.pass_mark_to(states),
+            Clock::Keyed(key_slots) => key_slots.pass_mark_to(states),
         }
     }
 
@@ -135,6 +152,21 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
     }
 }
 
+/// When the state for the mark's number is known.
+impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing<A, B, S> {
+    fn mark(&mut self) -> Option<Mark> {
+        if self.known && !self.done { self.clock.mark() } else { None }
+    }
+
+    fn state(&self) -> Option<Kept> {
+        Kept::of(&self.kept)
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.clock.pass_mark_to(&mut self.states)
+    }
+}
+
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing<A, B, S> {
     fn step(&mut self) -> Progress {
         if self.done {
@@ -144,6 +176,10 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing
         let learned = !self.known && self.learn();
         let published = self.known && self.publish_state();
         if learned || published { Progress::moved(1) } else { Progress::NONE }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -1,4 +1,5 @@
 mod drain;
+mod snapshot;
 
 pub(crate) use drain::values_left;
 
@@ -42,6 +43,9 @@ pub(crate) trait ExternalSource: Send + Sync {
 
     /// Drops the values left in its ring, once the ring has no readers.
     fn clear(&self) {}
+
+    /// Lays a mark that is due at the next number, unless a tasklet of the run does.
+    fn lay_mark(&self) {}
 
     /// The producers that ended by a panic of their threads without ending the run.
     fn panics(&self) -> ProducerPanics {
@@ -225,9 +229,7 @@ impl Started {
         self.pool.shared.trace.ended(&report);
         (report, failure)
     }
-}
 
-impl Started {
     /// Stops the run without waiting: its threads drop the remaining tasklets when they exit.
     #[cfg(feature = "stream")]
     pub(crate) fn abandon(&self) {

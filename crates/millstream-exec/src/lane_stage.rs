@@ -1,11 +1,12 @@
 //! A stage that is a whole lane of a choice: it fills one ring together with the other lane's.
 
+use crate::kept::Kept;
 use crate::stage::moved;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::Item;
-use millstream_ring::{LaneWriter, OtherLane, Reader, RingLayout, is_lane, lane};
+use millstream_ring::{LaneWriter, Mark, OtherLane, Reader, RingLayout, is_lane, lane};
 use std::any::Any;
 
 /// Whether a stateless stage that reads an edge of shape `A` can be such a lane. Shards and keys assign numbers
@@ -24,12 +25,12 @@ pub(crate) fn lane_stage<A: RingLayout, B: Item>(
 ) -> Box<dyn Any> {
     let (lane, next): (_, Box<dyn Any>) = match other {
         None => {
-            let (lane, other) = lane::<A, B>(input, wiring.slots);
+            let (lane, other) = lane::<A, B>(input.stops_at_marks(), wiring.slots);
             (lane, Box::new(other))
         }
         Some(other) => {
             let other = other.downcast::<OtherLane<B>>().expect("both lanes have values of one type");
-            let (lane, reader) = other.joined(input);
+            let (lane, reader) = other.joined(input.stops_at_marks());
             (lane, Box::new(reader))
         }
     };
@@ -44,6 +45,20 @@ struct LaneStage<A: RingLayout, B: Item, F> {
     batch: usize,
 }
 
+impl<A: RingLayout, B: Item, F: Send> AtMarks for LaneStage<A, B, F> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.lane.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        None
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.lane.pass_mark()
+    }
+}
+
 impl<A: RingLayout, B: Item, F> Tasklet for LaneStage<A, B, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send,
@@ -55,6 +70,10 @@ where
         }
         self.lane.sweep();
         if self.lane.end() { Progress::ENDED } else { Progress::NONE }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

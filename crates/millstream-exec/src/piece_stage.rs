@@ -1,12 +1,13 @@
 //! A stage that cuts text into pieces, on a new clock.
 
-use crate::renumber_stage::{At, Part, lay};
+use crate::kept::Kept;
+use crate::renumber_stage::{At, Part, Renumbered};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
-use millstream_core::{Dense, OfPieces, Text};
-use millstream_ring::{Claim, Kind, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
+use millstream_core::{Dense, OfPieces, SequenceNumber, Text};
+use millstream_ring::{Claim, Kind, Mark, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
 use std::sync::Arc;
 
 /// Adds a stage to the wiring that cuts every value into pieces.
@@ -15,8 +16,10 @@ pub(crate) fn piece_stage<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>>
     wiring: &mut Wiring,
     cut: Arc<C>,
 ) -> Reader<Text<A::Kind>> {
-    let (output, reader) = text_ring::<A::Kind, Dense>(wiring.slots).expect("the options were checked");
-    let stage = PieceStage::new(input, output, cut, wiring.batch);
+    let Renumbered { next, state: () } = wiring.state_or(Renumbered { next: 0, state: () });
+    let (output, reader) =
+        text_ring::<A::Kind, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let stage = PieceStage::new(input.stops_at_marks(), output, cut, wiring.batch);
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -30,25 +33,19 @@ struct PieceStage<A: RingLayout + OfPieces<Kind: Kind>, C> {
     from: usize,
     at: At,
     batch: usize,
-    marks: u64,
 }
 
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
     fn new(input: Reader<A>, output: Producer<Span<A::Kind>>, cut: Arc<C>, batch: usize) -> Self {
         let at = At { number: 0, busy: false };
-        PieceStage { input, output, cut, pen: Pen::new(), from: 0, at, batch, marks: 0 }
+        PieceStage { input, output, cut, pen: Pen::new(), from: 0, at, batch }
     }
 
     /// Cuts values while there is room for their pieces: at most `max` of both.
     fn take(&mut self, max: usize) -> Part {
         let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
-        let (first, output) = (batch.first().0, &mut self.output);
-        let mut room = true;
-        // Only the marks at the batch's first slot: all pieces of the slots before it are published. The marks of a
-        // value that was begun are before its first piece.
-        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
-        let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let Ok(Some(claim)) = claim else {
+        let first = batch.first().0;
+        let Ok(Some(claim)) = self.output.try_claim(max) else {
             batch.truncate(0);
             return Part::Full;
         };
@@ -61,10 +58,7 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> PieceStage<A, C> {
     /// As [`take`](PieceStage::take), for END's value.
     fn take_end(&mut self, max: usize) -> Part {
         let Some(end) = self.input.end() else { return Part::Nothing };
-        let (output, mut room) = (&mut self.output, true);
-        end.copy_marks(&mut self.marks, |mark| lay(output, mark, &mut room));
-        let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let Ok(Some(claim)) = claim else {
+        let Ok(Some(claim)) = self.output.try_claim(max) else {
             end.keep();
             return Part::Full;
         };
@@ -139,6 +133,21 @@ impl<C> Cutter<'_, C> {
     }
 }
 
+/// Between two values. A value that was begun has passed its marks.
+impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceStage<A, C> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        Kept::of(&Renumbered { next: self.output.next().0, state: () })
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to_new_clock(&mut self.output)
+    }
+}
+
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, C> {
     fn step(&mut self) -> Progress {
         let mut left = self.batch;
@@ -160,6 +169,10 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceSta
             },
             Part::Full | Part::Nothing => Progress::NONE,
         }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -1,12 +1,13 @@
 //! A stage that numbers its outputs from 0 again. `pipe/renumber.rs` in `millstream-core` says what such a stage is.
 
+use crate::kept::Kept;
 use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::ExpandKernel;
-use millstream_core::{Dense, Val};
-use millstream_ring::{Mark, Producer, Reader, RingLayout, ring};
+use millstream_core::{Dense, SequenceNumber, Val};
+use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,22 +17,30 @@ pub(crate) fn renumber_stage<E: ExpandKernel<In: RingLayout>>(
     wiring: &mut Wiring,
     expand: Arc<E>,
 ) -> Reader<Val<E::Item>> {
-    let (output, reader) = ring::<E::Item, Dense>(wiring.slots).expect("the options were checked");
-    let state = Some(expand.start());
+    let Renumbered { next, state } = wiring.state_or(Renumbered { next: 0, state: expand.start() });
+    let (output, reader) =
+        ring_from::<E::Item, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let state = Some(state);
     let at = At { number: 0, busy: false };
     let stage = RenumberStage {
-        input,
+        input: input.stops_at_marks(),
         output,
         expand,
         state,
         values: None,
         at,
         batch: wiring.batch,
-        marks: 0,
         holds: Arc::default(),
     };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
+}
+
+/// What a renumbering stage keeps: the next number of its output, and its state.
+#[derive(Clone)]
+pub(crate) struct Renumbered<S> {
+    pub(crate) next: u64,
+    pub(crate) state: S,
 }
 
 struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
@@ -44,7 +53,6 @@ struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     values: Option<E::Values>,
     at: At,
     batch: usize,
-    marks: u64,
     /// Whether outputs of a value remain, for observers.
     holds: Arc<AtomicBool>,
 }
@@ -122,12 +130,8 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Takes values while there is room for their outputs: at most `max` slots, and as many outputs.
     fn take(&mut self, max: usize) -> Part {
         let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
-        let (first, output) = (batch.first().0, &mut self.output);
-        let mut room = true;
-        // Only the marks at the batch's first slot: all outputs of the slots before it are published.
-        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, &mut room));
-        let claim = if room { output.try_claim(max) } else { Ok(None) };
-        let (Ok(Some(claim)), Some(state)) = (claim, &mut self.state) else {
+        let first = batch.first().0;
+        let (Ok(Some(claim)), Some(state)) = (self.output.try_claim(max), &mut self.state) else {
             batch.truncate(0);
             return Part::Full;
         };
@@ -146,9 +150,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Takes END, once it is there. Its value's outputs, and those after the last value, then remain to be written.
     fn take_end(&mut self) -> Part {
         let Some(end) = self.input.end() else { return Part::Nothing };
-        let (output, mut room) = (&mut self.output, true);
-        end.copy_marks(&mut self.marks, |mark| lay(output, mark, &mut room));
-        let Some(state) = (if room { self.state.as_mut() } else { None }) else {
+        let Some(state) = &mut self.state else {
             end.keep();
             return Part::Full;
         };
@@ -173,10 +175,20 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     }
 }
 
-/// Writes a mark of the input at the output's next number.
-pub(crate) fn lay<T: millstream_core::Item>(output: &mut Producer<T>, mark: Mark, room: &mut bool) -> bool {
-    *room = output.mark(mark.id).is_ok();
-    *room
+/// Between two values: all outputs of the one before are published.
+impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
+    fn mark(&mut self) -> Option<Mark> {
+        if self.values.is_none() { self.input.mark() } else { None }
+    }
+
+    fn state(&self) -> Option<Kept> {
+        let SequenceNumber(next) = self.output.next();
+        self.state.as_ref().and_then(|state| Kept::of(&Renumbered { next, state: state.clone() }))
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to_new_clock(&mut self.output)
+    }
 }
 
 impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
@@ -184,6 +196,10 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
         let progress = self.move_batch();
         self.holds.store(self.values.is_some(), Ordering::Relaxed);
         progress
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {
@@ -232,7 +248,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 #[cfg(test)]
 mod tests {
     use super::{Arc, At, RenumberStage};
-    use crate::tasklet::Tasklet;
+    use crate::tasklet::{AtMarks, Tasklet};
     use millstream_core::pipe::{ExpandKernel, Renumber, Then};
     use millstream_core::{ClockExt, Dense, Val, pipeline};
     use millstream_ring::{Producer, Reader, RingLayout, ring};
@@ -245,10 +261,8 @@ mod tests {
         let (output, reader) = ring::<E::Item, Dense>(slots).unwrap();
         let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
         let state = Some(expand.start());
-        (
-            RenumberStage { input, output, expand, state, values: None, at, batch: 3, marks: 0, holds: Arc::default() },
-            reader,
-        )
+        let input = input.stops_at_marks();
+        (RenumberStage { input, output, expand, state, values: None, at, batch: 3, holds: Arc::default() }, reader)
     }
 
     /// Publishes the values below `upto`, with the marks 10 and 11 before 2, 40 before 4, and so on, as far as there is
@@ -258,7 +272,7 @@ mod tests {
         if n < upto {
             if producer.free() > 0 {
                 let marks = if n == 2 { vec![10, 11] } else { vec![10 * n; usize::from(n.is_multiple_of(4))] };
-                marks.into_iter().for_each(|id| assert!(producer.mark(id).is_ok()));
+                marks.into_iter().for_each(|id| _ = producer.mark(id));
                 let mut claim = producer.try_claim(1).unwrap().unwrap();
                 claim.write(n);
                 claim.publish();
@@ -266,7 +280,7 @@ mod tests {
             return false;
         }
         if !producer.ended() {
-            producer.mark(99).unwrap();
+            producer.mark(99);
             producer.try_end(None).unwrap();
         }
         true
@@ -282,6 +296,7 @@ mod tests {
             while !output.ended() {
                 feed(&mut producer, 8);
                 stage.step();
+                while stage.mark().is_some() && stage.pass().is_some() {}
                 // A reader sees one of the marks at a number, although the ring has all of them.
                 marks.extend(output.mark().filter(|mark| Some(mark) != marks.last()));
                 if let Some(batch) = output.batch(1) {
@@ -302,6 +317,7 @@ mod tests {
         let (mut producer, input) = ring::<u64, Dense>(64).unwrap();
         let (mut stage, _output) = stage(&pipeline::<u64>().flat_map(|_| 0..), input, 64);
         feed(&mut producer, 1);
+        assert!(stage.mark().is_some() && stage.pass().is_some());
         for written in [3, 6, 9] {
             assert_eq!(stage.step().moved, 3);
             assert_eq!(stage.output.next().0, written);

@@ -1,7 +1,11 @@
+mod snapshots;
+
 use crate::budget::Budgets;
 use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
+use crate::marks::Every;
 use crate::placement::Controller;
+use crate::snapshot::Snapshot;
 use crate::wait::{Backoff, Wait};
 use crate::wiring::Wiring;
 use millstream_core::{Backend, Plan};
@@ -24,6 +28,8 @@ pub struct Rings {
     memory: Option<u64>,
     budgets: Budgets,
     observed: bool,
+    snapshots: Option<Every>,
+    beginning: Option<Snapshot>,
 }
 
 /// The default slots of each ring: two batches fit, and a ring of `u64` takes 32 KiB, so that a chain of a few stages
@@ -56,6 +62,8 @@ impl Rings {
             memory: None,
             budgets: Budgets::default(),
             observed: false,
+            snapshots: None,
+            beginning: None,
         }
     }
 

@@ -12,6 +12,7 @@
 
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
+use crate::marks::Marks;
 use crate::trace::Trace;
 use crate::wait::IdleStrategy;
 use crate::{RunError, Signal, Wait};
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     /// No further output comes after a failure.
     rest_is_over: AtomicBool,
     pub(crate) markers: LatencyMarkers,
+    pub(crate) marks: Marks,
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
@@ -132,6 +134,7 @@ impl Shared {
             delivers: AtomicBool::new(false),
             rest_is_over: AtomicBool::new(false),
             markers,
+            marks: Marks::new(),
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
             together: AtomicBool::new(false),

@@ -1,10 +1,11 @@
 use crate::RunOutcome;
+use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::{Report, RunEnd, RunError, Sink};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{Finished, caught, discard, fail};
-use millstream_ring::{Reader, RingLayout};
+use millstream_ring::{Mark, Reader, RingLayout};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -112,7 +113,7 @@ impl<K> User<K> {
 
 impl<A: RingLayout, K> SinkTasklet<A, K> {
     pub(crate) fn new(input: Reader<A>, sink: K, batch: usize, left: Arc<Left<A, K>>) -> Self {
-        let user = Some(User { sink, values: 0 });
+        let (input, user) = (input.stops_at_marks(), Some(User { sink, values: 0 }));
         SinkTasklet { input, user, batch, at_end: None, read: false, left }
     }
 
@@ -140,6 +141,20 @@ impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
         {
             fail(error);
         }
+    }
+}
+
+impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        None
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark()
     }
 }
 
@@ -171,6 +186,10 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for SinkTasklet<A, K> {
         self.pause();
         self.leave(numbers, true);
         Progress::ENDED
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

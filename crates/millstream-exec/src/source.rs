@@ -221,6 +221,8 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         if self.shared.draining() {
             return self.end(0);
         }
+        // Numbers follow it, or END.
+        self.shared.marks.lay(&mut self.output);
         let (moved, exhausted) = match self.output.try_claim(self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress::NONE,

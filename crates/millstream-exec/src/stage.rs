@@ -4,25 +4,28 @@
 //! is compiled twice, once for any machine and once for AVX2 (`ring/vectorised.rs`). What the function changes is
 //! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
+use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Item, Val};
-use millstream_ring::{Batch, Claim, Last, Producer, Reader, RingLayout, ring};
+use millstream_ring::{Batch, Claim, Last, Mark, Producer, Reader, RingLayout, ring_from};
 use std::marker::PhantomData;
 
-/// Adds a stage to the wiring. `f` is called once for every slot, and for END with `true`, in order. `end` says
-/// whether END has a slot; except for a filter's mask, that follows from the density of the output.
-pub(crate) fn stage<A: RingLayout, B: Item, D: Density>(
+/// Adds a stage to the wiring. `f` is called with the state, once for every slot, and for END with `true`, in order.
+/// `end` says whether END has a slot; except for a filter's mask, that follows from the density of the output.
+pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
     home: Home,
-    f: impl for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+    start: S,
+    f: impl for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
-    let (output, reader) = ring::<B, D>(wiring.slots).expect("the options were checked");
+    let (output, reader) = ring_from::<B, D>(input.position(), wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
-    let stage = Stage { input, output, f, batch, end, marks: 0, busy: false, at_end: None, density };
+    let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start), f });
+    let stage = Stage { input, output, work, batch, end, busy: false, at_end: None, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -45,19 +48,15 @@ impl EndSlot {
     }
 }
 
-/// The slots available on both sides, at most `max`, after the input's new marks were copied to the output. None if
-/// either side has none, or if the marks do not fit.
+/// The slots available on both sides, at most `max`. None if either side has none.
 #[inline(always)]
 pub(crate) fn claimed<'s, A: RingLayout, S: Item>(
     input: &'s mut Reader<A>,
     output: &'s mut Producer<S>,
-    marks: &mut u64,
     max: usize,
 ) -> Option<(Batch<'s, A>, Claim<'s, S>)> {
     let mut batch = input.batch(max)?;
-    let copied = batch.copy_marks(marks, |mark| output.copy_mark(mark).is_ok());
-    let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
-    let Ok(Some(claim)) = claim else {
+    let Ok(Some(claim)) = output.try_claim(batch.len()) else {
         batch.truncate(0);
         return None;
     };
@@ -83,7 +82,6 @@ pub(crate) fn moved(max: usize, mut move_batch: impl FnMut(usize) -> usize) -> u
 pub(crate) fn take_end<A: RingLayout, S: Item>(
     input: &mut Reader<A>,
     output: &mut Producer<S>,
-    marks: &mut u64,
     at_end: &mut Option<u64>,
     end_slot: EndSlot,
     slot: impl FnOnce(Option<A::Ref<'_>>) -> Last<S>,
@@ -93,10 +91,6 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
         return Progress::NONE;
     }
     let Some(end) = input.end() else { return Progress::NONE };
-    if !end.copy_marks(marks, |mark| output.copy_mark(mark).is_ok()) {
-        end.keep();
-        return Progress::NONE;
-    }
     *at_end = Some(end.number().0);
     let last = end_slot.then(|| slot(end.value()));
     *at_end = None;
@@ -134,40 +128,59 @@ impl<S: Item> Drop for Shows<'_, S> {
     }
 }
 
-struct Stage<A: RingLayout, B: Item, D: Density, F> {
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for Stage<A, S, B, D, F> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        Kept::of(&self.work.state)
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to(&mut self.output)
+    }
+}
+
+struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     input: Reader<A>,
     output: Producer<D::Slot<B>>,
-    f: F,
+    work: Work<S, F>,
     batch: usize,
     end: EndSlot,
-    marks: u64,
     /// Whether the function is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
     density: PhantomData<fn() -> (B, D)>,
 }
 
-impl<A: RingLayout, B: Item, D: Density, F> Stage<A, B, D, F>
+/// What changes with every slot.
+struct Work<S, F> {
+    state: S,
+    f: F,
+}
+
+impl<A: RingLayout, S, B: Item, D: Density, F> Stage<A, S, B, D, F>
 where
-    F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
+    F: for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     /// Moves the slots available on both sides, at most `max`. Returns how many moved.
     #[inline]
     fn move_batch(&mut self, max: usize) -> usize {
-        let claimed = claimed(&mut self.input, &mut self.output, &mut self.marks, max);
+        let claimed = claimed(&mut self.input, &mut self.output, max);
         let Some((batch, claim)) = claimed else { return 0 };
         self.busy = true;
         let mut shows = Shows::new(claim);
-        batch.map_into(shows.claim(), &mut self.f, |f, value| D::pack(f(value, false)));
+        batch.map_into(shows.claim(), &mut self.work, |work, value| D::pack((work.f)(&mut work.state, value, false)));
         shows.publish();
         self.busy = false;
         batch.len()
     }
 }
 
-impl<A: RingLayout, B: Item, D: Density, F> Tasklet for Stage<A, B, D, F>
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Tasklet for Stage<A, S, B, D, F>
 where
-    F: for<'a> FnMut(Option<A::Ref<'a>>, bool) -> Option<B> + Send,
+    F: for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     fn step(&mut self) -> Progress {
         let moved = moved(self.batch, |max| self.move_batch(max));
@@ -175,10 +188,14 @@ where
             return Progress::moved(moved);
         }
         self.output.sweep();
-        let f = &mut self.f;
-        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, self.end, |value| {
-            Last::of::<B, D>(f(value, true))
+        let Work { state, f } = &mut self.work;
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |value| {
+            Last::of::<B, D>(f(state, value, true))
         })
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -11,14 +11,15 @@ use crate::pool::{Pool, shared_tasks};
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink_tasklet::{Left, SinkTasklet};
+use crate::snapshot::{Beginning, Snapshot};
 use crate::source::{Connect, External, SourceTasklet, most_slots};
 use crate::together::Together;
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring, stepped};
-use millstream_core::{Arrow, Dense, Deploy, Item, Plan, Val};
-use millstream_ring::{Producer, Reader, ring};
+use millstream_core::{Arrow, Dense, Deploy, Item, Plan, SequenceNumber, Val};
+use millstream_ring::{Producer, Reader, ring_from};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +41,7 @@ type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 pub(crate) struct Wired<R> {
     wiring: Wiring,
     threads: Threads,
+    first: SequenceNumber,
     output: R,
     ring_bytes: usize,
     cores: Cores,
@@ -154,13 +156,17 @@ where
     };
     let mut wiring =
         Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, (plan, lookup));
-    let (producer, input) = ring::<T, Dense>(feeding.slots(rings.slots())).expect("the options were checked");
+    let first = rings.beginning().map_or(SequenceNumber(0), Snapshot::at);
+    wiring.beginning = rings.beginning().cloned().map(Beginning::new);
+    let (producer, input) =
+        ring_from::<T, Dense>(first, feeding.slots(rings.slots())).expect("the options were checked");
     wiring.source = Some(producer.probe());
     let end_source = source(producer, &mut wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
     let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
     wiring.check()?;
-    Ok(Wired { wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
+    wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
+    Ok(Wired { first, wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
 }
 
 impl<R> Wired<R> {
@@ -176,9 +182,11 @@ impl<R> Wired<R> {
 
     /// Starts the workers. The caller reads the output.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
-        let Wired { wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
+        let Wired { wiring, threads, first, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
-        let Wiring { shared, tasklets, side_sinks, plan, source, batch, .. } = wiring;
+        let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, .. } = wiring;
+        let pass_marks = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
+        shared.marks.begin(first, pass_marks, rings.snapshots().cloned());
         let cooperative = shared_tasks(&tasklets);
         let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
         let mut controller = if inline {
@@ -225,11 +233,11 @@ impl<R> Wired<R> {
 impl<A: RingShape> Wired<Reader<A>> {
     /// Puts a sink after the output and starts the workers.
     pub(crate) fn start_into<K: Sink<A>>(self, rings: &Rings, sink: K) -> Result<Handle<K::Output>, RunError> {
-        let Wired { mut wiring, threads, output, ring_bytes, cores, feeding, feed, end_source } = self;
+        let Wired { mut wiring, threads, first, output, ring_bytes, cores, feeding, feed, end_source } = self;
         let left = Left::nothing();
         let sink = SinkTasklet::new(output, sink, wiring.batch, left.clone());
         wiring.end("sink", Role::Sink, Box::new(sink));
-        let rest = Wired { wiring, threads, output: (), ring_bytes, cores, feeding, feed, end_source };
+        let rest = Wired { wiring, threads, first, output: (), ring_bytes, cores, feeding, feed, end_source };
         let ((), started) = rest.start(rings)?;
         Ok(Handle { started, sink: left })
     }

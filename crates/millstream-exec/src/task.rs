@@ -1,5 +1,6 @@
 use crate::RunError;
 use crate::budget::Budgets;
+use crate::marks::Passer;
 use crate::pause::GivenUp;
 use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
@@ -170,7 +171,15 @@ impl Task {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
-        let (progress, broken) = match caught(|| tasklet.step()) {
+        let passer = Passer { task: self.index, name: &self.name, role: self.watched.role };
+        let step = || {
+            let mut progress = tasklet.step();
+            if shared.marks.under_way() && !progress.done {
+                progress.worked |= shared.marks.pass(passer, &mut **tasklet);
+            }
+            progress
+        };
+        let (progress, broken) = match caught(step) {
             Ok(progress) => (progress, None),
             // The stream has ended downstream; nothing reads this tasklet's output.
             Err(payload) if self.cancelled(shared) && !self.side_output => {
@@ -194,11 +203,13 @@ impl Task {
         // Dropping the tasklet drops its gates, which frees its upstream.
         let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
         drop(occupant);
+        let told = if progress.worked { caught(|| shared.marks.tell()) } else { Ok(()) };
+        let told = told.err().map(|payload| self.broken(shared, None, payload));
         if progress.moved > 0 {
             // Wakes consumers of this step's output without waiting for the end of the round.
             shared.signal.notify_early();
         }
-        broken.into_iter().chain(given_up).for_each(|broken| broken.report(shared));
+        broken.into_iter().chain(given_up).chain(told).for_each(|broken| broken.report(shared));
         Some(progress)
     }
 

@@ -17,7 +17,9 @@
 //! have made a future or an iterator of it. A stage that writes text waits for its pen as it waits for slots
 //! (`ring/text.rs`).
 
+use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
+use millstream_ring::Mark;
 
 /// The result of one step: how many numbers moved, and whether the tasklet is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,4 +58,21 @@ pub(crate) trait Tasklet: Send {
 
     /// The cursors of its input and output, for observers.
     fn probe(&self) -> TaskProbe;
+
+    /// How it acts at marks; none if it only copies them.
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        None
+    }
+}
+
+/// A tasklet that takes no number before it has passed the marks at it.
+pub(crate) trait AtMarks {
+    /// The mark that is next: everything below its number is taken, and nothing from it on.
+    fn mark(&mut self) -> Option<Mark>;
+
+    /// What outlives the numbers below the mark; none if nothing does.
+    fn state(&self) -> Option<Kept>;
+
+    /// Passes the mark on to the output, and passes it.
+    fn pass(&mut self) -> Option<Mark>;
 }

@@ -1,14 +1,15 @@
 //! Stages with text as output: they format it, or pass on slices of their input.
 
+use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{FormatKernel, SliceKernel};
 use millstream_core::{Density, Shape, Text};
 use millstream_ring::{
-    Batch, Claim, Kind, Last, Pen, Producer, Reader, RingLayout, RunWriter, Span, text_ring, text_run_writers,
+    Batch, Claim, Kind, Last, Mark, Pen, Producer, Reader, RingLayout, RunWriter, Span, text_ring, text_run_writers,
 };
 use std::sync::Arc;
 
@@ -108,8 +109,10 @@ fn text_stage<F: Fill>(
 ) -> Reader<Text<F::Kind, F::Density>> {
     let batch = wiring.batch;
     if wiring.scope.width == 1 {
-        let (output, reader) = text_ring::<F::Kind, F::Density>(wiring.slots).expect("the options were checked");
-        let stage = TextStage { input, output, fill: fill(), batch, marks: 0, at_end: None };
+        let (output, reader) =
+            text_ring::<F::Kind, F::Density>(input.position(), wiring.slots).expect("the options were checked");
+        let input = input.stops_at_marks();
+        let stage = TextStage { input, output, fill: fill(), batch, at_end: None };
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
@@ -128,7 +131,6 @@ struct TextStage<F: Fill> {
     output: Producer<Slot<F>>,
     fill: F,
     batch: usize,
-    marks: u64,
     at_end: Option<u64>,
 }
 
@@ -137,9 +139,7 @@ impl<F: Fill> TextStage<F> {
     fn move_batch(&mut self, max: usize) -> usize {
         let Some(mut batch) = self.input.batch(max) else { return 0 };
         let output = &mut self.output;
-        let copied = batch.copy_marks(&mut self.marks, |mark| output.copy_mark(mark).is_ok());
-        let claim = if copied { output.try_claim(batch.len()) } else { Ok(None) };
-        let moved = match claim {
+        let moved = match output.try_claim(batch.len()) {
             Ok(Some(mut claim)) => {
                 let moved = self.fill.fill(&batch, &mut claim);
                 claim.publish();
@@ -149,6 +149,20 @@ impl<F: Fill> TextStage<F> {
         };
         batch.truncate(moved);
         moved
+    }
+}
+
+impl<F: Fill> AtMarks for TextStage<F> {
+    fn mark(&mut self) -> Option<Mark> {
+        self.input.mark()
+    }
+
+    fn state(&self) -> Option<Kept> {
+        None
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to(&mut self.output)
     }
 }
 
@@ -166,9 +180,13 @@ impl<F: Fill> Tasklet for TextStage<F> {
         }
         self.output.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
-        take_end(&mut self.input, &mut self.output, &mut self.marks, &mut self.at_end, end, |value| {
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, end, |value| {
             Last::of::<Span<F::Kind>, F::Density>(fill.end(value))
         })
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

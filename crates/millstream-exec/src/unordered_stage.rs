@@ -6,14 +6,16 @@
 
 use crate::arrivals::Arrivals;
 use crate::flights::InFlight;
+use crate::kept::Kept;
 use crate::reactor::Reactor;
+use crate::renumber_stage::Renumbered;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{AsIs, ExpandKernel, Settle, Unordered};
-use millstream_core::{Dense, Item, Shape, Val};
-use millstream_ring::{Mark, Producer, Reader, RingLayout, ring};
+use millstream_core::{Dense, Item, SequenceNumber, Shape, Val};
+use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,12 +30,15 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Item> + Send + 'static,
 {
-    let (output, reader) = ring::<Fut::Output, Dense>(wiring.slots).expect("the options were checked");
+    let Renumbered { next, state: () } = wiring.state_or(Renumbered { next: 0, state: () });
+    let (output, reader) =
+        ring_from::<Fut::Output, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let input = input.stops_at_marks();
     let shared = wiring.shared.clone();
     let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.wake()));
     let (batch, reactor) = (wiring.batch, wiring.reactor());
-    let (marks, ended, failed, holds) = (0, false, None, Arc::default());
-    let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, marks, holds, ended, failed };
+    let (ended, failed, holds) = (false, None, Arc::default());
+    let stage = UnorderedStage { input, output, arrivals, batch, map, reactor, holds, ended, failed };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -46,7 +51,6 @@ struct UnorderedStage<A: RingLayout, F, Fut: Future<Output: Item>> {
     batch: usize,
     map: Unordered<A, F, Fut>,
     reactor: Arc<Reactor>,
-    marks: u64,
     /// Whether anything is in flight, for observers.
     holds: Arc<AtomicBool>,
     /// Whether END, and the future of its value if it has one, was taken.
@@ -66,15 +70,7 @@ where
             return 0;
         }
         let Some(mut batch) = self.input.batch(max) else { return 0 };
-        let first = batch.first().0;
-        let (output, arrivals, f) = (&mut self.output, &mut self.arrivals, &self.map.f);
-        // Only the marks at the batch's first slot, and only once everything before it has come out.
-        let mut laid = true;
-        batch.copy_marks(&mut self.marks, |mark| mark.at.0 <= first && lay(output, mark, arrivals.len(), &mut laid));
-        if !laid {
-            batch.truncate(0);
-            return 0;
-        }
+        let (arrivals, f) = (&mut self.arrivals, &self.map.f);
         let _entered = self.reactor.enter();
         arrivals.start_batch(&mut batch, |value| f(value))
     }
@@ -104,12 +100,6 @@ where
             return false;
         }
         let Some(end) = self.input.end() else { return false };
-        let (output, in_flight, mut laid) = (&mut self.output, self.arrivals.len(), true);
-        end.copy_marks(&mut self.marks, |mark| lay(output, mark, in_flight, &mut laid));
-        if !laid {
-            end.keep();
-            return false;
-        }
         if let Some(value) = end.value() {
             let _entered = self.reactor.enter();
             self.arrivals.start(end.number().0, || (self.map.f)(value));
@@ -144,10 +134,23 @@ where
     }
 }
 
-/// Writes a mark of the input at the output's next number, if no earlier future is in flight.
-fn lay<T: Item>(output: &mut Producer<T>, mark: Mark, in_flight: usize, laid: &mut bool) -> bool {
-    *laid = in_flight == 0 && output.mark(mark.id).is_ok();
-    *laid
+/// When nothing is in flight: everything before the mark is published.
+impl<A: RingLayout, F, Fut> AtMarks for UnorderedStage<A, F, Fut>
+where
+    F: Send + Sync,
+    Fut: Future<Output: Item> + Send,
+{
+    fn mark(&mut self) -> Option<Mark> {
+        if self.arrivals.len() == 0 { self.input.mark() } else { None }
+    }
+
+    fn state(&self) -> Option<Kept> {
+        Kept::of(&Renumbered { next: self.output.next().0, state: () })
+    }
+
+    fn pass(&mut self) -> Option<Mark> {
+        self.input.pass_mark_to_new_clock(&mut self.output)
+    }
 }
 
 impl<A: RingLayout, F, Fut> Tasklet for UnorderedStage<A, F, Fut>
@@ -163,6 +166,10 @@ where
             false if progress.moved == 0 && !progress.done => Progress::WORKED,
             _ => progress,
         }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {
@@ -215,6 +222,7 @@ where
 mod tests {
     use super::*;
     use millstream_core::{AsyncExt, pipeline};
+    use millstream_ring::ring;
     use std::sync::Mutex;
     use std::task::{Poll, Waker};
 
@@ -236,13 +244,12 @@ mod tests {
         let (mut producer, input) = ring::<u64, Dense>(8).unwrap();
         let (output, mut outputs) = ring::<u64, Dense>(8).unwrap();
         let mut stage = UnorderedStage {
-            input,
+            input: input.stops_at_marks(),
             output,
             arrivals: Arrivals::new(4, Wakes::new(|| ())),
             batch: 8,
             map: p.second.clone(),
             reactor: Arc::new(Reactor::here()),
-            marks: 0,
             holds: Arc::default(),
             ended: false,
             failed: None,
@@ -251,7 +258,7 @@ mod tests {
             let mut claim = producer.try_claim(8).unwrap().unwrap();
             claim.extend(&mut values.into_iter());
             claim.publish();
-            producer.mark(7).unwrap();
+            producer.mark(7);
         };
         let read = |outputs: &mut Reader<Val<u64>>| {
             let mut values: Vec<u64> = Vec::new();
@@ -263,9 +270,9 @@ mod tests {
         feed(0..3);
         feed(3..5);
         stage.step();
-        // 0 is in flight, so the mark after 2 is not written, and nothing after it is begun.
+        // 0 is in flight, so the mark after 2 is not to be passed, and nothing after it is begun.
         assert_eq!(read(&mut outputs), [1, 2]);
-        assert_eq!((outputs.mark(), stage.arrivals.len()), (None, 1));
+        assert_eq!((stage.mark(), stage.arrivals.len()), (None, 1));
         {
             let mut gate = gate.lock().unwrap();
             gate.0 = true;
@@ -273,6 +280,7 @@ mod tests {
         }
         stage.step();
         assert_eq!(outputs.batch(1).map(|batch| batch.iter().flatten().copied().collect()), Some(vec![0]));
+        assert!(stage.mark().is_some() && stage.pass().is_some());
         stage.step();
         assert_eq!(outputs.mark().map(|mark| (mark.at.0, mark.id)), Some((3, 7)));
         assert_eq!(read(&mut outputs), [3, 4]);

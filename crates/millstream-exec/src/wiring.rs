@@ -4,10 +4,11 @@ use crate::pause::Pauses;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::side_sinks::SideSinks;
+use crate::snapshot::Beginning;
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
-use millstream_core::Plan;
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
+use millstream_core::{Item, Plan};
 use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,6 +35,8 @@ pub struct Wiring {
     pub(crate) source: Option<RingProbe>,
     /// The counters of the next stage's failures.
     calls: Option<Arc<Calls>>,
+    /// The states with which the run begins, if it is with a snapshot.
+    pub(crate) beginning: Option<Beginning>,
 }
 
 /// What holds for the stages of a body.
@@ -113,6 +116,7 @@ impl Wiring {
             lookup,
             source: None,
             calls: None,
+            beginning: None,
         }
     }
 
@@ -131,6 +135,19 @@ impl Wiring {
     /// Checks that the deployment and the plan have the same stages.
     pub(crate) fn check(&mut self) -> Result<(), PlanMismatch> {
         std::mem::take(&mut self.lookup).finish(&self.plan)
+    }
+
+    /// The state with which the stage that is added next begins: `start`, unless the run begins with a snapshot.
+    pub(crate) fn state_or<S: Item + Clone>(&mut self, start: S) -> S {
+        self.states_or(vec![start]).pop().expect("there is one state")
+    }
+
+    /// As [`state_or`](Wiring::state_or), of a stage with a state for each lane.
+    pub(crate) fn states_or<S: Item + Clone>(&mut self, start: Vec<S>) -> Vec<S> {
+        match (&mut self.beginning, self.lookup.at(&self.scope.id)) {
+            (Some(beginning), Some(stage)) => beginning.states_or(&self.plan.stages[stage].name, start),
+            _ => start,
+        }
     }
 
     /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.

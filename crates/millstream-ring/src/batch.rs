@@ -1,5 +1,4 @@
 use crate::claim::Claim;
-use crate::mark::Mark;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
 use crate::view::{RingLayout, View, of_one_ring};
@@ -54,13 +53,8 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         Iter { chunk: self.chunk(), next: 0, len: self.len }
     }
 
-    /// Calls `copy` with every mark that was laid after the first `known` ones, and raises `known` as far as `copy`
-    /// returns true. Returns false if some mark is still unknown after that.
-    ///
-    /// A stage copies marks to its output before it publishes their numbers.
-    #[inline]
-    pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
-        self.reader.copy_marks(known, copy)
+    pub(crate) fn reader(&self) -> &Reader<F> {
+        self.reader
     }
 
     #[inline(always)]
@@ -286,9 +280,8 @@ impl<'r, F: RingLayout> End<'r, F> {
         unsafe { self.reader.view.at_end(self.reader.position) }
     }
 
-    /// As [`Batch::copy_marks`], for marks at END's own number.
-    pub fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark) -> bool) -> bool {
-        self.reader.copy_marks(known, copy)
+    pub(crate) fn reader(&self) -> &Reader<F> {
+        self.reader
     }
 
     /// Returns END to its reader unread.

@@ -49,15 +49,3 @@ impl fmt::Display for ClaimError {
 }
 
 impl Error for ClaimError {}
-
-/// No room for another mark: some reader has not reached the oldest one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MarksFull;
-
-impl fmt::Display for MarksFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many marks: some reader has not reached the oldest one")
-    }
-}
-
-impl Error for MarksFull {}

@@ -1,5 +1,6 @@
 use crate::keyed_writers::KeyedWriters;
 use crate::last::Last;
+use crate::mark::Mark;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
 use crate::shared::Shared;
@@ -74,6 +75,16 @@ impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
                 (owner(key_slot, writers) == index).then(|| f(n, slot, key_slot))
             })
         }
+    }
+
+    /// As [`Reader::mark`], of the input.
+    pub fn mark(&mut self) -> Option<Mark> {
+        self.core.input.mark()
+    }
+
+    /// Passes this mark, once it is copied to the output, and returns it.
+    pub fn pass_mark(&mut self) -> Option<Mark> {
+        self.core.pass_mark()
     }
 
     /// Drops what every reader of the output has released.

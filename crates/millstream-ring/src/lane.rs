@@ -7,6 +7,7 @@
 //! each lane.
 
 use crate::keyed_writers::KeyedWriters;
+use crate::mark::Mark;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
 use crate::shared::{Published, Shared};
@@ -114,6 +115,16 @@ impl<F: RingLayout, T: Item> LaneWriter<F, T> {
         let first = self.core.index == 0;
         // SAFETY: only the first lane claims END.
         unsafe { self.core.end(|_, _| first.then_some(None)) }
+    }
+
+    /// As [`Reader::mark`], of the input.
+    pub fn mark(&mut self) -> Option<Mark> {
+        self.core.input.mark()
+    }
+
+    /// Passes this mark, once it is copied to the output, and returns it.
+    pub fn pass_mark(&mut self) -> Option<Mark> {
+        self.core.pass_mark()
     }
 
     /// Drops what every reader of the output has released.

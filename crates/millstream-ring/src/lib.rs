@@ -63,7 +63,7 @@ mod writer_core;
 
 pub use batch::{Batch, End, Iter};
 pub use claim::Claim;
-pub use error::{CapacityError, ClaimError, MarksFull};
+pub use error::{CapacityError, ClaimError};
 pub use keyed_writer::KeyedWriter;
 pub use keyed_writers::keyed_writers;
 pub use lane::{LaneWriter, OtherLane, is_lane, lane};

@@ -4,13 +4,12 @@
 //! its output before it publishes their numbers. So all rings of one clock show a mark at one number. A stage that acts
 //! at marks reads by a reader that [stops](crate::Reader::stops_at_marks) at each: it lends the mark's number when the
 //! stage has [passed](crate::Reader::pass_mark) the mark. Such a stage sees each mark once, after everything below its
-//! number and before the number itself.
+//! number and before the number itself. A reader that begins late ignores the marks before its beginning.
 
-use crate::error::MarksFull;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use millstream_core::SequenceNumber;
 
-/// How many marks a ring can hold that some reader has not reached.
+/// How many marks a ring keeps.
 pub(crate) const MARKS: usize = 16;
 
 /// A request at a number: it concerns everything below the number, and nothing from the number on.
@@ -24,7 +23,7 @@ pub struct Mark {
 
 /// The marks of one ring, in the order in which they were laid. Their numbers can be in another order.
 pub(crate) struct MarkList {
-    /// The marks that some reader has not reached, each with how many were laid before it.
+    /// The last marks that some reader has not gone beyond, each with how many were laid before it.
     marks: Mutex<Vec<(u64, Mark)>>,
     /// The count of marks laid. Stored before the cursor that shows the mark's number.
     laid: AtomicU64,
@@ -35,18 +34,18 @@ impl MarkList {
         MarkList { marks: Mutex::new(Vec::with_capacity(MARKS)), laid: AtomicU64::new(0) }
     }
 
-    /// Lays a mark. Marks below `released` have been seen by every reader and make room.
-    pub(crate) fn lay(&self, mark: Mark, released: u64) -> Result<(), MarksFull> {
+    /// Lays a mark. Marks below `released` have been seen by every reader; if there are too many others, the first one
+    /// gives way.
+    pub(crate) fn lay(&self, mark: Mark, released: u64) {
         let mut marks = lock(&self.marks);
         marks.retain(|(_, mark)| mark.at.0 >= released);
         if marks.len() == MARKS {
-            return Err(MarksFull);
+            marks.remove(0);
         }
         // It is only stored under this lock.
         let before = self.laid.load(Ordering::Relaxed);
         marks.push((before, mark));
         self.laid.store(before + 1, Ordering::Release);
-        Ok(())
     }
 
     /// How many marks were laid. A reader calls this after it has acquired the cursor.
@@ -55,24 +54,20 @@ impl MarkList {
         self.laid.load(Ordering::Acquire)
     }
 
-    /// Calls `f` with every mark from the `known`-th on, until `f` returns false. Returns how many are known then.
-    pub(crate) fn after(&self, known: u64, mut f: impl FnMut(Mark) -> bool) -> u64 {
-        let (laid, coming) = self.snapshot(known);
-        for (before, mark) in coming.into_iter().flatten() {
-            if !f(mark) {
-                return before;
-            }
-        }
+    /// Calls `f` with every mark from the `known`-th on. Returns how many are known then.
+    pub(crate) fn after(&self, known: u64, f: impl FnMut(Mark)) -> u64 {
+        let (laid, coming) = self.listed(known);
+        coming.into_iter().flatten().for_each(f);
         laid
     }
 
     /// How many marks were laid, and those from the `known`-th on that are still listed. It is a copy, since the caller
     /// may lay marks on this list meanwhile.
-    fn snapshot(&self, known: u64) -> (u64, [Option<(u64, Mark)>; MARKS]) {
+    fn listed(&self, known: u64) -> (u64, [Option<Mark>; MARKS]) {
         let marks = lock(&self.marks);
         let mut coming = [None; MARKS];
         let new = marks.iter().filter(|(before, _)| *before >= known);
-        for (place, mark) in coming.iter_mut().zip(new) {
+        for (place, (_, mark)) in coming.iter_mut().zip(new) {
             *place = Some(*mark);
         }
         (known.max(self.laid.load(Ordering::Relaxed)), coming)
@@ -82,27 +77,26 @@ impl MarkList {
 /// The marks from a reader's position on that it knows of.
 pub(crate) struct Coming {
     known: u64,
+    /// Those that it has not passed.
     marks: Vec<Mark>,
-    /// How many of the marks at the position the reader has passed.
-    passed: usize,
     /// Whether the reader lends no number whose marks it has not passed.
     pub(crate) stops: bool,
 }
 
 impl Coming {
     pub(crate) fn new(stops: bool) -> Self {
-        Coming { known: 0, marks: Vec::with_capacity(MARKS), passed: 0, stops }
+        Coming { known: 0, marks: Vec::with_capacity(MARKS), stops }
     }
 
     /// The first mark at `position` that was not passed, if there is one. Drops the marks before it.
     pub(crate) fn here(&mut self, list: &MarkList, position: u64) -> Option<Mark> {
         self.refresh(list, position);
-        self.marks.iter().copied().filter(|mark| mark.at.0 == position).nth(self.passed)
+        self.marks.iter().copied().find(|mark| mark.at.0 == position)
     }
 
-    /// Passes the mark that [`here`](Coming::here) returned.
-    pub(crate) fn pass(&mut self) {
-        self.passed += 1;
+    /// Passes a mark that [`here`](Coming::here) returned.
+    pub(crate) fn pass(&mut self, passed: Mark) {
+        self.marks.iter().position(|mark| *mark == passed).map(|place| self.marks.remove(place));
     }
 
     /// The first mark ahead of `position`, or `position` if the reader stops there: a batch ends before it.
@@ -123,16 +117,16 @@ impl Coming {
     }
 
     fn refresh(&mut self, list: &MarkList, position: u64) {
-        if self.marks.iter().any(|mark| mark.at.0 < position) {
-            self.marks.retain(|mark| mark.at.0 >= position);
-            self.passed = 0;
-        }
+        self.marks.retain(|mark| mark.at.0 >= position);
         let marks = &mut self.marks;
         self.known = list.after(self.known, |mark| {
             if mark.at.0 >= position {
+                // One that does not stop may not pass any.
+                if marks.len() == MARKS {
+                    marks.remove(0);
+                }
                 marks.push(mark);
             }
-            true
         });
     }
 }

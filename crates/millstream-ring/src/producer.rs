@@ -1,5 +1,5 @@
 use crate::claim::Claim;
-use crate::error::{ClaimError, MarksFull};
+use crate::error::ClaimError;
 use crate::gate::{Counter, Gate, Gating};
 use crate::last::Last;
 use crate::mark::Mark;
@@ -159,28 +159,23 @@ impl<S: Item> Producer<S> {
 
     /// Lays a mark at the next number to be published. Every reader sees it when it reaches that number.
     ///
-    /// # Errors
-    ///
-    /// If sixteen marks are ahead of some reader already: lay it later.
-    pub fn mark(&mut self, id: u64) -> Result<Mark, MarksFull> {
+    /// The ring keeps the last sixteen marks that some reader has not gone beyond. Lay a further one when every reader
+    /// has seen the one sixteen before.
+    pub fn mark(&mut self, id: u64) -> Mark {
         let mark = Mark { at: SequenceNumber(self.next), id };
-        self.copy_mark(mark)?;
-        Ok(mark)
+        self.copy_mark(mark);
+        mark
     }
 
-    /// Lays a mark of another ring of the same clock at its own number.
-    ///
-    /// # Errors
-    ///
-    /// As [`mark`](Producer::mark).
+    /// As [`mark`](Producer::mark), a mark of another ring of the same clock at its own number.
     ///
     /// # Panics
     ///
     /// If that number was published already: whatever happens at N is decided before N is published.
-    pub fn copy_mark(&mut self, mark: Mark) -> Result<(), MarksFull> {
+    pub fn copy_mark(&mut self, mark: Mark) {
         assert!(mark.at.0 >= self.next, "a mark at {}, but {} comes next", mark.at, self.next);
         self.read_gates();
-        self.shared.marks().0.lay(mark, self.gating.cached())
+        self.shared.marks().0.lay(mark, self.gating.cached());
     }
 
     /// Publishes END. A slot in `last` needs room in the ring.

@@ -2,9 +2,10 @@ use crate::batch::{Batch, End};
 use crate::mark::{Coming, Mark};
 use crate::occupancy::EmptyCounter;
 use crate::probe::InputProbe;
+use crate::producer::Producer;
 use crate::view::{AnyView, FilteredView, Leaf, MergedView, ProjectedView, RingLayout, View, ZipView};
 use millstream_core::{
-    AnyEdge, Dense, Filtered, ItemShape, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val,
+    AnyEdge, Dense, Filtered, Item, ItemShape, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val,
 };
 
 /// The reading end of an edge, and the next number it needs.
@@ -96,10 +97,22 @@ impl<F: RingLayout> Reader<F> {
         self.coming.here(&self.view.marks().0, self.position)
     }
 
-    /// Passes the mark that [`mark`](Reader::mark) returns.
-    pub fn pass_mark(&mut self) {
-        debug_assert!(self.mark().is_some(), "there is no mark to pass");
-        self.coming.pass();
+    /// Passes the mark that [`mark`](Reader::mark) returns, and returns it.
+    pub fn pass_mark(&mut self) -> Option<Mark> {
+        let mark = self.mark()?;
+        self.coming.pass(mark);
+        Some(mark)
+    }
+
+    /// As [`pass_mark`](Reader::pass_mark), and lays the mark on `output` at its own number.
+    pub fn pass_mark_to<S: Item>(&mut self, output: &mut Producer<S>) -> Option<Mark> {
+        self.pass_mark().inspect(|mark| output.copy_mark(*mark))
+    }
+
+    /// As [`pass_mark`](Reader::pass_mark), and lays the mark on `output`, which has a clock of its own, at its next
+    /// number.
+    pub fn pass_mark_to_new_clock<S: Item>(&mut self, output: &mut Producer<S>) -> Option<Mark> {
+        self.pass_mark().inspect(|mark| _ = output.mark(mark.id))
     }
 
     /// From now on this reader lends a number, or END, only if all marks at it were passed. Its forks do too.
@@ -109,15 +122,15 @@ impl<F: RingLayout> Reader<F> {
         self
     }
 
+    /// Whether there are marks beyond the `known` first ones.
     #[inline]
-    pub(crate) fn copy_marks(&self, known: &mut u64, mut copy: impl FnMut(Mark) -> bool) -> bool {
-        let list = &self.view.marks().0;
-        let laid = list.laid();
-        if laid != *known {
-            // A stage that begins late does not copy the marks before its beginning.
-            *known = list.after(*known, |mark| mark.at.0 < self.position || copy(mark));
-        }
-        *known >= laid
+    pub(crate) fn has_marks(&self, known: u64) -> bool {
+        self.view.marks().0.laid() > known
+    }
+
+    /// Calls `copy` with every mark beyond the `known` first ones.
+    pub(crate) fn copy_marks(&self, known: &mut u64, copy: impl FnMut(Mark)) {
+        *known = self.view.marks().0.after(*known, copy);
     }
 
     /// The number whose slot was being visited when a panic ended a [`Batch::for_each`].
@@ -148,15 +161,15 @@ impl<F: RingLayout> Reader<F> {
     where
         J: RingLayout<View = ZipView<F, G>> + SideBySide<First = F, Second = G>,
     {
-        let position = self.position.max(other.position);
-        joined(Reader::new(ZipView::new(self.view, other.view), position))
+        let (position, stops) = (self.position.max(other.position), self.coming.stops || other.coming.stops);
+        joined(Reader::new(ZipView::new(self.view, other.view), position), stops)
     }
 
     /// Both lanes of a choice, with values of one type: this one and `other`.
     #[must_use]
     pub fn or<G: RingLayout + SameItem<F>>(self, other: Reader<G>) -> Reader<Merged<F, G>> {
-        let position = self.position.max(other.position);
-        joined(Reader::new(MergedView::apart(ZipView::new(self.view, other.view)), position))
+        let (position, stops) = (self.position.max(other.position), self.coming.stops || other.coming.stops);
+        joined(Reader::new(MergedView::apart(ZipView::new(self.view, other.view)), position), stops)
     }
 
     /// Both lanes of a choice that [fill one ring](crate::lane), by that ring; their values have one type.
@@ -168,10 +181,10 @@ impl<F: RingLayout> Reader<F> {
     /// This edge with a mask: empty at the numbers for which the mask is false.
     #[must_use]
     pub fn masked(self, mask: Reader<Val<bool, Dense>>) -> Reader<Filtered<F>> {
-        let position = self.position.max(mask.position);
+        let (position, stops) = (self.position.max(mask.position), self.coming.stops || mask.coming.stops);
         let mask: Leaf<bool> = mask.view;
         mask.counts_empty(EmptyCounter::of_mask);
-        joined(Reader::new(FilteredView::new(self.view, mask), position))
+        joined(Reader::new(FilteredView::new(self.view, mask), position), stops)
     }
 
     /// This edge without its shape.
@@ -186,14 +199,16 @@ impl<F: RingLayout> Reader<F> {
     /// This edge through a lens.
     #[must_use]
     pub fn seen<L: Lens<F>>(self) -> Reader<Projected<F, L>> {
-        Reader::new(ProjectedView::new(self.view), self.position)
+        let stops = self.coming.stops;
+        joined(Reader::new(ProjectedView::new(self.view), self.position), stops)
     }
 }
 
-/// Releases the numbers that a joined edge no longer needs.
-fn joined<F: RingLayout>(reader: Reader<F>) -> Reader<F> {
+/// Releases the numbers that a joined edge no longer needs. It stops at marks if one of its readers does.
+fn joined<F: RingLayout>(mut reader: Reader<F>, stops: bool) -> Reader<F> {
     // SAFETY: the readers were passed by value, so nothing is lent from them.
     unsafe { reader.view.release(reader.position) };
+    reader.coming.stops = stops;
     reader
 }
 

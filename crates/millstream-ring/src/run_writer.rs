@@ -139,7 +139,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         self.seen = self.seen.max(self.input.cursor());
         let limit = self.seen.min(self.input.end()).min(self.room());
         let taken = self.group.taken();
-        if taken >= limit || !self.copy_marks() {
+        self.copy_marks();
+        if taken >= limit {
             return None;
         }
         // Of a mark at or after `taken`: if another writer claims meanwhile, this one claims less, or nothing.
@@ -207,7 +208,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             return true;
         }
         // Room for a slot, whether or not END gets one.
-        if !self.copy_marks() || self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).run.is_none() {
+        self.copy_marks();
+        if self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).run.is_none() {
             return self.group.taken() > end;
         }
         let given_up = GivenUp { first: end, written: 0, output: &self.output, abandoned: &mut self.abandoned };
@@ -230,22 +232,20 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         self.output.sweep_for_several(&mut self.gating, &self.group.sweeping);
     }
 
-    /// Copies the input's new marks to the output, before their numbers are claimed. Returns false if there is no room
-    /// for them.
-    fn copy_marks(&mut self) -> bool {
-        let list = &self.input.marks().0;
-        let laid = list.laid();
-        if laid == self.marks {
-            return true;
+    /// Copies the input's new marks to the output, before their numbers are claimed.
+    #[inline]
+    fn copy_marks(&mut self) {
+        if self.input.marks().0.laid() > self.marks {
+            self.copy_new_marks();
         }
+    }
+
+    #[cold]
+    fn copy_new_marks(&mut self) {
         let mut copied = lock(&self.group.marks);
         let released = self.gating.released(&self.output.gates, self.group.done());
-        // The group may have begun after some marks.
-        *copied = list.after(*copied, |mark| {
-            self.group.begins_after(mark.at.0) || self.output.marks().0.lay(mark, released).is_ok()
-        });
-        self.marks = (*copied).min(laid);
-        self.marks == laid
+        *copied = self.input.marks().0.after(*copied, |mark| self.output.marks().0.lay(mark, released));
+        self.marks = *copied;
     }
 
     /// The number at which a panic ended this writer's run.

@@ -73,8 +73,8 @@ pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>
 /// As [`ring`], with `first` as its first number: it has no slots below.
 ///
 /// ```
-/// use millstream_core::{Dense, SequenceNumber};
-/// let (mut producer, mut reader) = millstream_ring::ring_from::<u64, Dense>(SequenceNumber(7), 4)?;
+/// use millstream::core::{Dense, SequenceNumber};
+/// let (mut producer, mut reader) = millstream::ring::ring_from::<u64, Dense>(SequenceNumber(7), 4)?;
 /// producer.fill(1, |_| 100)?;
 /// let batch = reader.batch(4).expect("a number is published");
 /// assert_eq!((batch.first(), batch.get(0)), (SequenceNumber(7), Some(&100)));

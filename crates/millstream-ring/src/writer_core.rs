@@ -4,6 +4,7 @@ use crate::batch::End;
 use crate::gate::Gating;
 use crate::keyed_writers::KeyedWriters;
 use crate::last::Last;
+use crate::mark::Mark;
 use crate::occupancy::OccupancySampler;
 use crate::probe::{InputProbe, RingProbe};
 use crate::reader::Reader;
@@ -80,18 +81,12 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         if max == 0 {
             return 0;
         }
-        let Some(mut batch) = self.input.batch(max) else { return 0 };
-        // Without new marks the lock is not needed.
-        if !batch.copy_marks(&mut self.marks.clone(), |_| false) {
-            let (output, mut copied) = (&self.output, lock(&self.keyed_writers.marks));
-            let released = self.gating.released(&output.gates, self.keyed_writers.done());
-            let all = batch.copy_marks(&mut copied, |mark| output.marks().0.lay(mark, released).is_ok());
-            self.marks = *copied;
-            if !all {
-                batch.truncate(0);
-                return 0;
-            }
-        }
+        let Some(mut batch) = self.input.batch(max) else {
+            self.copy_marks();
+            return 0;
+        };
+        let copies = Copies { output: &self.output, keyed_writers: &self.keyed_writers, gating: &mut self.gating };
+        copies.copy(batch.reader(), &mut self.marks);
         let (first, slots) = (batch.first().0, &self.output.slots);
         let len = slots.contiguous(first, batch.len() as u64) as usize;
         batch.truncate(len);
@@ -148,11 +143,9 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         let room = self.room();
         let position = self.input.position;
         let Some(end) = self.input.end() else { return false };
-        let (output, mut copied) = (&self.output, lock(&self.keyed_writers.marks));
-        let released = self.gating.released(&output.gates, self.keyed_writers.done());
-        let all = end.copy_marks(&mut copied, |mark| output.marks().0.lay(mark, released).is_ok());
-        drop(copied);
-        if room <= position || !all {
+        let copies = Copies { output: &self.output, keyed_writers: &self.keyed_writers, gating: &mut self.gating };
+        copies.copy(end.reader(), &mut self.marks);
+        if room <= position {
             end.keep();
             return false;
         }
@@ -169,6 +162,18 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         }
         self.keyed_writers.pass(self.index, position + 1);
         true
+    }
+
+    /// Copies the input's new marks to the output, unless another writer has.
+    fn copy_marks(&mut self) {
+        let copies = Copies { output: &self.output, keyed_writers: &self.keyed_writers, gating: &mut self.gating };
+        copies.copy(&self.input, &mut self.marks);
+    }
+
+    /// Passes the input's next mark, once it is copied to the output. Returns it.
+    pub(crate) fn pass_mark(&mut self) -> Option<Mark> {
+        self.copy_marks();
+        self.input.pass_mark()
     }
 
     /// Numbers below the result may be written.
@@ -191,6 +196,32 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
 
     pub(crate) fn backlog(&self) -> u64 {
         self.input.backlog()
+    }
+}
+
+/// Where the marks of the input are copied to.
+struct Copies<'w, S: Item> {
+    output: &'w Shared<S>,
+    keyed_writers: &'w KeyedWriters,
+    gating: &'w mut Gating,
+}
+
+impl<S: Item> Copies<'_, S> {
+    /// Copies the new ones, unless another writer has; `known` is how many marks this writer knows.
+    #[inline]
+    fn copy<F: RingLayout>(self, input: &Reader<F>, known: &mut u64) {
+        // Without new marks the lock is not needed.
+        if input.has_marks(*known) {
+            self.copy_new(input, known);
+        }
+    }
+
+    #[cold]
+    fn copy_new<F: RingLayout>(self, input: &Reader<F>, known: &mut u64) {
+        let mut copied = lock(&self.keyed_writers.marks);
+        let released = self.gating.released(&self.output.gates, self.keyed_writers.done());
+        input.copy_marks(&mut copied, |mark| self.output.marks().0.lay(mark, released));
+        *known = *copied;
     }
 }
 

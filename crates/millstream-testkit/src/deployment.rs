@@ -113,7 +113,21 @@ impl Deployment {
         P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
         K: Sink<P::Out>,
     {
-        let rings = self.rings();
+        self.run_with(self.rings(), pipeline, inputs, sink)
+    }
+
+    /// As [`run_into`](Deployment::run_into), with these options of rings.
+    pub(crate) fn run_with<T: Item, P, K>(
+        &self,
+        rings: Rings,
+        pipeline: &P,
+        inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+        sink: K,
+    ) -> Result<RunEnd<K::Output>, RunError>
+    where
+        P: Deployable + Arrow<In = Val<T>, Out: millstream_exec::RingShape + ToOwnedItem>,
+        K: Sink<P::Out>,
+    {
         Ok(match self.feeding {
             Feeding::Inline => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
             Feeding::Stepped(seed) => {

@@ -7,7 +7,7 @@
 
 use super::combinator;
 use crate::plan::{Describe, Port, StageKind, StateType};
-use crate::{Arrow, Density, Filtered, Shape};
+use crate::{Arrow, Density, Filtered, Item, Shape};
 use std::sync::Arc;
 
 /// A filter with a state.
@@ -15,7 +15,7 @@ pub trait FilterKernel: Send + Sync + 'static {
     /// The shape of the input.
     type In: Shape;
     /// The state from one value to the next.
-    type State: Send + Clone + 'static;
+    type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
     /// Whether it can be [over](FilterKernel::over).

@@ -23,7 +23,7 @@ pub trait ExpandKernel: Send + Sync + 'static {
     /// The outputs of one value. The iterator is kept from one step to the next, and borrows nothing.
     type Values: Iterator<Item = Self::Item> + Send + 'static;
     /// The state from one value to the next.
-    type State: Send + 'static;
+    type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
     /// Whether there is a state.

@@ -20,7 +20,7 @@ pub trait ScanKernel: Send + Sync + 'static {
     /// The density of the output.
     type Density: Density;
     /// The state from one slot to the next.
-    type State: Send + Clone + 'static;
+    type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
     /// The state before the first slot.

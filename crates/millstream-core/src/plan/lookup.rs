@@ -44,6 +44,12 @@ impl StageLookup {
         None
     }
 
+    /// The stage of the plan that is to be added at `id`.
+    #[must_use]
+    pub fn at(&self, id: &NodeId) -> Option<usize> {
+        self.stages.get(id).copied()
+    }
+
     /// Checks that every stage of the plan was added, and nothing else.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ where
         }
         let (this, end, reactor) = (self.clone(), EndSlot::of::<P::Density<A::Density>>(), wiring.reactor());
         let calls = wiring.counts_calls();
-        stage::<A, P::Value, P::Density<A::Density>>(input, wiring, end, Home::Workers, move |value, _| {
+        stage::<A, (), P::Value, P::Density<A::Density>>(input, wiring, end, Home::Workers, (), move |(), value, _| {
             let value = value?;
             let _entered = reactor.enter();
             settled(&this.policy, this.finished(value), &calls)

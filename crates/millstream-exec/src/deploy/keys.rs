@@ -55,25 +55,23 @@ where
 {
     let outer = wiring.scope.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
     let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
-    let mut router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
+    let router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
     let count = keys.clone();
-    let mut key_slot = move |value: Option<A::Ref<'_>>, outer| {
+    let key_slot = move |router: &mut KeyRouter<K>, value: Option<A::Ref<'_>>, outer| {
         let key_slot = router.key_slot(outer, value.map(|value| key(value)));
         if key_slot.is_some_and(|key_slot| key_slot.fresh) {
             count.store(router.keys() as u64, Ordering::Relaxed);
         }
         key_slot
     };
+    let (end, home) = (EndSlot::Written, Home::Workers);
     let key_slots = match outer {
-        None => stage::<A, KeySlot, Sparse>(input, wiring, EndSlot::Written, Home::Workers, move |value, _| {
-            key_slot(value, None)
+        None => stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, wiring, end, home, router, move |router, value, _| {
+            key_slot(router, value, None)
         }),
         Some((key_slots, _)) => {
-            let mut key_slot = Some(key_slot);
-            keyed_stage::<A, KeySlot, Sparse, _>(input, key_slots, 1, wiring, EndSlot::Written, move || {
-                let mut key_slot = key_slot.take().expect("there is one lane");
-                move |_, value: Option<A::Ref<'_>>, outer, _| key_slot(value, outer)
-            })
+            let f = move |router: &mut _, _, value: Option<A::Ref<'_>>, outer, _| key_slot(router, value, outer);
+            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, key_slots, wiring, end, vec![router], f)
         }
     };
     wiring.counts_keys(keys);

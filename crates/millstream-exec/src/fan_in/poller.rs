@@ -380,7 +380,7 @@ impl<T: Item, O: ItemFormat<T>> Connect<O::Item> for Poller<T, O> {
         let Poller { mut stop, merge, shared, idle, .. } = *self;
         stop.leave_to_run();
         let end_source: StopSource = merge.registry().clone();
-        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch);
+        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch, shared.clone());
         wiring.end("source", Role::Source, Box::new(tasklet));
         if let Some(bound) = idle {
             tick(&shared, bound)?;

@@ -16,17 +16,19 @@ pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     output: Producer<O::Item>,
     batch: usize,
     ended: bool,
+    shared: Arc<Shared>,
     format: PhantomData<O>,
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
-    pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize) -> Self {
-        MergeTasklet { merge, output, batch, ended: false, format: PhantomData }
+    pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize, shared: Arc<Shared>) -> Self {
+        MergeTasklet { merge, output, batch, ended: false, shared, format: PhantomData }
     }
 }
 
 impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     fn step(&mut self) -> Progress {
+        let laid = self.shared.marks.lay(&mut self.output);
         let mut claim = match self.output.try_claim(self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress::NONE,
@@ -60,7 +62,7 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if moved == 0 {
             self.output.sweep();
         }
-        Progress::moved(moved)
+        Progress { worked: laid, ..Progress::moved(moved) }
     }
 
     fn failed_at(&self) -> Option<u64> {

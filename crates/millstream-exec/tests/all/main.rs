@@ -21,6 +21,7 @@ mod handles;
 #[cfg(feature = "queues")]
 mod keys;
 mod limits;
+mod marks;
 #[cfg(feature = "queues")]
 mod named_sinks;
 mod observe;

@@ -5,6 +5,8 @@
 mod edges;
 #[cfg(not(miri))]
 mod group;
+#[cfg(not(miri))]
+mod marks;
 mod miri;
 mod occupancy;
 #[cfg(not(miri))]

@@ -8,12 +8,12 @@ use super::tree::Pipe;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
-use crate::deployment::{Deployment, Slots};
+use crate::deployment::{Deployment, Slots, slots_of};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
 use millstream_core::{Arrow, Model, ModelExt, Plan};
 use millstream_exec::sink::Output;
 use millstream_exec::{
-    FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, source,
+    FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, sink, source,
 };
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -34,7 +34,11 @@ pub struct Built {
 pub(super) trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
-    fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
+    /// With these options of rings.
+    fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
+    fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
+        self.collect_with(deployment.rings(), inputs, deployment)
+    }
     fn collect_on_queues(
         &self,
         inputs: Vec<Value>,
@@ -69,8 +73,8 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         values::<B>(ModelExt::model_slots(self, inputs))
     }
 
-    fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
-        deployment.collect_slots(self, inputs).map(values::<B>)
+    fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
+        slots_of(deployment.run_with(rings, self, inputs, sink::collect_slots())?).map(values::<B>)
     }
 
     fn collect_on_queues(

@@ -4,7 +4,9 @@ use crate::reference;
 use millstream_core::Plan;
 use millstream_core::plan::PlanDiff;
 use millstream_exec::Queues;
-use millstream_testkit::random::{Joining, Pipe, Producers, Stream, Value, Windows, producers, streams, values};
+use millstream_testkit::random::{
+    Joining, Pipe, Producers, Stream, Value, Windows, every_stage, producers, streams, values,
+};
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -83,6 +85,18 @@ proptest! {
     }
 
     #[test]
+    fn a_random_pipeline_goes_on_from_its_snapshots(
+        tree in streams(16),
+        inputs in values(200),
+        deployment in deployments(),
+        every in 1..=60_u64,
+    ) {
+        if let Err(difference) = tree.build().check_snapshots(&inputs, deployment, every) {
+            return Err(TestCaseError::fail(format!("{tree}, {deployment:?}, every {every}: {difference}")));
+        }
+    }
+
+    #[test]
     fn a_sink_that_fails_ends_a_random_pipeline_at_its_number(
         tree in streams(12).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
         inputs in values(100),
@@ -148,6 +162,29 @@ proptest! {
         prop_assert_eq!(whole.by_rule(), by_rule);
         let slots = chosen.into_iter().map(Some).chain([None]).collect::<Vec<_>>();
         prop_assert_eq!(tree.build().model_slots(merged), reference::outer(&tree, &slots), "{}", tree);
+    }
+}
+
+/// Snapshots are taken, whatever the stage: no stage loses a mark.
+#[test]
+fn every_stage_goes_on_from_its_snapshots() {
+    let inputs: Vec<Value> = (0..120).map(Value::I).collect();
+    let feedings = [(1, Feeding::Inline), (1, Feeding::Stepped(7)), (2, Feeding::Ready), (2, Feeding::Channel)];
+    let mut stages = every_stage();
+    let stateful = |start| Pipe::Scan { start }.into();
+    stages.push(Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Feedback(1, stateful(1)).into() });
+    let inner = Pipe::ShardBy { keys: 2, most: 2, k: 2, body: stateful(1) };
+    stages.push(Pipe::ShardBy { keys: 3, most: 3, k: 2, body: inner.into() });
+    for stage in stages {
+        let ends = matches!(stage, Pipe::Stream(Stream::Take(_)));
+        let tree = Pipe::Then(Pipe::Map { plus: 0 }.into(), stage.into());
+        for (workers, feeding) in feedings {
+            let deployment = Deployment { ring: 8, batch: 8, workers, feeding };
+            match tree.build().check_snapshots(&inputs, deployment, 20) {
+                Ok(taken) => assert!(taken > 0 || ends, "{tree}, {deployment:?}: no snapshot"),
+                Err(difference) => panic!("{tree}, {deployment:?}: {difference}"),
+            }
+        }
     }
 }
 

@@ -90,7 +90,7 @@ impl World {
                 let (reader, at) = &self.readers[reader];
                 self.readers.push((reader.fork(), *at));
             }
-            14 => drop(self.producer.mark(u64::from(much))),
+            14 => _ = self.producer.mark(u64::from(much)),
             15 if much % 16 == 0 && !self.ended => self.ended = self.producer.try_end(None).is_ok(),
             _ if self.ended => {
                 let next = self.producer.next().0;

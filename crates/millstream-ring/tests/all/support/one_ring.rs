@@ -18,7 +18,8 @@ struct World<D: Density> {
     end: Option<(u64, bool)>,
     /// The published numbers whose values are alive.
     alive: VecDeque<u64>,
-    marks: VecDeque<(u64, u64)>,
+    /// The numbers of the marks that some reader needs.
+    marks: VecDeque<u64>,
     /// The numbers of all marks that were laid, forgotten ones included.
     laid: Vec<u64>,
 }
@@ -155,14 +156,13 @@ impl<D: Density> World<D> {
     }
 
     fn mark(&mut self, id: u8) {
-        let laid = self.producer.mark(u64::from(id));
-        self.swept();
-        while self.marks.front().is_some_and(|(at, _)| *at < self.needed()) {
+        while self.marks.front().is_some_and(|at| *at < self.needed()) {
             self.marks.pop_front();
         }
-        assert_eq!(laid.is_ok(), self.marks.len() < MARKS);
-        if laid.is_ok() {
-            self.marks.push_back((self.next, u64::from(id)));
+        if self.marks.len() < MARKS {
+            assert_eq!(self.producer.mark(u64::from(id)).at.0, self.next);
+            self.swept();
+            self.marks.push_back(self.next);
             self.laid.push(self.next);
         }
     }

@@ -1,0 +1,29 @@
+//! Snapshots on demand.
+
+use super::{Handle, Started};
+use crate::Snapshot;
+
+impl<O> Handle<O> {
+    /// Takes a snapshot at the next number that the source publishes, and waits until every stage has reached it. The
+    /// stream does not pause. None if the run ends before.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use std::time::Duration;
+    /// let sums = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start((&sums).from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2, 3]).unwrap();
+    /// let snapshot = run.snapshot().expect("the run goes on");
+    /// assert_eq!(snapshot.at(), SequenceNumber(3));
+    /// drop((run, sender));
+    /// assert_eq!(Rings::new().resume(snapshot).collect(sums.from([4, 5]))?, [10, 15]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let Started { pool, end_source, .. } = &self.started;
+        let lay = || end_source.iter().for_each(|source| source.lay_mark());
+        pool.shared.snapshot(|| pool.finished(), lay)
+    }
+}

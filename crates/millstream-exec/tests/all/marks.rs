@@ -1,0 +1,176 @@
+//! Marks in running pipelines: snapshots, and runs that go on from them.
+
+use millstream_core::{
+    Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, SequenceNumber, StreamsExt, Window, pipeline,
+};
+use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, Runner, Snapshot, Stopper, fan_in, sink, source};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// The last snapshot of a run, and the options that take one after so many numbers.
+fn last_of(rings: Rings, every: u64) -> (Arc<Mutex<Option<Snapshot>>>, Rings) {
+    let last: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+    let kept = last.clone();
+    (last, rings.snapshot_every(every, move |snapshot| *kept.lock().unwrap() = Some(snapshot)))
+}
+
+#[test]
+fn a_silent_source_and_a_full_one_are_no_obstacle() {
+    let p = pipeline::<u64>().map(|x| x + 1).scan(0, |sum, x| {
+        *sum += x;
+        *sum
+    });
+    for slots in [1, 64] {
+        let (sender, receiver) = source::channel(slots);
+        let run = Rings::new().ring(slots).start((&p).from(receiver).to(sink::collect())).unwrap();
+        assert_eq!(run.snapshot().unwrap().at(), SequenceNumber(0), "nothing was sent");
+        sender.send_all(0..100).unwrap();
+        let snapshot = run.snapshot().unwrap();
+        assert_eq!((snapshot.at(), snapshot.output_at()), (SequenceNumber(100), Some(SequenceNumber(100))));
+        assert_eq!(run.snapshot().unwrap().at(), SequenceNumber(100), "two marks at one number");
+        drop(sender);
+        let (whole, _) = run.wait().unwrap();
+        assert_eq!(whole, p.model(0..100));
+        let rest = Rings::new().resume(snapshot).collect((&p).from(100..110)).unwrap();
+        assert_eq!(rest, p.model(0..110)[100..]);
+    }
+}
+
+#[test]
+fn a_run_that_ends_has_no_further_snapshot() {
+    let run = Rings::new().start(pipeline::<u64>().from(source::ready(0..10)).to(sink::collect())).unwrap();
+    while !run.is_finished() {
+        std::thread::yield_now();
+    }
+    let taken = run.snapshot();
+    assert!(taken.is_none_or(|snapshot| snapshot.at().0 <= 10));
+    assert_eq!(run.wait().unwrap().0.len(), 10);
+    let gate: Arc<Mutex<()>> = Arc::default();
+    let (shut, behind) = (gate.lock().unwrap(), gate.clone());
+    let (sender, receiver) = source::channel::<u64>(4);
+    let stuck = pipeline::<u64>().map_blocking(move |_| drop(behind.lock()));
+    let run = Rings::new().start(stuck.from(receiver).to_each(|_, ()| ())).unwrap();
+    let stopper: Stopper = run.stopper();
+    sender.send(1).unwrap();
+    // The stage does not reach the mark before the run is stopped.
+    let stops = std::thread::spawn(move || stopper.stop_now());
+    assert!(run.snapshot().is_none());
+    stops.join().unwrap();
+    drop(shut);
+}
+
+#[test]
+fn many_producers_share_one_mark() {
+    let (senders, poller) = fan_in::<u64>(3).open(&Rings::new()).unwrap();
+    let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
+    let run = Rings::new().start((&p).from(poller).to(sink::last())).unwrap();
+    senders.iter().for_each(|sender| sender.send_all(0..50).unwrap());
+    let mut snapshot = run.snapshot().unwrap();
+    while snapshot.at() < SequenceNumber(150) {
+        snapshot = run.snapshot().unwrap();
+    }
+    drop(senders);
+    assert_eq!(run.wait().unwrap().0, Some(3 * 1225));
+    let last = Rings::new().resume(snapshot).last((&p).from(source::ready([5]))).unwrap();
+    assert_eq!(last, Some(3 * 1225 + 5));
+}
+
+/// Sums by key and windows on a new clock, in a run that goes on with other rings, batches and workers.
+#[test]
+fn a_run_goes_on_with_other_options() {
+    let p = pipeline::<u64>()
+        .shard_by_within(
+            Bound::forget(5),
+            |x| x % 7,
+            2,
+            |p| {
+                p.scan(0, |sum, x| {
+                    *sum += x;
+                    (*x, *sum)
+                })
+            },
+        )
+        .windows_by(Window::tumbling(10), |(x, _)| *x)
+        .map(|window| window.values.iter().map(|(_, sum)| sum).sum::<u64>())
+        .dedup();
+    let (last, rings) = last_of(Rings::new().ring(16).batch(5).workers(2), 30);
+    let whole = rings.collect((&p).from(source::ready(0..200))).unwrap();
+    assert_eq!(whole, p.model(0..200));
+    let snapshot = last.lock().unwrap().take().unwrap();
+    let (at, output) = (snapshot.at().0, snapshot.output_at().unwrap().0 as usize);
+    assert!(at >= 30 && output > 0 && snapshot.stages().count() == 4, "{snapshot:?}");
+    let rest = Inline::new(Rings::new().ring(256).resume(snapshot)).collect_slots((&p).from(source::ready(at..200)));
+    assert_eq!(rest.unwrap()[output..], p.model_slots(0..200)[output..]);
+}
+
+#[test]
+fn a_snapshot_of_another_pipeline_is_refused() {
+    let (last, rings) = last_of(Rings::new().batch(5), 5);
+    let sums = pipeline::<u64>().scan(0_u64, |sum, x| {
+        *sum += x;
+        *sum
+    });
+    rings.collect(sums.named("sums").from(source::ready(0..20))).unwrap();
+    let snapshot = last.lock().unwrap().take().unwrap();
+    let refused = |error: RunError| {
+        assert!(matches!(error, RunError::Snapshot(_)), "{error}");
+        error.to_string()
+    };
+    let rings = Rings::new().resume(snapshot);
+    let plain = rings.collect(pipeline::<u64>().map(|x| *x).from(source::ready(0..1)));
+    assert_eq!(
+        refused(plain.unwrap_err()),
+        "the snapshot does not fit the pipeline: stage \"sums\" has its state in the snapshot, \
+         and the pipeline has no such stage with a state"
+    );
+    let words = pipeline::<u64>().scan(String::new(), |all, _| all.len()).named("sums");
+    assert_eq!(
+        refused(rings.collect(words.from(source::ready(0..1))).unwrap_err()),
+        "the snapshot does not fit the pipeline: stage \"sums\" has a state of type alloc::string::String, \
+         and the snapshot has a u64 for it"
+    );
+    let two = pipeline::<u64>().delay(0).scan(0_u64, |sum, x| *sum + x).named("sums");
+    let error = refused(rings.collect(two.from(source::ready(0..1))).unwrap_err());
+    assert!(error.ends_with("stage \"delay-1\" has a state, and the snapshot has none for it"), "{error}");
+}
+
+/// A state whose `Clone` panics, once it counts.
+#[derive(Debug)]
+struct Fragile(Arc<AtomicU64>);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert_eq!(self.0.load(Ordering::Relaxed), 0, "it cannot be cloned now");
+        Fragile(self.0.clone())
+    }
+}
+
+#[test]
+fn a_state_that_cannot_be_cloned_at_a_mark_fails_the_run() {
+    let fragile = Fragile(Arc::default());
+    let count = |state: &mut Fragile, _: &u64| state.0.fetch_add(1, Ordering::Relaxed);
+    let p = pipeline::<u64>().scan(fragile, count).named("fragile");
+    let (last, rings) = last_of(Rings::new().batch(5), 5);
+    let error = rings.collect(p.from(source::ready(0..100))).unwrap_err();
+    assert!(error.to_string().contains("\"fragile\"") && error.to_string().contains("cannot be cloned"), "{error}");
+    assert!(last.lock().unwrap().is_none());
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_taken_fails_the_run() {
+    let rings = Rings::new().batch(5).snapshot_every(5, |_| panic!("the disk is full"));
+    let error = rings.collect(pipeline::<u64>().from(source::ready(0..100))).unwrap_err();
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+}
+
+#[test]
+fn a_loop_goes_on_with_its_state() {
+    let p = pipeline::<u64>().feedback(1_u64, |p| p.map(|(x, last): (&u64, &u64)| (x ^ last, x.wrapping_add(*last))));
+    let p = p.map(|x| *x);
+    let (last, rings) = last_of(Rings::new().ring(4).batch(2), 30);
+    Inline::new(rings).collect((&p).from(source::ready(0..100))).unwrap();
+    let snapshot = last.lock().unwrap().take().unwrap();
+    let at = snapshot.at().0;
+    let rest = Rings::new().resume(snapshot).collect((&p).from(source::ready(at..100))).unwrap();
+    assert_eq!(rest, p.model(0..100)[at as usize..]);
+}

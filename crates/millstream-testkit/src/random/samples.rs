@@ -1,0 +1,48 @@
+//! A sample of every stage.
+
+use super::{Answer, Pipe, Stream, Windows};
+
+/// One stage of each kind: first those that clone, keep, hash, compare or order values.
+#[must_use]
+pub fn every_stage() -> Vec<Pipe> {
+    let map = || Box::new(Pipe::Map { plus: 1 });
+    vec![
+        *map(),
+        Pipe::MapBlocking { plus: 1 },
+        Pipe::MapAsync { limit: 3, plus: 1 },
+        Pipe::Unordered { limit: 3, plus: 1 },
+        Pipe::Filter { modulus: 3 },
+        Pipe::DeadLetter { modulus: 3, plus: 2 },
+        Pipe::Park { keys: 2, modulus: 3, plus: 2 },
+        Pipe::Scan { start: 1 },
+        Pipe::TryScan { start: 2, modulus: 3 },
+        Pipe::MapOwned { plus: 1 },
+        Pipe::Partition { modulus: 3 },
+        Pipe::Answer(Answer::Last),
+        Pipe::Answer(Answer::Min),
+        Pipe::Answer(Answer::MaxByKey(3)),
+        Pipe::Answer(Answer::GroupBy(3)),
+        Pipe::FanoutAll(vec![*map(), Pipe::Cloned, *map()]),
+        Pipe::Fold { start: 1 },
+        Pipe::FoldBy { keys: 3, start: 1 },
+        Pipe::Delay { first: 9 },
+        Pipe::FlatMap { modulus: 3 },
+        Pipe::Flatten,
+        Pipe::Compact,
+        Pipe::WindowsBy(Windows { size: 3, every: Some(2), lateness: 1, keep: true, most: 4, last: false }),
+        Pipe::Stream(Stream::Take(3)),
+        Pipe::Stream(Stream::Dedup(3)),
+        Pipe::Stream(Stream::Chunks(2)),
+        Pipe::Stream(Stream::Windows(2)),
+        Pipe::Stream(Stream::Pairwise),
+        Pipe::Text { modulus: 3, plus: 1 },
+        Pipe::Fanout(map(), map()),
+        Pipe::Both(map(), Pipe::Delay { first: 3 }.into()),
+        Pipe::Choose(map(), Pipe::Scan { start: 3 }.into()),
+        Pipe::Merge(map(), map()),
+        Pipe::Feedback(1, map()),
+        Pipe::Tee(map()),
+        Pipe::Shard(3, map()),
+        Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
+    ]
+}
