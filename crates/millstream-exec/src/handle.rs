@@ -241,17 +241,6 @@ impl Started {
     fn producer_panics(&self) -> ProducerPanics {
         self.end_source.as_ref().map_or_else(ProducerPanics::default, |source| source.panics())
     }
-
-    /// The error of a drain that ran out of time, with the number of values left.
-    fn overdue(&self, report: &Report, ended: bool) -> Option<RunError> {
-        let Pool { shared, .. } = &*self.pool;
-        if !shared.overdue() || ended && self.pool.is_empty() {
-            return None;
-        }
-        let renumbered = self.observer.plan().renumbers();
-        let source_ended = shared.source_has_ended() || self.pool.source_is_done();
-        Some(RunError::DrainTimeout { left: values_left(report, source_ended, renumbered) })
-    }
 }
 
 impl Drop for Started {

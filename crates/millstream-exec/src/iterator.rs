@@ -56,6 +56,7 @@ impl<I: Iterator> ThroughExt for I {}
 /// The outputs of a pipeline, as an iterator. See [`ThroughExt::through`].
 pub struct Through<A: RingShape + ToOwnedItem>(State<A>);
 
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is read for every value")]
 enum State<A: RingShape + ToOwnedItem> {
     New(Box<dyn FnOnce() -> Result<Started<A>, RunError> + Send>),
     Started(Started<A>),

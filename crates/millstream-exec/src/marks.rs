@@ -1,10 +1,10 @@
 //! Marks of a run: one thread asks for a mark, the owner of the source's clock lays it at the number that it publishes
 //! next, and every tasklet passes it, once, before it takes that number.
 //!
-//! A tasklet that has passed the mark leaves a copy of its state here. When all have, the copies are a [`Snapshot`]. One
-//! mark is under way at a time: the next one is laid when all have passed it. The stream does not pause.
+//! A tasklet that has passed the mark leaves a copy of its state here. When all have, the copies are a [`Snapshot`].
+//! One mark is under way at a time: the next one is laid when all have passed it. The stream does not pause.
 //!
-//! A mark that nobody asks for costs one load a batch at the source, and one a step of the other tasklets.
+//! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
 use crate::kept::Kept;
 use crate::shared::Shared;
@@ -25,7 +25,7 @@ pub(crate) struct Marks {
     due: AtomicU64,
     /// Whether some tasklet has not passed the mark.
     under_way: AtomicBool,
-    /// Whether there is a snapshot that the policy has not been told of.
+    /// Whether there is a snapshot that the policy has not got.
     news: AtomicBool,
     book: Mutex<Book>,
 }
@@ -53,7 +53,7 @@ struct Passing {
     passed: Vec<(usize, String, SequenceNumber, Option<Kept>)>,
 }
 
-/// A snapshot after so many numbers, and what is done with it.
+/// A snapshot after this many numbers, and what is done with it.
 #[derive(Clone)]
 pub(crate) struct Every {
     pub(crate) numbers: u64,

@@ -1,6 +1,7 @@
 //! Draining within a time, and the values left if that time is too short.
 
-use super::{Handle, RunEnd, RunStopper, Stopper, Stops};
+use super::{Handle, RunEnd, RunStopper, Started, Stopper, Stops};
+use crate::pool::Pool;
 use crate::{Report, RunError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,19 @@ impl Stopper {
     /// [`RunError::DrainTimeout`] with the number of accepted values that were left.
     pub fn drain_within(&self, most: Duration) -> bool {
         self.0.drain_within(most)
+    }
+}
+
+impl Started {
+    /// The error of a drain that ran out of time, with the number of values left.
+    pub(super) fn overdue(&self, report: &Report, ended: bool) -> Option<RunError> {
+        let Pool { shared, .. } = &*self.pool;
+        if !shared.overdue() || ended && self.pool.is_empty() {
+            return None;
+        }
+        let renumbered = self.observer.plan().renumbers();
+        let source_ended = shared.source_has_ended() || self.pool.source_is_done();
+        Some(RunError::DrainTimeout { left: values_left(report, source_ended, renumbered) })
     }
 }
 

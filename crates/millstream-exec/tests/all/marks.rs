@@ -7,7 +7,7 @@ use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, Runner, Snapsh
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The last snapshot of a run, and the options that take one after so many numbers.
+/// The last snapshot of a run, and the options that take one after `every` numbers.
 fn last_of(rings: Rings, every: u64) -> (Arc<Mutex<Option<Snapshot>>>, Rings) {
     let last: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let kept = last.clone();

@@ -2,7 +2,7 @@
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
-use millstream_ring::{Mark, Producer, Reader, RunWriter, keyed_writers, ring, ring_from, run_writers};
+use millstream_ring::{Mark, Producer, Reader, keyed_writers, ring, ring_from, run_writers};
 
 fn mark(at: u64, id: u64) -> Mark {
     Mark { at: SequenceNumber(at), id }
@@ -45,10 +45,6 @@ fn a_reader_that_stops_lends_no_number_before_its_marks_are_passed() {
     assert!(reader.end().is_some());
 }
 
-fn run_writers_after(late: Reader<Val<u64>>) -> (Vec<RunWriter<Val<u64>, u64>>, Reader<Val<u64>>) {
-    run_writers::<_, u64, Dense>(late, 2, 8).unwrap()
-}
-
 #[test]
 fn a_fork_stops_where_its_reader_does_and_sees_no_earlier_mark() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
@@ -62,7 +58,7 @@ fn a_fork_stops_where_its_reader_does_and_sees_no_earlier_mark() {
     assert_eq!((fork.mark(), late.mark()), (None, None));
     producer.mark(2);
     fill(&mut producer, 1);
-    let (mut late, mut copies) = run_writers_after(late);
+    let (mut late, mut copies) = run_writers::<_, u64, Dense>(late, 2, 8).unwrap();
     late.iter_mut().for_each(|writer| while writer.fill(8, |value| *value.unwrap()) > 0 {});
     assert_eq!((copies.mark(), read(&mut copies)), (Some(mark(3, 2)), vec![3]), "no mark before its beginning");
     assert_eq!((read(&mut fork), fork.mark()), (vec![1, 2], Some(mark(3, 2))));

@@ -9,7 +9,7 @@ use millstream_exec::{Rings, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// At most so many snapshots of one run are gone on from: the first ones.
+/// The most snapshots of one run that are gone on from: the first ones.
 const RESUMED: usize = 3;
 
 impl Built {
