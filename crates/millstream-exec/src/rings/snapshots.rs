@@ -37,8 +37,8 @@ impl Rings {
     }
 
     /// Begins runs with this snapshot: at its number, and every stage with its state. The source's values are those
-    /// from the snapshot's number on. The output has no slots below [`Snapshot::output_at`]. A snapshot of another pipeline
-    /// is refused before anything starts.
+    /// from the snapshot's number on. The output has no slots below [`Snapshot::output_at`]. A snapshot of another
+    /// pipeline is refused before anything starts.
     #[must_use]
     pub fn resume(mut self, snapshot: Snapshot) -> Self {
         self.beginning = Some(snapshot);
