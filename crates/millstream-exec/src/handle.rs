@@ -1,6 +1,7 @@
 mod drain;
 mod snapshot;
 
+#[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
 
 use crate::RunOutcome;

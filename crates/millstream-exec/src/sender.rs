@@ -144,8 +144,15 @@ impl<T: Item> Sender<T> {
     /// If the run takes no more values: returns the values taken from the iterator and not sent.
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
+        let sent = self.send_from(&mut values);
+        // The iterator's drop may panic, and what is being returned would leak then (rust-lang/rust#47949).
+        drop(values);
+        sent
+    }
+
+    fn send_from(&self, values: &mut impl Iterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         if let Route::FanIn(producer) = &self.route
-            && let Some(sent) = self.send_directly(producer, &mut values)
+            && let Some(sent) = self.send_directly(producer, values)
         {
             return sent;
         }

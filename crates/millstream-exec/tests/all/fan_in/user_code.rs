@@ -2,8 +2,8 @@
 
 use millstream_core::{StreamsExt, pipeline};
 use millstream_exec::{
-    JobExt, JoinError, MergeLog, Polled, Rings, RunError, RunOutcome, Runner, SendError, Sender, TrySendError, fan_in,
-    source,
+    JobExt, JoinError, MergeLog, Polled, Poller, Rings, RunError, RunOutcome, Runner, SendError, Sender, TrySendError,
+    fan_in, source,
 };
 use millstream_testkit::within;
 use std::future::Future;
@@ -362,4 +362,39 @@ fn of_many_panics_the_last_are_listed_individually() {
     let panics = poller.producer_panics();
     assert_eq!((panics.count, panics.last.len()), (70, 64));
     assert_eq!((panics.last[0].producer, panics.last[63].producer), (7, 70));
+}
+
+/// Ends the fan-in, yields one value, and panics when it is dropped.
+struct EndsAndPanics {
+    ends: Option<Poller<Arc<()>>>,
+    value: Option<Arc<()>>,
+}
+
+impl Iterator for EndsAndPanics {
+    type Item = Arc<()>;
+
+    fn next(&mut self) -> Option<Arc<()>> {
+        drop(self.ends.take());
+        self.value.take()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (1, None)
+    }
+}
+
+impl Drop for EndsAndPanics {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("meant to panic"));
+    }
+}
+
+#[test]
+fn what_a_sender_returns_does_not_leak_if_the_iterators_drop_panics() {
+    let value = Arc::new(());
+    let (senders, poller) = fan_in(2).open(&Rings::new()).unwrap();
+    let iterator = EndsAndPanics { ends: Some(poller), value: Some(value.clone()) };
+    assert!(catch_unwind(AssertUnwindSafe(|| senders[0].send_all(iterator).is_ok())).is_err());
+    drop(senders);
+    assert_eq!(Arc::strong_count(&value), 1);
 }
