@@ -111,9 +111,9 @@ pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{
     Activity, Counters, Observer, Passed, PipelineEnd, RingCounters, State, TaskletCounters, TaskletInfo,
 };
-#[cfg(feature = "queues")]
-pub use pipeline::Everywhere;
 pub use pipeline::{Deployable, Edge, Pipeline, Stage};
+#[cfg(feature = "queues")]
+pub use pipeline::{Everywhere, EverywhereEdge};
 #[cfg(feature = "queues")]
 pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
 pub use report::{Overrun, Rate, Report, StageReport};

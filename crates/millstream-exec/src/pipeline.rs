@@ -1,6 +1,6 @@
 use crate::{RingShape, Rings};
 use millstream_core::model::ModelShape;
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, Shape, ToOwnedItem, Val};
+use millstream_core::{Arrow, Deploy, Determinate, ItemShape, KeepsClock, Model, Shape, ToOwnedItem, Val};
 
 /// A pipeline that every deployment of this crate can run, and to the same output. What it reads and what it writes is
 /// not said: [`Pipeline`] and [`Stage`] say that too.
@@ -13,23 +13,40 @@ impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
 /// letter, of a lane of a choice, or of half a pair. `T` is `Clone`, so that the run's output can be owned. Nothing to
 /// implement.
 ///
-/// It is the one bound of a function that returns a [`Stage`] for any edge.
+/// It is the one bound of a function that returns a [`Stage`] for any edge. Such a stage can be boxed. Where no place
+/// says what it reads, the call does:
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// fn double<E: Edge<u64>>() -> impl Stage<E, u64> {
+///     id::<E>().map(|x| x * 2)
+/// }
+///
+/// let twice: BoxPipeline<u64, u64> = pipeline::<u64>().then(double()).boxed();
+/// let stage: BoxStage<u64, u64> = double::<AnyEdge<u64>>().boxed();
+/// assert_eq!(twice.then(stage).model(0..3), [0, 4, 8]);
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "the edge `{Self}` does not carry `{T}`s",
-    label = "a stage on it does not get a `&{T}`",
-    note = "it carries other values, or `{T}` is not `Clone`",
+    message = "the edge `{Self}` does not carry `{T}`s that are `Clone`",
+    label = "a stage on it does not get a `&{T}`, or `{T}` is not `Clone`",
+    note = "a function whose values are not `Clone` names the shape: `impl Deployable<In = Val<A>, Out = Val<B>>`",
     note = "a pair of edges (after `fanout` or `both`) is an edge of one value after `.map(|(a, b)| (a.clone(), b.clone()))`"
 )]
-pub trait Edge<T>: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T> {}
+pub trait Edge<T>:
+    RingShape + ModelShape + ItemShape<Item = T> + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>
+{
+}
 #[diagnostic::do_not_recommend]
-impl<T: 'static, E> Edge<T> for E where
-    E: RingShape + ModelShape + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>
+impl<T, E> Edge<T> for E where
+    E: RingShape + ModelShape + ItemShape<Item = T> + ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>
 {
 }
 
 /// A pipeline from a source of `A`s to `B`s: what a function says that returns one.
 ///
-/// It runs on every deployment, and it may leave slots empty and start new clocks.
+/// It runs on the model, on rings and on the calling thread; on queues as well if its type says `+ Everywhere`. It may
+/// leave slots empty and start new clocks.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -92,8 +109,28 @@ impl<E, B, P: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>>> Stage<E, B>
 
 /// A pipeline that [`Queues`](crate::Queues) run as well: one whose values are `Clone`, at every stage.
 ///
-/// Nothing to implement.
+/// Nothing to implement. A function says it beside the rest, and reads an [`EverywhereEdge`]:
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// fn double<E: EverywhereEdge<u64>>() -> impl Stage<E, u64> + Everywhere {
+///     id::<E>().map(|x| x * 2)
+/// }
+///
+/// let p = pipeline::<u64>().filter(|x| x % 2 == 0).then(double());
+/// assert_eq!(Queues::new().collect(p.from(0..5))?, [0, 4, 8]);
+/// # Ok::<(), RunError>(())
+/// ```
 #[cfg(feature = "queues")]
 pub trait Everywhere: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape> {}
 #[cfg(feature = "queues")]
 impl<P: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape>> Everywhere for P {}
+
+/// An [`Edge`] of `T`s that [`Queues`](crate::Queues) carry as well: what a function reads whose stage is [`Everywhere`].
+/// Nothing to implement.
+#[cfg(feature = "queues")]
+pub trait EverywhereEdge<T>: Edge<T> + crate::QueueShape {}
+#[cfg(feature = "queues")]
+#[diagnostic::do_not_recommend]
+impl<T, E: Edge<T> + crate::QueueShape> EverywhereEdge<T> for E {}

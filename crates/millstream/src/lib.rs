@@ -104,7 +104,9 @@ pub mod prelude {
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
     #[cfg(feature = "queues")]
-    pub use millstream_exec::{BoxEverywhere, BoxEverywhereExt, Everywhere, OnQueues, Queues, QueuesHandle};
+    pub use millstream_exec::{
+        BoxEverywhere, BoxEverywhereExt, Everywhere, EverywhereEdge, OnQueues, Queues, QueuesHandle,
+    };
     pub use millstream_exec::{
         BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle,
         Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller,
