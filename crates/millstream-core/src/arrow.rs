@@ -20,8 +20,8 @@ pub use text::TextExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
-    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Id, LeaveEmpty, MapBlocking, MapFn, MapOwned,
-    Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
+    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, LeaveEmpty, MapBlocking, MapFn,
+    MapOwned, Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
@@ -62,7 +62,10 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(p.model([1, 2, 3]), [2, 4]);
     /// ```
     #[doc(alias("compose", "pipe"))]
-    fn then<Q: Arrow<In = Self::Out>>(self, next: Q) -> Then<Self, Q> {
+    fn then<Q>(self, next: Q) -> Then<Self, Q>
+    where
+        Q: Arrow + Follows<Self::Out, <Q as Arrow>::In>,
+    {
         Then::new(self, next)
     }
 

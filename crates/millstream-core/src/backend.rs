@@ -17,6 +17,11 @@ pub trait On<K: Backend>: Shape {
 ///
 /// Deploying takes the edge that the pipeline reads and returns the edge it writes, so one value can be deployed any
 /// number of times and nothing starts before the whole is wired.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to run on `{K}`",
+    label = "this pipeline is not known to run on `{K}`",
+    note = "`Queues` run a function's pipeline if its type says `+ Everywhere`, and a box that `.boxed_everywhere()` made"
+)]
 pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     /// Adds this pipeline's stages to `wiring`, in pipeline order.
     fn deploy(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge;

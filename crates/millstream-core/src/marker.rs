@@ -16,7 +16,7 @@
     label = "this body may number its outputs again",
     note = "`flat_map`, `flatten`, `compact`, `windows_by` and `unordered` number their outputs again: they belong before or after the combinator",
     note = "inside, make one value of each: `.map(..)` to a `Vec`; after the combinator, `.flatten()` takes it apart",
-    note = "a function says that its pipeline keeps the clock by `impl Stage<E, B>`, or `impl Pipeline<A, B> + KeepsClock`"
+    note = "a function says that its pipeline keeps the clock by `impl Stage<E, B>`, or `impl Pipeline<A, B> + KeepsClock`; a box by `.boxed()`"
 )]
 pub trait KeepsClock {}
 
@@ -25,7 +25,7 @@ pub trait KeepsClock {}
     message = "`{Self}` is not known to be quiet at END, so it cannot be at a key or in a lane of a choice",
     label = "this body may fill END's slot, where its input is empty, or number its outputs again",
     note = "a `fold`, `chunks` or `flat_map` belongs before or after the `shard_by` or the choice",
-    note = "a function says that its pipeline is quiet by `impl Stage<E, B> + Quiet`"
+    note = "a function says that its pipeline is quiet by `impl Stage<E, B> + Quiet`; a box by `.boxed_as::<QuietPipe>()`"
 )]
 pub trait Quiet: KeepsClock {}
 
@@ -42,9 +42,8 @@ pub trait Quiet: KeepsClock {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be inside `shard`: it keeps state, may fill END's slot or numbers its outputs again",
     label = "this body is not shardable",
-    note = "such a stage belongs before or after the `shard`",
-    note = "with a state for every key, `scan` and the like can be inside `shard_by(key, k, body)`",
-    note = "a function says that its pipeline is shardable by `impl Stage<E, B> + Shardable`, or `impl Pipeline<A, B> + Shardable`"
+    note = "such a stage belongs before or after the `shard`, or, with a state for every key, inside `shard_by(key, k, body)`",
+    note = "a function says that its pipeline is shardable by `impl Stage<E, B> + Shardable`, or `impl Pipeline<A, B> + Shardable`; a box by `.boxed_as::<PurePipe>()`"
 )]
 pub trait Shardable: Quiet {}
 

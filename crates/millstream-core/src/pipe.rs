@@ -106,7 +106,7 @@ pub use take::Take;
 pub use take_while::TakeWhile;
 pub use tee::Tee;
 pub use tee_to::TeeTo;
-pub use then::Then;
+pub use then::{Follows, Then};
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 pub use try_scan::{ScanPolicy, TryScan};
 pub use unordered::Unordered;

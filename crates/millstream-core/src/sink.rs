@@ -58,6 +58,11 @@ impl RunOutcome {
 /// assert_eq!(lines.finish(RunOutcome::End)?.get_ref(), b"7: 49\n");
 /// # Ok::<(), io::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a sink for the edge `{A}`",
+    label = "this job needs a sink for `{A}`",
+    note = "a job without a sink (`NoSink`) gets one by `.to(sink)`, `.to_each(..)` or `.to_fold(..)`; `collect` and `for_each` need none"
+)]
 pub trait Sink<A: Shape>: Send + 'static {
     /// What the run returns.
     type Output: Send + 'static;

@@ -168,7 +168,6 @@ impl<P, X, K, B> Job<P, X, K, B>
 where
     P: RunsOn<Rings>,
     X: Source<P::Item>,
-    K: Sink<P::Out>,
     B: Borrow<P>,
 {
     /// Runs it on [`Rings::new()`](Rings::new): see [`Runner::run`].
@@ -176,7 +175,10 @@ where
     /// # Errors
     ///
     /// As [`Runner::run`].
-    pub fn run(self) -> Result<(K::Output, Report), RunError> {
+    pub fn run<O: Send + 'static>(self) -> Result<(O, Report), RunError>
+    where
+        K: Sink<P::Out, Output = O>,
+    {
         Rings::new().run(self)
     }
 
@@ -185,7 +187,10 @@ where
     /// # Errors
     ///
     /// As [`Runner::start`].
-    pub fn start(self) -> Result<Handle<K::Output>, RunError> {
+    pub fn start<O: Send + 'static>(self) -> Result<Handle<O>, RunError>
+    where
+        K: Sink<P::Out, Output = O>,
+    {
         Rings::new().start(self)
     }
 }

@@ -26,3 +26,14 @@ impl<P: Arrow, Q: Arrow<In = P::Out>> Arrow for Then<P, Q> {
         self.second.describe(plan.advance(between), plan)
     }
 }
+
+/// A pipeline that reads the edge `Read`, after one that writes the edge `Written`: they are the same. Nothing to
+/// implement.
+#[diagnostic::on_unimplemented(
+    message = "a pipeline that reads `{Read}` cannot follow one that writes `{Written}`",
+    label = "this pipeline reads `{Read}`",
+    note = "a function whose pipeline follows any edge is `fn f<E: Edge<A>>() -> impl Stage<E, B>`, and begins with `id::<E>()`",
+    note = "a `BoxStage<A, B>` follows `.any_edge()`, and a box"
+)]
+pub trait Follows<Written, Read> {}
+impl<E, P: Arrow<In = E>> Follows<E, E> for P {}

@@ -6,6 +6,10 @@ use millstream_core::{
 };
 
 /// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "the edge `{Self}` is not known to be one that queues carry",
+    note = "a function says that its pipeline ends with one by `+ Everywhere`"
+)]
 pub trait LendItem: ToOwnedItem {
     /// The view of a value that a stage receives.
     fn lend(owned: &Self::Owned) -> Self::Ref<'_>;
