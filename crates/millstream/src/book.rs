@@ -23,5 +23,6 @@ pages!(
     Producers: "producers.md",
     Watching: "watching.md",
     Population: "population.md",
+    Messages: "messages.md",
     NotApplicable: "not-applicable.md"
 );
