@@ -115,7 +115,15 @@ pub mod prelude {
     };
 }
 
-#[cfg(all(doctest, feature = "cli", feature = "evolve", feature = "page", feature = "testkit"))]
+#[cfg(all(
+    doctest,
+    feature = "cli",
+    feature = "evolve",
+    feature = "page",
+    feature = "stream",
+    feature = "testkit",
+    feature = "tokio"
+))]
 mod book;
 
 #[cfg(doctest)]
