@@ -6,7 +6,7 @@
 
 mod controller;
 
-pub(crate) use controller::Controller;
+pub(crate) use controller::{Controller, counted};
 
 use crate::pool::Pool;
 use crate::task::Task;

@@ -4,7 +4,7 @@ use crate::budget::Budgets;
 use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::marks::Every;
-use crate::placement::Controller;
+use crate::placement::{Controller, counted};
 use crate::snapshot::Snapshot;
 use crate::wait::{Backoff, Wait};
 use crate::wiring::Wiring;
@@ -306,7 +306,7 @@ impl Rings {
                     format!("{most} workers, as asked for; {cores}, one a usable core, if they move as much");
                 Controller::crowded(most, cores, decision)
             }
-            Some(_) => Controller::fixed(most, format!("{most} workers, as asked for")),
+            Some(_) => Controller::fixed(most, format!("{}, as asked for", counted(most))),
             None => {
                 let decision = format!("1 worker to begin with; more if they move more, up to {cores} usable cores");
                 Controller::automatic(most, decision)

@@ -93,7 +93,7 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     let seen = lines();
     assert_logged(&seen, &["span run stages=1 workers=1 ring_bytes="]);
     assert_logged(&seen, &["Some(1) INFO", "started"]);
-    assert_logged(&seen, &["Some(1) INFO", "placed", "1 workers, as asked for"]);
+    assert_logged(&seen, &["Some(1) INFO", "placed", "1 worker, as asked for"]);
     assert_logged(&seen, &["Some(1) INFO", "placed", "2 workers, as asked for while running"]);
     assert_logged(&seen, &["Some(1) INFO", "ended", "ending=\"end\""]);
     assert_logged(&seen, &["closed 1"]);

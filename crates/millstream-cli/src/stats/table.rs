@@ -16,7 +16,8 @@ fn of_run(run: &Value) -> String {
     let seconds = run["seconds"].as_f64().unwrap_or(0.0);
     let mut table = format!("{}: {} numbers in {seconds:.3} s", text("deploy"), run["numbers"]);
     if let Some(ending) = run["ending"].as_str() {
-        let _ = write!(table, ", {} workers, ended by {ending}", run["workers"]);
+        let workers = if run["workers"] == 1 { "worker" } else { "workers" };
+        let _ = write!(table, ", {} {workers}, ended by {ending}", run["workers"]);
     }
     table.push('\n');
     let rows: Vec<_> = run["stages"].as_array().into_iter().flatten().map(|stage| row(stage, run, seconds)).collect();

@@ -218,7 +218,7 @@ impl Controller {
         self.phase = Phase::Unwatched;
         self.workers = workers;
         self.rates.resize(self.rates.len().max(workers + 1), None);
-        self.note(format!("{workers} workers, as asked for while running"));
+        self.note(format!("{}, as asked for while running", counted(workers)));
     }
 
     /// A worker thread could not be started: there is no trial now, and at most `started` workers run.
@@ -362,7 +362,7 @@ impl Controller {
     }
 }
 
-fn counted(workers: usize) -> String {
+pub(crate) fn counted(workers: usize) -> String {
     if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") }
 }
 
