@@ -187,7 +187,7 @@ millstream plan: delay-1 keeps u64: add `.named(\"delay\")` after its `delay`
 fn it_verifies() {
     let numbers: String = (0..300).map(|n| format!("{n}\n")).collect();
     let (text, err, code) = started("numbers", "verify", &numbers);
-    assert_eq!((err.as_str(), code), ("", Some(0)));
+    assert_eq!((err.as_str(), code), ("millstream verify: the same on 42 deployments\n", Some(0)));
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!(lines.iter().map(|line| line[0]).collect::<Vec<_>>(), ["square", "sum"]);
     assert!(lines.iter().all(|line| line[1].len() == 16 && line[2] == "300"), "{text}");

@@ -93,8 +93,9 @@ impl Verify {
     }
 }
 
-/// Prints a line for every edge that is the same everywhere, or the first difference. Item k of `pipelines` has the
-/// edges of the pipeline with k + 1 shards. It is an error if the input fails as a pipeline does.
+/// Prints a line for every edge that is the same everywhere, or the first difference. Then standard error says on how
+/// many deployments, unless `quiet`. Item k of `pipelines` has the edges of the pipeline with k + 1 shards. It is an
+/// error if the input fails as a pipeline does.
 pub(crate) fn verified(
     complaints: &Complaints,
     quiet: bool,
@@ -110,8 +111,13 @@ pub(crate) fn verified(
         let all = all(&pipelines, quiet, |line| output.write(line.as_bytes()));
         progress::end();
         match all {
-            Ok(()) if complaints.any() => Outcome::InputOrOutputFailed,
-            Ok(()) => Outcome::Done,
+            Ok(_) if complaints.any() => Outcome::InputOrOutputFailed,
+            Ok(deployments) => {
+                if !quiet {
+                    complaints.note(&format!("the same on {deployments} deployments"));
+                }
+                Outcome::Done
+            }
             Err(not) => not.report(),
         }
     })
@@ -139,7 +145,8 @@ impl NotVerified {
 }
 
 /// Runs every edge every way, and passes a line to `line` for each that is the same everywhere, in pipeline order.
-fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Result<(), NotVerified> {
+/// Returns the number of ways.
+fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Result<usize, NotVerified> {
     let ways: Vec<Way> = ways().into_iter().filter(|way| way.shards <= pipelines.len()).collect();
     let mut names: Vec<&str> = Vec::new();
     // A pipeline with shards can have more edges than one without.
@@ -177,5 +184,5 @@ fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Re
         let of_name = pipelines.iter().flatten().filter(|edge| edge.name == name);
         verified.extend(of_name.flat_map(|edge| &edge.stages).map(String::as_str));
     }
-    Ok(())
+    Ok(ways.len())
 }

@@ -61,6 +61,12 @@ pub(crate) struct Pipe {
     /// Begin every block with the first N lines of the input, which are no block
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = index)]
     pub(crate) header: usize,
+    /// Output in the order of the input, as it always is: a habit from GNU parallel
+    #[arg(short = 'k', long = "keep-order", hide = true)]
+    _keep_order: bool,
+    /// Blocks of standard input, as always: a habit from GNU parallel
+    #[arg(long = "pipe", hide = true)]
+    _pipe: bool,
     /// Seconds that commands may take to finish their work after a signal
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = whole)]
     pub(crate) grace: u64,

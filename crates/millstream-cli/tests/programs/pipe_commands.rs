@@ -100,3 +100,22 @@ fn sizes_are_written_as_for_gnu() {
         assert_eq!(seen.text().lines().next(), Some(lines.to_string().as_str()), "{size}");
     }
 }
+
+#[test]
+fn a_line_in_place_of_a_command_hints_at_shell() {
+    let scene = Scene::new();
+    let mut command = scene.command("millstream", "pipe");
+    command.arg("wc -l");
+    let seen = scene.run(command, Input::Pipe(b"a\n", 2));
+    let cause = "'wc -l' cannot be started: No such file or directory (--shell 'wc -l' runs it as a line of a shell)";
+    assert_eq!(seen.stderr, format!("millstream: stage \"pipe\", number 0: {cause}\n"));
+    assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));
+}
+
+#[test]
+fn habits_from_gnu_parallel_are_accepted() {
+    for args in ["pipe --pipe -k -j 2 cat", "pipe --keep-order cat"] {
+        let seen = Scene::new().millstream(args, Input::Pipe(b"a\nb\n", 2));
+        assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("a\nb\n", "", Some(0)), "{args}");
+    }
+}

@@ -27,7 +27,8 @@ fn every_program_is_the_same_everywhere() {
     ];
     for (program, expected) in edges {
         let seen = scene.millstream(&format!("verify {program}"), Input::Nothing);
-        assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)), "{program}");
+        let said = "millstream verify: the same on 42 deployments\n";
+        assert_eq!((seen.stderr.as_str(), seen.code), (said, Some(0)), "{program}");
         let text = seen.text();
         let seen = lines(&text);
         assert_eq!(seen.iter().map(|line| line.0).collect::<Vec<_>>(), expected, "{program}");
@@ -62,10 +63,16 @@ fn a_hidden_clock_is_found_with_its_stage_and_number() {
 }
 
 #[test]
+fn quiet_leaves_out_the_number_of_deployments() {
+    let seen = Scene::new().millstream("verify --quiet sleep", Input::Nothing);
+    assert_eq!((seen.stderr.as_str(), seen.code, seen.text().lines().count()), ("", Some(0), 4));
+}
+
+#[test]
 fn an_input_that_fails_is_reported() {
     let seen = Scene::new().millstream("verify wc nosuch", Input::Nothing);
     assert_eq!(seen.code, Some(1));
-    assert!(seen.stderr.contains("nosuch"), "{}", seen.stderr);
+    assert!(seen.stderr.contains("nosuch") && !seen.stderr.contains("the same on"), "{}", seen.stderr);
     let seen = Scene::new().millstream("verify sleep nosuch", Input::Nothing);
     assert_eq!(seen.code, Some(2));
 }

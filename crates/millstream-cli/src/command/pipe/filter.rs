@@ -5,6 +5,7 @@ use super::processes::Processes;
 use crate::message::{cause, quoted};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -184,7 +185,16 @@ impl Filter {
     pub(super) fn start(&self, mut command: Command, number: u64) -> Result<Child, String> {
         self.processes
             .start(&mut command, number)
-            .map_err(|error| format!("{} cannot be started: {}", self.name(), cause(&error)))
+            .map_err(|error| format!("{} cannot be started: {}{}", self.name(), cause(&error), self.hint(&error)))
+    }
+
+    /// Advice for a line that was meant for a shell: a single word with a space, and no program has that name.
+    fn hint(&self, error: &io::Error) -> String {
+        let [line] = &*self.words else { return String::new() };
+        if error.kind() != ErrorKind::NotFound || !line.as_bytes().contains(&b' ') {
+            return String::new();
+        }
+        format!(" (--shell {} runs it as a line of a shell)", self.name())
     }
 
     /// Whether a process that ended with this status has succeeded.
