@@ -158,10 +158,10 @@ impl Observer {
         &self.0.plan
     }
 
-    /// How long ago the run was started.
+    /// How long the run has gone on, or went on: until its last thread had done its work.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.0.since.elapsed()
+        self.0.pool.ended.get().map_or_else(|| self.0.since.elapsed(), |ended| ended.duration_since(self.0.since))
     }
 
     /// Whether everything is done, or the run has failed.

@@ -43,6 +43,8 @@ pub(crate) struct Pool {
     /// The number of tasklets that are not done.
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// When the last thread had done its work.
+    pub(crate) ended: OnceLock<Instant>,
     started_threads: AtomicUsize,
     /// Threads at work, and threads that have not exited.
     working: AtomicUsize,
@@ -121,6 +123,7 @@ impl Pool {
             version: AtomicU64::new(0),
             left: AtomicUsize::new(count),
             threads: Mutex::new(Vec::new()),
+            ended: OnceLock::new(),
             started_threads: AtomicUsize::new(0),
             working: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
@@ -302,6 +305,7 @@ impl Pool {
     fn leave(&self) {
         if self.working.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.deliver_rest();
+            self.ended.get_or_init(Instant::now);
             self.shared.end_rest();
         }
         self.alive.fetch_sub(1, Ordering::SeqCst);

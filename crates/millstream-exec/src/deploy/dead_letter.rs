@@ -46,9 +46,8 @@ where
     // The failures have a reader of their own, so that the ring holds the stage back while failures wait; and a thread
     // of their own, since the user's function may wait.
     let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.clone());
-    let batch = wiring.batch_at(Home::Thread);
     let tell = each(move |number, dead: &Boxed<A, E>| deliver.deliver(number, dead));
-    let sink = SinkTasklet::new(dead, tell, batch, Left::nothing());
+    let sink = SinkTasklet::new(dead, tell, wiring.batch, Left::nothing());
     wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
     judged.seen::<lens::Right>()
 }

@@ -350,3 +350,21 @@ fn failures_of_futures_and_parked_values_are_counted() {
     let rest = [(false, 0, 0, 21), (false, 10, 0, 21), (false, 2, 2, 21), letters, (false, 0, 0, 21)];
     assert_eq!(counted, rest);
 }
+
+#[test]
+fn a_report_does_not_count_the_time_until_it_is_asked_for() {
+    let run = Rings::new().start(pipeline::<u64>().from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
+    let observer = run.observer();
+    while !run.is_finished() {
+        std::thread::yield_now();
+    }
+    let ended = loop {
+        let (before, after) = (observer.elapsed(), observer.elapsed());
+        // The last thread may need a moment after the last step.
+        if before == after {
+            break before;
+        }
+    };
+    let (_, report) = run.wait().unwrap();
+    assert_eq!(report.elapsed, ended);
+}
