@@ -36,7 +36,7 @@ impl Built {
             if rest.len() < output {
                 return Err(Difference::Length { model: model.len(), deployed: rest.len() });
             }
-            let before = model[..output].iter().cloned().map(|_| None);
+            let before = model[..output].iter().map(|_| None);
             let expected: Slots<Value> = before.chain(model[output..].iter().cloned()).collect();
             self.judge_slots(&expected, &rest, deployment)?;
         }
