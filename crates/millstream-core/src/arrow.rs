@@ -185,8 +185,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// A failure is an error or a panic of `f`. `dead` receives the stage's name, the number, the input and the error.
     /// The stage has the name `name`.
     ///
-    /// `dead` is called once for each failure of a run, in the order of the numbers, even if `f` is sharded. Inside a
-    /// `shard_by`, the model and queues keep the order of each key alone. If `dead` panics, the run fails.
+    /// `dead` is called once for each failure of a run, in the order of the numbers; on queues each tasklet of a shard
+    /// keeps its own order. Inside a `shard_by`, the model and queues keep the order of each key alone. When the run
+    /// returns, `dead` has had every failure. If `dead` panics, the run fails.
     ///
     /// `dead` may wait: it has a thread of its own, and the stage gets no further ahead of it than a ring. A `dead`
     /// that waits for ever therefore stops the run, and delays its end. Sending to a bounded channel waits while the

@@ -75,9 +75,10 @@ struct Started<A: RingShape + ToOwnedItem> {
 }
 
 impl Rings {
-    /// Runs a job that has no sink, and returns its outputs as an iterator, or as a [`stream`](Through::stream): the
-    /// caller is the sink. The workers run ahead as far as the rings reach; dropping the iterator stops the run. With a
-    /// [`source::channel`](crate::source::channel) both ends are the program's, in any two threads or async tasks.
+    /// Runs a job that has no sink, and returns its outputs as an iterator; with the feature `stream` also as a stream.
+    /// The caller is the sink. The workers run ahead as far as the rings reach; dropping the iterator stops the run.
+    /// With a [`source::channel`](crate::source::channel) both ends are the program's, in any two threads or async
+    /// tasks.
     ///
     /// A pipeline's rings are bounded. A thread that both sends and reads uses [`try_send`](crate::Sender::try_send),
     /// or waits for ever once they are full.

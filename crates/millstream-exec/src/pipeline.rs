@@ -127,8 +127,8 @@ pub trait Everywhere: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::Que
 #[cfg(feature = "queues")]
 impl<P: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape>> Everywhere for P {}
 
-/// An [`Edge`] of `T`s that [`Queues`](crate::Queues) carry as well: what a function reads whose stage is [`Everywhere`].
-/// Nothing to implement.
+/// An [`Edge`] of `T`s that [`Queues`](crate::Queues) carry as well: what a function whose stage is [`Everywhere`]
+/// reads. Nothing to implement.
 #[cfg(feature = "queues")]
 pub trait EverywhereEdge<T>: Edge<T> + crate::QueueShape {}
 #[cfg(feature = "queues")]

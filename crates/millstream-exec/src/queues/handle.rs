@@ -102,6 +102,9 @@ impl<O> QueuesHandle<O> {
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
     /// `most`.
     ///
+    /// Accepted are the values that the source's iterator has returned. Values that wait in the ring of a
+    /// [`Sender`](crate::Sender) are not, and are dropped: a service that drains runs on [`Rings`](crate::Rings).
+    ///
     /// # Errors
     ///
     /// If a stage, the source or the sink failed. [`RunError::DrainTimeout`], with the number of values left, if
