@@ -292,10 +292,10 @@ mod tests {
             let (mut producer, input) = ring::<u64, Dense>(slots).unwrap();
             let thrice_the_odd = pipeline::<u64>().flat_map(|x| vec![*x; if x % 2 == 1 { 3 } else { 0 }]);
             let (mut stage, mut output) = stage(&thrice_the_odd, input, slots);
-            let (mut marks, mut values) = (Vec::new(), Vec::new());
+            let (mut marks, mut values, mut ended) = (Vec::new(), Vec::new(), false);
             while !output.ended() {
                 feed(&mut producer, 8);
-                stage.step();
+                ended = ended || stage.step().done;
                 while stage.mark().is_some() && stage.pass().is_some() {}
                 // A reader sees one of the marks at a number, although the ring has all of them.
                 marks.extend(output.mark().filter(|mark| Some(mark) != marks.last()));
