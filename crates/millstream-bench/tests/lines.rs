@@ -11,9 +11,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 38] = [
     "chain2",
     "filter-map",
+    "boxes",
     "copying5",
     "copying10",
     "copying",

@@ -319,7 +319,7 @@ mod tests {
         let mut runner = TestRunner::deterministic();
         let mut grown = |pipes: Pipes| pipes.new_tree(&mut runner).unwrap().current();
         assert!((0..500).all(|_| !grown(pipes(20)).renumbers()));
-        let trees: Vec<Pipe> = (0..1000).map(|_| grown(streams(20))).collect();
+        let trees: Vec<Pipe> = (0..3000).map(|_| grown(streams(20))).collect();
         assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
         let printed: String = trees.iter().map(Pipe::to_string).collect();
         let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( \
