@@ -17,7 +17,7 @@ impl Rings {
     /// let last: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     /// let kept = last.clone();
     /// let rings = Rings::new().batch(10).snapshot_every(20, move |snapshot| *kept.lock().unwrap() = Some(snapshot));
-    /// let all = rings.collect(sums.clone().from(source::ready(0..100)))?;
+    /// let all = rings.collect((&sums).from(source::ready(0..100)))?;
     /// let snapshot = last.lock().unwrap().take().expect("there is more than one batch");
     /// // The rest again, from the snapshot on.
     /// let SequenceNumber(at) = snapshot.at();
