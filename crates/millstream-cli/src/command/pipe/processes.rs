@@ -41,11 +41,11 @@ impl Processes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process for this number.
+    /// Starts a process for this number. Under the lock: a signal reaches it or comes before it.
     pub(super) fn start(&self, command: &mut Command, number: u64) -> io::Result<Child> {
+        let mut state = self.lock();
         let child = command.spawn()?;
         let pid = Pid::from_child(&child);
-        let mut state = self.lock();
         state.running.push((pid, number));
         state.check(pid, number);
         Ok(child)
@@ -90,9 +90,12 @@ impl Processes {
         self.lock().stop_from(0, if now { Signal::KILL } else { Signal::TERM });
     }
 
-    /// Sends SIGHUP to all running processes, as a shell does when its terminal closes.
+    /// Sends SIGHUP to all running processes, as a shell does when its terminal closes. The caller then ends this
+    /// process: no other one is started or waited for.
     pub(super) fn hang_up(&self) {
-        self.lock().stop_from(0, Signal::HUP);
+        let mut state = self.lock();
+        state.stop_from(0, Signal::HUP);
+        std::mem::forget(state);
     }
 
     /// Ends the processes of this number and of later ones, and their groups: by SIGTERM, and a little later by
