@@ -11,7 +11,9 @@ use ways::{Case, Way, fed, ways};
 
 fn config() -> ProptestConfig {
     let seeds = FileFailurePersistence::Direct("proptest-regressions/sabotage.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+    // Each step of a case that hangs or leaks takes a minute.
+    let max_shrink_time = 180_000;
+    ProptestConfig { failure_persistence: Some(Box::new(seeds)), max_shrink_time, ..ProptestConfig::default() }
 }
 
 fn calls() -> impl Strategy<Value = Call> {

@@ -19,6 +19,6 @@ pub(crate) fn silence() {
 
 /// Whether this is the message of a stage that `failures`, `drops` or `sabotage` has made to panic.
 fn is_meant(message: &str) -> bool {
-    let sabotaged = message.contains(SABOTAGE) && !message.starts_with("Case");
+    let sabotaged = message.contains(SABOTAGE) && !message.contains("Case");
     sabotaged || message.starts_with("fails at") || message.starts_with("at ")
 }

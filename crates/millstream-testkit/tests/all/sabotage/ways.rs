@@ -161,6 +161,7 @@ impl Case {
         saboteur.disarm();
         let outcome = outcome?;
         let wrong = self.judge(&built, saboteur, &model, outcome);
+        drop(built); // Its named sinks keep what they have got.
         let start = Instant::now();
         while saboteur.alive() > 0 && start.elapsed() < LONG {
             std::thread::yield_now(); // The source's thread may be the last to drop its values.
@@ -284,8 +285,8 @@ impl Case {
             }
             Outcome::Whole(_) => Ok(()),
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
-                // The ends, and the threads that queues add to the plan's stages.
-                let names = "source sink copier splitter zipper router collector dealer gatherer drain lens";
+                // The ends, named sinks, and the threads that queues add to the plan's stages.
+                let names = "source sink kept copier splitter zipper router collector dealer gatherer drain lens";
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
                 let known = names.split(' ').any(|name| stage.starts_with(name)) || planned();
                 match known && cause.contains(SABOTAGE) && saboteur.acted() {
