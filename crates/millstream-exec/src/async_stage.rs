@@ -15,7 +15,6 @@
 //! turn.
 
 use crate::flights::{Flights, InFlight};
-use crate::kept::Kept;
 use crate::reactor::Reactor;
 use crate::stage::{EndSlot, Shows};
 use crate::task_probe::TaskProbe;
@@ -199,14 +198,6 @@ where
     F: Send + Sync,
     Fut: Future<Output: Send> + Send,
 {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
-    fn state(&self) -> Option<Kept> {
-        None
-    }
-
     fn pass(&mut self) -> Option<Mark> {
         self.input.pass_mark_to(&mut self.output)
     }

@@ -112,10 +112,6 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
 }
 
 impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
     fn state(&self) -> Option<Kept> {
         Kept::of(&self.state)
     }

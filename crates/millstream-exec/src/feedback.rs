@@ -78,13 +78,6 @@ impl<A: RingLayout> Clock<A> {
         }
     }
 
-    fn mark(&mut self) -> Option<Mark> {
-        match self {
-            Clock::Input(input) => input.mark(),
-            Clock::Keyed(key_slots) => key_slots.mark(),
-        }
-    }
-
     fn pass_mark_to<S: Item>(&mut self, states: &mut Producer<S>) -> Option<Mark> {
         match self {
             Clock::Input(input) => input.pass_mark_to(states),
@@ -154,16 +147,12 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
 
 /// When the state for the mark's number is known.
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing<A, B, S> {
-    fn mark(&mut self) -> Option<Mark> {
-        if self.known && !self.done { self.clock.mark() } else { None }
-    }
-
     fn state(&self) -> Option<Kept> {
         Kept::of(&self.kept)
     }
 
     fn pass(&mut self) -> Option<Mark> {
-        self.clock.pass_mark_to(&mut self.states)
+        if self.known && !self.done { self.clock.pass_mark_to(&mut self.states) } else { None }
     }
 }
 

@@ -94,10 +94,6 @@ struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for KeyedStage<A, S, B, D, F> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.writer.mark()
-    }
-
     fn state(&self) -> Option<Kept> {
         Kept::of(&self.state)
     }

@@ -1,6 +1,5 @@
 //! A stage that is a whole lane of a choice: it fills one ring together with the other lane's.
 
-use crate::kept::Kept;
 use crate::stage::moved;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
@@ -46,14 +45,6 @@ struct LaneStage<A: RingLayout, B: Item, F> {
 }
 
 impl<A: RingLayout, B: Item, F: Send> AtMarks for LaneStage<A, B, F> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.lane.mark()
-    }
-
-    fn state(&self) -> Option<Kept> {
-        None
-    }
-
     fn pass(&mut self) -> Option<Mark> {
         self.lane.pass_mark()
     }

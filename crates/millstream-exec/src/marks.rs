@@ -156,9 +156,7 @@ impl Marks {
     pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet) -> bool {
         let Some(tasklet) = tasklet.at_marks() else { return false };
         let mut any = false;
-        while tasklet.mark().is_some()
-            && let Some(mark) = tasklet.pass()
-        {
+        while let Some(mark) = tasklet.pass() {
             any = true;
             self.put(passer, mark, tasklet.state());
         }
@@ -223,10 +221,6 @@ impl Shared {
         let id = self.marks.ask();
         lay();
         self.wake();
-        self.wait_until(|| {
-            let passed = self.marks.passed(id);
-            let over = passed.is_none() && (self.stopped() || ended());
-            (passed.is_some() || over).then_some(passed)
-        })
+        self.wait_for(|| self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))).flatten()
     }
 }

@@ -135,10 +135,6 @@ impl<C> Cutter<'_, C> {
 
 /// Between two values. A value that was begun has passed its marks.
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceStage<A, C> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
     fn state(&self) -> Option<Kept> {
         Kept::of(&Renumbered { next: self.output.next().0, state: () })
     }

@@ -1,5 +1,4 @@
 use crate::RunOutcome;
-use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::{Report, RunEnd, RunError, Sink};
@@ -145,14 +144,6 @@ impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
 }
 
 impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
-    fn state(&self) -> Option<Kept> {
-        None
-    }
-
     fn pass(&mut self) -> Option<Mark> {
         self.input.pass_mark()
     }

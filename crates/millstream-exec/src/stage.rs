@@ -129,10 +129,6 @@ impl<S: Item> Drop for Shows<'_, S> {
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for Stage<A, S, B, D, F> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
     fn state(&self) -> Option<Kept> {
         Kept::of(&self.work.state)
     }

@@ -67,12 +67,12 @@ pub(crate) trait Tasklet: Send {
 
 /// A tasklet that takes no number before it has passed the marks at it.
 pub(crate) trait AtMarks {
-    /// The mark that is next: everything below its number is taken, and nothing from it on.
-    fn mark(&mut self) -> Option<Mark>;
-
-    /// What outlives the numbers below the mark; none if nothing does.
-    fn state(&self) -> Option<Kept>;
-
-    /// Passes the mark on to the output, and passes it.
+    /// Passes the next mark, and passes it on to the output, if everything below its number is done and nothing from it
+    /// on is begun. None if there is no such mark.
     fn pass(&mut self) -> Option<Mark>;
+
+    /// At a mark that was just passed: what outlives the numbers below it. None if nothing does.
+    fn state(&self) -> Option<Kept> {
+        None
+    }
 }

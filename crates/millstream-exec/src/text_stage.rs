@@ -1,6 +1,5 @@
 //! Stages with text as output: they format it, or pass on slices of their input.
 
-use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};
 use crate::task_probe::TaskProbe;
@@ -153,14 +152,6 @@ impl<F: Fill> TextStage<F> {
 }
 
 impl<F: Fill> AtMarks for TextStage<F> {
-    fn mark(&mut self) -> Option<Mark> {
-        self.input.mark()
-    }
-
-    fn state(&self) -> Option<Kept> {
-        None
-    }
-
     fn pass(&mut self) -> Option<Mark> {
         self.input.pass_mark_to(&mut self.output)
     }

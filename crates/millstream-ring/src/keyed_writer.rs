@@ -77,12 +77,7 @@ impl<F: RingLayout, S: Item> KeyedWriter<F, S> {
         }
     }
 
-    /// As [`Reader::mark`], of the input.
-    pub fn mark(&mut self) -> Option<Mark> {
-        self.core.input.mark()
-    }
-
-    /// Passes this mark, once it is copied to the output, and returns it.
+    /// Passes the mark at the next number, if there is one, once it is copied to the output, and returns it.
     pub fn pass_mark(&mut self) -> Option<Mark> {
         self.core.pass_mark()
     }

@@ -117,12 +117,7 @@ impl<F: RingLayout, T: Item> LaneWriter<F, T> {
         unsafe { self.core.end(|_, _| first.then_some(None)) }
     }
 
-    /// As [`Reader::mark`], of the input.
-    pub fn mark(&mut self) -> Option<Mark> {
-        self.core.input.mark()
-    }
-
-    /// Passes this mark, once it is copied to the output, and returns it.
+    /// Passes the mark at the next number, if there is one, once it is copied to the output, and returns it.
     pub fn pass_mark(&mut self) -> Option<Mark> {
         self.core.pass_mark()
     }

@@ -84,8 +84,8 @@ pub(crate) struct Coming {
 }
 
 impl Coming {
-    pub(crate) fn new(stops: bool) -> Self {
-        Coming { known: 0, marks: Vec::with_capacity(MARKS), stops }
+    pub(crate) fn new() -> Self {
+        Coming { known: 0, marks: Vec::with_capacity(MARKS), stops: false }
     }
 
     /// The first mark at `position` that was not passed, if there is one. Drops the marks before it.

@@ -22,7 +22,7 @@ pub struct Reader<F: RingLayout> {
 
 impl<F: RingLayout> Reader<F> {
     pub(crate) fn new(view: F::View, position: u64) -> Self {
-        Reader { view, position, seen: position, coming: Coming::new(false), visited: None }
+        Reader { view, position, seen: position, coming: Coming::new(), visited: None }
     }
 
     /// Lends at most `max` contiguous published slots; none if nothing is published, or only END remains.
@@ -193,7 +193,8 @@ impl<F: RingLayout> Reader<F> {
     where
         F: ItemShape,
     {
-        Reader::new(AnyView::of::<F>(self.view), self.position)
+        let stops = self.coming.stops;
+        joined(Reader::new(AnyView::of::<F>(self.view), self.position), stops)
     }
 
     /// This edge through a lens.

@@ -31,7 +31,7 @@ pub struct RunWriter<F: RingLayout, S: Item> {
 
 impl<F: RingLayout, S: Item> RunWriter<F, S> {
     pub(crate) fn new(index: usize, input: Arc<F::View>, output: Arc<Shared<S>>, group: Arc<RunWriters>) -> Self {
-        let (gating, coming) = (Gating::new(), Coming::new(false));
+        let (gating, coming) = (Gating::new(), Coming::new());
         RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, abandoned: None }
     }
 

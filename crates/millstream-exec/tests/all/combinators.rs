@@ -1,24 +1,10 @@
 //! Combinators that are made of others, on every deployment as in the model.
 
+use crate::as_the_model::as_the_model;
 use millstream_core::{Arrow, ChoiceExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Compares with the model, on rings of few slots and on queues, for streams of few lengths.
-macro_rules! as_the_model {
-    ($p:expr $(,)?) => {{
-        let p = $p;
-        for length in [0, 1, 2, 50] {
-            let model = p.model_slots(0..length);
-            for slots in [1, 2, 64] {
-                let rings = Rings::new().ring(slots).workers(2);
-                assert_eq!(rings.collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "{slots} slots");
-            }
-            assert_eq!(Queues::new().collect_slots((&p).from(source::ready(0..length))).unwrap(), model, "queues");
-        }
-    }};
-}
 
 #[test]
 fn a_fan_out_without_a_map_collects_flat_tuples() {

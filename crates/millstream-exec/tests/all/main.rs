@@ -2,6 +2,8 @@
 #![cfg(not(loom))]
 
 #[cfg(feature = "queues")]
+mod as_the_model;
+#[cfg(feature = "queues")]
 mod at_end;
 mod bounds;
 #[cfg(feature = "queues")]
