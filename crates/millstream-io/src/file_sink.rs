@@ -73,8 +73,8 @@ pub struct FileSink<C: Clock = SystemClock> {
     syncing: Syncing<C>,
 }
 
-/// The end of a file's contents. See [`FileSink::position`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The end of a file's contents. See [`FileSink::position`]. The default is that of an empty file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// The number of the last value.
     pub last: Option<SequenceNumber>,
@@ -239,7 +239,7 @@ where
             return if self.place.keeps_unfinished() {
                 self.position()
             } else {
-                Ok(Position { last: None, length: 0 })
+                Ok(Position::default())
             };
         }
         let position = self.position()?;
