@@ -3,6 +3,7 @@ mod choice;
 mod clock;
 mod feedback;
 mod folds;
+mod kernels;
 mod keys;
 mod parts;
 mod streams;
@@ -13,6 +14,7 @@ pub use choice::ChoiceExt;
 pub use clock::ClockExt;
 pub use feedback::FeedbackExt;
 pub use folds::{Answered, FoldExt};
+pub use kernels::KernelsExt;
 pub use keys::KeysExt;
 pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
@@ -370,8 +372,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// let p = pipeline::<u64>().shard(4, |p| p.map(|x| x * x));
-    /// assert_eq!(p.collect(1..=4), Ok(vec![1, 4, 9, 16]));
+    /// assert_eq!(pipeline::<u64>().shard(4, |p| p.map(|x| x * x)).collect(1..=4), Ok(vec![1, 4, 9, 16]));
     /// ```
     ///
     /// # Panics
@@ -390,8 +391,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// ```
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1).named("increment").map(|x| x * 2);
-    /// let names: Vec<_> = p.plan().stages.into_iter().map(|stage| stage.name).collect();
-    /// assert_eq!(names, ["increment", "map-2"]);
+    /// assert!(p.plan().stages.iter().map(|stage| &*stage.name).eq(["increment", "map-2"]));
     /// ```
     #[doc(alias("uid", "label"))]
     fn named(self, name: impl Into<String>) -> Named<Self> {

@@ -173,6 +173,16 @@
 //! - [`filter_map_str`](crate::TextExt::filter_map_str): Calls `f` at every value to write the UTF-8 of the output;
 //!   false leaves the slot empty.
 //!
+//! # Stages of your own
+//!
+//! What no combinator does: a step with a state, and beside it what it means. All deployments run it.
+//!
+//! - [`scan_with`](crate::KernelsExt::scan_with): Runs a stage of the program's own that keeps its clock: a Mealy
+//!   machine.
+//! - [`filter_with`](crate::KernelsExt::filter_with): Runs a filter of the program's own, with a state.
+//! - [`expand_with`](crate::KernelsExt::expand_with): Runs a stage of the program's own that returns any number of
+//!   outputs for each value, on a new clock.
+//!
 //! # Async functions
 //!
 //! At most as many futures at a time as the limit says.

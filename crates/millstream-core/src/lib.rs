@@ -38,8 +38,8 @@ mod sink;
 pub mod text;
 
 pub use arrow::{
-    Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt,
-    WithFirst, WithLeft, WithRight, WithSecond,
+    Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
+    TextExt, WithFirst, WithLeft, WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
@@ -48,8 +48,10 @@ pub use failure::{Cause, Retry};
 pub use joined::Joined;
 pub use keys::{Bound, StableHasher, TooManyKeys};
 pub use marker::{Determinate, KeepsClock, Quiet, Shardable};
-pub use model::{Model, ModelExt};
-pub use pipe::{DeadLetter, Fault, Late, Overflow, TimeWindow, Window, id, pipeline};
+pub use model::{Model, ModelExt, ModelSlots};
+pub use pipe::{
+    DeadLetter, ExpandKernel, Fault, FilterKernel, Late, Overflow, ScanKernel, TimeWindow, Window, id, pipeline,
+};
 pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;

@@ -14,19 +14,22 @@ use crate::{
 };
 use std::sync::Arc;
 
-mod answers;
 mod any_edge;
 mod asynchronous;
 mod clock;
 mod dead_letter;
 mod feedback;
+mod kernels;
 mod keys;
-mod maps;
 pub mod sources;
 mod streams;
 mod tee_to;
 mod text;
 mod windows;
+
+pub use kernels::ModelSlots;
+pub(crate) use kernels::by_key;
+pub(crate) use windows::windows;
 
 /// The deployment that is the specification: lists, one stage after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -212,6 +212,10 @@ where
         let _entered = self.reactor.enter();
         Some(self.map.wait_for(value)).into_iter()
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<Self::Item> {
+        values.into_iter().flat_map(|value| self.expand(&mut (), value)).collect()
+    }
 }
 
 #[cfg(test)]

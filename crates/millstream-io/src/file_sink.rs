@@ -236,11 +236,7 @@ where
 
     fn finish(mut self, outcome: RunOutcome) -> Result<Position> {
         if !outcome.is_complete() {
-            return if self.place.keeps_unfinished() {
-                self.position()
-            } else {
-                Ok(Position::default())
-            };
+            return if self.place.keeps_unfinished() { self.position() } else { Ok(Position::default()) };
         }
         let position = self.position()?;
         FileSink::finish(self)?;

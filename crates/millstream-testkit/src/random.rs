@@ -29,6 +29,7 @@ mod snapshots;
 mod stages;
 mod steps;
 mod strategy;
+mod streak;
 mod stream;
 mod text;
 mod tree;

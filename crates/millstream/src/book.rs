@@ -11,6 +11,7 @@ pages!(
     Laws: "laws.md",
     Functions: "functions.md",
     Errors: "errors.md",
+    Stages: "stages.md",
     Keys: "keys.md",
     Async: "async.md",
     Sinks: "sinks.md",

@@ -97,9 +97,10 @@ pub use millstream_core::pipeline;
 pub mod prelude {
     pub use millstream_core::{
         AnyEdge, Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate,
-        Either, Fault, FeedbackExt, Filtered, FoldExt, Item, Joined, KeepsClock, KeysExt, Lane, Late, Merged, Model,
-        ModelExt, Overflow, Pair, PartsExt, Plan, Quiet, Retry, SequenceNumber, Shape, Shardable, Sparse, StreamsExt,
-        Text, TextExt, TimeWindow, ToOwnedItem, Val, Window, id, pipeline,
+        Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, Item, Joined, KeepsClock,
+        KernelsExt, KeysExt, Lane, Late, Merged, Model, ModelExt, ModelSlots, Overflow, Pair, PartsExt, Plan, Quiet,
+        Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt, TimeWindow,
+        ToOwnedItem, Val, Window, id, pipeline,
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;

@@ -2,7 +2,7 @@
 
 use super::{Extent, Model, ModelShape, Slots, column};
 use crate::failure::fail;
-use crate::pipe::{DeadLetter, FoldBy, Key, Outcome, ScanBy, ShardBy, TryMapOrPark};
+use crate::pipe::{DeadLetter, Key, Outcome, ShardBy, TryMapOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 
 /// The life of each number's key. A key's first value begins a life, and so does its first value after it was
@@ -45,38 +45,6 @@ where
             })
             .collect();
         P::Out::gathered(&outputs, &lives)
-    }
-}
-
-/// The keys in their order, each with the fold of its own values.
-impl<A: ModelShape, K, S, F, G, H, B: Item> Deploy<Model> for ScanBy<FoldBy<A, K, S, F, G, H, B>>
-where
-    K: Item + Ord + Clone,
-    S: Item + Clone,
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-    G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
-    H: Fn(S) -> B + Send + Sync + 'static,
-{
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Vec<(K, B)>> {
-        let FoldBy { most, key, state, f, finish, .. } = &*self.kernel;
-        let values = || (0..A::slots(&input)).filter_map(|n| A::at(&input, n));
-        column::<A, _>(&input, *extent, |_, end| {
-            if !end {
-                return None;
-            }
-            let mut keys: Vec<K> = values().map(key).collect();
-            keys.sort();
-            keys.dedup();
-            if keys.len() > *most {
-                fail(Bound::refuse(*most).refusal());
-            }
-            let answer = |of: K| {
-                let mut state = state.clone();
-                values().filter(|value| key(*value) == of).for_each(|value| f(&mut state, value));
-                (of, finish(state))
-            };
-            Some(keys.into_iter().map(answer).collect())
-        })
     }
 }
 

@@ -21,6 +21,7 @@ pub use sum::Sum;
 
 use super::scan_kernel::ScanKernel;
 use crate::failure::fail;
+use crate::model::{ModelSlots, by_key};
 use crate::plan::Filled;
 use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub trait AnswerKernel: Send + Sync + 'static {
     fn add(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>);
     /// The answer; where it is `None`, END is left empty.
     fn answer(&self, state: Self::State) -> Option<Self::Out>;
+    /// What the answer means: a function of all values, written apart from the fold.
+    fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>) -> Option<Self::Out>;
 }
 
 /// The answer of an [`AnswerKernel`] at END, of all values.
@@ -85,6 +88,10 @@ impl<K: AnswerKernel> ScanKernel for Answer<K> {
             return None;
         }
         self.kernel.answer(std::mem::replace(state, self.kernel.start()))
+    }
+
+    fn model(&self, slots: ModelSlots<'_, K::In>) -> Vec<Option<K::Out>> {
+        slots.at_end(|values| self.kernel.model(values))
     }
 
     fn fills(_: Filled) -> Filled {
@@ -142,6 +149,13 @@ where
         end.then(|| {
             let answers = std::mem::take(states).into_iter();
             answers.filter_map(|(key, state)| Some((key, self.kernel.answer(state)?))).collect()
+        })
+    }
+
+    fn model(&self, slots: ModelSlots<'_, K::In>) -> Vec<Option<Vec<(T, K::Out)>>> {
+        slots.at_end(|values| {
+            let keys = by_key::<K::In, T>(values, self.most, &self.key).into_iter();
+            Some(keys.filter_map(|(key, values)| Some((key, self.kernel.model(values)?))).collect())
         })
     }
 

@@ -1,4 +1,5 @@
 use super::scan_kernel::ScanKernel;
+use crate::model::ModelSlots;
 use crate::plan::Filled;
 use crate::{SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
@@ -46,6 +47,15 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Chunks<A> {
 
     fn fills(input: Filled) -> Filled {
         Filled { end: true, ..input }
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<Vec<A::Owned>>> {
+        let mut chunk = Vec::new();
+        slots.map(|a, end| {
+            let complete = a.is_some() && chunk.len() + 1 == self.n;
+            chunk.extend(a.map(A::to_owned_item));
+            (complete || end && !chunk.is_empty()).then(|| chunk.split_off(0))
+        })
     }
 }
 super::debug!(Chunks<A>);

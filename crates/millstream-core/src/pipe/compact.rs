@@ -25,5 +25,9 @@ impl<A: ToOwnedItem> ExpandKernel for Compact<A> {
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
         Some(A::to_owned_item(value)).into_iter()
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<A::Owned> {
+        values.into_iter().map(A::to_owned_item).collect()
+    }
 }
 super::debug!(Compact<A>);

@@ -29,5 +29,10 @@ impl<A: ToOwnedItem<Owned: Clone + PartialEq>> FilterKernel for Dedup<A> {
         }
         differs
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Vec<bool> {
+        let values: Vec<_> = values.into_iter().map(A::to_owned_item).collect();
+        (0..values.len()).map(|n| n == 0 || values[n] != values[n - 1]).collect()
+    }
 }
 super::debug!(Dedup<A>);

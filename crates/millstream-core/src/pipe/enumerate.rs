@@ -2,6 +2,7 @@
 //! for it: `p.compact().enumerate()` counts values, and `p.enumerate().compact()` skips the numbers of empty slots.
 
 use super::scan_kernel::ScanKernel;
+use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
@@ -29,6 +30,14 @@ impl<A: Shape> ScanKernel for Enumerate<A> {
     #[inline]
     fn step(&self, (): &mut (), n: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<SequenceNumber> {
         slot.map(|_| n)
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<SequenceNumber>> {
+        let mut numbers = 0..;
+        slots.map(|a, _| {
+            let number = numbers.next().map(SequenceNumber);
+            a.and(number)
+        })
     }
 }
 super::debug!(Enumerate<A>);

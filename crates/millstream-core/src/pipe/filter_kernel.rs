@@ -28,6 +28,13 @@ pub trait FilterKernel: Send + Sync + 'static {
     fn over(&self, _: &Self::State) -> bool {
         false
     }
+    /// What [`keeps`](FilterKernel::keeps) means: whether each value is kept, from all values of the input. It is the
+    /// [`Model`](crate::Model)'s definition, and is written apart from `keeps`, which is tested against it.
+    fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>) -> Vec<bool>;
+    /// What [`over`](FilterKernel::over) means: the number of values after which it is over.
+    fn model_over(&self, _values: Vec<<Self::In as Shape>::Ref<'_>>) -> Option<usize> {
+        None
+    }
 }
 
 /// The same slots, some of them masked, by a [`FilterKernel`]. No value is copied: the stage writes a mask of one byte

@@ -33,5 +33,9 @@ where
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> I::IntoIter {
         (self.f)(value).into_iter()
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<I::Item> {
+        values.into_iter().flat_map(|value| (self.f)(value)).collect()
+    }
 }
 super::debug!(FlatMap<A, F, I>);

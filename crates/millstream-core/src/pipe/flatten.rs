@@ -25,5 +25,9 @@ impl<A: ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>> 
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
         A::to_owned_item(value).into_iter()
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<Self::Item> {
+        values.into_iter().flat_map(A::to_owned_item).collect()
+    }
 }
 super::debug!(Flatten<A>);

@@ -1,5 +1,6 @@
 use super::scan_kernel::ScanKernel;
 use crate::failure::fail;
+use crate::model::{ModelSlots, by_key};
 use crate::plan::Filled;
 use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
 use std::collections::BTreeMap;
@@ -71,6 +72,18 @@ where
 
     fn keys(&self) -> Option<usize> {
         Some(self.most)
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<Vec<(K, B)>>> {
+        let answer = |values: Vec<A::Ref<'_>>| {
+            let mut state = self.state.clone();
+            values.into_iter().for_each(|value| (self.f)(&mut state, value));
+            (self.finish)(state)
+        };
+        slots.at_end(|values| {
+            let keys = by_key::<A, K>(values, self.most, &self.key).into_iter();
+            Some(keys.map(|(key, values)| (key, answer(values))).collect())
+        })
     }
 }
 super::debug!(FoldBy<A, K, S, F, G, H, B>);

@@ -1,4 +1,5 @@
 use super::scan_kernel::ScanKernel;
+use crate::model::ModelSlots;
 use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
@@ -33,6 +34,10 @@ where
     #[inline]
     fn step(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
         slot.map(|value| (self.f)(value))
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<B>> {
+        slots.map(|a, _| a.map(|a| (self.f)(a)))
     }
 }
 super::debug!(MapM<A, F, B>);

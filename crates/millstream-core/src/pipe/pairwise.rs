@@ -1,4 +1,5 @@
 use super::scan_kernel::ScanKernel;
+use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::marker::PhantomData;
 
@@ -34,6 +35,11 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Pairwise<A> {
         _: bool,
     ) -> Option<A::Owned> {
         before.replace(A::to_owned_item(slot?))
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<A::Owned>> {
+        let mut last = None;
+        slots.map(|a, _| last.replace(A::to_owned_item(a?)))
     }
 }
 super::debug!(Pairwise<A>);

@@ -36,6 +36,10 @@ pub trait ExpandKernel: Send + Sync + 'static {
     fn finish(&self, _: Self::State) -> Option<Self::Values> {
         None
     }
+    /// What [`expand`](ExpandKernel::expand) and, if these are all values, [`finish`](ExpandKernel::finish) mean: the
+    /// outputs of the values. It is the [`Model`](crate::Model)'s definition, and is written apart from them; they are
+    /// tested against it.
+    fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>, all: bool) -> Vec<Self::Item>;
 }
 
 /// A new clock: the outputs of an [`ExpandKernel`], numbered from 0.

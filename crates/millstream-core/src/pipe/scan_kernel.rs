@@ -2,10 +2,12 @@
 //!
 //! A [`ScanKernel`] writes a ring of its own ([`ScanBy`]), or one that is read beside its input ([`Annotate`]:
 //! `enumerate`, `pairwise`). A [`FilterKernel`](super::FilterKernel) writes a mask. A deployment runs either family by
-//! one impl; the model defines each stage separately. `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in
-//! neither family: each deployment has an impl for each of them.
+//! one impl; the model runs the definition that stands beside each step. A program brings kernels of its own to
+//! [`KernelsExt`](crate::KernelsExt). `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in neither family:
+//! each deployment has an impl for each of them.
 
 use super::combinator;
+use crate::model::ModelSlots;
 use crate::plan::{Describe, Filled, Port, StageKind, StateType};
 use crate::{Arrow, Density, Item, Pair, SequenceNumber, Shape, Val};
 use std::sync::Arc;
@@ -34,6 +36,9 @@ pub trait ScanKernel: Send + Sync + 'static {
         slot: Option<<Self::In as Shape>::Ref<'_>>,
         end: bool,
     ) -> Option<Self::Out>;
+    /// What [`step`](ScanKernel::step) means: the output of every slot, from all slots of the input. It is the
+    /// [`Model`](crate::Model)'s definition, and is written apart from `step`, which is tested against it.
+    fn model(&self, slots: ModelSlots<'_, Self::In>) -> Vec<Option<Self::Out>>;
     /// Where the output can be filled, for an input filled at `input`.
     #[must_use]
     fn fills(input: Filled) -> Filled {

@@ -31,5 +31,9 @@ impl<A: Shape> FilterKernel for Skip<A> {
         *left -= usize::from(skipped);
         !skipped
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Vec<bool> {
+        (0..values.len()).map(|n| n >= self.n).collect()
+    }
 }
 super::debug!(Skip<A>);

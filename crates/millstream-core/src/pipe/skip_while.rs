@@ -33,5 +33,10 @@ where
         *begun = *begun || !(self.unwanted)(value);
         *begun
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Vec<bool> {
+        let unwanted = values.iter().take_while(|value| (self.unwanted)(**value)).count();
+        (0..values.len()).map(|n| n >= unwanted).collect()
+    }
 }
 super::debug!(SkipWhile<A, F>);

@@ -37,5 +37,13 @@ impl<A: Shape> FilterKernel for Take<A> {
     fn over(&self, left: &usize) -> bool {
         *left == 0
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Vec<bool> {
+        (0..values.len()).map(|n| n < self.n).collect()
+    }
+
+    fn model_over(&self, values: Vec<A::Ref<'_>>) -> Option<usize> {
+        (values.len() >= self.n).then_some(self.n)
+    }
 }
 super::debug!(Take<A>);

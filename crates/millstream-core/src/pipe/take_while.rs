@@ -39,5 +39,14 @@ where
     fn over(&self, over: &bool) -> bool {
         *over
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Vec<bool> {
+        let wanted = values.iter().take_while(|value| (self.wanted)(**value)).count();
+        (0..values.len()).map(|n| n < wanted).collect()
+    }
+
+    fn model_over(&self, values: Vec<A::Ref<'_>>) -> Option<usize> {
+        values.into_iter().position(|value| !(self.wanted)(value)).map(|refused| refused + 1)
+    }
 }
 super::debug!(TakeWhile<A, F>);

@@ -1,6 +1,7 @@
 use super::scan_kernel::ScanKernel;
 use super::try_map::{LeaveEmpty, Policy, Stop};
 use crate::failure::{Cause, attempt, fail};
+use crate::model::ModelSlots;
 use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
@@ -78,5 +79,22 @@ where
     fn step(&self, state: &mut S, _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
         let value = slot?;
         P::step(state, |state| (self.f)(state, value))
+    }
+
+    /// A failure that ends the run unwinds.
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<B>> {
+        let mut state = self.state.clone();
+        slots.map(|a, _| {
+            let a = a?;
+            let (next, output) = self.policy.judge(
+                || {
+                    let mut next = state.clone();
+                    (self.f)(&mut next, a).map(|output| (next, output))
+                },
+                |_| (),
+            )?;
+            state = next;
+            Some(output)
+        })
     }
 }

@@ -1,4 +1,5 @@
 use super::scan_kernel::ScanKernel;
+use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -48,6 +49,14 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Windows<A> {
         (last.len() == self.n).then(|| {
             let (older, newer) = last.as_slices();
             [older, newer].concat()
+        })
+    }
+
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<Vec<A::Owned>>> {
+        let mut all = Vec::new();
+        slots.map(|a, _| {
+            all.push(A::to_owned_item(a?));
+            all.len().checked_sub(self.n).map(|first| all[first..].to_vec())
         })
     }
 }

@@ -327,4 +327,8 @@ where
         }
         Some(given.into_iter())
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, all: bool) -> Vec<TimeWindow<A::Owned>> {
+        crate::model::windows::<A>(self.window, &self.time, values, all)
+    }
 }

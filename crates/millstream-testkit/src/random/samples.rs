@@ -35,6 +35,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Stream(Stream::Chunks(2)),
         Pipe::Stream(Stream::Windows(2)),
         Pipe::Stream(Stream::Pairwise),
+        Pipe::Stream(Stream::Streak(3)),
         Pipe::Text { modulus: 3, plus: 1 },
         Pipe::Fanout(map(), map()),
         Pipe::Both(map(), Pipe::Delay { first: 3 }.into()),

@@ -170,9 +170,9 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         20 => Pipe::Delay { first: small },
         21 | 22 => Pipe::Scan { start: small },
         23 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
-        24..=28 => Pipe::Stream(stream(rng, 10)),
+        24..=28 => Pipe::Stream(stream(rng, 11)),
         29 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        30 => Pipe::Stream(stream(rng, 11)),
+        30 => Pipe::Stream(stream(rng, 12)),
         31 => Pipe::FoldBy { keys: 1 + small, start: small },
         32 | 33 => Pipe::Answer(answer(rng)),
         34 | 35 => Pipe::TeeTo,
@@ -225,6 +225,7 @@ fn stream(rng: &mut TestRng, stages: usize) -> Stream {
         7 => Stream::Enumerate,
         8 => Stream::Inspect,
         9 => Stream::MapM(modulus),
+        10 => Stream::Streak(modulus),
         _ => Stream::Chunks(1 + small),
     }
 }

@@ -5,8 +5,9 @@ use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
 use super::leaf::{copied, on_ring};
 use super::shape::{Element, RandomShape, of_slot};
 use super::steps::{kept, mapped};
+use super::streak::Streak;
 use super::value::Value;
-use millstream_core::{Arrow, Filtered, StreamsExt, id};
+use millstream_core::{Arrow, Filtered, KernelsExt, StreamsExt, id};
 use std::fmt;
 
 /// The stages of [`StreamsExt`]; none of them is stateless.
@@ -34,6 +35,9 @@ pub enum Stream {
     Inspect,
     /// The number `digest * 31` plus this one.
     MapM(i64),
+    /// How many values in a row have a digest that the modulus, at least 1, does not divide: a kernel
+    /// as a program defines one.
+    Streak(i64),
 }
 
 impl Stream {
@@ -94,6 +98,7 @@ fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
         Stream::MapM(plus) => {
             chain.then(Boxed::new(id::<A>().map_m(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
         }
+        Stream::Streak(modulus) => chain.then(Boxed::new(id::<A>().scan_with(Streak::new(modulus)))),
         _ => unreachable!("{stage} is a filter"),
     }
 }
@@ -138,6 +143,7 @@ impl fmt::Display for Stream {
             Stream::Enumerate => write!(f, "enumerate"),
             Stream::Inspect => write!(f, "inspect"),
             Stream::MapM(plus) => write!(f, "map_m({plus})"),
+            Stream::Streak(modulus) => write!(f, "streak({modulus})"),
         }
     }
 }

@@ -33,4 +33,8 @@ impl<A: Shape> AnswerKernel for Count<A> {
     fn answer(&self, count: u64) -> Option<u64> {
         Some(count)
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<u64> {
+        Some(values.len() as u64)
+    }
 }

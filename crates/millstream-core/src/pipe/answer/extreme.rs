@@ -69,6 +69,11 @@ impl<A: ToOwnedItem<Owned: Clone + Ord>, const MAX: bool> AnswerKernel for Extre
     fn answer(&self, best: Option<A::Owned>) -> Option<A::Owned> {
         best
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Owned> {
+        let values = values.into_iter().map(A::to_owned_item);
+        if MAX { values.max() } else { values.min() }
+    }
 }
 
 impl<A: Shape + ToOwnedItem<Owned: Clone>, K, F, const MAX: bool> AnswerKernel for ExtremeByKey<A, K, F, MAX>
@@ -98,5 +103,11 @@ where
         // Here, and not on the way out: there a panic of the key's drop would leak the value (rust-lang/rust#47949).
         drop(key);
         Some(value)
+    }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Owned> {
+        let (values, key) = (values.into_iter(), |value: &A::Ref<'_>| (self.key)(*value));
+        let best = if MAX { values.max_by_key(key) } else { values.min_by_key(key) };
+        best.map(A::to_owned_item)
     }
 }

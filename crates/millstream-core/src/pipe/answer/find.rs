@@ -39,4 +39,8 @@ where
     fn answer(&self, found: Option<A::Owned>) -> Option<A::Owned> {
         found
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Owned> {
+        values.into_iter().find(|value| (self.wanted)(*value)).map(A::to_owned_item)
+    }
 }

@@ -33,4 +33,8 @@ impl<A: ToOwnedItem<Owned: Clone>> AnswerKernel for Group<A> {
     fn answer(&self, group: Vec<A::Owned>) -> Option<Vec<A::Owned>> {
         Some(group)
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<Vec<A::Owned>> {
+        Some(values.into_iter().map(A::to_owned_item).collect())
+    }
 }

@@ -32,4 +32,8 @@ impl<A: ToOwnedItem<Owned: Clone>> AnswerKernel for Last<A> {
     fn answer(&self, last: Option<A::Owned>) -> Option<A::Owned> {
         last
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Owned> {
+        values.last().map(|last| A::to_owned_item(*last))
+    }
 }

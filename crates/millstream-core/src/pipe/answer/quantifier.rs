@@ -51,4 +51,9 @@ where
     fn answer(&self, answer: bool) -> Option<bool> {
         Some(answer)
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<bool> {
+        let mut values = values.into_iter();
+        Some(if ALL { values.all(&self.is_so) } else { values.any(&self.is_so) })
+    }
 }

@@ -32,4 +32,8 @@ impl<A: ToOwnedItem<Owned: Clone + std::iter::Sum>> AnswerKernel for Sum<A> {
     fn answer(&self, sum: A::Owned) -> Option<A::Owned> {
         Some(sum)
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Owned> {
+        Some(values.into_iter().map(A::to_owned_item).sum())
+    }
 }

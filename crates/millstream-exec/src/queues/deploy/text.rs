@@ -44,6 +44,10 @@ impl<A: OfPieces, C: Cut<A::Kind>> ExpandKernel for Pieces<A, C> {
         let pieces: Vec<_> = self.cut.pieces(whole.text(), 0).map(|cutting| part(cutting.range).into()).collect();
         pieces.into_iter()
     }
+
+    fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<Self::Item> {
+        values.into_iter().flat_map(|value| self.expand(&mut (), value)).collect()
+    }
 }
 
 impl<A: QueueShape + OfPieces, C: Cut<A::Kind>> Deploy<Queues> for Split<A, C> {

@@ -42,6 +42,10 @@ pub(super) fn at(stage: Stream, seen: &[Slot], is_end: bool) -> Slot {
         Stream::Enumerate => Some(Value::Pair(Box::new((Value::I(seen.len() as i64 - 1), value.clone())))),
         Stream::Inspect => Some(value.clone()),
         Stream::MapM(plus) => Some(Value::I(digest(value).wrapping_mul(31).wrapping_add(plus))),
+        Stream::Streak(modulus) => {
+            let others = values.iter().rposition(|v| divides(modulus, v)).map_or(0, |last| last + 1);
+            Some(Value::I((count - others) as i64))
+        }
         Stream::Chunks(_) => unreachable!("it also fills END"),
     }
 }

@@ -1,0 +1,133 @@
+//! Families of stages. Each kernel says beside its step what it means, as a function of all slots or all values.
+
+use super::clock::{renumbered, values};
+use super::{Extent, Model, ModelShape, On, Slots, column};
+use crate::failure::fail;
+use crate::pipe::{Annotate, ExpandKernel, FilterBy, FilterKernel, OwnedBy, OwnedKernel, Renumber, ScanBy, ScanKernel};
+use crate::{Bound, Deploy, Filtered, Shape, ToOwnedItem};
+use std::sync::Arc;
+
+/// The slots of a kernel's input, as its definition reads them; the last one is END.
+pub struct ModelSlots<'a, A: Shape> {
+    slots: Vec<Option<A::Ref<'a>>>,
+    /// Without END, the slots are those up to some number: a loop needs them to compute the next state.
+    has_end: bool,
+}
+
+impl<'a, A: Shape> ModelSlots<'a, A> {
+    /// One output for each slot, in order. `f` receives the slot, and whether it is END.
+    pub fn map<B>(self, mut f: impl FnMut(Option<A::Ref<'a>>, bool) -> Option<B>) -> Vec<Option<B>> {
+        let (end, has_end) = (self.slots.len() - 1, self.has_end);
+        self.slots.into_iter().enumerate().map(|(n, slot)| f(slot, has_end && n == end)).collect()
+    }
+
+    /// The answer to all values in END's slot, and empty slots below it.
+    pub fn at_end<B>(self, answer: impl FnOnce(Vec<A::Ref<'a>>) -> Option<B>) -> Vec<Option<B>> {
+        let mut outputs: Vec<Option<B>> = self.slots.iter().map(|_| None).collect();
+        if self.has_end {
+            *outputs.last_mut().expect("END is a slot") = answer(self.slots.into_iter().flatten().collect());
+        }
+        outputs
+    }
+}
+
+impl<A: Shape> std::fmt::Debug for ModelSlots<'_, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelSlots").field("slots", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+/// The values of each key, in the order of the keys. More than `most` keys fail.
+pub(crate) fn by_key<'a, A: Shape, K: Ord + Clone>(
+    values: Vec<A::Ref<'a>>,
+    most: usize,
+    key: impl Fn(A::Ref<'a>) -> K,
+) -> Vec<(K, Vec<A::Ref<'a>>)> {
+    let keys: Vec<K> = values.iter().map(|value| key(*value)).collect();
+    let mut different = keys.clone();
+    different.sort();
+    different.dedup();
+    if different.len() > most {
+        fail(Bound::refuse(most).refusal());
+    }
+    let own = |of: &K| values.iter().zip(&keys).filter(|(_, key)| *key == of).map(|(value, _)| *value).collect();
+    different.into_iter().map(|of| (of.clone(), own(&of))).collect()
+}
+
+fn scanned<M: ScanKernel<In: ModelShape>>(
+    kernel: &M,
+    input: &<M::In as On<Model>>::Edge,
+    extent: Extent,
+) -> Slots<M::Out> {
+    let slots: Vec<_> = (0..M::In::slots(input)).map(|n| M::In::at(input, n)).collect();
+    let length = slots.len();
+    let outputs = kernel.model(ModelSlots { slots, has_end: extent == Extent::Whole });
+    let (name, given) = (M::NAME, outputs.len());
+    assert!(given == length, "`{name}`: `model` must return an output for each slot: {given} for {length} slots");
+    Arc::new(outputs.into_iter().map(|output| output.map(Arc::new)).collect())
+}
+
+impl<M: ScanKernel<In: ModelShape>> Deploy<Model> for ScanBy<M> {
+    fn deploy(&self, input: <M::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<M::Out> {
+        scanned(&*self.kernel, &input, *extent)
+    }
+}
+
+impl<M: ScanKernel<In: ModelShape>> Deploy<Model> for Annotate<M> {
+    fn deploy(
+        &self,
+        input: <M::In as On<Model>>::Edge,
+        extent: &mut Extent,
+    ) -> (Slots<M::Out>, <M::In as On<Model>>::Edge) {
+        (scanned(&*self.kernel, &input, *extent), input)
+    }
+}
+
+impl<K: FilterKernel<In: ModelShape>> Deploy<Model> for FilterBy<K> {
+    fn deploy(&self, input: <K::In as On<Model>>::Edge, _: &mut Extent) -> <Filtered<K::In> as On<Model>>::Edge {
+        let values: Vec<_> = values::<K::In>(&input).collect();
+        let length = values.len();
+        let kept = self.kernel.model(values);
+        let (name, given) = (K::NAME, kept.len());
+        assert!(given == length, "`{name}`: `model` must return a bool for each value: {given} for {length} values");
+        let mut kept = kept.into_iter();
+        let keeps = |n| K::In::at(&input, n).is_some() && kept.next() == Some(true);
+        let mask = (0..K::In::slots(&input)).map(keeps).collect();
+        (input, Arc::new(mask))
+    }
+
+    /// The stream ends after the value that is the last one kept, or at the value that is refused.
+    fn deploy_outer(
+        &self,
+        input: <K::In as On<Model>>::Edge,
+        extent: &mut Extent,
+    ) -> <Filtered<K::In> as On<Model>>::Edge {
+        let (edge, mask) = self.deploy(input, extent);
+        let Some(over) = self.kernel.model_over(values::<K::In>(&edge).collect()).filter(|_| K::ENDS) else {
+            return (edge, mask);
+        };
+        let last =
+            over.checked_sub(1).and_then(|over| (0..mask.len()).filter(|n| K::In::at(&edge, *n).is_some()).nth(over));
+        let end = last.map_or(0, |last| last + usize::from(mask[last]));
+        if end + 1 >= mask.len() {
+            return (edge, mask);
+        }
+        let mask = mask[..end].iter().copied().chain([false]).collect();
+        (edge, Arc::new(mask))
+    }
+}
+
+/// Every output, and an empty END after the last one.
+impl<E: ExpandKernel<In: ModelShape>> Deploy<Model> for Renumber<E> {
+    fn deploy(&self, input: <E::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<E::Item> {
+        let outputs = self.expand.model(values::<E::In>(&input).collect(), *extent == Extent::Whole);
+        renumbered(outputs.into_iter(), *extent)
+    }
+}
+
+/// A function of one value is its own definition.
+impl<K: OwnedKernel<In: ModelShape>> Deploy<Model> for OwnedBy<K> {
+    fn deploy(&self, input: <K::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<K::Out> {
+        column::<K::In, _>(&input, *extent, |a, _| Some(self.kernel.apply(K::In::to_owned_item(a?))))
+    }
+}
