@@ -39,6 +39,12 @@ pub(crate) trait ExternalSource: Send + Sync {
     /// Ends the stream at once.
     fn end(&self);
 
+    /// Takes no further values from outside; those that were accepted still come.
+    #[cfg(feature = "queues")]
+    fn drain(&self) {
+        self.end();
+    }
+
     /// How many numbers were accepted, END included; none if a tasklet of the run counts them.
     fn accepted(&self) -> Option<u64>;
 

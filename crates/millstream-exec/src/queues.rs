@@ -157,12 +157,12 @@ fn feed<T: Item, X: Source<T>>(
     control: &Arc<Control>,
     wiring: &mut QueuesWiring,
 ) -> Option<Feed> {
-    let values = source.values();
+    let (closing, values) = (source.closing(), source.values());
     if !X::WAITS {
         wiring.thread("source", Ready { values, outlet, control: control.clone() });
         return None;
     }
-    let tap = Tap::new(outlet, control.clone());
+    let tap = Tap::new(outlet, control.clone(), closing);
     let source: StopSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })

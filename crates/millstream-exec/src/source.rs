@@ -70,6 +70,38 @@ pub trait Source<T: Item> {
     {
         Err(self)
     }
+
+    /// What makes the senders of this source send no more, while the iterator still has what was sent.
+    #[doc(hidden)]
+    fn closing(&self) -> Option<Closing> {
+        None
+    }
+}
+
+/// Makes senders send no more. See [`Source::closing`].
+#[doc(hidden)]
+#[cfg_attr(
+    not(feature = "queues"),
+    expect(dead_code, reason = "only queues take an iterator from senders and drain it")
+)]
+pub struct Closing {
+    pub(crate) senders: StopSource,
+    /// Where the iterator waits.
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Closing {
+    #[cfg(feature = "queues")]
+    pub(crate) fn close(&self) {
+        self.senders.end();
+        self.shared.signal.notify();
+    }
+}
+
+impl fmt::Debug for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closing").finish_non_exhaustive()
+    }
 }
 
 /// A source that fills the ring of a run by itself.
@@ -167,6 +199,10 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
 
     fn values(self) -> X::Values {
         self.0.values()
+    }
+
+    fn closing(&self) -> Option<Closing> {
+        self.0.closing()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::handle::{ExternalSource, StopSource};
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::shared::Shared;
-use crate::source::{Connect, StopOnDrop};
+use crate::source::{Closing, Connect, StopOnDrop};
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::{Rings, RunError, Wiring};
@@ -235,6 +235,10 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
             return Some(RunError::Stage { stage: "fan-in".to_owned(), number, cause });
         }
         if self.shared.stopped() { self.shared.failure() } else { None }
+    }
+
+    pub(crate) fn closing(&self) -> Closing {
+        Closing { senders: self.merge.registry().clone(), shared: self.shared.clone() }
     }
 
     /// Refuses further values; the values already sent still come.

@@ -1,6 +1,6 @@
 use super::{ItemFormat, Plain, Poller};
 use crate::Source;
-use crate::source::External;
+use crate::source::{Closing, External};
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
@@ -31,14 +31,17 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     fn external(self) -> Result<External<O::Item>, Self> {
         Ok(External(Box::new(self)))
     }
+
+    fn closing(&self) -> Option<Closing> {
+        Some(Poller::closing(self))
+    }
 }
 
 /// What comes out of a [`Poller`], value by value; it waits while nothing is there, and ends when all senders are gone.
 /// So a fan-in is a source as any iterator is, of whatever runs a pipeline: queues, or a lone thread.
 ///
 /// A batch of the [`Rings`](crate::Rings) that it was opened with is polled at once and kept aside, at most. What was
-/// sent and not asked for is dropped with the iterator: a run that must finish what was sent when it is drained runs on
-/// [`Rings`](crate::Rings), which need no iterator.
+/// sent and not asked for is dropped with the iterator.
 ///
 /// # Panics
 ///

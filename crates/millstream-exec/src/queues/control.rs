@@ -47,7 +47,9 @@ impl Control {
     /// The source takes no further values.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
-        self.end_source();
+        if let Some(source) = self.source() {
+            source.drain();
+        }
     }
 
     /// Cancels the source and the first `threads` threads: their output is no longer wanted. The run goes on.
@@ -62,9 +64,9 @@ impl Control {
         thread + 1 < self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Whether the source may yield further values.
-    pub(crate) fn takes(&self) -> bool {
-        !self.draining() && !self.stopped() && self.cancelled.load(Ordering::SeqCst) == 0
+    /// Whether the source's values are still wanted.
+    pub(crate) fn wants(&self) -> bool {
+        !self.stopped() && self.cancelled.load(Ordering::SeqCst) == 0
     }
 
     /// Registers the source that ends with the run.
@@ -73,8 +75,12 @@ impl Control {
         let _ = self.source.set(source);
     }
 
+    fn source(&self) -> Option<Arc<dyn ExternalSource>> {
+        self.source.get().and_then(Weak::upgrade)
+    }
+
     fn end_source(&self) {
-        if let Some(source) = self.source.get().and_then(Weak::upgrade) {
+        if let Some(source) = self.source() {
             source.end();
         }
     }

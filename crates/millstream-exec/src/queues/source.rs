@@ -5,6 +5,7 @@ use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::handle::ExternalSource;
 use crate::shared::FailedAt;
+use crate::source::Closing;
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -42,16 +43,23 @@ impl<T: Item, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
 }
 
 /// The first queue of a source that may wait for its next value, perhaps for ever. Draining, stopping or cancelling
-/// closes the queue without waiting for the source.
+/// closes the queue without waiting for the source; but draining lets a source with senders give what they have sent.
 pub(crate) struct Tap<T> {
     outlet: Mutex<Option<Outlet<T>>>,
     accepted: AtomicU64,
     control: Arc<Control>,
+    /// Of a source with senders.
+    closing: Option<Closing>,
 }
 
 impl<T: Item> Tap<T> {
-    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>) -> Arc<Self> {
-        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control })
+    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>, closing: Option<Closing>) -> Arc<Self> {
+        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control, closing })
+    }
+
+    /// Whether the run takes the source's next value.
+    fn takes(&self) -> bool {
+        self.control.wants() && (self.closing.is_some() || !self.control.draining())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Outlet<T>>> {
@@ -80,7 +88,7 @@ impl<T: Item> Tap<T> {
         }
         drop(outlet);
         fence(Ordering::SeqCst);
-        put && !at.end && self.control.takes()
+        put && !at.end && self.takes()
     }
 
     /// Starts the source's thread. The thread is not joined: its iterator may never return.
@@ -128,7 +136,18 @@ impl<T: Item> ExternalSource for Tap<T> {
         }
     }
 
+    fn drain(&self) {
+        let Some(closing) = &self.closing else { return self.end() };
+        closing.close();
+        if closing.senders.accepted().is_some() {
+            self.control.note_end();
+        }
+    }
+
+    /// With what waits at the senders, if they count it: a drain is to take that.
     fn accepted(&self) -> Option<u64> {
-        Some(self.accepted.load(Ordering::Relaxed))
+        let drained = self.closing.as_ref().filter(|_| self.control.draining());
+        let sent = drained.and_then(|closing| closing.senders.accepted());
+        Some(sent.unwrap_or_else(|| self.accepted.load(Ordering::Relaxed)))
     }
 }

@@ -1,4 +1,4 @@
-use super::{Connect, External, Source};
+use super::{Closing, Connect, External, Source};
 use crate::explain::Feed;
 use crate::feed::{Ended, Output};
 use crate::handle::StopSource;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// On every other deployment the channel is a queue of that many values.
 ///
 /// Where the run takes no more, because it was drained or stopped, has failed, or was never started and the
-/// [`Receiver`] is gone, the sender's methods return the value in an error. A drain on rings lets the stages finish
-/// what was sent; on another deployment what still waits in the queue is dropped.
+/// [`Receiver`] is gone, the sender's methods return the value in an error. A drain lets the stages finish what was
+/// sent.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -84,6 +84,10 @@ impl<T: Item> Source<T> for Receiver<T> {
 
     fn external(self) -> Result<External<T>, Self> {
         Ok(External(Box::new(self)))
+    }
+
+    fn closing(&self) -> Option<Closing> {
+        Some(Closing { senders: Arc::new(self.output.clone()), shared: self.output.shared().clone() })
     }
 }
 

@@ -29,6 +29,8 @@ mod named_sinks;
 mod observe;
 #[cfg(feature = "queues")]
 mod queues;
+#[cfg(feature = "queues")]
+mod queues_drain;
 mod restart;
 mod run;
 #[cfg(feature = "queues")]

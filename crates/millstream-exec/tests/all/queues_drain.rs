@@ -1,0 +1,66 @@
+//! Runs on queues that senders feed, and that are drained.
+
+use millstream_core::{Arrow, SequenceNumber, pipeline};
+use millstream_exec::{JobRefExt, Queues, Rings, RunError, RunOutcome, Runner, Source, fan_in, source};
+use millstream_testkit::within;
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn push(all: &mut Vec<u64>, _: SequenceNumber, x: &u64) {
+    all.push(*x);
+}
+
+/// What a sender was told to be accepted comes out, although it waits in the sender's own queue when the drain begins.
+#[test]
+fn a_drain_on_queues_takes_what_was_sent() {
+    fn drained<X: Source<u64> + Send + 'static>(send: impl Fn(u64) -> bool, source: X) {
+        let (opens, gate) = mpsc::sync_channel(0);
+        let gate = Mutex::new(gate);
+        let slow = pipeline::<u64>().map(move |x| {
+            if *x == 0 {
+                let () = gate.lock().unwrap().recv().unwrap();
+            }
+            *x
+        });
+        let run = Queues::new().capacity(1).start((&slow).from(source).to_fold(Vec::new(), push)).unwrap();
+        assert!((0..10).all(&send));
+        let stopper = run.stopper();
+        stopper.drain();
+        assert!(!send(10), "it takes no more");
+        opens.send(()).unwrap();
+        let (all, report) = run.wait().unwrap();
+        assert_eq!((all.len(), report.outcome), (10, RunOutcome::Drained));
+    }
+    within(LONG, || {
+        let (sender, receiver) = source::channel(16);
+        drained(|x| sender.send(x).is_ok(), receiver);
+        let (senders, poller) = fan_in(2).ring(16).open(&Rings::new()).unwrap();
+        drained(|x| senders[0].send(x).is_ok(), poller);
+    })
+    .unwrap();
+}
+
+/// A drain whose time is over says how much of what was accepted is left, what waits at the sender's included.
+#[test]
+fn a_drain_on_queues_counts_what_was_sent() {
+    within(LONG, || {
+        let (opens, gate) = mpsc::channel();
+        let gate = Mutex::new(gate);
+        let stuck = pipeline::<u64>().map(move |x| gate.lock().unwrap().recv().map_or(*x, |()| *x));
+        let (sender, receiver) = source::channel(16);
+        let run = Queues::new().capacity(1).start((&stuck).from(receiver).to_fold(Vec::new(), push)).unwrap();
+        sender.send_all(0..10).unwrap();
+        let stopper = run.stopper();
+        let late = thread::spawn(move || stopper.drain_within(Duration::from_millis(1)));
+        assert!(!late.join().unwrap());
+        drop(opens);
+        let ended = run.join();
+        // The value in the stage may still come out.
+        let left = 10 - ended.output.unwrap().len() as u64;
+        assert_eq!(ended.failure, Some(RunError::DrainTimeout { left }));
+    })
+    .unwrap();
+}
