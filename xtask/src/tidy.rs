@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: the rules about files that no other tool checks.
 
 mod arrows;
+mod circles;
 mod examples;
 mod words;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cmd::{Result, failure, read, root};
@@ -27,6 +29,7 @@ pub(crate) fn run() -> Result {
 
 fn offences(root: &Path) -> Result<Vec<String>> {
     let (mut found, mut types) = (Vec::new(), Vec::new());
+    let mut crates: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     let named = |file: &Path| file.strip_prefix(root).unwrap_or(file).to_string_lossy().replace('\\', "/");
     for file in files(root, "rs")? {
         let (name, source) = (named(&file), read(&file)?);
@@ -35,7 +38,11 @@ fn offences(root: &Path) -> Result<Vec<String>> {
         let code = code_only(&source);
         found.extend(words::in_source(&name, &source, &code));
         types.extend(words::types(&name, &code));
+        if let Some((of, file)) = name.strip_prefix("crates/").and_then(|name| name.split_once("/src/")) {
+            crates.entry(of.to_owned()).or_default().push((file.to_owned(), code));
+        }
     }
+    found.extend(crates.iter().flat_map(|(name, files)| circles::in_crate(name, files)));
     found.extend(words::twins(types));
     for file in files(root, "md")? {
         let (name, text) = (named(&file), read(&file)?);

@@ -1,6 +1,6 @@
 //! Advice on the number of workers or consumers, from measurements.
 
-use crate::report::Rate;
+use crate::Rate;
 use std::fmt;
 
 /// Rates that differ by less than this fraction count as equal: shared machines are noisy.

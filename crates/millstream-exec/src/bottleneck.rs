@@ -12,7 +12,7 @@
 mod model;
 mod sentence;
 
-use crate::report::Rate;
+use crate::Rate;
 
 /// The load of each part of a run over some time.
 #[derive(Clone, Debug, Default, PartialEq)]

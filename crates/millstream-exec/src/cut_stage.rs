@@ -11,7 +11,7 @@
 //! - The body of a `tee` finishes the input that it already has. Whether it sees END is unspecified.
 //! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
-use crate::handle::StopSource;
+use crate::external_source::StopSource;
 use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, Shows, claimed, moved, take_end};

@@ -29,8 +29,8 @@ pub(crate) use producer::ProducerEnd;
 pub(crate) use tasklet::{MergeTasklet, tick};
 pub use values::PolledValues;
 
+use crate::OptionsError;
 use crate::explain::Feed;
-use crate::rings::OptionsError;
 use crate::{Rings, RunError, Sender};
 use millstream_core::Item;
 use rule::Rule;

@@ -12,7 +12,7 @@ mod early;
 
 pub(crate) use early::Ended;
 
-use crate::handle::ExternalSource;
+use crate::external_source::ExternalSource;
 use crate::shared::Shared;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};

@@ -5,14 +5,15 @@ mod snapshot;
 pub(crate) use drain::values_left;
 
 use crate::RunOutcome;
+use crate::external_source::{ExternalSource, StopSource};
 use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
-use crate::placement::set_workers;
 use crate::pool::Pool;
+use crate::pool::placing::set_workers;
 use crate::report::StageReport;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
-use crate::{ProducerPanics, Report, RunError};
+use crate::{ProducerPanics, Report, RunEnd, RunError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -33,35 +34,6 @@ pub(crate) struct Started {
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
 }
-
-/// A stream from outside the run: from a source's own thread, or from a sender.
-pub(crate) trait ExternalSource: Send + Sync {
-    /// Ends the stream at once.
-    fn end(&self);
-
-    /// Takes no further values from outside; those that were accepted still come.
-    #[cfg(feature = "queues")]
-    fn drain(&self) {
-        self.end();
-    }
-
-    /// How many numbers were accepted, END included; none if a tasklet of the run counts them.
-    fn accepted(&self) -> Option<u64>;
-
-    /// Drops the values left in its ring, once the ring has no readers.
-    fn clear(&self) {}
-
-    /// Lays a mark that is due at the next number, unless a tasklet of the run does.
-    fn lay_mark(&self) {}
-
-    /// The producers that ended by a panic of their threads without ending the run.
-    fn panics(&self) -> ProducerPanics {
-        ProducerPanics::default()
-    }
-}
-
-/// The stream from outside, as a run holds it.
-pub(crate) type StopSource = Arc<dyn ExternalSource>;
 
 /// Drains or stops a run from any thread, while another waits for it.
 #[derive(Clone)]
@@ -362,32 +334,6 @@ impl<O> Handle<O> {
         let report = Report { numbers, values, ..report };
         let failure = failure.or_else(|| self.started.overdue(&report, ended));
         self.sink.end(report, failure)
-    }
-}
-
-/// The end of a run, by success or failure.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct RunEnd<O> {
-    /// What the sink returned; none if it failed to, or if its thread was lost.
-    pub output: Option<O>,
-    /// The report, up to the end or the failure.
-    pub report: Report,
-    /// Why it failed, if it did; or that accepted values were left when the time to drain was over.
-    pub failure: Option<RunError>,
-}
-
-impl<O> RunEnd<O> {
-    /// What the sink returned and the report of a run that did not fail.
-    ///
-    /// # Errors
-    ///
-    /// The failure of one that did.
-    pub fn ok(self) -> Result<(O, Report), RunError> {
-        match self.failure {
-            Some(failure) => Err(failure),
-            None => Ok((self.output.expect("the sink of a run that did not fail has finished"), self.report)),
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! order, after its steps, and leaves the time at which it did. A marker is written when one is asked for, once a
 //! millisecond for example. An observed step looks at that list; a step that is not observed reads one flag.
 
-use crate::observer::Passed;
 use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +25,16 @@ pub(crate) struct LatencyMarkers {
     sizes: OnceLock<(usize, usize)>,
     /// Allocated when a run is observed for the first time.
     lists: OnceLock<Lists>,
+}
+
+/// When a latency marker was passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Passed {
+    /// The time since the start of the run.
+    pub at: Duration,
+    /// The time since the source published the values the marker stands for.
+    pub since_source: Duration,
 }
 
 struct Lists {

@@ -14,6 +14,7 @@
 //! # Ok::<(), RunError>(())
 //! ```
 
+mod activity;
 mod advice;
 mod arrivals;
 mod async_stage;
@@ -28,6 +29,7 @@ mod cut_stage;
 mod deploy;
 mod error;
 mod explain;
+mod external_source;
 mod fan_in;
 mod feed;
 mod feedback;
@@ -37,6 +39,7 @@ mod handle;
 mod inline;
 mod iterator;
 mod job;
+mod job_run;
 mod kept;
 mod keyed_stage;
 mod lane_stage;
@@ -44,6 +47,7 @@ mod latency_markers;
 mod machine;
 mod marks;
 mod observer;
+mod options_error;
 mod pause;
 mod piece_stage;
 mod pipeline;
@@ -51,15 +55,18 @@ mod placement;
 mod pool;
 #[cfg(feature = "queues")]
 mod queues;
+mod rate;
 mod reactor;
 mod renumber_stage;
 mod report;
 mod restart;
 mod ring_shape;
 mod rings;
+mod run_end;
 mod runner;
 mod sender;
 mod sending;
+mod share;
 mod shared;
 mod side_sinks;
 mod signal;
@@ -102,23 +109,27 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, RunEnd, Stopper, Unfinished};
+pub use handle::{Handle, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
-pub use job::{Job, JobExt, JobRefExt, NoSink};
+pub use job::{Job, NoSink};
+pub use job_run::{JobExt, JobRefExt};
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
 pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{
     Activity, Counters, Observer, Passed, PipelineEnd, RingCounters, State, TaskletCounters, TaskletInfo,
 };
+pub use options_error::OptionsError;
 pub use pipeline::{Deployable, Edge, Pipeline, Stage};
 #[cfg(feature = "queues")]
 pub use pipeline::{Everywhere, EverywhereEdge};
 #[cfg(feature = "queues")]
 pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
-pub use report::{Overrun, Rate, Report, StageReport};
+pub use rate::Rate;
+pub use report::{Overrun, Report, StageReport};
 pub use ring_shape::RingShape;
-pub use rings::{OptionsError, Rings};
+pub use rings::Rings;
+pub use run_end::RunEnd;
 pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};

@@ -8,7 +8,9 @@
 mod counters;
 mod loads;
 
-pub(crate) use counters::share;
+pub use crate::activity::Activity;
+pub use crate::latency_markers::Passed;
+pub use crate::task_probe::State;
 pub use counters::{Counters, RingCounters, TaskletCounters};
 
 use crate::bottleneck::{Loads, ThreadTimes};
@@ -71,37 +73,6 @@ struct Watching {
     readers: Vec<Vec<usize>>,
 }
 
-/// The state of a tasklet, or of a writer or reader of a ring, at a moment. It is derived from the cursors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum State {
-    /// It has input and room: it is at work, or waits for its worker's turn. A source with room counts as working,
-    /// whatever it waits for outside the run.
-    Working,
-    /// It waits for input, or it has ended.
-    #[default]
-    Starved,
-    /// It waits for room.
-    Blocked,
-}
-
-/// What a worker does at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Activity {
-    /// Its last round moved something.
-    #[default]
-    Busy,
-    /// Its last round moved nothing; it looks again.
-    Idle,
-    /// It sleeps until it is woken.
-    Parked,
-}
-
-impl Activity {
-    pub(crate) const ALL: [Activity; 3] = [Activity::Busy, Activity::Idle, Activity::Parked];
-}
-
 /// An end of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipelineEnd {
@@ -109,16 +80,6 @@ pub enum PipelineEnd {
     Source,
     /// Where they go.
     Sink,
-}
-
-/// When a latency marker was passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Passed {
-    /// The time since the start of the run.
-    pub at: Duration,
-    /// The time since the source published the values the marker stands for.
-    pub since_source: Duration,
 }
 
 /// A tasklet's place in the pipeline.

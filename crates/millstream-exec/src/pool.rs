@@ -6,14 +6,16 @@
 //! works during a run. A stage that may wait (`map_blocking`, `try_map_retry`) is in no group. Each of its tasklets, k
 //! of them in a shard, has a thread of its own and takes one number at a time.
 
+pub(crate) mod placing;
 mod rest;
 mod round;
+pub(crate) mod stepping;
 
 pub(crate) use round::Round;
 
+use crate::activity::Activity;
 use crate::budget::Budgets;
 use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins};
-use crate::observer::Activity;
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
@@ -322,8 +324,7 @@ impl Pool {
         self.alive.load(Ordering::SeqCst) == 0
     }
 
-    /// Stops waiting for the threads of a run that was stopped or has ended: the last thread to exit drops the
-    /// tasklets.
+    /// Stops waiting for the threads of a run that is over: the last one to exit drops the tasklets.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::SeqCst);
         if self.has_left() {
@@ -343,8 +344,7 @@ impl Pool {
         self.tasks[task].done.load(Ordering::Relaxed)
     }
 
-    /// Waits until every worker thread has exited, except the calling one if a closure or waker of the user calls this.
-    /// Does not wait for the source's own thread.
+    /// Waits until every worker thread has exited, except the calling one, which user code may be on, and the source's.
     pub(crate) fn join(&self) {
         if self.worker_calls() {
             self.abandoned.store(true, Ordering::SeqCst);

@@ -28,6 +28,7 @@ mod route;
 mod sink;
 mod source;
 mod stage;
+mod start;
 mod swap;
 mod wiring;
 
@@ -36,17 +37,7 @@ pub use message::Queue;
 pub use queue_shape::{LendItem, QueueShape};
 pub use wiring::QueuesWiring;
 
-use crate::handle::StopSource;
 use crate::rings::DEFAULT_SLOTS;
-use crate::sink_tasklet::Left;
-use crate::source::most_slots;
-use crate::{OptionsError, RunError, Source};
-use control::Control;
-use handle::RunStopper;
-use millstream_core::{Arrow, Backend, Deploy, Item, Plan, Val};
-use sink::SinkThread;
-use source::{Ready, Tap};
-use std::sync::Arc;
 
 /// The deployment on bounded queues, as built by hand from threads and channels.
 ///
@@ -75,11 +66,7 @@ use std::sync::Arc;
 /// stream processing with zero-copy fan-out and sharding", whose queues are `TBQueue`s of 65536 slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
-    slots: usize,
-}
-
-impl Backend for Queues {
-    type Wiring = QueuesWiring;
+    pub(crate) slots: usize,
 }
 
 impl Default for Queues {
@@ -101,79 +88,4 @@ impl Queues {
         self.slots = slots;
         self
     }
-
-    /// Starts a job: [`Runner::start`](crate::Runner::start).
-    pub(crate) fn start_job<T, P, K>(
-        &self,
-        pipeline: &P,
-        source: impl Source<T>,
-        sink: K,
-    ) -> Result<QueuesHandle<K::Output>, RunError>
-    where
-        T: Item + Clone,
-        P: Deploy<Queues> + Arrow<In = Val<T>, Out: QueueShape>,
-        K: crate::Sink<P::Out>,
-    {
-        if self.slots == 0 {
-            return Err(OptionsError::Queue.into());
-        }
-        let control = Arc::new(Control::default());
-        let (plan, lookup) = Plan::with_lookup(pipeline);
-        let renumbered = plan.renumbers();
-        let mut wiring = QueuesWiring::new(self.slots, (plan, lookup), control.clone());
-        let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
-        let feed = feed(source, outlet, &control, &mut wiring);
-        let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
-        wiring.check()?;
-        let left = Left::nothing();
-        wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
-        let source = feed.as_ref().map(|feed| feed.source.clone());
-        let QueuesWiring { threads, side_sinks, bytes, .. } = wiring;
-        let sinks = (side_sinks, left as Arc<_>);
-        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), sinks)?;
-        if let Some(feed) = feed {
-            feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
-        }
-        Ok(handle)
-    }
-}
-
-/// A source that may wait, not yet started.
-struct Feed {
-    start: Box<dyn FnOnce() -> std::io::Result<()>>,
-    source: StopSource,
-}
-
-impl Feed {
-    fn start(self) -> std::io::Result<()> {
-        (self.start)()
-    }
-}
-
-/// Adds the thread of a source that is always ready; a source that may wait gets a thread outside the run.
-fn feed<T: Item, X: Source<T>>(
-    source: X,
-    outlet: message::Outlet<T>,
-    control: &Arc<Control>,
-    wiring: &mut QueuesWiring,
-) -> Option<Feed> {
-    let (closing, values) = (source.closing(), source.values());
-    if !X::WAITS {
-        wiring.thread("source", Ready { values, outlet, control: control.clone() });
-        return None;
-    }
-    let tap = Tap::new(outlet, control.clone(), closing);
-    let source: StopSource = tap.clone();
-    control.ends(Arc::downgrade(&source));
-    Some(Feed { start: Box::new(move || tap.feed(values)), source })
-}
-
-/// The most slots of this source's queue.
-fn most_of<T: Item, X: Source<T>>(_: &X) -> usize {
-    most_slots::<T, X>()
-}
-
-/// The edge of a source.
-fn source_edge<T: Item + Clone>(input: Queue<T>) -> <Val<T> as millstream_core::On<Queues>>::Edge {
-    input
 }

@@ -1,5 +1,6 @@
+use crate::Rate;
 use crate::advice::TooMany;
-use crate::observer::share;
+use crate::share::share;
 use crate::watched::BATCHES;
 use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
 use millstream_core::{RunOutcome, SequenceNumber};
@@ -43,26 +44,6 @@ pub struct Report {
     /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
     /// [`isolate_panics`](crate::FanIn::isolate_panics) is set.
     pub producer_panics: ProducerPanics,
-}
-
-/// The rate of some work with a number of workers, or of consumers that share it. Placement compares rates, and
-/// [`TooMany`] judges them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Rate {
-    /// The number of workers.
-    pub workers: usize,
-    /// Numbers that all stages together moved a second.
-    pub numbers_per_second: f64,
-}
-
-impl Rate {
-    /// A rate measured elsewhere.
-    #[must_use]
-    pub fn new(workers: usize, numbers_per_second: f64) -> Self {
-        Rate { workers, numbers_per_second }
-    }
 }
 
 /// The counters of one tasklet.

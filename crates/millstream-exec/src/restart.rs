@@ -1,24 +1,11 @@
 //! Runs that begin again after a failure.
 
 use crate::sink_tasklet::{Finish, Left};
+use crate::source::Again;
 use crate::{Job, Report, RunEnd, RunError, RunOutcome, Runner, RunsOn, Sink, Source};
 use millstream_core::{Retry, SequenceNumber, Shape};
 use std::borrow::Borrow;
 use std::marker::PhantomData;
-
-/// A source that can be had again: see [`again`](crate::source::again).
-#[derive(Clone, Debug)]
-pub struct Again<F>(pub(crate) F);
-
-impl<T: millstream_core::Item, X: Source<T>, F: FnMut() -> X> Source<T> for Again<F> {
-    type Values = X::Values;
-    const WAITS: bool = X::WAITS;
-    const SLOTS: usize = X::SLOTS;
-
-    fn values(mut self) -> X::Values {
-        (self.0)().values()
-    }
-}
 
 /// What [`Runner::run_again`] does.
 pub(crate) fn run_again<R, P, X, F, K, B>(

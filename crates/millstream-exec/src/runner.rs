@@ -1,6 +1,7 @@
-use crate::restart::{Again, run_again};
+use crate::restart::run_again;
 use crate::sink::{SinkResult, collect, collect_slots, each, last};
 use crate::sink_tasklet::{Finish, Left};
+use crate::source::Again;
 use crate::start::{Threads, wire};
 use crate::{Handle, Inline, Job, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source};
 use millstream_core::failure::{StageFailure, caught, fail};

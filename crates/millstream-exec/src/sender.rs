@@ -2,9 +2,9 @@ mod error;
 
 pub use error::{JoinError, SendError, TrySendError};
 
+use crate::external_source::ExternalSource;
 use crate::fan_in::ProducerEnd;
 use crate::feed::{Offer, Output};
-use crate::handle::ExternalSource;
 use crate::shared::Shared;
 use crate::{Room, RunError, Sending, Signal};
 use millstream_core::Item;

@@ -12,6 +12,7 @@
 //! source because it is not asked. The price: a join waits for a source that is silent. Two streams that were joined
 //! have one clock. What each join means is a function on lists in [`model::sources`](millstream_core::model::sources).
 
+mod again;
 mod by_timestamp;
 mod chain;
 mod channel;
@@ -20,6 +21,7 @@ mod matches;
 mod round_robin;
 mod zip;
 
+pub use again::{Again, again};
 pub use by_timestamp::{ByTimestamp, InTime, by_timestamp};
 pub use chain::{Chain, chain};
 pub(crate) use channel::StopOnDrop;
@@ -31,8 +33,7 @@ pub use zip::{Zip, zip};
 
 use crate::Wiring;
 use crate::explain::Feed;
-use crate::handle::StopSource;
-pub use crate::restart::Again;
+use crate::external_source::StopSource;
 use crate::shared::Shared;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
@@ -122,11 +123,6 @@ pub(crate) trait Connect<T: Item> {
     fn feed(&self) -> Feed;
     /// Fills this ring, which has as many slots as its feed says; what ends it.
     fn connect(self: Box<Self>, producer: Producer<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
-}
-
-/// A source that a [run again](crate::Runner::run_again) can start again: `make` makes a new one for each try.
-pub fn again<F>(make: F) -> Again<F> {
-    Again(make)
 }
 
 impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for I {

@@ -1,12 +1,14 @@
 //! From a pipeline value to a run: wiring, threads, handles.
 
 use crate::explain::Feed;
+use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
-use crate::handle::{Started, StopSource};
+use crate::handle::Started;
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::{Cores, usable_cores};
 use crate::observer::Observer;
 use crate::placement::Controller;
+use crate::pool::stepping::step_by_seed;
 use crate::pool::{Pool, shared_tasks};
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
@@ -17,7 +19,7 @@ use crate::together::Together;
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::worker::work;
-use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring, stepped};
+use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
 use millstream_core::{Arrow, Dense, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Producer, Reader, ring_from};
 use std::sync::Arc;
@@ -217,7 +219,7 @@ impl<R> Wired<R> {
                 started.pool.run_by_caller();
                 work(&started.pool, 0);
             }
-            Threads::Stepped(seed) => stepped::work(&started.pool, seed),
+            Threads::Stepped(seed) => step_by_seed(&started.pool, seed),
             Threads::Workers => {
                 started.pool.start(workers).map_err(failed)?;
                 started.pool.start_blocking().map_err(failed)?;

@@ -1,9 +1,22 @@
 //! The counters of a tasklet that other threads read while it works; the tasklet writes them anyway.
 
-use crate::observer::State;
 use millstream_ring::{InputProbe, Occupancy, RingProbe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The state of a tasklet, or of a writer or reader of a ring, at a moment. It is derived from the cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum State {
+    /// It has input and room: it is at work, or waits for its worker's turn. A source with room counts as working,
+    /// whatever it waits for outside the run.
+    Working,
+    /// It waits for input, or it has ended.
+    #[default]
+    Starved,
+    /// It waits for room.
+    Blocked,
+}
 
 /// The probes of a tasklet's input and output.
 #[derive(Clone, Debug, Default)]

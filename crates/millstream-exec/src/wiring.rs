@@ -1,4 +1,4 @@
-use crate::handle::StopSource;
+use crate::external_source::StopSource;
 use crate::keyed_stage::Keyed;
 use crate::pause::Pauses;
 use crate::reactor::Reactor;

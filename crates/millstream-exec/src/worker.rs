@@ -2,11 +2,11 @@
 //! It waits when none of them can do anything.
 
 use crate::Ticket;
+use crate::activity::Activity;
 use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::machine::{Account, MigrationBackoff};
-use crate::observer::Activity;
-use crate::placement::review;
 use crate::pool::Pool;
+use crate::pool::placing::review;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

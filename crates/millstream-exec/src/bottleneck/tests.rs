@@ -1,7 +1,7 @@
 //! The arithmetic, on invented loads: the exact forecasts.
 
 use super::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
-use crate::report::Rate;
+use crate::Rate;
 
 fn stage(name: &str, busy: &[f64], scales: Scales) -> Load {
     Load { stage: name.to_owned(), busy: busy.to_vec(), numbers: 1000, scales, ..Load::default() }

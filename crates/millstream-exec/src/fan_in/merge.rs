@@ -3,7 +3,7 @@ use super::rule::{Choice, Lanes, Rule};
 use super::table::Table;
 use super::{FanIn, ItemFormat, Record};
 use crate::Sender;
-use crate::handle::ExternalSource;
+use crate::external_source::ExternalSource;
 use crate::shared::Shared;
 use millstream_core::Item;
 use millstream_core::failure::drop_all;

@@ -2,7 +2,7 @@ use super::rule::Choice;
 use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanics, tick};
 use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::explain::Feed;
-use crate::handle::{ExternalSource, StopSource};
+use crate::external_source::{ExternalSource, StopSource};
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::shared::Shared;

@@ -3,7 +3,7 @@ use super::lane::Lane;
 use super::panics::{ProducerPanic, ProducerPanics};
 use super::producer::{ProducerEnd, Ring};
 use super::table::{Entries, Table};
-use crate::handle::ExternalSource;
+use crate::external_source::ExternalSource;
 use crate::sender::JoinError;
 use crate::shared::Shared;
 use millstream_core::Item;

@@ -2,6 +2,7 @@
 
 use super::{Activity, State};
 use crate::ThreadTimes;
+use crate::share::share;
 use crate::watched::BATCHES;
 use std::time::Duration;
 
@@ -100,9 +101,4 @@ impl TaskletCounters {
     pub fn empty_share(&self) -> Option<f64> {
         share(self.empties, self.looked_at)
     }
-}
-
-/// The share of a whole.
-pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -13,7 +13,7 @@
 //!   trial that loses meanwhile ends at the next look, and one whose worker would begin by waiting is called off.
 
 use super::Scratch;
-use crate::report::Rate;
+use crate::Rate;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub(crate) struct Controller {
     rates: Vec<Option<f64>>,
     /// Decisions not yet reported to `tracing`.
     unreported: Vec<String>,
-    pub(super) scratch: Scratch,
+    pub(crate) scratch: Scratch,
 }
 
 /// Which numbers of workers may be tried.
@@ -231,7 +231,7 @@ impl Controller {
 
     /// Reviews the numbers moved so far and the time for which the workers waited for a core. `at_hand` says whether
     /// these workers stand by.
-    pub(super) fn review(
+    pub(crate) fn review(
         &mut self,
         now: Instant,
         moved: u64,

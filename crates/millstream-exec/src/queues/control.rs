@@ -1,4 +1,4 @@
-use crate::handle::ExternalSource;
+use crate::external_source::ExternalSource;
 use crate::pause::pause;
 use crate::shared::{FailedAt, FirstFailure, Payload};
 use crate::{RunError, RunOutcome, Signal, Unfinished};

@@ -1,7 +1,8 @@
 use super::control::{Activity, Control};
 use super::wiring::Thread;
 use crate::bottleneck::Loads;
-use crate::handle::{StopSource, Stops, values_left};
+use crate::external_source::StopSource;
+use crate::handle::{Stops, values_left};
 use crate::machine::usable_cores;
 use crate::pause::GivenUp;
 use crate::report::StageReport;

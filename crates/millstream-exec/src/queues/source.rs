@@ -3,7 +3,7 @@
 use super::control::{Activity, Control};
 use super::message::{At, Outlet};
 use super::wiring::Work;
-use crate::handle::ExternalSource;
+use crate::external_source::ExternalSource;
 use crate::shared::FailedAt;
 use crate::source::Closing;
 use millstream_core::Item;

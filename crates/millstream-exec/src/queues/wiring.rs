@@ -1,10 +1,11 @@
 use super::control::{Activity, Control, Pauses};
 use super::keyed::KeySlotSenders;
 use super::message::{Outlet, Queue, queue, queue_bytes};
+use crate::Queues;
 use crate::reactor::Reactor;
 use crate::side_sinks::SideSinks;
-use millstream_core::Plan;
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
+use millstream_core::{Backend, Plan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -22,6 +23,10 @@ pub struct QueuesWiring {
     reactor: Option<Arc<Reactor>>,
     /// What holds for the stages deployed now.
     pub(crate) scope: QueuesScope,
+}
+
+impl Backend for Queues {
+    type Wiring = QueuesWiring;
 }
 
 /// What holds for the stages of a body.

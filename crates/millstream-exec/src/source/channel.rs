@@ -1,7 +1,7 @@
 use super::{Closing, Connect, External, Source};
 use crate::explain::Feed;
+use crate::external_source::StopSource;
 use crate::feed::{Ended, Output};
-use crate::handle::StopSource;
 use crate::shared::Shared;
 use crate::start::sweeps;
 use crate::{Sender, Wiring};

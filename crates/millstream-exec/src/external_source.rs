@@ -1,0 +1,31 @@
+use crate::ProducerPanics;
+use std::sync::Arc;
+
+/// A stream from outside the run: from a source's own thread, or from a sender.
+pub(crate) trait ExternalSource: Send + Sync {
+    /// Ends the stream at once.
+    fn end(&self);
+
+    /// Takes no further values from outside; those that were accepted still come.
+    #[cfg(feature = "queues")]
+    fn drain(&self) {
+        self.end();
+    }
+
+    /// How many numbers were accepted, END included; none if a tasklet of the run counts them.
+    fn accepted(&self) -> Option<u64>;
+
+    /// Drops the values left in its ring, once the ring has no readers.
+    fn clear(&self) {}
+
+    /// Lays a mark that is due at the next number, unless a tasklet of the run does.
+    fn lay_mark(&self) {}
+
+    /// The producers that ended by a panic of their threads without ending the run.
+    fn panics(&self) -> ProducerPanics {
+        ProducerPanics::default()
+    }
+}
+
+/// The stream from outside, as a run holds it.
+pub(crate) type StopSource = Arc<dyn ExternalSource>;

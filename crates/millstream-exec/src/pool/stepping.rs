@@ -1,0 +1,28 @@
+use super::Pool;
+use millstream_core::SplitMix64;
+
+/// Steps the tasklets in an order that the seed chooses, until all are done or the run is stopped.
+///
+/// # Panics
+///
+/// If none of them can make progress and not all are done.
+pub(crate) fn step_by_seed(pool: &Pool, seed: u64) {
+    let mut random = SplitMix64::new(seed);
+    let tasks = pool.tasks().len();
+    let mut idle = 0;
+    while !pool.finished() {
+        let chosen = random.below(tasks as u64) as usize;
+        if pool.step(chosen, &mut None) != Some(0) {
+            idle = 0;
+            continue;
+        }
+        idle += 1;
+        if idle > 8 * tasks {
+            idle = 0;
+            // Twice: the first round may only have dropped released values.
+            let moved = (0..2).any(|_| pool.round(pool.everything(), false).moved > 0);
+            let unfinished = (0..tasks).filter(|task| !pool.is_done(*task)).map(|task| &*pool.tasks()[task].name);
+            assert!(moved || pool.finished(), "deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
+        }
+    }
+}

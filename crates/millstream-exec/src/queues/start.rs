@@ -1,0 +1,90 @@
+//! A job on queues.
+
+use super::control::Control;
+use super::handle::RunStopper;
+use super::message::Outlet;
+use super::sink::SinkThread;
+use super::source::{Ready, Tap};
+use crate::external_source::StopSource;
+use crate::sink_tasklet::Left;
+use crate::source::most_slots;
+use crate::{OptionsError, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring, RunError, Source};
+use millstream_core::{Arrow, Deploy, Item, On, Plan, Val};
+use std::sync::Arc;
+
+impl Queues {
+    /// Starts a job: [`Runner::start`](crate::Runner::start).
+    pub(crate) fn start_job<T, P, K>(
+        &self,
+        pipeline: &P,
+        source: impl Source<T>,
+        sink: K,
+    ) -> Result<QueuesHandle<K::Output>, RunError>
+    where
+        T: Item + Clone,
+        P: Deploy<Queues> + Arrow<In = Val<T>, Out: QueueShape>,
+        K: crate::Sink<P::Out>,
+    {
+        if self.slots == 0 {
+            return Err(OptionsError::Queue.into());
+        }
+        let control = Arc::new(Control::default());
+        let (plan, lookup) = Plan::with_lookup(pipeline);
+        let renumbered = plan.renumbers();
+        let mut wiring = QueuesWiring::new(self.slots, (plan, lookup), control.clone());
+        let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
+        let feed = feed(source, outlet, &control, &mut wiring);
+        let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
+        wiring.check()?;
+        let left = Left::nothing();
+        wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
+        let source = feed.as_ref().map(|feed| feed.source.clone());
+        let QueuesWiring { threads, side_sinks, bytes, .. } = wiring;
+        let sinks = (side_sinks, left as Arc<_>);
+        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), sinks)?;
+        if let Some(feed) = feed {
+            feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
+        }
+        Ok(handle)
+    }
+}
+
+/// A source that may wait, not yet started.
+struct Feed {
+    start: Box<dyn FnOnce() -> std::io::Result<()>>,
+    source: StopSource,
+}
+
+impl Feed {
+    fn start(self) -> std::io::Result<()> {
+        (self.start)()
+    }
+}
+
+/// Adds the thread of a source that is always ready; a source that may wait gets a thread outside the run.
+fn feed<T: Item, X: Source<T>>(
+    source: X,
+    outlet: Outlet<T>,
+    control: &Arc<Control>,
+    wiring: &mut QueuesWiring,
+) -> Option<Feed> {
+    let (closing, values) = (source.closing(), source.values());
+    if !X::WAITS {
+        wiring.thread("source", Ready { values, outlet, control: control.clone() });
+        return None;
+    }
+    let tap = Tap::new(outlet, control.clone(), closing);
+    let source: StopSource = tap.clone();
+    control.ends(Arc::downgrade(&source));
+    Some(Feed { start: Box::new(move || tap.feed(values)), source })
+}
+
+/// The most slots of this source's queue.
+fn most_of<T: Item, X: Source<T>>(_: &X) -> usize {
+    most_slots::<T, X>()
+}
+
+/// The edge of a source.
+fn source_edge<T: Item + Clone>(input: Queue<T>) -> <Val<T> as On<Queues>>::Edge {
+    input
+}
