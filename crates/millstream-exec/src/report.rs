@@ -74,7 +74,7 @@ pub struct StageReport {
     /// How many keys it held states for at the end, if it is the stage before the body of a
     /// [`shard_by`](millstream_core::KeysExt::shard_by).
     pub keys: Option<u64>,
-    /// How many calls of its function returned an error, over the whole stage. Queues count none. See
+    /// How many calls of its function failed, by an error or a panic, over the whole stage. Queues count none. See
     /// [`TaskletCounters`](crate::TaskletCounters).
     pub failures: u64,
     /// How many calls were retries.

@@ -25,6 +25,8 @@ pub trait ScanKernel: Send + Sync + 'static {
     type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
+    /// Whether a value failed if its slot is left empty: reports count such values.
+    const EMPTY_IS_FAILURE: bool = false;
     /// The state before the first slot.
     fn start(&self) -> Self::State;
     /// Processes one slot, END as the last, and returns the output of that slot. An empty slot below END changes

@@ -70,6 +70,7 @@ where
     type Density = P::Density<A::Density>;
     type State = S;
     const NAME: &'static str = P::SCAN;
+    const EMPTY_IS_FAILURE: bool = true;
 
     fn start(&self) -> S {
         self.state.clone()

@@ -16,8 +16,13 @@ fn scan_stage<M: ScanKernel<In: RingShape>>(
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
     let (kernel, start, end) = (kernel.clone(), kernel.start(), EndSlot::of::<M::Density>());
+    let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
-        kernel.step(state, number, slot, end)
+        let output = kernel.step(state, number, slot, end);
+        if M::EMPTY_IS_FAILURE && slot.is_some() && output.is_none() {
+            calls.iter().for_each(|calls| calls.failed());
+        }
+        output
     })
 }
 

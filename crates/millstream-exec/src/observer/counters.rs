@@ -67,8 +67,8 @@ pub struct TaskletCounters {
     pub longest_ns: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was observed.
     pub batches: [u64; BATCHES],
-    /// How many calls of its function, or the futures they returned, ended with an error, over all tasklets of the
-    /// stage. Counted for `try_map` and its variants; those with a dead-letter output count panics as well.
+    /// How many calls of its function, or the futures they returned, failed, by an error or a panic, over all tasklets
+    /// of the stage. Counted for `try_map`, `try_scan` and their variants.
     pub failures: u64,
     /// How many calls were retries.
     pub retries: u64,

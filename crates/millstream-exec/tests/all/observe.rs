@@ -1,6 +1,8 @@
 //! The counters that a run shows to an observer.
 
-use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, Val, pipeline};
+use millstream_core::{
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, StreamsExt, Val, pipeline,
+};
 use millstream_exec::{
     Activity, Counters, Deployable, JobExt, JobRefExt, Observer, RingShape, Rings, Runner, State, TaskletCounters,
     source,
@@ -269,6 +271,24 @@ fn failures_and_retries_are_counted_where_they_happen() {
     run.wait().unwrap();
     let counted: Vec<_> = read(&observer).tasklets.iter().map(|tasklet| (tasklet.failures, tasklet.retries)).collect();
     assert_eq!(counted, [(0, 0), (5, 0), (10, 10), (0, 0)]);
+}
+
+#[test]
+fn panics_and_values_that_a_scan_leaves_out_are_failures() {
+    let odd_panics = |x: &u64| if x % 2 == 0 { Ok::<_, &str>(*x) } else { std::panic::resume_unwind(Box::new("odd")) };
+    let spend = |left: &mut u64, cost: &u64| {
+        *left = left.checked_sub(*cost).ok_or("not enough")?;
+        Ok::<_, &str>(*left)
+    };
+    let p = pipeline::<u64>().try_map_or_empty(odd_panics).try_scan_or_empty(10, spend).shard_by(
+        |left| *left % 2,
+        2,
+        move |p| p.try_scan_or_empty(3, spend),
+    );
+    let (_, report) = p.from(source::ready(0..10)).to_each(|_, _| ()).run().unwrap();
+    let failures = |from: usize, to: usize| report.stages[from..to].iter().map(|stage| stage.failures).max();
+    // 0, 2 and 4 leave 10, 8 and 4; 6 and 8 are too much. None of what is left is at most 3.
+    assert_eq!((failures(1, 2), failures(2, 3), failures(3, 5)), (Some(5), Some(2), Some(3)));
 }
 
 #[test]
