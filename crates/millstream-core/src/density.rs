@@ -221,7 +221,9 @@ impl<E: Density> Density for Lane<E> {
 #[cold]
 #[inline(never)]
 fn empty_slot_on_a_dense_edge() -> ! {
-    panic!("an empty slot on a dense edge: a stage violates the type of its output")
+    panic!(
+        "an empty slot on a dense edge: a stage that leaves slots empty has the density `Sparse`, or that of its input"
+    )
 }
 
 #[cold]

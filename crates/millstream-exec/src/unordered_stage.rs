@@ -204,7 +204,6 @@ where
     type Values = std::option::IntoIter<Fut::Output>;
     type State = ();
     const NAME: &'static str = "unordered";
-    const STATEFUL: bool = false;
 
     fn start(&self) {}
 

@@ -104,7 +104,6 @@ pub trait KernelsExt: Arrow {
     ///     type Values = std::option::IntoIter<(char, u64)>;
     ///     type State = Option<(char, u64)>;
     ///     const NAME: &'static str = "runs";
-    ///     const STATEFUL: bool = true;
     ///
     ///     fn start(&self) -> Self::State {
     ///         None
@@ -121,10 +120,10 @@ pub trait KernelsExt: Arrow {
     ///     fn finish(&self, run: Self::State) -> Option<Self::Values> {
     ///         Some(run.into_iter())
     ///     }
-    ///     fn model(&self, values: Vec<&char>, all: bool) -> Vec<(char, u64)> {
+    ///     fn model(&self, values: Vec<&char>, ended: bool) -> Vec<(char, u64)> {
     ///         let runs = values.chunk_by(|a, b| a == b).map(|run| (*run[0], run.len() as u64));
     ///         let mut runs: Vec<_> = runs.collect();
-    ///         if !all {
+    ///         if !ended {
     ///             runs.pop();
     ///         }
     ///         runs

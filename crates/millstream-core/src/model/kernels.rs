@@ -60,10 +60,16 @@ fn scanned<M: ScanKernel<In: ModelShape>>(
     extent: Extent,
 ) -> Slots<M::Out> {
     let slots: Vec<_> = (0..M::In::slots(input)).map(|n| M::In::at(input, n)).collect();
-    let length = slots.len();
-    let outputs = kernel.model(ModelSlots { slots, has_end: extent == Extent::Whole });
-    let (name, given) = (M::NAME, outputs.len());
+    let has_end = extent == Extent::Whole;
+    let below = slots.len() - usize::from(has_end);
+    let empty: Vec<usize> = (0..below).filter(|n| slots[*n].is_none()).collect();
+    let (name, length) = (M::NAME, slots.len());
+    let outputs = kernel.model(ModelSlots { slots, has_end });
+    let given = outputs.len();
     assert!(given == length, "`{name}`: `model` must return an output for each slot: {given} for {length} slots");
+    if let Some(n) = empty.into_iter().find(|n| outputs[*n].is_some()) {
+        panic!("`{name}`: `model` fills slot {n}, where the input is empty: only END's slot may be");
+    }
     Arc::new(outputs.into_iter().map(|output| output.map(Arc::new)).collect())
 }
 

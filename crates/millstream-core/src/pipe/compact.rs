@@ -17,7 +17,6 @@ impl<A: ToOwnedItem> ExpandKernel for Compact<A> {
     type Values = std::option::IntoIter<A::Owned>;
     type State = ();
     const NAME: &'static str = "compact";
-    const STATEFUL: bool = false;
 
     fn start(&self) {}
 

@@ -25,7 +25,6 @@ where
     type Values = I::IntoIter;
     type State = ();
     const NAME: &'static str = "flat_map";
-    const STATEFUL: bool = false;
 
     fn start(&self) {}
 

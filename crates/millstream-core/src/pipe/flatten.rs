@@ -17,7 +17,6 @@ impl<A: ToOwnedItem<Owned: IntoIterator<Item: Item, IntoIter: Send + 'static>>> 
     type Values = <A::Owned as IntoIterator>::IntoIter;
     type State = ();
     const NAME: &'static str = "flatten";
-    const STATEFUL: bool = false;
 
     fn start(&self) {}
 

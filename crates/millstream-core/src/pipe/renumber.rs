@@ -12,6 +12,7 @@
 use super::combinator;
 use crate::plan::{Describe, Filled, Port, StageKind, StateType};
 use crate::{Arrow, Item, Shape, Val};
+use std::any::TypeId;
 use std::sync::Arc;
 
 /// How a renumbering stage expands one value after another: any number of outputs each.
@@ -22,12 +23,10 @@ pub trait ExpandKernel: Send + Sync + 'static {
     type Item: Item;
     /// The outputs of one value. The iterator is kept from one step to the next, and borrows nothing.
     type Values: Iterator<Item = Self::Item> + Send + 'static;
-    /// The state from one value to the next.
+    /// The state from one value to the next; `()` if there is none.
     type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Whether there is a state.
-    const STATEFUL: bool;
     /// The state before the first value.
     fn start(&self) -> Self::State;
     /// The outputs of a value; END's value is one of them.
@@ -36,10 +35,10 @@ pub trait ExpandKernel: Send + Sync + 'static {
     fn finish(&self, _: Self::State) -> Option<Self::Values> {
         None
     }
-    /// What [`expand`](ExpandKernel::expand) and, if these are all values, [`finish`](ExpandKernel::finish) mean: the
-    /// outputs of the values. It is the [`Model`](crate::Model)'s definition, and is written apart from them; they are
-    /// tested against it.
-    fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>, all: bool) -> Vec<Self::Item>;
+    /// What [`expand`](ExpandKernel::expand) and [`finish`](ExpandKernel::finish) mean: the outputs of the values, with
+    /// those of `finish` if the stream has `ended` after them. (It has not in a loop, which asks for each next state.)
+    /// It is the [`Model`](crate::Model)'s definition, and is written apart from them; they are tested against it.
+    fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>, ended: bool) -> Vec<Self::Item>;
 }
 
 /// A new clock: the outputs of an [`ExpandKernel`], numbered from 0.
@@ -64,7 +63,7 @@ impl<E: ExpandKernel> Arrow for Renumber<E> {
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, true, Filled::NUMBERS);
-        let state = E::STATEFUL.then(StateType::of::<E::State>);
+        let state = (TypeId::of::<E::State>() != TypeId::of::<()>()).then(StateType::of::<E::State>);
         plan.new_clock(&input, StageKind { name: E::NAME, state, slot_bytes, dense, fills })
     }
 }

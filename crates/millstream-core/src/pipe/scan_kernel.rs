@@ -29,8 +29,8 @@ pub trait ScanKernel: Send + Sync + 'static {
     const EMPTY_IS_FAILURE: bool = false;
     /// The state before the first slot.
     fn start(&self) -> Self::State;
-    /// Processes one slot, END as the last, and returns the output of that slot. An empty slot below END changes
-    /// nothing, and a deployment need not call this for it.
+    /// Processes a value, or END, whose slot comes last and may be empty, and returns the output of that slot. It is
+    /// not called for an empty slot below END, which stays empty.
     fn step(
         &self,
         state: &mut Self::State,
@@ -38,8 +38,24 @@ pub trait ScanKernel: Send + Sync + 'static {
         slot: Option<<Self::In as Shape>::Ref<'_>>,
         end: bool,
     ) -> Option<Self::Out>;
-    /// What [`step`](ScanKernel::step) means: the output of every slot, from all slots of the input. It is the
-    /// [`Model`](crate::Model)'s definition, and is written apart from `step`, which is tested against it.
+    /// As [`step`](ScanKernel::step), for any slot: what deployments call.
+    #[doc(hidden)]
+    #[inline]
+    fn at_slot(
+        &self,
+        state: &mut Self::State,
+        number: SequenceNumber,
+        slot: Option<<Self::In as Shape>::Ref<'_>>,
+        end: bool,
+    ) -> Option<Self::Out> {
+        if slot.is_none() && !end {
+            return None;
+        }
+        self.step(state, number, slot, end)
+    }
+    /// What [`step`](ScanKernel::step) means: the output of every slot, from all slots of the input; it is empty
+    /// where the input is, but for END's. It is the [`Model`](crate::Model)'s definition, and is written apart from
+    /// `step`, which is tested against it.
     fn model(&self, slots: ModelSlots<'_, Self::In>) -> Vec<Option<Self::Out>>;
     /// Where the output can be filled, for an input filled at `input`.
     #[must_use]

@@ -286,7 +286,6 @@ where
     type Values = std::vec::IntoIter<TimeWindow<A::Owned>>;
     type State = OpenWindows<A::Owned>;
     const NAME: &'static str = "windows_by";
-    const STATEFUL: bool = true;
 
     fn start(&self) -> OpenWindows<A::Owned> {
         OpenWindows { open: BTreeMap::new(), greatest: 0, watermark: 0, came: 0, held: 0, late: Vec::new(), dropped: 0 }

@@ -18,7 +18,7 @@ fn scan_stage<M: ScanKernel<In: RingShape>>(
     let (kernel, start, end) = (kernel.clone(), kernel.start(), EndSlot::of::<M::Density>());
     let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
-        let output = kernel.step(state, number, slot, end);
+        let output = kernel.at_slot(state, number, slot, end);
         if M::EMPTY_IS_FAILURE && slot.is_some() && output.is_none() {
             calls.iter().for_each(|calls| calls.failed());
         }

@@ -6,6 +6,7 @@ mod drops;
 mod endings;
 mod failures;
 mod graphs;
+mod kernels;
 mod laws;
 mod pipelines;
 mod reference;

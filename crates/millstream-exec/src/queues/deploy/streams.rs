@@ -12,7 +12,7 @@ impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for ScanBy<M> {
     fn deploy(&self, input: Owning<M::In>, wiring: &mut QueuesWiring) -> Queue<M::Out> {
         let kernel = self.kernel.clone();
         stateful_stage::<M::In, M::State, M::Out>(input, wiring, kernel.start(), move |state, slot, at| {
-            kernel.step(state, at.number.into(), slot, at.end)
+            kernel.at_slot(state, at.number.into(), slot, at.end)
         })
     }
 }
@@ -26,7 +26,7 @@ impl<M: ScanKernel<In: QueueShape, Out: Clone>> Deploy<Queues> for Annotate<M> {
             kernel.start(),
             move |state, value: Option<<M::In as ToOwnedItem>::Owned>, at| {
                 let slot = value.as_ref().map(M::In::lend);
-                kernel.step(state, at.number.into(), slot, at.end).zip(value)
+                kernel.at_slot(state, at.number.into(), slot, at.end).zip(value)
             },
         )
     }

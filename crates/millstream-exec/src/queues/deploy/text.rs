@@ -34,7 +34,6 @@ impl<A: OfPieces, C: Cut<A::Kind>> ExpandKernel for Pieces<A, C> {
     type Values = std::vec::IntoIter<OwnedPiece<A::Kind>>;
     type State = ();
     const NAME: &'static str = C::NAME;
-    const STATEFUL: bool = false;
 
     fn start(&self) {}
 
