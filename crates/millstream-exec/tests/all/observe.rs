@@ -275,7 +275,8 @@ fn failures_and_retries_are_counted_where_they_happen() {
 
 #[test]
 fn panics_and_values_that_a_scan_leaves_out_are_failures() {
-    let odd_panics = |x: &u64| if x % 2 == 0 { Ok::<_, &str>(*x) } else { std::panic::resume_unwind(Box::new("odd")) };
+    let odd_panics =
+        |x: &u64| if x.is_multiple_of(2) { Ok::<_, &str>(*x) } else { std::panic::resume_unwind(Box::new("odd")) };
     let spend = |left: &mut u64, cost: &u64| {
         *left = left.checked_sub(*cost).ok_or("not enough")?;
         Ok::<_, &str>(*left)
