@@ -119,11 +119,10 @@ where
             (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
         stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, move |value| {
             let value = value?;
-            let (again, returned) = (Cell::new(false), Cell::new(false));
+            let returned = Cell::new(false);
             let call = || {
-                let outcome = calls.outcome(again.replace(true), f(value));
-                returned.set(true);
-                outcome
+                let outcome = f(value);
+                calls.outcome(returned.replace(true), outcome)
             };
             let output = policy.judge(call, |time| pauses.wait(time));
             if output.is_none() && !returned.get() {

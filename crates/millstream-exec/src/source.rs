@@ -74,24 +74,24 @@ pub trait Source<T: Item> {
 
     /// What makes the senders of this source send no more, while the iterator still has what was sent.
     #[doc(hidden)]
-    fn closing(&self) -> Option<Closing> {
+    fn closer(&self) -> Option<Closer> {
         None
     }
 }
 
-/// Makes senders send no more. See [`Source::closing`].
+/// Makes senders send no more. See [`Source::closer`].
 #[doc(hidden)]
 #[cfg_attr(
     not(feature = "queues"),
     expect(dead_code, reason = "only queues take an iterator from senders and drain it")
 )]
-pub struct Closing {
+pub struct Closer {
     pub(crate) senders: StopSource,
     /// Where the iterator waits.
     pub(crate) shared: Arc<Shared>,
 }
 
-impl Closing {
+impl Closer {
     #[cfg(feature = "queues")]
     pub(crate) fn close(&self) {
         self.senders.end();
@@ -99,9 +99,9 @@ impl Closing {
     }
 }
 
-impl fmt::Debug for Closing {
+impl fmt::Debug for Closer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Closing").finish_non_exhaustive()
+        f.debug_struct("Closer").finish_non_exhaustive()
     }
 }
 
@@ -197,8 +197,8 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
         self.0.values()
     }
 
-    fn closing(&self) -> Option<Closing> {
-        self.0.closing()
+    fn closer(&self) -> Option<Closer> {
+        self.0.closer()
     }
 }
 

@@ -109,7 +109,8 @@ impl<K: FilterKernel<In: ModelShape>> Deploy<Model> for FilterBy<K> {
         extent: &mut Extent,
     ) -> <Filtered<K::In> as On<Model>>::Edge {
         let (edge, mask) = self.deploy(input, extent);
-        let Some(over) = self.kernel.model_over(values::<K::In>(&edge).collect()).filter(|_| K::ENDS) else {
+        let over = || self.kernel.model_over(values::<K::In>(&edge).collect());
+        let Some(over) = K::ENDS.then(over).flatten() else {
             return (edge, mask);
         };
         let last =

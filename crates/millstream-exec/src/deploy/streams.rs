@@ -19,8 +19,12 @@ fn scan_stage<M: ScanKernel<In: RingShape>>(
     let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
         let output = kernel.at_slot(state, number, slot, end);
-        if M::EMPTY_IS_FAILURE && slot.is_some() && output.is_none() {
-            calls.iter().for_each(|calls| calls.failed());
+        if M::EMPTY_IS_FAILURE
+            && slot.is_some()
+            && output.is_none()
+            && let Some(calls) = &calls
+        {
+            calls.failed();
         }
         output
     })

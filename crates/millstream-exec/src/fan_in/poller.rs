@@ -6,7 +6,7 @@ use crate::external_source::{ExternalSource, StopSource};
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::shared::Shared;
-use crate::source::{Closing, Connect, StopOnDrop};
+use crate::source::{Closer, Connect, StopOnDrop};
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::{Rings, RunError, Wiring};
@@ -237,8 +237,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         if self.shared.stopped() { self.shared.failure() } else { None }
     }
 
-    pub(crate) fn closing(&self) -> Closing {
-        Closing { senders: self.merge.registry().clone(), shared: self.shared.clone() }
+    pub(crate) fn closer(&self) -> Closer {
+        Closer { senders: self.merge.registry().clone(), shared: self.shared.clone() }
     }
 
     /// Refuses further values; the values already sent still come.

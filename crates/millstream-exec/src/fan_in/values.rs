@@ -1,6 +1,6 @@
 use super::{ItemFormat, Plain, Poller};
 use crate::Source;
-use crate::source::{Closing, External};
+use crate::source::{Closer, External};
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
@@ -32,8 +32,8 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
         Ok(External(Box::new(self)))
     }
 
-    fn closing(&self) -> Option<Closing> {
-        Some(Poller::closing(self))
+    fn closer(&self) -> Option<Closer> {
+        Some(Poller::closer(self))
     }
 }
 

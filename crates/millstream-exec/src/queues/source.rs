@@ -5,7 +5,7 @@ use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::external_source::ExternalSource;
 use crate::shared::FailedAt;
-use crate::source::Closing;
+use crate::source::Closer;
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -49,17 +49,17 @@ pub(crate) struct Tap<T> {
     accepted: AtomicU64,
     control: Arc<Control>,
     /// Of a source with senders.
-    closing: Option<Closing>,
+    closer: Option<Closer>,
 }
 
 impl<T: Item> Tap<T> {
-    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>, closing: Option<Closing>) -> Arc<Self> {
-        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control, closing })
+    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>, closer: Option<Closer>) -> Arc<Self> {
+        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control, closer })
     }
 
     /// Whether the run takes the source's next value.
     fn takes(&self) -> bool {
-        self.control.wants() && (self.closing.is_some() || !self.control.draining())
+        self.control.wants() && (self.closer.is_some() || !self.control.draining())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Outlet<T>>> {
@@ -137,17 +137,17 @@ impl<T: Item> ExternalSource for Tap<T> {
     }
 
     fn drain(&self) {
-        let Some(closing) = &self.closing else { return self.end() };
-        closing.close();
-        if closing.senders.accepted().is_some() {
+        let Some(closer) = &self.closer else { return self.end() };
+        closer.close();
+        if closer.senders.accepted().is_some() {
             self.control.note_end();
         }
     }
 
     /// With what waits at the senders, if they count it: a drain is to take that.
     fn accepted(&self) -> Option<u64> {
-        let drained = self.closing.as_ref().filter(|_| self.control.draining());
-        let sent = drained.and_then(|closing| closing.senders.accepted());
+        let drained = self.closer.as_ref().filter(|_| self.control.draining());
+        let sent = drained.and_then(|closer| closer.senders.accepted());
         Some(sent.unwrap_or_else(|| self.accepted.load(Ordering::Relaxed)))
     }
 }

@@ -68,12 +68,12 @@ fn feed<T: Item, X: Source<T>>(
     control: &Arc<Control>,
     wiring: &mut QueuesWiring,
 ) -> Option<Feed> {
-    let (closing, values) = (source.closing(), source.values());
+    let (closer, values) = (source.closer(), source.values());
     if !X::WAITS {
         wiring.thread("source", Ready { values, outlet, control: control.clone() });
         return None;
     }
-    let tap = Tap::new(outlet, control.clone(), closing);
+    let tap = Tap::new(outlet, control.clone(), closer);
     let source: StopSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })

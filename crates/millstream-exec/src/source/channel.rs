@@ -1,4 +1,4 @@
-use super::{Closing, Connect, External, Source};
+use super::{Closer, Connect, External, Source};
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{Ended, Output};
@@ -86,8 +86,8 @@ impl<T: Item> Source<T> for Receiver<T> {
         Ok(External(Box::new(self)))
     }
 
-    fn closing(&self) -> Option<Closing> {
-        Some(Closing { senders: Arc::new(self.output.clone()), shared: self.output.shared().clone() })
+    fn closer(&self) -> Option<Closer> {
+        Some(Closer { senders: Arc::new(self.output.clone()), shared: self.output.shared().clone() })
     }
 }
 
