@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     if args.run {
         let chosen = |id: &str| args.ids.is_empty() || args.ids.iter().any(|wanted| wanted == id);
-        commands::run(mapping.iter().filter(|(id, _)| chosen(id)), args.quick)?;
+        commands::run(mapping.iter().filter(|(id, _)| chosen(id)), args.quick, print)?;
     }
     Ok(())
 }

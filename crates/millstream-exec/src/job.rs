@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 /// ```
 ///
 /// Its own methods `run`, `start`, `collect`, `collect_slots`, `last`, `for_each` and `iter` run it on
-/// [`Rings::new()`](Rings::new).
+/// [`Rings::new()`](crate::Rings::new).
 #[must_use = "a job does nothing until a deployment runs it"]
 pub struct Job<P, X, K = NoSink, B = P> {
     pub(crate) pipeline: B,

@@ -1,5 +1,5 @@
 /// The rate of some work with a number of workers, or of consumers that share it. Placement compares rates, and
-/// [`TooMany`] judges them.
+/// [`TooMany`](crate::TooMany) judges them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

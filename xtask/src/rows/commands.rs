@@ -6,7 +6,6 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Instant;
 
 use super::mapping::{Mapped, Proof};
-use super::print;
 use crate::cmd::{Cmd, Result, failure, how};
 
 /// Words of commands that can fail: a check, a comparison, or tests.
@@ -69,9 +68,13 @@ fn grouped<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool
     groups
 }
 
-/// Runs each command once. Standard output gets a line for each row, `passed` or `FAILED`. Standard error gets the
-/// output of the commands, and at the end the last lines of failed ones again.
-pub(super) fn run<'a>(rows: impl Iterator<Item = (&'a String, &'a Mapped)>, quick: bool) -> Result {
+/// Runs each command once. `print` gets a line for each row, `passed` or `FAILED`. Standard error gets the output of
+/// the commands, and at the end the last lines of failed ones again.
+pub(super) fn run<'a>(
+    rows: impl Iterator<Item = (&'a String, &'a Mapped)>,
+    quick: bool,
+    mut print: impl FnMut(&str) -> Result,
+) -> Result {
     let groups = grouped(rows, quick);
     let mut failed = Vec::new();
     for (n, group) in (1..).zip(&groups) {
@@ -211,8 +214,14 @@ mod tests {
     #[test]
     fn a_run_with_a_failure_fails() {
         let (mapping, _) = parse("A01 command test 1 = 1\nA02 command test 1 = 2\n");
-        run(mapping.iter().take(1), false).unwrap();
-        let failed = run(mapping.iter(), false).unwrap_err();
+        let mut printed = Vec::new();
+        let mut print = |line: &str| {
+            printed.push(line.split(' ').take(2).collect::<Vec<_>>().join(" "));
+            Ok(())
+        };
+        run(mapping.iter().take(1), false, &mut print).unwrap();
+        let failed = run(mapping.iter(), false, &mut print).unwrap_err();
         assert_eq!(failed.message, "1 of 2 commands failed, shown above");
+        assert_eq!(printed, ["passed A01", "passed A01", "FAILED A02"]);
     }
 }
