@@ -25,7 +25,7 @@ use crate::wiring::{Home, Wiring};
 use millstream_core::failure::Finished;
 use millstream_core::pipe::{MapAsync, Settle};
 use millstream_core::{Density, Val};
-use millstream_ring::{Last, Mark, Producer, Reader, RingLayout, ring_from};
+use millstream_ring::{Last, Mark, MarkKind, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -192,13 +192,18 @@ where
     }
 }
 
-/// It has no state, so it passes a mark with numbers below it still in flight: none from the mark on is published.
+/// It has no state, so it passes a mark with numbers below it still in flight: none from the mark on is published. A
+/// mark at which it retires it passes when none is in flight.
 impl<A: RingLayout, F, Fut, P: Settle<Fut::Output>> AtMarks for AsyncStage<A, F, Fut, P>
 where
     F: Send + Sync,
     Fut: Future<Output: Send> + Send,
 {
     fn pass(&mut self) -> Option<Mark> {
+        let mark = self.input.mark()?;
+        if mark.kind == MarkKind::Retire && self.output.next() < mark.at {
+            return None;
+        }
         self.input.pass_mark_to(&mut self.output)
     }
 }

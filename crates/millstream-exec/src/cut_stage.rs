@@ -33,7 +33,7 @@ pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
     let (output, reader) = ring_from::<bool, Dense>(input.position(), wiring.slots).expect("the options were checked");
     let (state, end) = (wiring.state_or(kernel.start()), EndSlot::of::<<K::In as Shape>::Density>());
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
-    let cancel = Cancel { before: wiring.tasklets.len(), shared, end_source };
+    let cancel = Cancel { before: wiring.next_order(), shared, end_source };
     let stage = CutStage {
         input: input.stops_at_marks(),
         output,

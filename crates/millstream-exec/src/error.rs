@@ -48,6 +48,8 @@ pub enum RunError {
     },
     /// The run was to begin with a snapshot of another pipeline.
     Snapshot(crate::SnapshotMismatch),
+    /// The run's pipeline was to be replaced at a number.
+    Upgrade(crate::UpgradeError),
     /// A thread could not be started.
     Spawn(String),
     /// A combinator deployed other stages than it described. Nothing was started. A combinator of this library never
@@ -90,6 +92,7 @@ impl fmt::Display for RunError {
                 write!(f, "draining timed out with {left} accepted values left")
             }
             RunError::Snapshot(mismatch) => mismatch.fmt(f),
+            RunError::Upgrade(error) => error.fmt(f),
             RunError::Spawn(why) => write!(f, "a worker could not be started: {why}"),
             RunError::Plan(mismatch) => mismatch.fmt(f),
         }
@@ -102,6 +105,7 @@ impl Error for RunError {
             RunError::Stage { cause, .. } => cause.error.as_ref().map(|error| &**error as &(dyn Error + 'static)),
             RunError::Options(error) => error.source(),
             RunError::Plan(mismatch) => mismatch.source(),
+            RunError::Upgrade(error) => error.source(),
             RunError::DrainTimeout { .. } | RunError::Snapshot(_) | RunError::Spawn(_) => None,
         }
     }

@@ -14,13 +14,14 @@ pub(crate) use early::Ended;
 
 use crate::external_source::ExternalSource;
 use crate::shared::Shared;
+use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::together::Together;
 use early::Early;
 use millstream_core::failure::discard;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::{Claim, ClaimError, Producer, Sweeper};
+use millstream_ring::Sweeper;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -41,7 +42,7 @@ pub(crate) struct Output<T: Item> {
 /// Where values go.
 enum Line<T: Item> {
     /// Into the source's ring.
-    Ring(Producer<T>),
+    Ring(SourceRing<T>),
     /// Aside: no run on rings has taken the receiver yet.
     Early(Early<T>),
 }
@@ -60,9 +61,9 @@ pub(crate) enum Offer<T> {
 }
 
 impl<T: Item> Output<T> {
-    pub(crate) fn new(producer: Producer<T>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(ring: SourceRing<T>, shared: Arc<Shared>) -> Self {
         let output = Output::early(0, shared);
-        output.connect(producer);
+        output.connect(ring);
         output
     }
 
@@ -73,16 +74,16 @@ impl<T: Item> Output<T> {
     }
 
     /// From now on values go into this ring, those that were kept aside the first ones. It has room for them.
-    pub(crate) fn connect(&self, mut producer: Producer<T>) {
-        if let Some(sweeper) = producer.sweep_apart() {
+    pub(crate) fn connect(&self, mut ring: SourceRing<T>) {
+        if let Some(sweeper) = ring.producer.sweep_apart() {
             // There is one ring.
             let _ = self.sweeper.set(Mutex::new(sweeper));
         }
         let mut line = self.lock();
         if let Line::Early(early) = &mut *line {
-            early.leave_to(&mut producer);
+            early.leave_to(&mut ring.producer);
         }
-        *line = Line::Ring(producer);
+        *line = Line::Ring(ring);
     }
 
     /// The first value that was kept aside; none if there is none now; an error if there will be none.
@@ -135,7 +136,7 @@ impl<T: Item> Output<T> {
         let mut unsent = Some(value);
         let full = self.unless_full(&true, |line| match line {
             Line::Early(early) => early.offer(&mut unsent),
-            Line::Ring(producer) => match self.claim(producer, 1) {
+            Line::Ring(ring) => match ring.try_claim(&self.shared.marks, 1) {
                 Err(_) => false,
                 Ok(None) => true,
                 Ok(Some(mut claim)) => {
@@ -154,12 +155,6 @@ impl<T: Item> Output<T> {
         }
     }
 
-    /// Slots for the next numbers, after a mark that is due.
-    fn claim<'p>(&self, producer: &'p mut Producer<T>, n: usize) -> Result<Option<Claim<'p, T>>, ClaimError> {
-        self.shared.marks.lay(producer);
-        producer.try_claim(n)
-    }
-
     /// Publishes the first of these values as far as there is room. Returns how many; none if the run takes no more
     /// values.
     pub(crate) fn give(&self, values: &mut VecDeque<T>) -> Option<usize> {
@@ -168,7 +163,7 @@ impl<T: Item> Output<T> {
         }
         self.unless_full(&Some(0), |line| match line {
             Line::Early(early) => early.give(values),
-            Line::Ring(producer) => match self.claim(producer, values.len().max(1)) {
+            Line::Ring(ring) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
                 Err(_) => None,
                 Ok(None) => Some(0),
                 Ok(Some(mut claim)) => {
@@ -187,7 +182,7 @@ impl<T: Item> Output<T> {
     /// Whether the stream has ended.
     pub(crate) fn ended(&self) -> bool {
         match &*self.lock() {
-            Line::Ring(producer) => producer.ended(),
+            Line::Ring(ring) => ring.producer.ended(),
             Line::Early(early) => early.ended(),
         }
     }
@@ -195,14 +190,14 @@ impl<T: Item> Output<T> {
     pub(crate) fn free(&self) -> usize {
         self.sweep();
         match &mut *self.lock() {
-            Line::Ring(producer) => producer.free(),
+            Line::Ring(ring) => ring.producer.free(),
             Line::Early(early) => early.free(),
         }
     }
 
     pub(crate) fn next(&self) -> u64 {
         match &*self.lock() {
-            Line::Ring(producer) => producer.next().0,
+            Line::Ring(ring) => ring.producer.next().0,
             Line::Early(early) => early.next(),
         }
     }
@@ -213,7 +208,7 @@ impl<T: Item> ExternalSource for Output<T> {
         match &mut *self.lock() {
             Line::Early(early) => early.end(),
             // END without a slot needs no room.
-            Line::Ring(producer) if !producer.ended() => drop(producer.try_end(None)),
+            Line::Ring(ring) if !ring.producer.ended() => drop(ring.producer.try_end(None)),
             Line::Ring(_) => {}
         }
         self.shared.end_source();
@@ -228,8 +223,8 @@ impl<T: Item> ExternalSource for Output<T> {
     }
 
     fn lay_mark(&self) {
-        if let Line::Ring(producer) = &mut *self.lock() {
-            self.shared.marks.lay(producer);
+        if let Line::Ring(ring) = &mut *self.lock() {
+            ring.lay(&self.shared.marks);
         }
     }
 }

@@ -3,10 +3,10 @@
 use crate::shared::Shared;
 use crate::stage::{EndSlot, stage};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
+use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Item, Val};
-use millstream_ring::{Last, Reader, RingLayout, RunWriter, run_writers};
+use millstream_ring::{Last, Mark, Reader, RingLayout, RunWriter, run_writers};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -45,6 +45,16 @@ struct GroupStage<A: RingLayout, B: Item, D: Density, F> {
     density: PhantomData<fn() -> (B, D)>,
 }
 
+impl<A: RingLayout, B: Item, D: Density, F: Send> AtMarks for GroupStage<A, B, D, F> {
+    fn pass(&mut self) -> Option<Mark> {
+        self.writer.pass_mark()
+    }
+
+    fn resume(&mut self) {
+        self.writer.resume();
+    }
+}
+
 impl<A: RingLayout, B: Item, D: Density, F> Tasklet for GroupStage<A, B, D, F>
 where
     F: for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Send,
@@ -61,6 +71,10 @@ where
         let end = self.end;
         let ended = self.writer.end_with(|value| end.then(|| Last::of::<B, D>(f(value))));
         if ended { Progress::DONE } else { Progress::NONE }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -1,5 +1,6 @@
 mod drain;
 mod snapshot;
+mod upgrade;
 
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
@@ -13,8 +14,9 @@ use crate::pool::placing::set_workers;
 use crate::report::StageReport;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
+use crate::upgrade::{Ends, Site};
 use crate::{ProducerPanics, Report, RunEnd, RunError};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// A job that is running on rings; its sink returns an `O`. Dropping it stops the run, and drops the sink.
@@ -26,13 +28,22 @@ pub struct Handle<O> {
 /// The part of a running pipeline that does not depend on its output.
 pub(crate) struct Started {
     pub(crate) pool: Arc<Pool>,
-    pub(crate) observer: Observer,
+    pub(crate) present: Arc<Mutex<Present>>,
     /// Ends the stream of a source that is not a tasklet.
     pub(crate) end_source: Option<StopSource>,
-    pub(crate) side_sinks: SideSinks,
-    pub(crate) ring_bytes: usize,
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
+    /// Where another pipeline can take the place of this one. None if the program takes the output itself.
+    pub(crate) ends: Option<Ends>,
+    pub(crate) site: Site,
+}
+
+/// What belongs to the present version of a run's pipeline.
+pub(crate) struct Present {
+    pub(crate) observer: Observer,
+    /// Those of earlier versions among them.
+    pub(crate) side_sinks: SideSinks,
+    pub(crate) ring_bytes: usize,
 }
 
 /// Drains or stops a run from any thread, while another waits for it.
@@ -125,7 +136,8 @@ impl Stops for RunStopper {
 
     fn unfinished(&self) -> Vec<Unfinished> {
         let mut stages: Vec<Unfinished> = Vec::new();
-        for (task, stepped) in self.pool.tasks().iter().filter_map(|task| Some((task, task.in_step()?))) {
+        let roster = self.pool.roster();
+        for (task, stepped) in roster.tasks.iter().filter_map(|task| Some((task, task.in_step()?))) {
             match stages.last_mut() {
                 Some(last) if last.stage == task.name => last.in_step = last.in_step.map(|before| before || stepped),
                 _ => stages.push(Unfinished { stage: task.name.clone(), in_step: Some(stepped) }),
@@ -146,6 +158,24 @@ impl Started {
 
     fn stop(&self) {
         self.ends().stop();
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn observer(&self) -> Observer {
+        self.present().observer.clone()
+    }
+
+    /// What another pipeline needs.
+    fn site(&self) -> Site {
+        self.site.clone()
+    }
+
+    /// Lays a mark that is due, if the source's thread does not do so before it has another value.
+    fn lay_mark(&self) {
+        self.end_source.iter().for_each(|source| source.lay_mark());
     }
 
     /// A handle by which other threads can end the run.
@@ -173,8 +203,9 @@ impl Started {
         );
         self.pool.join();
         let mut counters = Counters::default();
-        self.observer.read(&mut counters);
-        let loads = self.observer.loads(&Counters::default(), &counters, None);
+        let observer = self.observer();
+        observer.read(&mut counters);
+        let loads = observer.loads(&Counters::default(), &counters, None);
         let mut stages = self.pool.clear();
         let tasklets = stages.len();
         if let Some(source) = &self.end_source {
@@ -194,8 +225,8 @@ impl Started {
             cores: self.cores.clone(),
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets,
-            ring_bytes: self.ring_bytes,
-            elapsed: self.observer.elapsed(),
+            ring_bytes: self.present().ring_bytes,
+            elapsed: observer.elapsed(),
             stages,
             rates: controller.rates(),
             decisions: [controller.decisions(), pins.map_or_else(Vec::new, Pins::decisions)].concat(),
@@ -204,7 +235,8 @@ impl Started {
             producer_panics: self.producer_panics(),
         };
         drop(controller);
-        self.side_sinks.finish(&mut report, &mut failure);
+        let side_sinks = std::mem::take(&mut self.present().side_sinks);
+        side_sinks.finish(&mut report, &mut failure);
         self.pool.shared.trace.ended(&report);
         (report, failure)
     }
@@ -273,13 +305,14 @@ impl<O> Handle<O> {
     /// Switches the observation of latencies, batch sizes and empty slots on or off. An [`Observer`]'s other counters
     /// are always kept. Observation adds nothing to a loop over items, and allocates nothing per item.
     pub fn observe(&self, on: bool) {
-        self.started.observer.observe(on);
+        self.started.observer().observe(on);
     }
 
-    /// Returns an observer that reads the counters of the run, from any thread, during the run and after it.
+    /// Returns an observer that reads the counters of the run, from any thread, during the run and after it. It sees
+    /// the present pipeline, and not one that [takes its place](Handle::upgrade) later.
     #[must_use]
     pub fn observer(&self) -> Observer {
-        self.started.observer.clone()
+        self.started.observer()
     }
 
     /// Places the tasklets on `workers` workers from now on, at least 1, without stopping the run and without changing
@@ -289,7 +322,7 @@ impl<O> Handle<O> {
     ///
     /// If a thread could not be started; then fewer workers run.
     pub fn set_workers(&self, workers: usize) -> Result<(), RunError> {
-        let workers = workers.clamp(1, self.started.pool.tasks().len());
+        let workers = workers.clamp(1, self.started.pool.seats());
         set_workers(&self.started.pool, workers).map_err(|error| RunError::Spawn(error.to_string()))
     }
 

@@ -8,7 +8,7 @@
 use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many markers a list has; older ones are overwritten.
@@ -17,13 +17,20 @@ pub(crate) const MARKERS: usize = 256;
 /// No marker.
 const NONE: u64 = u64::MAX;
 
+/// The markers of a run that its source writes.
 pub(crate) struct LatencyMarkers {
     on: AtomicBool,
     wanted: AtomicBool,
     since: Instant,
-    /// How many clocks and readers the plan has.
-    sizes: OnceLock<(usize, usize)>,
-    /// Allocated when a run is observed for the first time.
+    /// Those of the source's clock. Allocated when the run is observed for the first time.
+    source: OnceLock<Clock>,
+}
+
+/// The markers on the other clocks of one version of a run's pipeline, and when its stages passed markers.
+pub(crate) struct MarkerPasses {
+    /// How many clocks and readers its plan has.
+    sizes: (usize, usize),
+    /// Allocated when it is observed for the first time.
     lists: OnceLock<Lists>,
 }
 
@@ -37,7 +44,8 @@ pub struct Passed {
     pub since_source: Duration,
 }
 
-struct Lists {
+pub(crate) struct Lists {
+    /// Those behind the source's.
     clocks: Box<[Clock]>,
     passes: Box<[Passes]>,
 }
@@ -93,9 +101,9 @@ impl Clock {
 }
 
 impl Passes {
-    fn new() -> Self {
+    fn new(first: u64) -> Self {
         let times = (0..MARKERS).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
-        Passes { next: AtomicU64::new(0), passing: Mutex::new(()), times }
+        Passes { next: AtomicU64::new(first), passing: Mutex::new(()), times }
     }
 
     /// Records that marker `id` was passed at `time`; a time of 0 means that it was overwritten before.
@@ -128,24 +136,27 @@ pub(crate) struct MarkerWiring {
     pub(crate) starts: Option<usize>,
 }
 
+impl MarkerPasses {
+    pub(crate) fn of(plan: &Plan) -> Arc<Self> {
+        let clocks = plan.rings.iter().map(|ring| ring.clock).max().unwrap_or(0);
+        Arc::new(MarkerPasses { sizes: (clocks, plan.stages.len() + 1), lists: OnceLock::new() })
+    }
+
+    /// How many markers a stage or the sink has passed.
+    pub(crate) fn passed(&self, reader: usize) -> u64 {
+        self.lists.get().map_or(0, |lists| lists.passes[reader].next.load(Ordering::Acquire))
+    }
+
+    /// The time at which a stage or the sink passed marker `id`.
+    pub(crate) fn passed_at(&self, reader: usize, id: u64) -> Option<Passed> {
+        self.lists.get()?.passes[reader].at(id)
+    }
+}
+
 impl LatencyMarkers {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let markers = LatencyMarkers::early();
-        markers.adopt(plan);
-        markers
-    }
-
-    /// Of a plan that is not known yet.
-    pub(crate) fn early() -> Self {
+    pub(crate) fn new() -> Self {
         let (on, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
-        LatencyMarkers { on, wanted, since: Instant::now(), sizes: OnceLock::new(), lists: OnceLock::new() }
-    }
-
-    /// The plan, which is known now.
-    pub(crate) fn adopt(&self, plan: &Plan) {
-        let clocks = plan.rings.iter().map(|ring| ring.clock + 1).max().unwrap_or(1);
-        // There is one.
-        let _ = self.sizes.set((clocks, plan.stages.len() + 1));
+        LatencyMarkers { on, wanted, since: Instant::now(), source: OnceLock::new() }
     }
 
     /// Whether the run is observed. While it is not, this load is the whole cost.
@@ -156,18 +167,23 @@ impl LatencyMarkers {
 
     pub(crate) fn switch(&self, on: bool) {
         if on {
-            let _ = self.lists();
             self.want();
         }
         self.on.store(on, Ordering::Relaxed);
     }
 
-    fn lists(&self) -> &Lists {
-        self.lists.get_or_init(|| {
-            let (clocks, readers) = self.sizes.get().copied().unwrap_or((1, 1));
+    fn source(&self) -> &Clock {
+        self.source.get_or_init(Clock::new)
+    }
+
+    /// The lists of a version. Its stages pass the markers that are written after the first call.
+    pub(crate) fn lists<'p>(&self, passes: &'p MarkerPasses) -> &'p Lists {
+        passes.lists.get_or_init(|| {
+            let (clocks, readers) = passes.sizes;
+            let first = self.count();
             Lists {
                 clocks: (0..clocks).map(|_| Clock::new()).collect(),
-                passes: (0..readers).map(|_| Passes::new()).collect(),
+                passes: (0..readers).map(|_| Passes::new(first)).collect(),
             }
         })
     }
@@ -186,24 +202,31 @@ impl LatencyMarkers {
     pub(crate) fn published(&self, bound: impl FnOnce() -> u64) {
         if self.on() && self.wanted.load(Ordering::Relaxed) {
             self.wanted.store(false, Ordering::Relaxed);
-            let clock = &self.lists().clocks[0];
+            let clock = self.source();
             clock.write(clock.count.load(Ordering::Relaxed), bound(), self.now());
         }
     }
 
-    /// Called by a stage or a sink after a step.
+    /// Called by a stage or a sink after a step of an observed run.
     #[inline]
-    pub(crate) fn pass(&self, reader: MarkerWiring, probe: &TaskProbe) {
-        let Some(lists) = self.lists.get() else { return };
-        let (next, written) = (&lists.passes[reader.reader].next, &lists.clocks[reader.clock].count);
+    pub(crate) fn pass(&self, passes: &MarkerPasses, reader: MarkerWiring, probe: &TaskProbe) {
+        let lists = self.lists(passes);
+        let (next, written) = (&lists.passes[reader.reader].next, &self.clock(lists, reader.clock).count);
         if next.load(Ordering::Relaxed) < written.load(Ordering::Relaxed) {
             self.pass_due(lists, reader, probe);
         }
     }
 
+    fn clock<'l>(&'l self, lists: &'l Lists, clock: usize) -> &'l Clock {
+        match clock.checked_sub(1) {
+            None => self.source(),
+            Some(behind) => &lists.clocks[behind],
+        }
+    }
+
     #[cold]
     fn pass_due(&self, lists: &Lists, reader: MarkerWiring, probe: &TaskProbe) {
-        let (clock, passes) = (&lists.clocks[reader.clock], &lists.passes[reader.reader]);
+        let (clock, passes) = (self.clock(lists, reader.clock), &lists.passes[reader.reader]);
         let same = reader.starts == Some(reader.clock);
         let due = || {
             let id = passes.next.load(Ordering::Relaxed);
@@ -221,25 +244,15 @@ impl LatencyMarkers {
             if let (Some((_, origin)), Some(starts), false, Some(output)) =
                 (marker, reader.starts, same, probe.output())
             {
-                lists.clocks[starts].write(id, output.published(), origin);
+                self.clock(lists, starts).write(id, output.published(), origin);
             }
             let now = self.now();
             passes.pass(id, marker.map_or(0, |_| now), marker.map_or(0, |(_, origin)| now.saturating_sub(origin)));
         }
     }
 
-    /// How many markers a stage or the sink has passed.
-    pub(crate) fn passed(&self, reader: usize) -> u64 {
-        self.lists.get().map_or(0, |lists| lists.passes[reader].next.load(Ordering::Acquire))
-    }
-
     /// How many markers the source has written.
     pub(crate) fn count(&self) -> u64 {
-        self.lists.get().map_or(0, |lists| lists.clocks[0].count.load(Ordering::Acquire))
-    }
-
-    /// The time at which a stage or the sink passed marker `id`.
-    pub(crate) fn passed_at(&self, reader: usize, id: u64) -> Option<Passed> {
-        self.lists.get()?.passes[reader].at(id)
+        self.source.get().map_or(0, |clock| clock.count.load(Ordering::Acquire))
     }
 }

@@ -2,17 +2,20 @@
 //! next, and every tasklet passes it, once, before it takes that number.
 //!
 //! A tasklet that has passed the mark leaves a copy of its state here. When all have, the copies are a [`Snapshot`].
-//! One mark is under way at a time: the next one is laid when all have passed it. The stream does not pause.
+//! One mark is under way at a time: the next one is laid when all have passed it. At a snapshot the stream does not
+//! pause. At a [`Change`] each tasklet takes nothing from the mark's number on; when all have come that far, one of
+//! them carries the change out.
 //!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
 use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
+use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::{Mark, Producer};
+use millstream_ring::{Mark, MarkKind};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +28,7 @@ pub(crate) struct Marks {
     due: AtomicU64,
     /// Whether some tasklet has not passed the mark.
     under_way: AtomicBool,
-    /// Whether there is a snapshot that the policy has not got.
+    /// Whether there is something to tell: a snapshot that the policy has not got, or a change that can be carried out.
     news: AtomicBool,
     book: Mutex<Book>,
 }
@@ -37,11 +40,19 @@ struct Book {
     laid: u64,
     /// How many tasklets pass each mark.
     expected: usize,
-    every: Option<Every>,
+    /// The policy, and the least number of its next snapshot.
+    every: Option<(Every, u64)>,
+    /// The changes to come, by their numbers.
+    changes: Vec<(SequenceNumber, Box<dyn Change>)>,
     /// The mark under way.
     passing: Option<Passing>,
-    /// The last one that all have passed.
+    /// The change whose mark all have passed, and whether there is one that is not over.
+    ready: Option<(Box<dyn Change>, u64, Snapshot)>,
+    changing: bool,
+    /// The last snapshot.
     last: Option<(u64, Snapshot)>,
+    /// Whether the policy has not got it.
+    untold: bool,
 }
 
 /// A mark that some tasklets have passed.
@@ -49,8 +60,17 @@ struct Passing {
     id: u64,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
+    /// What is done when all have passed it.
+    change: Option<Box<dyn Change>>,
     /// The tasklets that have passed it, with their names, their clocks' numbers and their states.
     passed: Vec<(usize, String, SequenceNumber, Option<Kept>)>,
+}
+
+/// What is done to a run at a number, while its stages take nothing from that number on.
+pub(crate) trait Change: Send {
+    /// Carries it out, and lets the run go on. `mark` is its mark's id. The caller is a thread of the run, and holds no
+    /// lock. Returns how many tasklets pass marks from now on; none if that is as before.
+    fn carry_out(self: Box<Self>, mark: u64, snapshot: Snapshot) -> Option<usize>;
 }
 
 /// A snapshot after this many numbers, and what is done with it.
@@ -82,6 +102,28 @@ pub(crate) struct Passer<'a> {
     pub(crate) role: Role,
 }
 
+/// The marks that a tasklet has passed in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Whether there were any.
+    pub(crate) any: bool,
+    /// Whether it takes nothing behind them.
+    pub(crate) retires: bool,
+}
+
+impl Book {
+    /// The least number at which the next mark is to be laid.
+    fn due(&self) -> u64 {
+        if self.passing.is_some() || self.changing {
+            return NEVER;
+        }
+        let asked = if self.asked > self.laid { 0 } else { NEVER };
+        let every = self.every.as_ref().map_or(NEVER, |(_, next)| *next);
+        let change = self.changes.first().map_or(NEVER, |(at, _)| at.0);
+        asked.min(every).min(change)
+    }
+}
+
 impl Marks {
     pub(crate) fn new() -> Self {
         let (under_way, news) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -93,24 +135,43 @@ impl Marks {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn settle(&self, book: &Book) {
+        self.due.store(book.due(), Ordering::Relaxed);
+    }
+
     /// The run begins at this number; `expected` of its tasklets pass marks.
     pub(crate) fn begin(&self, SequenceNumber(first): SequenceNumber, expected: usize, every: Option<Every>) {
         let mut book = self.book();
         book.expected = expected;
-        if let Some(every) = &every {
-            self.due.store(first + every.numbers, Ordering::Relaxed);
-        }
-        book.every = every;
+        book.every = every.map(|every| {
+            let next = first + every.numbers;
+            (every, next)
+        });
+        self.settle(&book);
     }
 
     /// Asks for a mark. Returns its id, or that of one that is asked for already.
     pub(crate) fn ask(&self) -> u64 {
         let mut book = self.book();
         book.asked = book.laid + 1;
-        if book.passing.is_none() {
-            self.due.store(0, Ordering::Relaxed);
-        }
+        self.settle(&book);
         book.asked
+    }
+
+    /// Asks for a change at this number, or as soon as can be behind it.
+    pub(crate) fn ask_change(&self, at: SequenceNumber, change: Box<dyn Change>) {
+        let mut book = self.book();
+        let place = book.changes.partition_point(|(other, _)| *other <= at);
+        book.changes.insert(place, (at, change));
+        self.settle(&book);
+    }
+
+    /// The run is over: the changes that have not been carried out. The caller drops them.
+    pub(crate) fn give_up_changes(&self) -> Vec<Box<dyn Change>> {
+        let mut book = self.book();
+        let passing = book.passing.as_mut().and_then(|passing| passing.change.take());
+        let ready = book.ready.take().map(|(change, ..)| change);
+        book.changes.drain(..).map(|(_, change)| change).chain(passing).chain(ready).collect()
     }
 
     /// The snapshot at this mark or a later one, once all have passed it.
@@ -118,29 +179,40 @@ impl Marks {
         self.book().last.as_ref().filter(|(last, _)| *last >= id).map(|(_, snapshot)| snapshot.clone())
     }
 
-    /// Lays a mark at the next number if one is due. The owner of the source's clock calls this before it publishes; if
-    /// it returns true and publishes nothing, other threads have to be woken for the mark.
+    /// Whether a mark is due at the next number, `next`, of the source's clock.
     #[inline]
-    pub(crate) fn lay<T: Item>(&self, output: &mut Producer<T>) -> bool {
-        self.due.load(Ordering::Relaxed) <= output.next().0 && self.lay_now(output)
+    pub(crate) fn is_due(&self, next: SequenceNumber) -> bool {
+        self.due.load(Ordering::Relaxed) <= next.0
     }
 
+    /// How many numbers from `next` on there are before the one at which the next mark is due.
+    #[inline]
+    pub(crate) fn distance(&self, SequenceNumber(next): SequenceNumber) -> usize {
+        match self.due.load(Ordering::Relaxed).checked_sub(next) {
+            None | Some(0) => usize::MAX,
+            Some(numbers) => usize::try_from(numbers).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Lays a mark at the next number of the source's clock. Returns whether it has.
     #[cold]
-    fn lay_now<T: Item>(&self, output: &mut Producer<T>) -> bool {
+    pub(crate) fn lay<T: Item>(&self, source: &mut SourceRing<T>) -> bool {
         let mut book = self.book();
-        if output.ended() || book.passing.is_some() {
+        let at = source.producer.next();
+        if source.producer.ended() || book.due() > at.0 {
             return false;
         }
-        let id = book.laid + 1;
+        let change = book.changes.first().is_some_and(|(due, _)| *due <= at).then(|| book.changes.remove(0).1);
+        let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, at: output.next(), output: None, passed: Vec::new() });
+        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new() });
         self.under_way.store(true, Ordering::Release);
-        output.mark(id);
+        source.mark(id, kind);
         book.laid = id;
-        self.due.store(NEVER, Ordering::Relaxed);
         if book.expected == 0 {
             self.complete(&mut book);
         }
+        self.settle(&book);
         true
     }
 
@@ -150,23 +222,26 @@ impl Marks {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    /// Passes the marks that a tasklet has reached. Returns whether there were any. May run the `Clone` of a state,
-    /// which is the user's code.
+    /// Passes the marks that a tasklet has reached. May run the `Clone` of a state, which is the user's code.
     #[cold]
-    pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet) -> bool {
-        let Some(tasklet) = tasklet.at_marks() else { return false };
-        let mut any = false;
+    pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet) -> Passed {
+        let mut passed = Passed::default();
+        let Some(tasklet) = tasklet.at_marks() else { return passed };
         while let Some(mark) = tasklet.pass() {
-            any = true;
-            self.put(passer, mark, tasklet.state());
+            passed.any = true;
+            passed.retires |= self.put(passer, mark, tasklet.state());
+            if passed.retires {
+                break;
+            }
         }
-        any
+        passed
     }
 
-    fn put(&self, Passer { task, name, role }: Passer<'_>, mark: Mark, state: Option<Kept>) {
+    /// Returns whether the tasklet retires.
+    fn put(&self, Passer { task, name, role }: Passer<'_>, mark: Mark, state: Option<Kept>) -> bool {
         let mut book = self.book();
         let expected = book.expected;
-        let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
+        let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return false };
         debug_assert!(
             passing.passed.iter().all(|(passed, ..)| *passed != task),
             "stage {name:?} passes {mark:?} twice"
@@ -178,21 +253,28 @@ impl Marks {
         if passing.passed.len() == expected {
             self.complete(&mut book);
         }
+        mark.kind == MarkKind::Retire
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, at, output, mut passed }) = book.passing.take() else { return };
+        let Some(Passing { id, at, output, change, mut passed }) = book.passing.take() else { return };
         passed.sort_unstable_by_key(|(task, ..)| *task);
         let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
-        book.last = Some((id, Snapshot::new(at, output, passed)));
-        self.news.store(book.every.is_some(), Ordering::Relaxed);
+        let snapshot = Snapshot::new(at, output, passed);
+        book.changing = change.is_some();
+        book.ready = change.map(|change| (change, id, snapshot.clone()));
+        if let Some((every, next)) = &mut book.every {
+            *next = at.0 + every.numbers;
+            book.untold = true;
+        }
+        book.last = Some((id, snapshot));
+        self.news.store(book.untold || book.changing, Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
-        let due =
-            if book.asked > book.laid { 0 } else { book.every.as_ref().map_or(NEVER, |every| at.0 + every.numbers) };
-        self.due.store(due, Ordering::Relaxed);
+        self.settle(book);
     }
 
-    /// Gives the policy its snapshot, if there is a new one. The caller holds no lock: that is the user's code.
+    /// Gives the policy its snapshot, if there is a new one, and carries out a change that is ready. Both are the
+    /// user's code: the caller holds no lock.
     #[inline]
     pub(crate) fn tell(&self) {
         if self.news.load(Ordering::Relaxed) {
@@ -202,13 +284,19 @@ impl Marks {
 
     #[cold]
     fn tell_news(&self) {
-        if !self.news.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        let told = {
-            let book = self.book();
-            book.every.clone().zip(book.last.clone())
+        let (told, change) = {
+            let mut book = self.book();
+            self.news.store(false, Ordering::Relaxed);
+            let untold = std::mem::take(&mut book.untold);
+            let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
+            (every.zip(book.last.clone()), book.ready.take())
         };
+        if let Some((change, mark, snapshot)) = change {
+            let expected = change.carry_out(mark, snapshot);
+            let mut book = self.book();
+            (book.expected, book.changing) = (expected.unwrap_or(book.expected), false);
+            self.settle(&book);
+        }
         if let Some((every, (_, snapshot))) = told {
             (every.take)(snapshot);
         }
@@ -217,10 +305,14 @@ impl Marks {
 
 impl Shared {
     /// Waits for a snapshot; none if the run ends before.
-    pub(crate) fn snapshot(&self, ended: impl Fn() -> bool, lay: impl FnOnce()) -> Option<Snapshot> {
+    pub(crate) fn snapshot(&self, ended: impl Fn() -> bool, lay: impl Fn()) -> Option<Snapshot> {
         let id = self.marks.ask();
-        lay();
         self.wake();
-        self.wait_for(|| self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))).flatten()
+        let passed = || {
+            // Once more if another mark was under way.
+            lay();
+            self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))
+        };
+        self.wait_for(passed).flatten()
     }
 }

@@ -15,6 +15,7 @@ pub use counters::{Counters, RingCounters, TaskletCounters};
 
 use crate::bottleneck::{Loads, ThreadTimes};
 use crate::pool::Pool;
+use crate::pool::roster::Roster;
 use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;
@@ -59,6 +60,7 @@ pub struct Observer(Arc<Observed>);
 /// A run.
 struct Observed {
     pool: Arc<Pool>,
+    roster: Arc<Roster>,
     plan: Arc<Plan>,
     /// For each ring of the plan its counters and its readers. Built on first use.
     rings: OnceLock<Box<[Watching]>>,
@@ -101,11 +103,12 @@ pub struct TaskletInfo<'a> {
 
 impl Observer {
     pub(crate) fn new(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, cores: usize, since: Instant) -> Self {
-        Observer(Arc::new(Observed { pool, plan, rings: OnceLock::new(), source, cores, since }))
+        let roster = pool.roster();
+        Observer(Arc::new(Observed { pool, roster, plan, rings: OnceLock::new(), source, cores, since }))
     }
 
     fn rings(&self) -> &[Watching] {
-        self.0.rings.get_or_init(|| watching(&self.0.pool, &self.0.plan, &self.0.source))
+        self.0.rings.get_or_init(|| watching(&self.0.roster, &self.0.plan, &self.0.source))
     }
 
     /// Switches observation on or off. Switching it on for the first time allocates some kilobytes a stage.
@@ -134,7 +137,7 @@ impl Observer {
     /// The tasklets. The source is one of them unless it has a thread of its own; with values that need dropping there
     /// is a tasklet for that.
     pub fn tasklets(&self) -> impl Iterator<Item = TaskletInfo<'_>> {
-        self.0.pool.tasks().iter().map(|task| {
+        self.0.roster.tasks.iter().map(|task| {
             let (stage, end) = match task.watched.role {
                 Role::Stage(stage) => (Some(stage), None),
                 Role::Source => (None, task.watched.probe.output().map(|_| PipelineEnd::Source)),
@@ -168,7 +171,7 @@ impl Observer {
             false => State::Blocked,
         };
         counters.tasklets.clear();
-        counters.tasklets.extend(self.0.pool.tasks().iter().map(tasklet));
+        counters.tasklets.extend(self.0.roster.tasks.iter().map(|task| tasklet(task)));
         counters.workers.clear();
         counters.workers.extend(self.0.pool.activities());
         let seconds = |time: Duration| time.as_secs_f64();
@@ -197,7 +200,7 @@ impl Observer {
     /// ```
     #[must_use]
     pub fn loads(&self, before: &Counters, now: &Counters, open: Option<Duration>) -> Loads {
-        loads::between(&self.0.pool, &self.0.plan, self.0.cores, (before, now), open)
+        loads::between((&self.0.pool, &self.0.roster), &self.0.plan, self.0.cores, (before, now), open)
     }
 
     fn read_ring(&self, ring: &mut RingCounters, watching: &Watching, capacity: u64) {
@@ -205,7 +208,7 @@ impl Observer {
         ring.capacity = capacity;
         // The readers first: no reader releases a number before it is published.
         ring.consumed.resize(watching.readers.len(), 0);
-        let tasks = self.0.pool.tasks();
+        let tasks = &self.0.roster.tasks;
         for (consumed, readers) in ring.consumed.iter_mut().zip(&watching.readers) {
             let gone = u64::MAX;
             let least = if readers.is_empty() {
@@ -228,7 +231,7 @@ impl Observer {
     /// first goes on to its other tasklets.
     #[must_use]
     pub fn in_step(&self, tasklet: usize) -> bool {
-        self.0.pool.tasks().get(tasklet).is_some_and(|task| task.in_step() == Some(true))
+        self.0.roster.tasks.get(tasklet).is_some_and(|task| task.in_step() == Some(true))
     }
 
     /// Asks the source to write a latency marker when it next publishes. Only while the run is
@@ -246,21 +249,21 @@ impl Observer {
     /// How many latency markers a stage of the plan has passed; the index after the last stage is the sink's.
     #[must_use]
     pub fn passed(&self, stage: usize) -> u64 {
-        self.0.pool.shared.markers.passed(stage)
+        self.0.roster.passes.passed(stage)
     }
 
     /// When a stage had published everything it makes of the values that latency marker `marker` stands for, or when
     /// the sink had seen them. None if that has not happened, or if the marker was overwritten.
     #[must_use]
     pub fn passed_at(&self, stage: usize, marker: u64) -> Option<Passed> {
-        self.0.pool.shared.markers.passed_at(stage, marker)
+        self.0.roster.passes.passed_at(stage, marker)
     }
 }
 
 /// The counters and readers of each ring.
-fn watching(pool: &Pool, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
+fn watching(roster: &Roster, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
     let mut tasks_of = vec![Vec::new(); plan.stages.len() + 1];
-    for (index, task) in pool.tasks().iter().enumerate() {
+    for (index, task) in roster.tasks.iter().enumerate() {
         match task.watched.role {
             Role::Stage(stage) => tasks_of[stage].push(index),
             Role::Sink => tasks_of[plan.stages.len()].push(index),
@@ -269,7 +272,7 @@ fn watching(pool: &Pool, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
     }
     let probe = |writer: Option<usize>| match writer {
         None => Some(source.clone()),
-        Some(stage) => tasks_of[stage].iter().find_map(|task| pool.tasks()[*task].watched.probe.output().cloned()),
+        Some(stage) => tasks_of[stage].iter().find_map(|task| roster.tasks[*task].watched.probe.output().cloned()),
     };
     let mut rings: Box<[Watching]> =
         plan.rings.iter().map(|ring| Watching { probe: probe(ring.writer), readers: Vec::new() }).collect();

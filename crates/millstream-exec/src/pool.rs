@@ -7,7 +7,9 @@
 //! of them in a shard, has a thread of its own and takes one number at a time.
 
 pub(crate) mod placing;
+mod replace;
 mod rest;
+pub(crate) mod roster;
 mod round;
 pub(crate) mod stepping;
 
@@ -15,6 +17,7 @@ pub(crate) use round::Round;
 
 use crate::activity::Activity;
 use crate::budget::Budgets;
+use crate::latency_markers::MarkerPasses;
 use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins};
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
@@ -24,24 +27,25 @@ use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
 use millstream_core::Plan;
-use millstream_core::failure::caught;
+use millstream_core::failure::{caught, discard};
+use roster::Roster;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::{JoinHandle, ThreadId, current};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub(crate) struct Pool {
     pub(crate) shared: Arc<Shared>,
     /// The most numbers that one step moves.
     batch: u64,
-    tasks: Vec<Task>,
-    /// The tasks that workers share; the others have a thread each. The tasks of a feedback loop form one entry.
-    cooperative: Vec<Vec<usize>>,
-    /// The boundaries of the groups: worker i runs `cuts[i]..cuts[i + 1]` of `cooperative`.
-    cuts: Mutex<Vec<usize>>,
-    /// Incremented when the cuts change.
+    placed: Mutex<Placed>,
+    /// Incremented when `placed` changes.
     version: AtomicU64,
+    /// The most workers.
+    seats: usize,
+    /// The reports of the stages of earlier versions.
+    retired: Mutex<Vec<Vec<StageReport>>>,
     /// The number of tasklets that are not done.
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -67,28 +71,13 @@ pub(crate) struct Pool {
     pub(crate) standby: WorkerStandby,
 }
 
-/// The tasks that workers share: one entry a task, and one entry for all tasks of a feedback loop.
-pub(crate) fn shared_tasks(tasklets: &[Named]) -> Vec<Vec<usize>> {
-    let mut tasks: Vec<Vec<usize>> = Vec::new();
-    let mut around = None;
-    for (i, tasklet) in tasklets.iter().enumerate().filter(|(_, tasklet)| tasklet.home == Home::Workers) {
-        match tasks.last_mut() {
-            Some(together) if tasklet.around.is_some() && tasklet.around == around => together.push(i),
-            _ => tasks.push(vec![i]),
-        }
-        around = tasklet.around;
-    }
-    tasks
-}
-
-/// For each tasklet the tasks of the feedback loop it is part of, or its own task.
-fn loops_around(tasklets: &[Named]) -> Vec<Range<usize>> {
-    let mut around: Vec<Range<usize>> = Vec::new();
-    for together in tasklets.chunk_by(|a, b| a.around.is_some() && a.around == b.around) {
-        let (from, to) = (around.len(), around.len() + together.len());
-        around.resize(to, from..to);
-    }
-    around
+/// The tasklets, and which worker runs which of them.
+struct Placed {
+    roster: Arc<Roster>,
+    /// The boundaries of the groups: worker i runs `cuts[i]..cuts[i + 1]` of the entries that workers share.
+    cuts: Vec<usize>,
+    /// How many numbers the tasklets of earlier versions moved.
+    moved_before: u64,
 }
 
 impl Pool {
@@ -103,26 +92,21 @@ impl Pool {
         budgets: Option<&Budgets>,
         plan: &Plan,
     ) -> Arc<Self> {
-        let cooperative = shared_tasks(&tasklets);
-        let around = loops_around(&tasklets);
-        let mut clock = 0;
-        let task = |(index, (tasklet, around)): (usize, (Named, Range<usize>))| {
-            clock = tasklet.role.clock(plan).unwrap_or(clock);
-            Task::new(index, tasklet, around, clock, budgets, plan)
-        };
-        let tasks: Vec<Task> = tasklets.into_iter().zip(around).enumerate().map(task).collect();
-        let (count, workers) = (tasks.len(), controller.workers());
+        let passes = MarkerPasses::of(plan);
+        let roster = Roster::new(tasks(tasklets, budgets, plan, &passes), passes);
+        let (count, workers) = (roster.tasks.len(), controller.workers());
         let mut cuts = Vec::new();
-        cut_evenly(cooperative.len(), workers, &mut cuts);
+        cut_evenly(roster.cooperative.len(), workers, &mut cuts);
+        let seats = count.max(1);
         Arc::new(Pool {
             shared,
             batch: batch as u64,
-            cuts: Mutex::new(cuts),
-            standby: WorkerStandby::new(count.max(1)),
-            activities: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
-            tasks,
-            cooperative,
+            placed: Mutex::new(Placed { roster: Arc::new(roster), cuts, moved_before: 0 }),
+            standby: WorkerStandby::new(seats),
+            activities: (0..seats).map(|_| AtomicU8::new(0)).collect(),
             version: AtomicU64::new(0),
+            seats,
+            retired: Mutex::default(),
             left: AtomicUsize::new(count),
             threads: Mutex::new(Vec::new()),
             ended: OnceLock::new(),
@@ -132,10 +116,10 @@ impl Pool {
             abandoned: AtomicBool::new(false),
             controller: Mutex::new(controller),
             pins,
-            spread: CoreBalancer::new(count.max(1)),
+            spread: CoreBalancer::new(seats),
             source_thread: OnceLock::new(),
             // The last account is the source's thread.
-            accounts: Accounts::new(count + 1),
+            accounts: Accounts::new(seats + 1),
             exact: budgets.is_some_and(Budgets::are_set),
         })
     }
@@ -153,24 +137,33 @@ impl Pool {
         }
     }
 
-    pub(crate) fn tasks(&self) -> &[Task] {
-        &self.tasks
+    /// The present tasklets.
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        self.placed().roster.clone()
+    }
+
+    fn placed(&self) -> MutexGuard<'_, Placed> {
+        self.placed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most workers that the run can have.
+    pub(crate) fn seats(&self) -> usize {
+        self.seats
+    }
+
+    /// The account of the source's thread.
+    pub(crate) fn source_account(&self) -> usize {
+        self.seats
     }
 
     /// Switches observation of the run on or off.
     pub(crate) fn observe(&self, on: bool) {
+        let roster = self.roster();
+        if on {
+            self.shared.markers.lists(&roster.passes);
+        }
         self.shared.markers.switch(on);
-        self.tasks.iter().for_each(|task| task.watched.probe.look(on));
-    }
-
-    /// The entries that the workers share, in pipeline order: a task, or all tasks of a feedback loop.
-    pub(crate) fn cooperative(&self) -> impl Iterator<Item = impl Iterator<Item = &Task>> {
-        self.cooperative.iter().map(|together| together.iter().map(|i| &self.tasks[*i]))
-    }
-
-    /// The range of all entries that the workers share.
-    pub(crate) fn everything(&self) -> Range<usize> {
-        0..self.cooperative.len()
+        roster.tasks.iter().for_each(|task| task.watched.probe.look(on));
     }
 
     /// Whether every tasklet is done.
@@ -180,7 +173,8 @@ impl Pool {
 
     /// Whether the source is a tasklet and is done.
     pub(crate) fn source_is_done(&self) -> bool {
-        self.tasks.first().is_some_and(|task| task.name == "source" && task.done.load(Ordering::Relaxed))
+        let roster = self.roster();
+        roster.tasks.first().is_some_and(|task| task.name == "source" && task.done.load(Ordering::Relaxed))
     }
 
     /// Whether the run is over: every tasklet is done, or the run was stopped.
@@ -192,27 +186,35 @@ impl Pool {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The entries of this worker's group.
-    pub(crate) fn group(&self, worker: usize) -> Range<usize> {
-        let cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
-        match (cuts.get(worker), cuts.get(worker + 1)) {
+    /// The tasklets, and the entries of this worker's group.
+    pub(crate) fn group(&self, worker: usize) -> (Arc<Roster>, Range<usize>) {
+        let Placed { roster, cuts, .. } = &*self.placed();
+        let group = match (cuts.get(worker), cuts.get(worker + 1)) {
             (Some(from), Some(to)) => *from..*to,
             _ => 0..0,
-        }
+        };
+        (roster.clone(), group)
     }
 
-    /// Moves the boundaries of the groups. The workers have been started.
-    pub(crate) fn place(&self, cuts: &[usize]) {
-        let mut current = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
-        if *current != cuts {
-            current.clear();
-            current.extend_from_slice(cuts);
-            drop(current);
-            self.version.fetch_add(1, Ordering::Release);
-            self.shared.signal.notify();
-            self.shared.surplus.notify();
+    /// Moves the boundaries of the groups, unless there are other tasklets by now. The workers have been started.
+    pub(crate) fn place(&self, roster: &Arc<Roster>, cuts: &[usize]) {
+        let mut placed = self.placed();
+        if Arc::ptr_eq(&placed.roster, roster) && placed.cuts != cuts {
+            placed.cuts.clear();
+            placed.cuts.extend_from_slice(cuts);
+            drop(placed);
+            self.has_placed();
+        } else {
+            drop(placed);
         }
         self.standby.dismiss();
+    }
+
+    /// Tells the workers that the groups are other ones now.
+    fn has_placed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+        self.shared.signal.notify();
+        self.shared.surplus.notify();
     }
 
     /// The number of worker threads started.
@@ -272,12 +274,13 @@ impl Pool {
         }
     }
 
-    /// Starts the threads of tasklets that have a thread of their own.
+    /// Starts the threads of the present tasklets that have a thread of their own.
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
+        let roster = self.roster();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for (i, task) in self.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
-            let pool = self.clone();
-            threads.push(self.spawn(format!("millstream-{}", task.name), move || work_alone(&pool, i))?);
+        for (i, task) in roster.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
+            let (pool, roster) = (self.clone(), roster.clone());
+            threads.push(self.spawn(format!("millstream-{}", task.name), move || work_alone(&pool, &roster, i))?);
         }
         Ok(())
     }
@@ -339,11 +342,6 @@ impl Pool {
         source || threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 
-    /// Whether this task's tasklet is done.
-    pub(crate) fn is_done(&self, task: usize) -> bool {
-        self.tasks[task].done.load(Ordering::Relaxed)
-    }
-
     /// Waits until every worker thread has exited, except the calling one, which user code may be on, and the source's.
     pub(crate) fn join(&self) {
         if self.worker_calls() {
@@ -371,30 +369,24 @@ impl Pool {
     /// The report of every stage, with the input it has left. Drops the tasklets, except those in the middle of a step.
     /// Called once the run has ended or was stopped.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
+        let changes = self.shared.marks.give_up_changes();
+        if let Err(payload) = caught(|| drop(changes)) {
+            discard(payload);
+        }
         let wait = !self.is_abandoned();
-        let report = |task: &Task| {
-            let empties = task.watched.probe.empties();
-            let left = task.clear(&self.shared, wait).unwrap_or(0);
-            let longest_step = Duration::from_nanos(task.longest_ns.load(Ordering::Relaxed));
-            StageReport {
-                name: task.name.clone(),
-                moved: task.moved(),
-                steps: task.steps.load(Ordering::Relaxed),
-                left,
-                ns_per_number: task.cost(),
-                longest_step,
-                budget: task.budget,
-                overruns: task.overruns.load(Ordering::Relaxed),
-                blocking: task.home == Home::Thread,
-                keys: task.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
-                failures: task.watched.calls.as_ref().map_or(0, |calls| calls.failures()),
-                retries: task.watched.calls.as_ref().map_or(0, |calls| calls.retries()),
-                parked: task.watched.calls.as_ref().map_or(0, |calls| calls.parked()),
-                looked_at: empties.looked_at,
-                empties: empties.empty,
-                batches: task.watched.batches(),
-            }
-        };
-        self.tasks.iter().map(report).collect()
+        let mut stages: Vec<_> = self.roster().tasks.iter().map(|task| task.report(&self.shared, wait)).collect();
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.iter().for_each(|retired| replace::add_retired(&mut stages, retired));
+        stages
     }
+}
+
+/// The tasks of these tasklets, which are in pipeline order.
+fn tasks(tasklets: Vec<Named>, budgets: Option<&Budgets>, plan: &Plan, passes: &Arc<MarkerPasses>) -> Vec<Arc<Task>> {
+    let mut clock = 0;
+    let task = |tasklet: Named| {
+        clock = tasklet.role.clock(plan).unwrap_or(clock);
+        Arc::new(Task::new(tasklet, clock, budgets, plan, passes))
+    };
+    tasklets.into_iter().map(task).collect()
 }

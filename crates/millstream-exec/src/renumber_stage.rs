@@ -247,7 +247,7 @@ mod tests {
     use crate::tasklet::{AtMarks, Tasklet};
     use millstream_core::pipe::{ExpandKernel, Renumber, Then};
     use millstream_core::{ClockExt, Dense, Val, pipeline};
-    use millstream_ring::{Producer, Reader, RingLayout, ring};
+    use millstream_ring::{MarkKind, Producer, Reader, RingLayout, ring};
 
     fn stage<P, E: ExpandKernel<In: RingLayout>>(
         pipeline: &Then<P, Renumber<E>>,
@@ -268,7 +268,7 @@ mod tests {
         if n < upto {
             if producer.free() > 0 {
                 let marks = if n == 2 { vec![10, 11] } else { vec![10 * n; usize::from(n.is_multiple_of(4))] };
-                marks.into_iter().for_each(|id| _ = producer.mark(id));
+                marks.into_iter().for_each(|id| _ = producer.mark(id, MarkKind::Snapshot));
                 let mut claim = producer.try_claim(1).unwrap().unwrap();
                 claim.write(n);
                 claim.publish();
@@ -276,7 +276,7 @@ mod tests {
             return false;
         }
         if !producer.ended() {
-            producer.mark(99);
+            producer.mark(99, MarkKind::Snapshot);
             producer.try_end(None).unwrap();
         }
         true

@@ -104,6 +104,27 @@ impl StageReport {
         share(self.empties, self.looked_at)
     }
 
+    /// Adds what the same stage did in an earlier version of the pipeline.
+    pub(crate) fn add(&mut self, before: &StageReport) {
+        let timed = |stage: &StageReport| stage.ns_per_number.map(|ns| (ns, stage.moved.max(1) as f64));
+        self.ns_per_number = match (timed(self), timed(before)) {
+            (Some((ns, moved)), Some((ns_before, before))) => {
+                Some((ns * moved + ns_before * before) / (moved + before))
+            }
+            (timed, timed_before) => timed.or(timed_before).map(|(ns, _)| ns),
+        };
+        self.moved += before.moved;
+        self.steps += before.steps;
+        self.longest_step = self.longest_step.max(before.longest_step);
+        self.overruns += before.overruns;
+        self.failures += before.failures;
+        self.retries += before.retries;
+        self.parked += before.parked;
+        self.looked_at += before.looked_at;
+        self.empties += before.empties;
+        self.batches.iter_mut().zip(before.batches).for_each(|(steps, before)| *steps += before);
+    }
+
     /// Sets the report of a source outside the tasklets. A tasklet that only drops the source's values moves none
     /// itself.
     pub(crate) fn put_source(stages: &mut Vec<StageReport>, accepted: u64) {

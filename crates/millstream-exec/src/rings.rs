@@ -1,4 +1,5 @@
 mod snapshots;
+mod upgrades;
 
 use crate::OptionsError;
 use crate::budget::Budgets;
@@ -7,6 +8,7 @@ use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::marks::Every;
 use crate::placement::{Controller, counted};
 use crate::snapshot::Snapshot;
+use crate::upgrade::Planned;
 use crate::wait::{Backoff, Wait};
 use crate::wiring::Wiring;
 use millstream_core::{Backend, Plan};
@@ -30,6 +32,7 @@ pub struct Rings {
     observed: bool,
     snapshots: Option<Every>,
     beginning: Option<Snapshot>,
+    upgrades: Vec<Planned>,
 }
 
 /// The default slots of each ring: two batches fit, and a ring of `u64` takes 32 KiB, so that a chain of a few stages
@@ -64,6 +67,7 @@ impl Rings {
             observed: false,
             snapshots: None,
             beginning: None,
+            upgrades: Vec::new(),
         }
     }
 

@@ -16,7 +16,6 @@ use crate::marks::Marks;
 use crate::trace::Trace;
 use crate::wait::IdleStrategy;
 use crate::{RunError, Signal, Wait};
-use millstream_core::Plan;
 use millstream_core::failure::discard;
 use std::any::Any;
 use std::cmp::Reverse;
@@ -121,7 +120,7 @@ impl FirstFailure {
 }
 
 impl Shared {
-    pub(crate) fn new(idle: IdleStrategy, markers: LatencyMarkers) -> Self {
+    pub(crate) fn new(idle: IdleStrategy) -> Self {
         Shared {
             signal: Signal::new(),
             surplus: Signal::new(),
@@ -133,7 +132,7 @@ impl Shared {
             failure: FirstFailure::default(),
             delivers: AtomicBool::new(false),
             rest_is_over: AtomicBool::new(false),
-            markers,
+            markers: LatencyMarkers::new(),
             marks: Marks::new(),
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
@@ -144,13 +143,12 @@ impl Shared {
 
     /// Of a source that is there before its run.
     pub(crate) fn early() -> Self {
-        Shared::new(IdleStrategy::of(Wait::default(), usable_cores().usable), LatencyMarkers::early())
+        Shared::new(IdleStrategy::of(Wait::default(), usable_cores().usable))
     }
 
     /// A run has taken the source.
-    pub(crate) fn adopt(&self, wait: Wait, cores: usize, plan: &Plan) {
+    pub(crate) fn adopt(&self, wait: Wait, cores: usize) {
         self.idle.adopt(wait, cores);
-        self.markers.adopt(plan);
     }
 
     pub(crate) fn stopped(&self) -> bool {

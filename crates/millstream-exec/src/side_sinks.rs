@@ -31,9 +31,13 @@ impl SideSinks {
         self.0.push((name.to_owned(), left));
     }
 
+    pub(crate) fn extend(&mut self, others: SideSinks) {
+        self.0.extend(others.0);
+    }
+
     /// Finishes all of them. One that cannot finish makes the end of the run a failure, of which the later ones know.
-    pub(crate) fn finish(&mut self, report: &mut Report, failure: &mut Option<RunError>) {
-        for (name, sink) in self.0.drain(..) {
+    pub(crate) fn finish(self, report: &mut Report, failure: &mut Option<RunError>) {
+        for (name, sink) in self.0 {
             let number = sink.number();
             if let Err(payload) = sink.finish(report.outcome) {
                 let failed = RunError::unwound_with(&name, number, payload);

@@ -89,6 +89,25 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
     /// Whether anything was read since the sink's last pause.
     read: bool,
     left: Arc<Left<A, K>>,
+    /// What it reads behind a mark at which the stages before it have retired.
+    next: Arc<Splice<A>>,
+}
+
+/// The reader of the output of a new version of the pipeline, until the sink has it.
+pub(crate) struct Splice<A: RingLayout>(Mutex<Option<Reader<A>>>);
+
+impl<A: RingLayout> Splice<A> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Splice(Mutex::new(None)))
+    }
+
+    pub(crate) fn put(&self, reader: Reader<A>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+    }
+
+    fn take(&self) -> Option<Reader<A>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// What changes with every value.
@@ -112,8 +131,19 @@ impl<K> User<K> {
 
 impl<A: RingLayout, K> SinkTasklet<A, K> {
     pub(crate) fn new(input: Reader<A>, sink: K, batch: usize, left: Arc<Left<A, K>>) -> Self {
+        SinkTasklet::spliced(input, sink, batch, left, Splice::new())
+    }
+
+    /// One that goes on with another reader behind a mark that retires the present one.
+    pub(crate) fn spliced(
+        input: Reader<A>,
+        sink: K,
+        batch: usize,
+        left: Arc<Left<A, K>>,
+        next: Arc<Splice<A>>,
+    ) -> Self {
         let (input, user) = (input.stops_at_marks(), Some(User { sink, values: 0 }));
-        SinkTasklet { input, user, batch, at_end: None, read: false, left }
+        SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
     }
 
     /// Leaves the sink to the thread that waits for it.
@@ -146,6 +176,13 @@ impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
 impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         self.input.pass_mark()
+    }
+
+    fn resume(&mut self) {
+        if let Some(next) = self.next.take() {
+            debug_assert_eq!(next.position(), self.input.position(), "the sink gets every number once");
+            self.input = next.stops_at_marks();
+        }
     }
 }
 

@@ -35,11 +35,11 @@ use crate::Wiring;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::shared::Shared;
+use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::text::Block;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::Producer;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ pub(crate) trait Connect<T: Item> {
     /// How the run gets its values.
     fn feed(&self) -> Feed;
     /// Fills this ring, which has as many slots as its feed says; what ends it.
-    fn connect(self: Box<Self>, producer: Producer<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
+    fn connect(self: Box<Self>, ring: SourceRing<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
 }
 
 impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for I {
@@ -205,7 +205,7 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
 /// A source that a worker runs.
 pub(crate) struct SourceTasklet<T: Item, I> {
     values: I,
-    output: Producer<T>,
+    output: SourceRing<T>,
     batch: usize,
     shared: Arc<Shared>,
     rest: Rest,
@@ -221,13 +221,13 @@ enum Rest {
 
 impl<T: Item, I> SourceTasklet<T, I> {
     /// For an iterator that never waits.
-    pub(crate) fn ready(values: I, output: Producer<T>, batch: usize, shared: Arc<Shared>) -> Self {
+    pub(crate) fn ready(values: I, output: SourceRing<T>, batch: usize, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch, shared, rest: Rest::Never }
     }
 
     /// For an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none alive
     /// meanwhile.
-    pub(crate) fn waiting(values: I, output: Producer<T>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch: 1, shared, rest: Rest::Over }
     }
 }
@@ -236,7 +236,7 @@ impl<T: Item, I> SourceTasklet<T, I> {
     /// Ends the stream after the `moved` last numbers.
     fn end(&mut self, moved: usize) -> Progress {
         self.shared.end_source();
-        match self.output.try_end(None) {
+        match self.output.producer.try_end(None) {
             Ok(()) => Progress { moved: moved + 1, ..Progress::DONE },
             Err(_) => unreachable!("a source's END has no slot"),
         }
@@ -247,15 +247,14 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     fn step(&mut self) -> Progress {
         if self.rest == Rest::Due {
             self.rest = Rest::Over;
-            self.output.sweep();
+            self.output.producer.sweep();
             return Progress::WORKED;
         }
         if self.shared.draining() {
             return self.end(0);
         }
         // Numbers follow it, or END.
-        self.shared.marks.lay(&mut self.output);
-        let (moved, exhausted) = match self.output.try_claim(self.batch) {
+        let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress::NONE,
             Ok(Some(mut claim)) => {
@@ -275,7 +274,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.output.abandoned_at().map(|SequenceNumber(number)| number)
+        self.output.producer.abandoned_at().map(|SequenceNumber(number)| number)
     }
 
     fn backlog(&self) -> u64 {
@@ -283,6 +282,6 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of_source(self.output.probe())
+        TaskProbe::of_source(self.output.producer.probe())
     }
 }

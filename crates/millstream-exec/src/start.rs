@@ -3,26 +3,30 @@
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
-use crate::handle::Started;
-use crate::latency_markers::LatencyMarkers;
+use crate::handle::{Present, Started};
 use crate::machine::{Cores, usable_cores};
 use crate::observer::Observer;
 use crate::placement::Controller;
+use crate::pool::Pool;
+use crate::pool::roster::entries;
 use crate::pool::stepping::step_by_seed;
-use crate::pool::{Pool, shared_tasks};
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
-use crate::sink_tasklet::{Left, SinkTasklet};
+use crate::sink_tasklet::{Left, SinkTasklet, Splice};
 use crate::snapshot::{Beginning, Snapshot};
 use crate::source::{Connect, External, SourceTasklet, most_slots};
+use crate::source_ring::{SourceFork, SourceRing};
 use crate::together::Together;
+use crate::upgrade::{AnyFork, Ends, Site};
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
+use crate::wiring::Home;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
+use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Dense, Deploy, Item, Plan, SequenceNumber, Val};
-use millstream_ring::{Producer, Reader, ring_from};
-use std::sync::Arc;
+use millstream_ring::{Reader, ring_from};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 /// The threads that call the tasklets.
@@ -41,15 +45,21 @@ type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 
 /// A pipeline's tasklets, and its source if that is not a tasklet.
 pub(crate) struct Wired<R> {
-    wiring: Wiring,
+    version: Version,
     threads: Threads,
     first: SequenceNumber,
     output: R,
-    ring_bytes: usize,
     cores: Cores,
     feeding: Feed,
     feed: Option<StartFeed>,
     end_source: Option<StopSource>,
+    fork: AnyFork,
+}
+
+/// A pipeline's tasklets and the bytes of its rings.
+pub(crate) struct Version {
+    pub(crate) wiring: Wiring,
+    pub(crate) ring_bytes: usize,
 }
 
 /// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet too.
@@ -83,10 +93,10 @@ where
         if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
     let outside = feeding.threads() > 0;
     let mut feed = None;
-    let wired = wire_after(pipeline, rings, threads, (feeding, None), |producer, wiring| {
+    let wired = wire_after(pipeline, rings, threads, (feeding, None), |ring, wiring| {
         let shared = wiring.shared.clone();
         if outside {
-            let output = Output::new(producer, shared.clone());
+            let output = Output::new(ring, shared.clone());
             sweeps(&output, wiring);
             let end_by = output.clone();
             feed = Some(move |pool: &Arc<Pool>| {
@@ -99,9 +109,9 @@ where
             return Ok(Some(Arc::new(end_by) as StopSource));
         }
         let tasklet = if X::WAITS {
-            SourceTasklet::waiting(values, producer, shared)
+            SourceTasklet::waiting(values, ring, shared)
         } else {
-            SourceTasklet::ready(values, producer, wiring.batch, shared)
+            SourceTasklet::ready(values, ring, wiring.batch, shared)
         };
         wiring.end("source", Role::Source, Box::new(tasklet));
         Ok(None)
@@ -119,7 +129,7 @@ where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     let from = (source.feed(), Some(source.shared()));
-    wire_after(pipeline, rings, Threads::Workers, from, |producer, wiring| source.connect(producer, wiring).map(Some))
+    wire_after(pipeline, rings, Threads::Workers, from, |ring, wiring| source.connect(ring, wiring).map(Some))
 }
 
 /// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
@@ -134,67 +144,140 @@ fn wire_after<T: Item, P>(
     rings: &Rings,
     threads: Threads,
     (feeding, shared): (Feed, Option<Arc<Shared>>),
-    source: impl FnOnce(Producer<T>, &mut Wiring) -> std::io::Result<Option<StopSource>>,
+    source: impl FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Option<StopSource>>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
-    rings.check()?;
-    let (plan, lookup) = Plan::with_lookup(pipeline);
-    let own_rings = plan.rings.len();
-    let mut plan = rings.planned(plan, feeding);
-    rings.check_memory(&plan)?;
-    let ring_bytes = plan.bytes().unwrap_or(0);
+    let planned = Planned::of(pipeline, rings, feeding)?;
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
-    // Observers see the rings from the source's on.
-    plan.rings.truncate(own_rings);
-    let plan = Arc::new(plan);
     let shared = match shared {
         Some(shared) => {
-            shared.adopt(rings.waiting(), cores.usable, &plan);
+            shared.adopt(rings.waiting(), cores.usable);
             shared
         }
-        None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable), LatencyMarkers::of(&plan))),
+        None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable))),
     };
-    let mut wiring =
-        Wiring::new(rings.slots(), rings.most(own_rings), threads != Threads::Workers, shared, (plan, lookup));
+    let mut version = planned.wiring(rings, threads != Threads::Workers, shared, 0);
     let first = rings.beginning().map_or(SequenceNumber(0), Snapshot::at);
-    wiring.beginning = rings.beginning().cloned().map(Beginning::new);
     let (producer, input) =
         ring_from::<T, Dense>(first, feeding.slots(rings.slots())).expect("the options were checked");
+    let (wiring, fork) = (&mut version.wiring, SourceFork::new());
     wiring.source = Some(producer.probe());
-    let end_source = source(producer, &mut wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
+    let end_source =
+        source(SourceRing::new(producer, fork.clone()), wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
-    let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
-    wiring.check()?;
-    wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
-    Ok(Wired { first, wiring, threads, output, ring_bytes, cores, feeding, feed: None, end_source })
+    let output = version.deploy(pipeline, input, rings.beginning())?;
+    let fork = AnyFork::of(fork);
+    Ok(Wired { first, version, threads, output, cores, feeding, feed: None, end_source, fork })
+}
+
+/// Wires a new version of a run's pipeline, from `input` on, with the states of the present one.
+pub(crate) fn deploy_version<T: Item, P>(
+    pipeline: &P,
+    site: &Site,
+    pool: &Pool,
+    input: Reader<Val<T>>,
+    snapshot: &Snapshot,
+) -> Result<(Version, Reader<P::Out>), RunError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+{
+    let Site { rings, feeding, source, end_source, reactor, inline, .. } = site;
+    let planned = Planned::of(pipeline, rings, *feeding)?;
+    let mut version = planned.wiring(rings, *inline, pool.shared.clone(), pool.next_order());
+    let wiring = &mut version.wiring;
+    wiring.source = Some(source.clone());
+    wiring.end_source = end_source.as_ref().and_then(Weak::upgrade);
+    wiring.reactor.clone_from(reactor);
+    let output = version.deploy(pipeline, input, Some(snapshot))?;
+    Ok((version, output))
+}
+
+/// A pipeline's plan on these rings.
+struct Planned {
+    plan: Arc<Plan>,
+    lookup: StageLookup,
+    ring_bytes: usize,
+}
+
+impl Planned {
+    fn of<P: Arrow>(pipeline: &P, rings: &Rings, feeding: Feed) -> Result<Self, RunError> {
+        rings.check()?;
+        let (plan, lookup) = Plan::with_lookup(pipeline);
+        let own_rings = plan.rings.len();
+        let mut plan = rings.planned(plan, feeding);
+        rings.check_memory(&plan)?;
+        let ring_bytes = plan.bytes().unwrap_or(0);
+        // Observers see the rings from the source's on.
+        plan.rings.truncate(own_rings);
+        Ok(Planned { plan: Arc::new(plan), lookup, ring_bytes })
+    }
+
+    /// Nothing is wired yet. The run has had `before` tasklets.
+    fn wiring(self, rings: &Rings, inline: bool, shared: Arc<Shared>, before: usize) -> Version {
+        let Planned { plan, lookup, ring_bytes } = self;
+        let most = rings.most(plan.rings.len());
+        let wiring = Wiring::new(rings.slots(), most, inline, shared, before, (plan, lookup));
+        Version { wiring, ring_bytes }
+    }
+}
+
+impl Version {
+    /// Wires the stages, with the states of this snapshot.
+    fn deploy<T: Item, P>(
+        &mut self,
+        pipeline: &P,
+        input: Reader<Val<T>>,
+        beginning: Option<&Snapshot>,
+    ) -> Result<Reader<P::Out>, RunError>
+    where
+        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    {
+        let wiring = &mut self.wiring;
+        wiring.beginning = beginning.cloned().map(Beginning::new);
+        let output = pipeline.deploy_outer(source_edge(input), wiring);
+        wiring.check()?;
+        wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
+        Ok(output)
+    }
 }
 
 impl<R> Wired<R> {
     /// The most numbers that a step moves.
     pub(crate) fn batch(&self) -> usize {
-        self.wiring.batch
+        self.version.wiring.batch
     }
 
     /// After a failure, the reader of the output gets the output before the failure, and then the failure.
     pub(crate) fn deliver_rest(&self) {
-        self.wiring.shared.deliver_rest(true);
+        self.version.wiring.shared.deliver_rest(true);
     }
 
     /// Starts the workers. The caller reads the output.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
-        let Wired { wiring, threads, first, output, ring_bytes, cores, feeding, feed, end_source } = self;
+        self.start_between(rings, |_| None)
+    }
+
+    /// As [`start`](Wired::start), of a run that can be upgraded if it has `ends`.
+    fn start_between(
+        self,
+        rings: &Rings,
+        ends: impl FnOnce(AnyFork) -> Option<Ends>,
+    ) -> Result<(R, Started), RunError> {
+        let Wired { version, threads, first, output, cores, feeding, feed, end_source, fork } = self;
         let inline = threads != Threads::Workers;
-        let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, .. } = wiring;
+        let Version { wiring, ring_bytes } = version;
+        let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, reactor, .. } = wiring;
+        let source = source.expect("it was wired");
         let pass_marks = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
         shared.marks.begin(first, pass_marks, rings.snapshots().cloned());
-        let cooperative = shared_tasks(&tasklets);
-        let threads_apart = tasklets.len() - cooperative.iter().map(Vec::len).sum::<usize>();
+        let entries = entries(&tasklets);
+        let threads_apart = tasklets.iter().filter(|tasklet| tasklet.home == Home::Thread).count();
         let mut controller = if inline {
             Controller::fixed(1, "everything on the calling thread".to_owned())
         } else {
-            rings.controller(cooperative.len(), cores.usable)
+            rings.controller(entries, cores.usable)
         };
         let names: Vec<&str> = tasklets.iter().map(|tasklet| &*tasklet.name).collect();
         for stage in rings.budgets().without_stage(&names) {
@@ -211,8 +294,25 @@ impl<R> Wired<R> {
         let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());
         let since = Instant::now();
-        let observer = Observer::new(pool.clone(), plan, source.expect("it was wired"), cores.usable, since);
-        let started = Started { pool, observer, end_source, side_sinks, ring_bytes, cores, inline };
+        let observer = Observer::new(pool.clone(), plan, source.clone(), cores.usable, since);
+        let present = Arc::new(Mutex::new(Present { observer, side_sinks, ring_bytes }));
+        let site = Site {
+            pool: Arc::downgrade(&pool),
+            present: present.clone(),
+            rings: rings.without_upgrades(),
+            feeding,
+            source,
+            end_source: end_source.as_ref().map(Arc::downgrade),
+            reactor,
+            inline,
+            cores: cores.usable,
+            since,
+        };
+        let started = Started { pool, present, end_source, cores, inline, ends: ends(fork), site };
+        for upgrade in rings.upgrades() {
+            let change = upgrade.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
+            started.pool.shared.marks.ask_change(upgrade.at, change);
+        }
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {
             Threads::Inline => {
@@ -235,12 +335,12 @@ impl<R> Wired<R> {
 impl<A: RingShape> Wired<Reader<A>> {
     /// Puts a sink after the output and starts the workers.
     pub(crate) fn start_into<K: Sink<A>>(self, rings: &Rings, sink: K) -> Result<Handle<K::Output>, RunError> {
-        let Wired { mut wiring, threads, first, output, ring_bytes, cores, feeding, feed, end_source } = self;
-        let left = Left::nothing();
-        let sink = SinkTasklet::new(output, sink, wiring.batch, left.clone());
-        wiring.end("sink", Role::Sink, Box::new(sink));
-        let rest = Wired { wiring, threads, first, output: (), ring_bytes, cores, feeding, feed, end_source };
-        let ((), started) = rest.start(rings)?;
+        let Wired { mut version, threads, first, output, cores, feeding, feed, end_source, fork } = self;
+        let (left, splice) = (Left::nothing(), Splice::new());
+        let sink = SinkTasklet::spliced(output, sink, version.wiring.batch, left.clone(), splice.clone());
+        version.wiring.end("sink", Role::Sink, Box::new(sink));
+        let rest = Wired { version, threads, first, output: (), cores, feeding, feed, end_source, fork };
+        let ((), started) = rest.start_between(rings, |fork| Some(Ends::new(fork, splice)))?;
         Ok(Handle { started, sink: left })
     }
 }

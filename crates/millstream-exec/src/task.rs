@@ -1,14 +1,15 @@
 use crate::RunError;
 use crate::budget::Budgets;
+use crate::latency_markers::MarkerPasses;
 use crate::marks::Passer;
 use crate::pause::GivenUp;
+use crate::report::StageReport;
 use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
 use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
 use millstream_core::Plan;
 use millstream_core::failure::{caught, discard};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -22,17 +23,20 @@ pub(crate) struct Task {
     pub(crate) home: Home,
     /// Whether it is part of a `tee`. Such a tasklet finishes the input it has when the stream is cancelled.
     pub(crate) side_output: bool,
-    pub(crate) index: usize,
+    /// Its place among all tasks that the run has had: upstream comes before downstream.
+    pub(crate) order: usize,
     /// The clock of its input's numbers.
     clock: usize,
     /// Whether its output has another clock.
     renumbers: bool,
     /// Set once its step or its drop has panicked.
     broken: AtomicBool,
-    /// The tasks of the feedback loop it is part of, or this task alone.
-    pub(crate) around: Range<usize>,
+    /// The feedback loop that it is part of.
+    pub(crate) around: Option<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     pub(crate) done: AtomicBool,
+    /// It takes nothing behind the mark that it has passed. The holder of the lock stores it.
+    retired: AtomicBool,
     /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
     /// Steps that moved something.
@@ -50,29 +54,29 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(
-        index: usize,
-        Named { name, role, tasklet, home, side_output, keys, calls, .. }: Named,
-        around: Range<usize>,
+        Named { name, role, order, tasklet, home, side_output, around, keys, calls }: Named,
         clock: usize,
         budgets: Option<&Budgets>,
         plan: &Plan,
+        passes: &Arc<MarkerPasses>,
     ) -> Self {
         let budget = budgets.filter(|_| home == Home::Workers).map(|budgets| budgets.of(&name));
         Task {
-            watched: Watched::new(role, tasklet.probe(), calls, plan),
+            watched: Watched::new(role, tasklet.probe(), calls, plan, passes),
             budget,
             keys,
             overruns: AtomicU64::new(0),
             name,
             home,
             side_output,
-            index,
+            order,
             clock,
             renumbers: role.renumbers(plan),
             broken: AtomicBool::new(false),
             around,
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             timed_moved: AtomicU64::new(0),
@@ -135,7 +139,7 @@ impl Task {
 
     /// Whether the stream has ended downstream of this task.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
-        self.index < shared.cancelled()
+        self.order < shared.cancelled()
     }
 
     /// Drops a cancelled tasklet, unless another thread holds the lock.
@@ -167,15 +171,17 @@ impl Task {
     ) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
         // Checked under the lock: a tasklet that has panicked must not be stepped again.
-        if stopped() {
+        if stopped() || self.retired.load(Ordering::Relaxed) {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
-        let passer = Passer { task: self.index, name: &self.name, role: self.watched.role };
+        let passer = Passer { task: self.order, name: &self.name, role: self.watched.role };
         let step = || {
             let mut progress = tasklet.step();
             if shared.marks.under_way() && !progress.done {
-                progress.worked |= shared.marks.pass(passer, &mut **tasklet);
+                let passed = shared.marks.pass(passer, &mut **tasklet);
+                progress.worked |= passed.any;
+                self.retired.store(passed.retires, Ordering::Relaxed);
             }
             progress
         };
@@ -221,13 +227,57 @@ impl Task {
 
     /// Drops the tasklet at the end of the run and returns the numbers that waited in its input. None if a step is in
     /// progress and `wait` is false.
-    pub(crate) fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
+    fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
         let mut occupant = self.lock_at_end(wait)?;
         let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
         broken.into_iter().for_each(|broken| broken.report(shared));
         Some(left)
+    }
+
+    /// The tasklet goes on behind the mark at which it has retired.
+    pub(crate) fn resume(&self) {
+        let mut occupant = self.occupant.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at_marks) = occupant.as_mut().and_then(|tasklet| tasklet.at_marks()) {
+            at_marks.resume();
+        }
+        self.retired.store(false, Ordering::Relaxed);
+    }
+
+    /// The tasklet that has retired, which another task goes on with.
+    pub(crate) fn leave(&self) -> Option<Box<dyn Tasklet>> {
+        self.occupant.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What it did, and the input it has left. Drops the tasklet, except one in the middle of a step without `wait`.
+    pub(crate) fn report(&self, shared: &Shared, wait: bool) -> StageReport {
+        let empties = self.watched.probe.empties();
+        let left = self.clear(shared, wait).unwrap_or(0);
+        let calls = self.watched.calls.as_ref();
+        StageReport {
+            name: self.name.clone(),
+            moved: self.moved(),
+            steps: self.steps.load(Ordering::Relaxed),
+            left,
+            ns_per_number: self.cost(),
+            longest_step: Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed)),
+            budget: self.budget,
+            overruns: self.overruns.load(Ordering::Relaxed),
+            blocking: self.home == Home::Thread,
+            keys: self.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
+            failures: calls.map_or(0, |calls| calls.failures()),
+            retries: calls.map_or(0, |calls| calls.retries()),
+            parked: calls.map_or(0, |calls| calls.parked()),
+            looked_at: empties.looked_at,
+            empties: empties.empty,
+            batches: self.watched.batches(),
+        }
+    }
+
+    /// Whether it takes nothing behind a mark that it has passed.
+    pub(crate) fn has_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// Whether it has panicked.
@@ -242,13 +292,13 @@ impl Task {
             std::cmp::Ordering::Equal => self.renumbers || !self.watched.probe.is_at(failed.number()),
             std::cmp::Ordering::Greater => true,
         };
-        left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed)
+        left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed) && !self.has_retired()
     }
 
     /// Records a panic of the user's code in this tasklet.
     fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
         self.broken.store(true, Ordering::Relaxed);
-        let at = FailedAt::new(self.clock, number, self.index);
+        let at = FailedAt::new(self.clock, number, self.order);
         let failure = RunError::unwound(&self.name, number, payload.as_ref());
         shared.note_failure(at, failure.clone());
         Broken { failure: Some(failure), payload }

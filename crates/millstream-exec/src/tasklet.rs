@@ -75,4 +75,7 @@ pub(crate) trait AtMarks {
     fn state(&self) -> Option<Kept> {
         None
     }
+
+    /// Goes on behind a mark at which it was to [retire](millstream_ring::MarkKind::Retire).
+    fn resume(&mut self) {}
 }

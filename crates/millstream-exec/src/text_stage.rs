@@ -201,6 +201,16 @@ struct GroupTextStage<F: Fill> {
     shared: Arc<Shared>,
 }
 
+impl<F: Fill> AtMarks for GroupTextStage<F> {
+    fn pass(&mut self) -> Option<Mark> {
+        self.writer.pass_mark()
+    }
+
+    fn resume(&mut self) {
+        self.writer.resume();
+    }
+}
+
 impl<F: Fill> Tasklet for GroupTextStage<F> {
     fn step(&mut self) -> Progress {
         let shared = &self.shared;
@@ -212,6 +222,10 @@ impl<F: Fill> Tasklet for GroupTextStage<F> {
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
         let ended = self.writer.end_with(|value| end.then(|| Last::of::<Span<F::Kind>, F::Density>(fill.end(value))));
         if ended { Progress::DONE } else { Progress::NONE }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -11,7 +11,6 @@
 use crate::machine::Account;
 use crate::pool::{Pool, Round};
 use crate::shared::Shared;
-use crate::wiring::Home;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -94,7 +93,7 @@ impl Together {
     /// Called by the source's thread. None if some stage has a thread of its own, since such a thread waits for the
     /// workers' signals.
     pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
-        let shared = pool.tasks().iter().all(|task| task.home == Home::Workers);
+        let shared = !pool.roster().has_own_threads();
         shared.then(|| {
             let _ = pool.source_thread.set(std::thread::current().id());
             Together { turns: Turns::new(slots), pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
@@ -138,7 +137,7 @@ impl Together {
         let now = Instant::now();
         let Together { turns, pool, account, .. } = self;
         turns.took(now, now.duration_since(begun), || {
-            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.tasks().len(), &pool.accounts))
+            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.source_account(), &pool.accounts))
         });
         if !drained {
             self.part(shared);
@@ -151,16 +150,21 @@ impl Together {
     /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
     /// in its output.
     fn run(&mut self, pool: &Pool) -> bool {
+        let roster = pool.roster();
+        if roster.has_own_threads() {
+            // They came with a new version of the pipeline.
+            return false;
+        }
         loop {
             self.rounds = self.rounds.wrapping_add(1);
-            let Round { moved, met } = pool.round(pool.everything(), self.rounds.is_multiple_of(TIMED));
+            let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
             if met {
                 // A worker holds one of the tasklets. Wakes it to look once more.
                 pool.shared.wake();
                 return true;
             }
             if moved == 0 {
-                return !pool.tasks().iter().any(|task| task.backlog().is_some_and(|waiting| waiting > 0));
+                return !roster.tasks.iter().any(|task| task.backlog().is_some_and(|waiting| waiting > 0));
             }
         }
     }
@@ -169,7 +173,7 @@ impl Together {
     /// the stages.
     fn settle(&mut self, now: Instant, counts: bool) {
         if let Some(pool) = self.pool.upgrade() {
-            let thread = if counts { pool.tasks().len() } else { usize::MAX };
+            let thread = if counts { pool.source_account() } else { usize::MAX };
             self.account.settle(now, thread, &pool.accounts);
         }
     }

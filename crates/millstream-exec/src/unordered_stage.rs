@@ -221,7 +221,7 @@ where
 mod tests {
     use super::*;
     use millstream_core::{AsyncExt, pipeline};
-    use millstream_ring::ring;
+    use millstream_ring::{MarkKind, ring};
     use std::sync::Mutex;
     use std::task::{Poll, Waker};
 
@@ -257,7 +257,7 @@ mod tests {
             let mut claim = producer.try_claim(8).unwrap().unwrap();
             claim.extend(&mut values.into_iter());
             claim.publish();
-            producer.mark(7);
+            producer.mark(7, MarkKind::Snapshot);
         };
         let read = |outputs: &mut Reader<Val<u64>>| {
             let mut values: Vec<u64> = Vec::new();

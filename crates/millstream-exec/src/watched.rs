@@ -1,6 +1,6 @@
 //! The counters of a tasklet during observation, and its role in the plan.
 
-use crate::latency_markers::{LatencyMarkers, MarkerWiring};
+use crate::latency_markers::{LatencyMarkers, MarkerPasses, MarkerWiring};
 use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
 use std::sync::Arc;
@@ -93,12 +93,19 @@ pub(crate) struct Watched {
     pub(crate) probe: TaskProbe,
     pub(crate) calls: Option<Arc<Calls>>,
     marked: Option<MarkerWiring>,
+    passes: Arc<MarkerPasses>,
     /// How many steps moved a batch of each class.
     batches: [AtomicU64; BATCHES],
 }
 
 impl Watched {
-    pub(crate) fn new(role: Role, probe: TaskProbe, calls: Option<Arc<Calls>>, plan: &Plan) -> Self {
+    pub(crate) fn new(
+        role: Role,
+        probe: TaskProbe,
+        calls: Option<Arc<Calls>>,
+        plan: &Plan,
+        passes: &Arc<MarkerPasses>,
+    ) -> Self {
         let clock = |ring: &usize| plan.rings[*ring].clock;
         let marked = match role {
             Role::Stage(stage) => plan.stages.get(stage).and_then(|described| {
@@ -112,7 +119,8 @@ impl Watched {
             }),
             Role::Source | Role::SideOutput => None,
         };
-        Watched { role, probe, calls, marked, batches: [const { AtomicU64::new(0) }; BATCHES] }
+        let passes = passes.clone();
+        Watched { role, probe, calls, marked, passes, batches: [const { AtomicU64::new(0) }; BATCHES] }
     }
 
     /// Counts a step. The caller holds the tasklet's lock.
@@ -127,7 +135,7 @@ impl Watched {
                     markers.published(|| output.published());
                 }
             }
-            (_, Some(marked)) => markers.pass(marked, &self.probe),
+            (_, Some(marked)) => markers.pass(&self.passes, marked, &self.probe),
             _ => {}
         }
     }

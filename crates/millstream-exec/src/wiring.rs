@@ -26,7 +26,9 @@ pub struct Wiring {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tasklets: Vec<Named>,
     pub(crate) side_sinks: SideSinks,
-    reactor: Option<Arc<Reactor>>,
+    pub(crate) reactor: Option<Arc<Reactor>>,
+    /// The tasks that the run had before.
+    before: usize,
     /// The number of loops so far.
     loops: usize,
     pub(crate) plan: Arc<Plan>,
@@ -73,6 +75,8 @@ impl Walk for Wiring {
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) role: Role,
+    /// Its place among all tasklets that the run has had: upstream comes before downstream.
+    pub(crate) order: usize,
     pub(crate) tasklet: Box<dyn Tasklet>,
     pub(crate) home: Home,
     pub(crate) side_output: bool,
@@ -99,6 +103,7 @@ impl Wiring {
         batch: usize,
         inline: bool,
         shared: Arc<Shared>,
+        before: usize,
         (plan, lookup): (Arc<Plan>, StageLookup),
     ) -> Self {
         Wiring {
@@ -111,6 +116,7 @@ impl Wiring {
             tasklets: Vec::new(),
             side_sinks: SideSinks::default(),
             reactor: None,
+            before,
             loops: 0,
             plan,
             lookup,
@@ -123,6 +129,11 @@ impl Wiring {
     /// Goes on to the pipeline that runs after the one deployed last, in the same body.
     pub fn advance(&mut self) {
         self.scope.id.advance();
+    }
+
+    /// The order of the tasklet that is added next.
+    pub(crate) fn next_order(&self) -> usize {
+        self.before + self.tasklets.len()
     }
 
     /// The scope of a body of the combinator that is deployed now.
@@ -170,16 +181,17 @@ impl Wiring {
         let home = if self.inline { Home::Workers } else { home };
         let WiringScope { side_output, around, .. } = self.scope;
         let (calls, role) = (self.calls.take(), Role::Stage(stage));
-        let named = |tasklet| {
+        let first = self.next_order();
+        let named = |(order, tasklet)| {
             let (name, calls) = (name.clone(), calls.clone());
-            Named { name, role, tasklet, home, side_output, around, keys: None, calls }
+            Named { name, role, order, tasklet, home, side_output, around, keys: None, calls }
         };
-        self.tasklets.extend(tasklets.into_iter().map(named));
+        self.tasklets.extend((first..).zip(tasklets).map(named));
     }
 
     /// The pauses of the stage that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
-        Pauses { shared: self.shared.clone(), task: self.tasklets.len(), side_output: self.scope.side_output }
+        Pauses { shared: self.shared.clone(), task: self.next_order(), side_output: self.scope.side_output }
     }
 
     /// The counters of the failures of the stage that is added next.
@@ -207,9 +219,12 @@ impl Wiring {
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, role: Role, tasklet: Box<dyn Tasklet>) {
         let (name, home) = (name.to_owned(), Home::Workers);
+        // Behind the sink no stage is added, in no version.
+        let order = if role == Role::Sink { usize::MAX } else { self.next_order() };
         self.tasklets.push(Named {
             name,
             role,
+            order,
             tasklet,
             home,
             side_output: false,
@@ -222,8 +237,18 @@ impl Wiring {
     /// Adds the sink of a side output. It has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        let (role, around) = (Role::SideOutput, self.scope.around);
-        self.tasklets.push(Named { name, role, tasklet, home, side_output: true, around, keys: None, calls: None });
+        let (role, around, order) = (Role::SideOutput, self.scope.around, self.next_order());
+        self.tasklets.push(Named {
+            name,
+            role,
+            order,
+            tasklet,
+            home,
+            side_output: true,
+            around,
+            keys: None,
+            calls: None,
+        });
     }
 }
 

@@ -7,7 +7,9 @@ use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::machine::{Account, MigrationBackoff};
 use crate::pool::Pool;
 use crate::pool::placing::review;
+use crate::pool::roster::Roster;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The placement is reviewed in one round of `REVIEWED`, and after a long round.
@@ -61,7 +63,7 @@ impl Watch {
 pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let signal = &pool.shared.signal;
     let mut version = pool.version();
-    let mut group = pool.group(worker);
+    let (mut roster, mut group) = pool.group(worker);
     let (mut idle, mut rounds) = (0_u32, 0_u32);
     let mut linger = BatchingDelay::new();
     // Whether this worker was last reported as busy.
@@ -72,10 +74,10 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
-            group = pool.group(worker);
+            (roster, group) = pool.group(worker);
             moves = MigrationBackoff::new();
         }
-        match pool.round(group.clone(), pool.exact || watch.times(rounds)).moved {
+        match pool.round(&roster, group.clone(), pool.exact || watch.times(rounds)).moved {
             0 if group.is_empty() => {
                 busy = false;
                 watch.last = None;
@@ -113,7 +115,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 let together = pool.shared.together();
                 let wakes = if together { &pool.shared.surplus } else { signal };
                 let ticket = wakes.announce();
-                let round = pool.round(group.clone(), true);
+                let round = pool.round(&roster, group.clone(), true);
                 let stays = pool.version() == version && pool.shared.together() == together;
                 if round.moved == 0 && !pool.finished() && stays {
                     pool.does(worker, Activity::Parked);
@@ -191,13 +193,15 @@ fn stand_by(pool: &Pool, worker: usize, version: u64) {
 }
 
 /// Runs one tasklet that may block, until it is done or the run is stopped.
-pub(crate) fn work_alone(pool: &Arc<Pool>, task: usize) {
+pub(crate) fn work_alone(pool: &Arc<Pool>, roster: &Roster, index: usize) {
+    let task = &roster.tasks[index];
     // A lock that another thread holds for a moment is no reason to park.
-    let moved = || match pool.step(task, &mut Some(Instant::now())) {
-        Some(0) => None,
+    let moved = || match pool.step(roster, index, &mut Some(Instant::now())) {
+        // A new version of the pipeline may have replaced it.
+        Some(0) if !task.done.load(Ordering::Relaxed) => None,
         moved => Some(moved),
     };
-    while !pool.is_done(task) && pool.shared.wait_for(moved).is_some() {
+    while !task.done.load(Ordering::Relaxed) && pool.shared.wait_for(moved).is_some() {
         pool.shared.signal.notify();
     }
     pool.shared.signal.notify();

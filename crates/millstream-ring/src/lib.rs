@@ -68,7 +68,7 @@ pub use keyed_writer::KeyedWriter;
 pub use keyed_writers::keyed_writers;
 pub use lane::{LaneWriter, OtherLane, is_lane, lane};
 pub use last::Last;
-pub use mark::Mark;
+pub use mark::{Mark, MarkKind};
 pub use occupancy::Occupancy;
 pub use probe::{InputProbe, RingProbe};
 pub use producer::Producer;

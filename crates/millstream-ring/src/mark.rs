@@ -19,6 +19,18 @@ pub struct Mark {
     pub at: SequenceNumber,
     /// The id of the request, which is the same on all clocks.
     pub id: u64,
+    /// What is requested.
+    pub kind: MarkKind,
+}
+
+/// What a [`Mark`] requests of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MarkKind {
+    /// To show its state and to go on.
+    Snapshot,
+    /// To show its state and to take nothing from the mark's number on.
+    Retire,
 }
 
 /// The marks of one ring, in the order in which they were laid. Their numbers can be in another order.
@@ -46,6 +58,11 @@ impl MarkList {
         let before = self.laid.load(Ordering::Relaxed);
         marks.push((before, mark));
         self.laid.store(before + 1, Ordering::Release);
+    }
+
+    /// Removes a mark.
+    pub(crate) fn forget(&self, id: u64) {
+        lock(&self.marks).retain(|(_, mark)| mark.id != id);
     }
 
     /// How many marks were laid. A reader calls this after it has acquired the cursor.

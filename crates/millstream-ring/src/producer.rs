@@ -2,7 +2,7 @@ use crate::claim::Claim;
 use crate::error::ClaimError;
 use crate::gate::{Counter, Gate, Gating};
 use crate::last::Last;
-use crate::mark::Mark;
+use crate::mark::{Mark, MarkKind};
 use crate::probe::RingProbe;
 use crate::reader::Reader;
 use crate::shared::Shared;
@@ -161,8 +161,8 @@ impl<S: Item> Producer<S> {
     ///
     /// The ring keeps the last sixteen marks that some reader has not gone beyond. Lay a further one when every reader
     /// has seen the one sixteen before.
-    pub fn mark(&mut self, id: u64) -> Mark {
-        let mark = Mark { at: SequenceNumber(self.next), id };
+    pub fn mark(&mut self, id: u64, kind: MarkKind) -> Mark {
+        let mark = Mark { at: SequenceNumber(self.next), id, kind };
         self.copy_mark(mark);
         mark
     }

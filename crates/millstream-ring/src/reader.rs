@@ -112,7 +112,13 @@ impl<F: RingLayout> Reader<F> {
     /// As [`pass_mark`](Reader::pass_mark), and lays the mark on `output`, which has a clock of its own, at its next
     /// number.
     pub fn pass_mark_to_new_clock<S: Item>(&mut self, output: &mut Producer<S>) -> Option<Mark> {
-        self.pass_mark().inspect(|mark| _ = output.mark(mark.id))
+        self.pass_mark().inspect(|mark| _ = output.mark(mark.id, mark.kind))
+    }
+
+    /// Removes a mark from this edge: for a reader that [begins](Producer::reader) at a mark that all others have
+    /// passed. A reader that has not seen the mark will not see it.
+    pub fn forget_mark(&self, id: u64) {
+        self.view.marks().0.forget(id);
     }
 
     /// From now on this reader lends a number, or END, only if all marks at it were passed. Its forks do too.

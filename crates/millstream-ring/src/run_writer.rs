@@ -1,6 +1,6 @@
 use crate::gate::Gating;
 use crate::last::Last;
-use crate::mark::Coming;
+use crate::mark::{Coming, Mark, MarkKind};
 use crate::probe::{InputProbe, RingProbe};
 use crate::run_writers::{Claimed, RunWriters};
 use crate::shared::Shared;
@@ -26,13 +26,16 @@ pub struct RunWriter<F: RingLayout, S: Item> {
     marks: u64,
     /// The marks that no run crosses.
     coming: Coming,
+    /// The marks that this writer has not passed, and how many of the input's it knows.
+    unpassed: (u64, Vec<Mark>),
     abandoned: Option<u64>,
 }
 
 impl<F: RingLayout, S: Item> RunWriter<F, S> {
     pub(crate) fn new(index: usize, input: Arc<F::View>, output: Arc<Shared<S>>, group: Arc<RunWriters>) -> Self {
         let (gating, coming) = (Gating::new(), Coming::new());
-        RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, abandoned: None }
+        let unpassed = (0, Vec::new());
+        RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, unpassed, abandoned: None }
     }
 
     /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns the length of the run:
@@ -144,7 +147,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             return None;
         }
         // Of a mark at or after `taken`: if another writer claims meanwhile, this one claims less, or nothing.
-        let limit = limit.min(self.coming.limit(&self.input.marks().0, taken));
+        let limit = limit.min(self.coming.limit(&self.input.marks().0, taken)).min(self.group.wall());
         let (input, writers) = (&self.input, self.group.writers());
         let len = |first: u64| input.contiguous(first, (limit - first).div_ceil(writers).min(max as u64));
         let Claimed { run, hid: has_hidden } = self.group.claim(self.index, limit, len);
@@ -200,6 +203,10 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         if self.seen <= end || self.group.taken() < end {
             return false;
         }
+        self.copy_marks();
+        if self.group.wall() <= end {
+            return false;
+        }
         if self.group.taken() > end {
             if self.group.begins_after(end) {
                 // No writer reaches END. All of them store the same.
@@ -208,7 +215,6 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             return true;
         }
         // Room for a slot, whether or not END gets one.
-        self.copy_marks();
         if self.room() <= end || self.group.claim(self.index, end + 1, |_| 1).run.is_none() {
             return self.group.taken() > end;
         }
@@ -220,6 +226,25 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         unsafe { self.output.write_end(end, last) };
         self.group.finish(self.index);
         true
+    }
+
+    /// Passes the next mark that this writer has reached: all numbers below it are claimed, and this writer has
+    /// finished those that it claimed. A group whose mark [retires](MarkKind::Retire) it claims no number from there on.
+    pub fn pass_mark(&mut self) -> Option<Mark> {
+        self.copy_marks();
+        let (taken, group, (known, unpassed)) = (self.group.taken(), &self.group, &mut self.unpassed);
+        *known = self.input.marks().0.after(*known, |mark| {
+            if !group.begins_after(mark.at.0) {
+                unpassed.push(mark);
+            }
+        });
+        let reached = unpassed.iter().position(|mark| mark.at.0 <= taken)?;
+        Some(unpassed.remove(reached))
+    }
+
+    /// The group goes on behind a mark that has retired it.
+    pub fn resume(&self) {
+        self.group.remove_wall();
     }
 
     /// Numbers below the result may be written.
@@ -244,7 +269,12 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     fn copy_new_marks(&mut self) {
         let mut copied = lock(&self.group.marks);
         let released = self.gating.released(&self.output.gates, self.group.done());
-        *copied = self.input.marks().0.after(*copied, |mark| self.output.marks().0.lay(mark, released));
+        *copied = self.input.marks().0.after(*copied, |mark| {
+            if mark.kind == MarkKind::Retire {
+                self.group.set_wall(mark.at.0);
+            }
+            self.output.marks().0.lay(mark, released);
+        });
         self.marks = *copied;
     }
 

@@ -26,6 +26,9 @@ use crate::wiring::reader_at;
 use crossbeam_utils::CachePadded;
 use millstream_core::{Density, Item, Text, Val};
 
+/// The wall of a group that does not retire.
+const NO_WALL: u64 = u64::MAX;
+
 /// The floor of a writer without a run.
 const IDLE: u64 = u64::MAX;
 
@@ -55,6 +58,8 @@ pub(crate) struct RunWriters {
     pub(crate) sweeping: Mutex<()>,
     /// How many of the input's marks are copied to the output.
     pub(crate) marks: Mutex<u64>,
+    /// No number from this one on is claimed: a mark there [retires](crate::MarkKind::Retire) the group.
+    wall: AtomicU64,
 }
 
 impl RunWriters {
@@ -67,7 +72,22 @@ impl RunWriters {
             left: AtomicBool::new(false),
             sweeping: Mutex::new(()),
             marks: Mutex::new(0),
+            wall: AtomicU64::new(NO_WALL),
         }
+    }
+
+    /// The number from which on the group claims nothing. A writer that sees a number published also sees the wall that
+    /// a mark at or before that number makes, once the marks are copied.
+    pub(crate) fn wall(&self) -> u64 {
+        self.wall.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_wall(&self, at: u64) {
+        self.wall.store(at, Ordering::Release);
+    }
+
+    pub(crate) fn remove_wall(&self) {
+        self.set_wall(NO_WALL);
     }
 
     /// The number that a writer works on, or would claim next.

@@ -18,7 +18,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
 use millstream_core::{Dense, SequenceNumber, Sparse};
-use millstream_ring::{Batch, IdleStrategy, Producer, Reader, RingLayout, WaitError, Wiring, ring};
+use millstream_ring::{Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring};
 
 /// The values alive, counted by an atomic of loom's.
 #[derive(Clone)]
@@ -295,7 +295,7 @@ fn a_mark_is_seen_at_its_number() {
         let (mut producer, mut reader) = ring::<u64, Dense>(2).unwrap();
         let writing = spawn(move || {
             publish(&mut producer, |n| n);
-            producer.mark(42);
+            producer.mark(42, MarkKind::Snapshot);
             publish(&mut producer, |n| n);
         });
         loop {

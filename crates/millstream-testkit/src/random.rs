@@ -33,6 +33,7 @@ mod streak;
 mod stream;
 mod text;
 mod tree;
+mod upgrades;
 mod value;
 mod windows;
 

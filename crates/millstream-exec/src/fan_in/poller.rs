@@ -3,15 +3,14 @@ use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanic
 use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::explain::Feed;
 use crate::external_source::{ExternalSource, StopSource};
-use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::shared::Shared;
 use crate::source::{Closer, Connect, StopOnDrop};
+use crate::source_ring::SourceRing;
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::{Rings, RunError, Wiring};
 use millstream_core::{Item, Plan, SequenceNumber};
-use millstream_ring::Producer;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -73,8 +72,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         let feed = fan_in.feed_of(rings.slots());
         let plan = rings.planned(nothing, feed);
         rings.check_memory(&plan)?;
-        let shared =
-            Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), usable_cores().usable), LatencyMarkers::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), usable_cores().usable)));
         shared.idle.beside(fan_in.producers);
         let _ = shared.idle.placed(1);
         let idle = fan_in.idle_bound();
@@ -380,11 +378,11 @@ impl<T: Item, O: ItemFormat<T>> Connect<O::Item> for Poller<T, O> {
         self.feed
     }
 
-    fn connect(self: Box<Self>, producer: Producer<O::Item>, wiring: &mut Wiring) -> std::io::Result<StopSource> {
+    fn connect(self: Box<Self>, ring: SourceRing<O::Item>, wiring: &mut Wiring) -> std::io::Result<StopSource> {
         let Poller { mut stop, merge, shared, idle, .. } = *self;
         stop.leave_to_run();
         let end_source: StopSource = merge.registry().clone();
-        let tasklet = MergeTasklet::<T, O>::new(merge, producer, wiring.batch, shared.clone());
+        let tasklet = MergeTasklet::<T, O>::new(merge, ring, wiring.batch, shared.clone());
         wiring.end("source", Role::Source, Box::new(tasklet));
         if let Some(bound) = idle {
             tick(&shared, bound)?;

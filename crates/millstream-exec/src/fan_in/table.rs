@@ -114,16 +114,13 @@ impl Table {
 mod tests {
     use super::super::merge::Merge;
     use crate::fan_in;
-    use crate::latency_markers::LatencyMarkers;
     use crate::shared::Shared;
     use crate::wait::{IdleStrategy, Wait};
-    use millstream_core::Arrow;
     use std::sync::Arc;
 
     #[test]
     fn a_producer_without_values_leaves_the_other_entries_alone() {
-        let plan = millstream_core::pipeline::<u64>().plan();
-        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1)));
         let (mut senders, mut merge) = Merge::new(fan_in::<u64>(3).shared().ring(4), &shared, 4);
         let last = senders.pop().unwrap();
         drop(senders.pop());
@@ -134,8 +131,7 @@ mod tests {
 
     #[test]
     fn the_table_does_not_grow_as_producers_come_and_go() {
-        let plan = millstream_core::pipeline::<u64>().plan();
-        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1), LatencyMarkers::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Blocking, 1)));
         let of = fan_in::<u64>(1).at_most(3).shared().ring(4);
         let (senders, mut merge) = Merge::new(of, &shared, 4);
         for n in 0..1000_u32 {

@@ -1,11 +1,11 @@
 use super::rule::Choice;
 use super::{ItemFormat, Merge};
 use crate::shared::Shared;
+use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::failure::fail;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::Producer;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Moves the values of several producers into the source's ring.
 pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     merge: Merge<T>,
-    output: Producer<O::Item>,
+    output: SourceRing<O::Item>,
     batch: usize,
     ended: bool,
     shared: Arc<Shared>,
@@ -21,15 +21,15 @@ pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
-    pub(crate) fn new(merge: Merge<T>, output: Producer<O::Item>, batch: usize, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(merge: Merge<T>, output: SourceRing<O::Item>, batch: usize, shared: Arc<Shared>) -> Self {
         MergeTasklet { merge, output, batch, ended: false, shared, format: PhantomData }
     }
 }
 
 impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     fn step(&mut self) -> Progress {
-        let laid = self.shared.marks.lay(&mut self.output);
-        let mut claim = match self.output.try_claim(self.batch) {
+        let laid = self.output.lay(&self.shared.marks);
+        let mut claim = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress::NONE,
             Ok(Some(claim)) => claim,
@@ -56,17 +56,17 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if self.ended {
             // A record may end before its producers do.
             self.merge.end();
-            let _ = self.output.try_end(None);
+            let _ = self.output.producer.try_end(None);
             return Progress { moved: moved + 1, ..Progress::DONE };
         }
         if moved == 0 {
-            self.output.sweep();
+            self.output.producer.sweep();
         }
         Progress { worked: laid, ..Progress::moved(moved) }
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.output.abandoned_at().map(|SequenceNumber(number)| number)
+        self.output.producer.abandoned_at().map(|SequenceNumber(number)| number)
     }
 
     fn backlog(&self) -> u64 {
@@ -74,7 +74,7 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of_source(self.output.probe())
+        TaskProbe::of_source(self.output.producer.probe())
     }
 }
 

@@ -21,7 +21,7 @@ impl Started {
         if !shared.overdue() || ended && self.pool.is_empty() {
             return None;
         }
-        let renumbered = self.observer.plan().renumbers();
+        let renumbered = self.observer().plan().renumbers();
         let source_ended = shared.source_has_ended() || self.pool.source_is_done();
         Some(RunError::DrainTimeout { left: values_left(report, source_ended, renumbered) })
     }

@@ -22,8 +22,7 @@ impl<O> Handle<O> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
-        let Started { pool, end_source, .. } = &self.started;
-        let lay = || end_source.iter().for_each(|source| source.lay_mark());
-        pool.shared.snapshot(|| pool.finished(), lay)
+        let Started { pool, .. } = &self.started;
+        pool.shared.snapshot(|| pool.finished(), || self.started.lay_mark())
     }
 }

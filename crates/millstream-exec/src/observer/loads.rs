@@ -3,6 +3,7 @@
 use super::{Counters, TaskletCounters};
 use crate::bottleneck::{Load, Loads, Scales, ThreadTimes};
 use crate::pool::Pool;
+use crate::pool::roster::Roster;
 use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// The loads of the stages between two moments.
 pub(super) fn between(
-    pool: &Pool,
+    (pool, roster): (&Pool, &Roster),
     plan: &Plan,
     cores: usize,
     (before, now): (&Counters, &Counters),
@@ -27,7 +28,7 @@ pub(super) fn between(
     });
     let mut loads = Loads { stages: Vec::new(), workers, cores, seconds, threads, rates };
     let mut role = None;
-    for (index, (task, counters)) in pool.tasks().iter().zip(&now.tasklets).enumerate() {
+    for (index, (task, counters)) in roster.tasks.iter().zip(&now.tasklets).enumerate() {
         // A tasklet that only drops values of a source with a thread of its own is not the source.
         if task.watched.role == Role::Source && task.watched.probe.output().is_none() {
             continue;
@@ -44,7 +45,7 @@ pub(super) fn between(
         }
         role = Some(task.watched.role);
     }
-    if !pool.tasks().iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
+    if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));
         let open = open.map_or_else(|| loads.guessed_open(), |open| open.as_secs_f64());

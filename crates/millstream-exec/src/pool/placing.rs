@@ -13,7 +13,7 @@ pub(crate) fn review(pool: &Arc<Pool>) {
     let Some(mut controller) = pool.try_controller() else { return };
     // Read under the lock: the clock must not go back from one review to the next.
     let now = Instant::now();
-    let moved = pool.tasks().iter().map(|task| task.moved()).sum();
+    let moved = pool.moved();
     let waited = pool.accounts.waited(pool.started());
     match controller.review(now, moved, waited, |workers| pool.standby.answered(workers)) {
         Verdict::Stay => {}
@@ -59,8 +59,9 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
     let Scratch { loads, cuts } = &mut controller.scratch;
     loads.clear();
     let load = |task: &Task| task.cost().map_or(0.0, |cost| cost * task.moved() as f64);
-    loads.extend(pool.cooperative().map(|together| together.map(load).sum::<f64>()));
+    let roster = pool.roster();
+    loads.extend(roster.cooperative().map(|together| together.map(load).sum::<f64>()));
     cut(loads, workers, cuts);
-    pool.place(cuts);
+    pool.place(&roster, cuts);
     started
 }

@@ -5,6 +5,7 @@
 //! would write only at END.
 
 use super::Pool;
+use super::roster::Roster;
 use crate::shared::FailedAt;
 use crate::task::Task;
 use crate::watched::Role;
@@ -20,7 +21,7 @@ impl Pool {
         {
             let ticket = signal.announce();
             // Collected before the round: a tasklet that stops waiting meanwhile has a step to take in the next round.
-            let waits = self.rest_of(failed).any(|task| task.watched.probe.waits());
+            let waits = rest_of(&self.roster(), failed).any(|task| task.watched.probe.waits());
             let moved = self.rest_round(failed);
             if waits && !moved && self.shared.wants_rest() {
                 signal.park(ticket);
@@ -37,19 +38,18 @@ impl Pool {
     /// Steps every tasklet that may have work left. Returns whether any did something.
     fn rest_round(&self, failed: FailedAt) -> bool {
         let mut moved = false;
-        for task in self.rest_of(failed) {
+        for task in rest_of(&self.roster(), failed) {
             let Some(progress) = task.step_again(&self.shared) else { continue };
             task.done.fetch_or(progress.done, Ordering::Release);
             moved |= progress.moved > 0 || progress.worked || progress.done;
         }
         moved
     }
+}
 
-    /// The tasklets that may have work left: all but the stage that failed and the stages it reads.
-    fn rest_of(&self, failed: FailedAt) -> impl Iterator<Item = &Task> {
-        let broken: Vec<Role> =
-            self.tasks.iter().filter(|task| task.is_broken()).map(|task| task.watched.role).collect();
-        let left = move |task: &&Task| task.has_rest(failed) && !broken.contains(&task.watched.role);
-        self.tasks.iter().filter(left)
-    }
+/// The tasklets that may have work left: all but the stage that failed and the stages it reads.
+fn rest_of(roster: &Roster, failed: FailedAt) -> impl Iterator<Item = &Task> {
+    let broken: Vec<Role> = roster.tasks.iter().filter(|task| task.is_broken()).map(|task| task.watched.role).collect();
+    let left = move |task: &&Task| task.has_rest(failed) && !broken.contains(&task.watched.role);
+    roster.tasks.iter().map(|task| &**task).filter(left)
 }

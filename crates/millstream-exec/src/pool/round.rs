@@ -2,7 +2,7 @@
 //! steps, and in timed rounds a tasklet that lags by a batch gets extra ones (`catch_up`).
 
 use super::Pool;
-use crate::task::Task;
+use super::roster::Roster;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -25,24 +25,24 @@ pub(crate) struct Round {
 
 impl Pool {
     /// One step of every tasklet in the group, with or without timing.
-    pub(crate) fn round(&self, group: Range<usize>, timed: bool) -> Round {
+    pub(crate) fn round(&self, roster: &Roster, group: Range<usize>, timed: bool) -> Round {
         let mut round = Round::default();
         let begun = timed.then(Instant::now);
         let mut clock = begun;
-        for together in &self.cooperative[group.clone()] {
+        for together in &roster.cooperative[group.clone()] {
             match &together[..] {
-                [task] => match self.step(*task, &mut clock) {
+                [task] => match self.step(roster, *task, &mut clock) {
                     Some(moved) => round.moved += moved,
                     None => round.met = true,
                 },
                 tasks => {
-                    let Round { moved, met } = self.turns(tasks, &mut clock);
+                    let Round { moved, met } = self.turns(roster, tasks, &mut clock);
                     round = Round { moved: round.moved + moved, met: round.met || met };
                 }
             }
         }
         if let (Some(begun), Round { moved: 1.., met: false }) = (begun, round) {
-            round.moved += self.catch_up(group, begun + CATCH_UP, clock);
+            round.moved += self.catch_up(roster, group, begun + CATCH_UP, clock);
         }
         round
     }
@@ -53,14 +53,14 @@ impl Pool {
     /// A tasklet that waits for room lets its upstream fill its ring. As all tasklets move one batch a round, the ring
     /// stays full: a value is read a ring's length after it was written, from a slower cache. That costs a tenth of the
     /// speed of cheap stages.
-    fn catch_up(&self, group: Range<usize>, until: Instant, mut clock: Option<Instant>) -> usize {
+    fn catch_up(&self, roster: &Roster, group: Range<usize>, until: Instant, mut clock: Option<Instant>) -> usize {
         let mut caught_up = 0;
         while clock < Some(until) {
             let mut moved = 0;
-            for together in self.cooperative[group.clone()].iter().skip(1) {
+            for together in roster.cooperative[group.clone()].iter().skip(1) {
                 let &[task] = &together[..] else { continue };
-                if self.tasks[task].backlog().is_some_and(|backlog| backlog >= self.batch) {
-                    moved += self.step(task, &mut clock).unwrap_or(0);
+                if roster.tasks[task].backlog().is_some_and(|backlog| backlog >= self.batch) {
+                    moved += self.step(roster, task, &mut clock).unwrap_or(0);
                 }
             }
             if moved == 0 {
@@ -73,12 +73,12 @@ impl Pool {
 
     /// Steps a feedback loop's tasklets in turn, because one number at a time passes through the loop. Stops when
     /// nothing moves, or after [`TURNS`].
-    fn turns(&self, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
+    fn turns(&self, roster: &Roster, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
         let mut moved = 0;
         for _ in 0..TURNS {
             let before = moved;
             for task in tasks {
-                let Some(step) = self.step(*task, clock) else { return Round { moved, met: true } };
+                let Some(step) = self.step(roster, *task, clock) else { return Round { moved, met: true } };
                 moved += step;
             }
             if moved == before {
@@ -90,12 +90,12 @@ impl Pool {
 
     /// One step of this task's tasklet. Returns how much moved, at least 1 if it became done; none if another thread
     /// holds the lock.
-    pub(crate) fn step(&self, task: usize, clock: &mut Option<Instant>) -> Option<usize> {
-        let task = &self.tasks[task];
+    pub(crate) fn step(&self, roster: &Roster, index: usize, clock: &mut Option<Instant>) -> Option<usize> {
+        let task = &*roster.tasks[index];
         if task.done.load(Ordering::Relaxed) || self.shared.stopped() {
             return Some(0);
         }
-        let progress = if task.cancelled(&self.shared) && self.is_over(task)? {
+        let progress = if task.cancelled(&self.shared) && is_over(roster, index)? {
             task.cancel(&self.shared)?
         } else {
             task.step(&self.shared, clock)?
@@ -105,28 +105,27 @@ impl Pool {
         }
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
     }
+}
 
-    /// Whether a cancelled tasklet may be dropped. A side output first finishes its input, and so does the loop it is
-    /// part of. None if another thread holds the lock.
-    fn is_over(&self, task: &Task) -> Option<bool> {
-        if !task.side_output {
-            return Some(true);
-        }
-        let before = &self.tasks[..task.around.start];
-        if !before.iter().all(|task| task.done.load(Ordering::Acquire)) {
-            return Some(false);
-        }
-        // Locks the whole loop: otherwise a number that circulates could be missed, before it arrives at one task and
-        // after it left another.
-        let around: Option<Vec<_>> = self.tasks[task.around.clone()].iter().map(Task::try_lock).collect();
-        Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
+/// Whether a cancelled tasklet may be dropped. A side output first finishes its input, and so does the loop it is part
+/// of. None if another thread holds the lock.
+fn is_over(roster: &Roster, index: usize) -> Option<bool> {
+    if !roster.tasks[index].side_output {
+        return Some(true);
     }
+    let around = roster.around[index].clone();
+    if !roster.tasks[..around.start].iter().all(|task| task.done.load(Ordering::Acquire)) {
+        return Some(false);
+    }
+    // Locks the whole loop: otherwise a number that circulates could be missed, before it arrives at one task and
+    // after it left another.
+    let around: Option<Vec<_>> = roster.tasks[around].iter().map(|task| task.try_lock()).collect();
+    Some(around?.iter().all(|occupant| occupant.as_ref().is_none_or(|tasklet| tasklet.backlog() == 0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::Pool;
-    use crate::latency_markers::LatencyMarkers;
     use crate::placement::Controller;
     use crate::shared::Shared;
     use crate::task_probe::TaskProbe;
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn a_timed_round_empties_the_rings_that_were_full() {
         let plan = Plan::default();
-        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1), LatencyMarkers::of(&plan)));
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1)));
         let jammed = Arc::new(AtomicU64::new(1));
         let rings: Vec<_> = (0..3).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let mover = |at: usize| Mover {
@@ -187,6 +186,7 @@ mod tests {
         let named = |at: usize| Named {
             name: at.to_string(),
             role: Role::SideOutput,
+            order: at,
             tasklet: Box::new(mover(at)),
             home: Home::Workers,
             side_output: false,
@@ -197,20 +197,21 @@ mod tests {
         let controller = Controller::fixed(1, String::new());
         let pool = Pool::new((0..4).map(named).collect(), 1, shared, controller, None, None, &plan);
         let waiting = || rings.iter().map(|ring| ring.load(Ordering::Relaxed)).collect::<Vec<_>>();
-        let rounds = |of: std::ops::Range<usize>, timed| while pool.round(of.clone(), timed).moved > 0 {};
+        let rounds =
+            |of: std::ops::Range<usize>, timed| while pool.round(&pool.roster(), of.clone(), timed).moved > 0 {};
         rounds(0..4, false);
         assert_eq!(waiting(), [SLOTS; 3]);
         jammed.store(0, Ordering::Relaxed);
         // Without catching up the rings stay full: every mover moves one number a round.
         for _ in 0..100 {
-            assert!(pool.round(0..4, false).moved > 0);
+            assert!(pool.round(&pool.roster(), 0..4, false).moved > 0);
         }
         assert_eq!(waiting(), [SLOTS - 1; 3]);
         // A slow machine may need several rounds.
         let caught_up = |of: std::ops::Range<usize>, rings: std::ops::Range<usize>| {
             let all_empty = || waiting()[rings.clone()].iter().all(|waiting| *waiting == 0);
             let round = |_: &u64| {
-                pool.round(of.clone(), true);
+                pool.round(&pool.roster(), of.clone(), true);
                 all_empty()
             };
             (1..1000).find(round).expect("no round catches up")
@@ -219,6 +220,6 @@ mod tests {
         let rounds = caught_up(2..4, 2..3);
         assert_eq!(waiting(), [SLOTS - 1, SLOTS - 1 - rounds, 0]);
         caught_up(0..4, 0..3);
-        assert_eq!(pool.round(0..4, false).moved, 4);
+        assert_eq!(pool.round(&pool.roster(), 0..4, false).moved, 4);
     }
 }

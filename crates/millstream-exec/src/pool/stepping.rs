@@ -1,5 +1,6 @@
 use super::Pool;
 use millstream_core::SplitMix64;
+use std::sync::atomic::Ordering;
 
 /// Steps the tasklets in an order that the seed chooses, until all are done or the run is stopped.
 ///
@@ -8,11 +9,12 @@ use millstream_core::SplitMix64;
 /// If none of them can make progress and not all are done.
 pub(crate) fn step_by_seed(pool: &Pool, seed: u64) {
     let mut random = SplitMix64::new(seed);
-    let tasks = pool.tasks().len();
     let mut idle = 0;
     while !pool.finished() {
+        let roster = pool.roster();
+        let tasks = roster.tasks.len();
         let chosen = random.below(tasks as u64) as usize;
-        if pool.step(chosen, &mut None) != Some(0) {
+        if pool.step(&roster, chosen, &mut None) != Some(0) {
             idle = 0;
             continue;
         }
@@ -20,8 +22,9 @@ pub(crate) fn step_by_seed(pool: &Pool, seed: u64) {
         if idle > 8 * tasks {
             idle = 0;
             // Twice: the first round may only have dropped released values.
-            let moved = (0..2).any(|_| pool.round(pool.everything(), false).moved > 0);
-            let unfinished = (0..tasks).filter(|task| !pool.is_done(*task)).map(|task| &*pool.tasks()[task].name);
+            let moved = (0..2).any(|_| pool.round(&roster, roster.everything(), false).moved > 0);
+            let unfinished = roster.tasks.iter().filter(|task| !task.done.load(Ordering::Relaxed));
+            let unfinished = unfinished.map(|task| &*task.name);
             assert!(moved || pool.finished(), "deadlock of {}", unfinished.collect::<Vec<_>>().join(", "));
         }
     }

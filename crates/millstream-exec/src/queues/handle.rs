@@ -184,7 +184,7 @@ impl<O> QueuesHandle<O> {
             (!in_time).then_some(RunError::DrainTimeout { left })
         };
         let mut failure = control.failure().or_else(overdue);
-        self.side_sinks.finish(&mut report, &mut failure);
+        std::mem::take(&mut self.side_sinks).finish(&mut report, &mut failure);
         self.sink.end(report, failure)
     }
 

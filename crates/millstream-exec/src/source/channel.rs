@@ -3,11 +3,11 @@ use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{Ended, Output};
 use crate::shared::Shared;
+use crate::source_ring::SourceRing;
 use crate::start::sweeps;
 use crate::{Sender, Wiring};
 use millstream_core::Item;
 use millstream_core::failure::fail;
-use millstream_ring::Producer;
 use std::fmt;
 use std::sync::Arc;
 
@@ -100,9 +100,9 @@ impl<T: Item> Connect<T> for Receiver<T> {
         Feed::channel::<T>(self.slots)
     }
 
-    fn connect(mut self: Box<Self>, producer: Producer<T>, wiring: &mut Wiring) -> std::io::Result<StopSource> {
+    fn connect(mut self: Box<Self>, ring: SourceRing<T>, wiring: &mut Wiring) -> std::io::Result<StopSource> {
         self.stop.leave_to_run();
-        self.output.connect(producer);
+        self.output.connect(ring);
         sweeps(&self.output, wiring);
         Ok(Arc::new(self.output.clone()))
     }

@@ -42,4 +42,5 @@ mod through;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod unordered;
+mod upgrades;
 mod user_code;

@@ -2,7 +2,7 @@
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, Either, SequenceNumber, Sparse, lens};
-use millstream_ring::{Mark, Producer, keyed_writers, lane, ring, run_writers};
+use millstream_ring::{Mark, MarkKind, Producer, keyed_writers, lane, ring, run_writers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -102,7 +102,7 @@ fn every_step_of_the_producer_drops_what_was_released() {
     let steps: [Step; 4] = [
         |producer| drop(producer.try_claim(1)),
         |producer| producer.sweep(),
-        |producer| _ = producer.mark(1),
+        |producer| _ = producer.mark(1, MarkKind::Snapshot),
         |producer| assert!(producer.try_end(None).is_ok()),
     ];
     for step in steps {
@@ -112,7 +112,7 @@ fn every_step_of_the_producer_drops_what_was_released() {
         drop(reader.batch(1));
         step(&mut producer);
         assert_eq!(Arc::strong_count(&value), 2);
-        producer.mark(2);
+        producer.mark(2, MarkKind::Snapshot);
         drop(reader.batch(1));
         producer.sweep();
         assert_eq!(Arc::strong_count(&value), 1);
@@ -131,7 +131,7 @@ fn with_a_sweeper_no_step_of_the_producer_drops_anything() {
     publish(&mut producer, [value(true)]);
     assert!(producer.try_claim(1).unwrap().is_none(), "nothing was swept");
     producer.sweep();
-    producer.mark(1);
+    producer.mark(1, MarkKind::Snapshot);
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     assert!(sweeper.sweep());
     assert!(!sweeper.sweep(), "an unreleased value is not swept");
@@ -271,11 +271,11 @@ fn slots_are_not_made_on_the_stack() {
 #[test]
 fn marks_are_laid_in_any_order() {
     let (mut producer, mut reader) = ring::<u64, Dense>(128).unwrap();
-    let mark = |at, id| Mark { at: SequenceNumber(at), id };
+    let mark = |at, id| Mark { at: SequenceNumber(at), id, kind: MarkKind::Snapshot };
     producer.copy_mark(mark(100, 0));
     // One mark that is far ahead takes no room from the others.
     for n in 0..100 {
-        assert_eq!(producer.mark(n + 1), mark(n, n + 1));
+        assert_eq!(producer.mark(n + 1, MarkKind::Snapshot), mark(n, n + 1));
         publish(&mut producer, [n]);
         assert_eq!(reader.mark(), Some(mark(n, n + 1)));
         drop(reader.batch(1).unwrap());

@@ -2,10 +2,10 @@
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
-use millstream_ring::{Mark, Producer, Reader, keyed_writers, ring, ring_from, run_writers};
+use millstream_ring::{Mark, MarkKind, Producer, Reader, keyed_writers, ring, ring_from, run_writers};
 
 fn mark(at: u64, id: u64) -> Mark {
-    Mark { at: SequenceNumber(at), id }
+    Mark { at: SequenceNumber(at), id, kind: MarkKind::Snapshot }
 }
 
 fn fill(producer: &mut Producer<u64>, n: usize) {
@@ -27,8 +27,8 @@ fn a_reader_that_stops_lends_no_number_before_its_marks_are_passed() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let mut reader = reader.stops_at_marks();
     fill(&mut producer, 2);
-    producer.mark(1);
-    producer.mark(2);
+    producer.mark(1, MarkKind::Snapshot);
+    producer.mark(2, MarkKind::Snapshot);
     // The marks can be seen before their number is published.
     assert_eq!((read(&mut reader), reader.mark()), (vec![0, 1], Some(mark(2, 1))));
     fill(&mut producer, 2);
@@ -37,7 +37,7 @@ fn a_reader_that_stops_lends_no_number_before_its_marks_are_passed() {
     assert_eq!((read(&mut reader), reader.mark()), (vec![], Some(mark(2, 2))));
     reader.pass_mark();
     assert_eq!((reader.mark(), read(&mut reader)), (None, vec![2, 3]));
-    producer.mark(3);
+    producer.mark(3, MarkKind::Snapshot);
     producer.try_end(None).unwrap();
     assert!(reader.end().is_none(), "END has a mark");
     assert_eq!(reader.mark(), Some(mark(4, 3)));
@@ -49,14 +49,14 @@ fn a_reader_that_stops_lends_no_number_before_its_marks_are_passed() {
 fn a_fork_stops_where_its_reader_does_and_sees_no_earlier_mark() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let mut reader = reader.stops_at_marks();
-    producer.mark(1);
+    producer.mark(1, MarkKind::Snapshot);
     fill(&mut producer, 3);
     reader.pass_mark();
     assert_eq!(reader.batch(1).map(|batch| batch.len()), Some(1));
     let mut fork = reader.fork();
     let mut late: Reader<Val<u64>> = producer.reader();
     assert_eq!((fork.mark(), late.mark()), (None, None));
-    producer.mark(2);
+    producer.mark(2, MarkKind::Snapshot);
     fill(&mut producer, 1);
     let (mut late, mut copies) = run_writers::<_, u64, Dense>(late, 2, 8).unwrap();
     late.iter_mut().for_each(|writer| while writer.fill(8, |value| *value.unwrap()) > 0 {});
@@ -69,7 +69,7 @@ fn no_run_of_a_group_crosses_a_mark() {
     let (mut producer, input) = ring::<u64, Dense>(16).unwrap();
     let (mut writers, mut output) = run_writers::<_, u64, Dense>(input, 2, 16).unwrap();
     fill(&mut producer, 5);
-    producer.mark(1);
+    producer.mark(1, MarkKind::Snapshot);
     fill(&mut producer, 6);
     let mut runs = Vec::new();
     for i in 0..12 {
@@ -120,10 +120,71 @@ fn any_number_of_marks_can_follow_each_other_at_one_number() {
     let (mut output, reader) = ring::<u64, Dense>(4).unwrap();
     let (mut input, mut reader) = (input.stops_at_marks(), reader.stops_at_marks());
     for id in 0..100 {
-        let laid = producer.mark(id);
+        let laid = producer.mark(id, MarkKind::Snapshot);
         assert_eq!(input.pass_mark_to(&mut output), Some(laid));
         assert_eq!((reader.pass_mark(), reader.mark()), (Some(laid), None));
     }
     fill(&mut producer, 1);
     assert_eq!(read(&mut input), [0]);
+}
+
+#[test]
+fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
+    let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
+    let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 2, 8).unwrap();
+    fill(&mut producer, 3);
+    let retire = producer.mark(7, MarkKind::Retire);
+    fill(&mut producer, 2);
+    let work = |writers: &mut [millstream_ring::RunWriter<Val<u64>, u64>]| {
+        while writers.iter_mut().map(|writer| writer.fill(8, |value| *value.unwrap())).sum::<usize>() > 0 {}
+    };
+    assert_eq!(writers[0].fill(2, |value| *value.unwrap()), 2);
+    assert_eq!(writers[1].pass_mark(), None, "number 2 is not claimed");
+    work(&mut writers);
+    assert_eq!((read(&mut output), output.mark()), (vec![0, 1, 2], Some(retire)));
+    assert_eq!(writers[1].pass_mark(), Some(retire));
+    assert_eq!(writers[1].pass_mark(), None);
+    assert_eq!(writers[0].pass_mark(), Some(retire));
+    // END is behind the mark, too.
+    producer.try_end(None).unwrap();
+    work(&mut writers);
+    assert!(!writers[0].end(|_| None));
+    assert_eq!(read(&mut output), []);
+    writers[1].resume();
+    work(&mut writers);
+    assert!(writers[0].end(|_| None));
+    assert_eq!(read(&mut output), [3, 4]);
+}
+
+#[test]
+fn end_right_behind_a_mark_that_retires_a_group_is_not_taken() {
+    let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
+    let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 1, 8).unwrap();
+    fill(&mut producer, 1);
+    assert_eq!(writers[0].fill(8, |value| *value.unwrap()), 1);
+    producer.mark(1, MarkKind::Retire);
+    producer.try_end(None).unwrap();
+    // It has not looked at the input since.
+    assert!(!writers[0].end(|_| None));
+    assert_eq!(read(&mut output), [0]);
+    assert!(!output.ended());
+}
+
+#[test]
+fn a_reader_that_takes_over_at_a_mark_does_not_see_it() {
+    let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
+    let mut first = reader.stops_at_marks();
+    fill(&mut producer, 2);
+    let retire = producer.mark(5, MarkKind::Retire);
+    let next = producer.reader::<u64, Dense>().stops_at_marks();
+    assert_eq!((read(&mut first), first.pass_mark()), (vec![0, 1], Some(retire)));
+    drop(first);
+    next.forget_mark(retire.id);
+    // Nor does what is made of it.
+    let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(next.fork(), 2, 8).unwrap();
+    let mut both = next.fork().zip(next);
+    fill(&mut producer, 1);
+    assert_eq!((both.mark(), both.batch(8).unwrap().len()), (None, 1));
+    assert_eq!((writers[0].pass_mark(), writers[0].fill(8, |value| *value.unwrap())), (None, 1));
+    assert_eq!((output.mark(), read(&mut output)), (None, vec![2]));
 }

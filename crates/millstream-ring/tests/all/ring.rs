@@ -1,7 +1,7 @@
 //! One ring, one thread: claims, batches, gates, END and marks.
 
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
-use millstream_ring::{CapacityError, ClaimError, Mark, Producer, Reader, Wiring, ring};
+use millstream_ring::{CapacityError, ClaimError, Mark, MarkKind, Producer, Reader, Wiring, ring};
 
 fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, values: impl IntoIterator<Item = S>) -> usize {
     let mut published = 0;
@@ -210,8 +210,8 @@ fn slots_filled_in_one_call_are_published() {
 fn a_batch_is_split_at_a_mark() {
     let (mut producer, mut reader) = ring::<u64, Dense>(8).unwrap();
     publish(&mut producer, 0..2);
-    let mark = producer.mark(42);
-    assert_eq!(mark, Mark { at: SequenceNumber(2), id: 42 });
+    let mark = producer.mark(42, MarkKind::Snapshot);
+    assert_eq!(mark, Mark { at: SequenceNumber(2), id: 42, kind: MarkKind::Snapshot });
     publish(&mut producer, 2..5);
     assert_eq!(reader.mark(), None);
     assert_eq!(read(&mut reader, 9), [0, 1]);

@@ -5,12 +5,13 @@ use super::refusing::Refusing;
 use super::shape::{Element, RandomShape};
 use super::sinks::{self, Got, Sinks};
 use super::tree::Pipe;
+use super::upgrades::upgraded;
 use super::value::Value;
 use super::{join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots, slots_of};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
-use millstream_core::{Arrow, Model, ModelExt, Plan};
+use millstream_core::{Arrow, Model, ModelExt, Plan, SequenceNumber};
 use millstream_exec::sink::Output;
 use millstream_exec::{
     FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, sink, source,
@@ -36,6 +37,8 @@ pub(super) trait Runs: Send + Sync {
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     /// With these options of rings.
     fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
+    /// These options, with this pipeline from that number on.
+    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber) -> Rings;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         self.collect_with(deployment.rings(), inputs, deployment)
     }
@@ -75,6 +78,10 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
 
     fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         slots_of(deployment.run_with(rings, self, inputs, sink::collect_slots())?).map(values::<B>)
+    }
+
+    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber) -> Rings {
+        upgraded(rings, at, self)
     }
 
     fn collect_on_queues(

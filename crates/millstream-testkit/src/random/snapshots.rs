@@ -59,12 +59,17 @@ impl Built {
         }
     }
 
-    fn run_with(&self, rings: Rings, inputs: &[Value], deployment: Deployment) -> Result<Slots<Value>, Difference> {
+    pub(super) fn run_with(
+        &self,
+        rings: Rings,
+        inputs: &[Value],
+        deployment: Deployment,
+    ) -> Result<Slots<Value>, Difference> {
         let (pipeline, inputs) = (self.runs().clone(), inputs.to_vec());
         ended(move || pipeline.collect_with(rings, inputs, deployment))
     }
 
-    fn judge_slots(
+    pub(super) fn judge_slots(
         &self,
         model: &Slots<Value>,
         deployed: &Slots<Value>,

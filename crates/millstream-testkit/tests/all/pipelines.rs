@@ -8,6 +8,7 @@ use millstream_testkit::random::{
     Joining, Pipe, Producers, Stream, Value, Windows, every_stage, producers, streams, values,
 };
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::sync::Arc;
@@ -93,6 +94,18 @@ proptest! {
     ) {
         if let Err(difference) = tree.build().check_snapshots(&inputs, deployment, every) {
             return Err(TestCaseError::fail(format!("{tree}, {deployment:?}, every {every}: {difference}")));
+        }
+    }
+
+    #[test]
+    fn a_random_pipeline_is_replaced_by_its_like(
+        tree in streams(16),
+        inputs in values(200),
+        deployment in deployments(),
+        at in vec(0..=210_u64, 1..=3),
+    ) {
+        if let Err(difference) = tree.build().check_upgrades(&inputs, deployment, &at) {
+            return Err(TestCaseError::fail(format!("{tree}, {deployment:?}, replaced at {at:?}: {difference}")));
         }
     }
 
@@ -183,6 +196,25 @@ fn every_stage_goes_on_from_its_snapshots() {
             match tree.build().check_snapshots(&inputs, deployment, 20) {
                 Ok(taken) => assert!(taken > 0 || ends, "{tree}, {deployment:?}: no snapshot"),
                 Err(difference) => panic!("{tree}, {deployment:?}: {difference}"),
+            }
+        }
+    }
+}
+
+/// No number is lost or doubled, whatever the stage, and whatever the order of the steps.
+#[test]
+fn every_stage_is_replaced_by_its_like_under_every_schedule() {
+    let inputs: Vec<Value> = (0..60).map(Value::I).collect();
+    let feedings = [(1, Feeding::Inline), (2, Feeding::Ready), (2, Feeding::Waiting), (2, Feeding::Channel)];
+    for stage in every_stage() {
+        let tree = Pipe::Then(Pipe::Map { plus: 0 }.into(), stage.into());
+        let schedules = (0..40).map(|seed| (1, Feeding::Stepped(seed)));
+        for ((workers, feeding), at) in
+            feedings.into_iter().chain(schedules).zip([0, 1, 17, 30, 59, 60].into_iter().cycle())
+        {
+            let deployment = Deployment { ring: 8, batch: 8, workers, feeding };
+            if let Err(difference) = tree.build().check_upgrades(&inputs, deployment, &[at, 33]) {
+                panic!("{tree}, {deployment:?}, at {at}: {difference}");
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{Lens, Projected, Val, lens};
-use millstream_ring::{LaneWriter, Producer, Reader, lane, ring};
+use millstream_ring::{LaneWriter, MarkKind, Producer, Reader, lane, ring};
 
 pub(crate) type Choice<T> = Val<Either<T, T>>;
 pub(crate) type Of<T, L> = LaneWriter<Projected<Choice<T>, L>, T>;
@@ -90,7 +90,7 @@ impl World {
                 let (reader, at) = &self.readers[reader];
                 self.readers.push((reader.fork(), *at));
             }
-            14 => _ = self.producer.mark(u64::from(much)),
+            14 => _ = self.producer.mark(u64::from(much), MarkKind::Snapshot),
             15 if much % 16 == 0 && !self.ended => self.ended = self.producer.try_end(None).is_ok(),
             _ if self.ended => {
                 let next = self.producer.next().0;

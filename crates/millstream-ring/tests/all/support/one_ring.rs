@@ -2,7 +2,7 @@
 
 use super::{Counted, Op, Tally, must_panic, quietly_panic};
 use millstream_core::{Density, Val};
-use millstream_ring::{ClaimError, Producer, Reader, Wiring};
+use millstream_ring::{ClaimError, MarkKind, Producer, Reader, Wiring};
 use std::collections::VecDeque;
 
 const MARKS: usize = 16;
@@ -160,7 +160,7 @@ impl<D: Density> World<D> {
             self.marks.pop_front();
         }
         if self.marks.len() < MARKS {
-            assert_eq!(self.producer.mark(u64::from(id)).at.0, self.next);
+            assert_eq!(self.producer.mark(u64::from(id), MarkKind::Snapshot).at.0, self.next);
             self.swept();
             self.marks.push_back(self.next);
             self.laid.push(self.next);

@@ -1,0 +1,59 @@
+//! Upgrades on demand.
+
+use super::Handle;
+use crate::upgrade::{Answer, change_to};
+use crate::{RingShape, Rings, UpgradeError};
+use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl<O> Handle<O> {
+    /// Replaces the run's pipeline by `next`, at the next number that the source publishes, and waits until that is
+    /// done. Returns the number: what is below it went through the old pipeline, and everything from it on goes through
+    /// `next`. No number is lost, and none is processed twice. The sink and the source go on.
+    ///
+    /// Every stage of `next` that keeps a state begins with the state that the stage of the same name had at that
+    /// number, so name them ([`named`](millstream_core::ArrowExt::named)). `next` takes what the old pipeline takes,
+    /// and gives the same shape; [`boxed`](millstream_core::ArrowExt::boxed) or an
+    /// [`any_edge`](millstream_core::ArrowExt::any_edge) make shapes equal. A fold of the old pipeline gives no answer:
+    /// its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as those in
+    /// `next` are. The run has at most as many workers as its first pipeline had tasklets.
+    ///
+    /// The output pauses for as long as a number takes through the pipeline. Each state is cloned once.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let squares = pipeline::<u64>().map(|x| x * x).scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(sums.from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2]).unwrap();
+    /// assert_eq!(run.upgrade(squares).unwrap(), SequenceNumber(2));
+    /// sender.send_all([3, 4]).unwrap();
+    /// drop(sender);
+    /// assert_eq!(run.wait()?.0, [1, 3, 12, 28]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the run is over, if `next` has other ends, or if the states do not fit: a state without a stage, a stage
+    /// without a state, another type. Then the old pipeline goes on, and no number is lost either.
+    pub fn upgrade<T: Item, P>(&self, next: P) -> Result<SequenceNumber, UpgradeError>
+    where
+        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    {
+        let started = &self.started;
+        let answer = Arc::new(Mutex::new(None));
+        let change = change_to(Arc::new(next), started.ends.as_ref(), started.site(), Answer::Waits(answer.clone()))?;
+        let pool = &started.pool;
+        pool.shared.marks.ask_change(SequenceNumber(0), change);
+        pool.shared.wake();
+        let answered = || {
+            started.lay_mark();
+            let ended = pool.finished();
+            let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
+        };
+        pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended))
+    }
+}

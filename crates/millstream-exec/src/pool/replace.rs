@@ -1,0 +1,108 @@
+//! Other tasklets for a run that goes on: all but the source's and the sink are replaced.
+//!
+//! The tasklets of the old version have retired at one mark, and step no more. Those of the new version are wired. The
+//! sink keeps its tasklet, which reads another ring from now on; its task is a new one.
+
+use super::roster::Roster;
+use super::{Pool, tasks};
+use crate::budget::Budgets;
+use crate::latency_markers::MarkerPasses;
+use crate::placement::cut_evenly;
+use crate::report::StageReport;
+use crate::watched::Role;
+use crate::wiring::Named;
+use millstream_core::Plan;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+impl Pool {
+    /// Puts the tasklets of a new version in the place of those that have retired. The sink's next reader is where the
+    /// sink's tasklet looks for it. Returns how many tasklets pass marks from now on.
+    pub(crate) fn replace(self: &Arc<Self>, mut tasklets: Vec<Named>, budgets: Option<&Budgets>, plan: &Plan) -> usize {
+        let old = self.roster();
+        let workers = self.controller().workers();
+        tasklets.extend(old.tasks.iter().find(|task| task.watched.role == Role::Sink).and_then(|task| {
+            task.resume();
+            Some(Named {
+                name: task.name.clone(),
+                role: Role::Sink,
+                order: task.order,
+                tasklet: task.leave()?,
+                home: task.home,
+                side_output: false,
+                around: None,
+                keys: None,
+                calls: None,
+            })
+        }));
+        let expected = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
+        let passes = MarkerPasses::of(plan);
+        let is_source = |role| role == Role::Source;
+        let sources = old.tasks.iter().filter(|task| is_source(task.watched.role)).cloned();
+        let new = tasks(tasklets, budgets, plan, &passes);
+        self.left.fetch_add(new.len(), Ordering::Relaxed);
+        let roster = Arc::new(Roster::new(sources.chain(new).collect(), passes));
+        if self.shared.markers.on() {
+            self.shared.markers.lists(&roster.passes);
+            roster.tasks.iter().for_each(|task| task.watched.probe.look(true));
+        }
+        let retired: Vec<_> = old.tasks.iter().filter(|task| !is_source(task.watched.role)).collect();
+        {
+            let mut placed = self.placed();
+            placed.moved_before += retired.iter().map(|task| task.moved()).sum::<u64>();
+            cut_evenly(roster.cooperative.len(), workers, &mut placed.cuts);
+            placed.roster = roster;
+        }
+        let mut reports = Vec::new();
+        for task in retired {
+            if !task.done.swap(true, Ordering::Release) {
+                self.left.fetch_sub(1, Ordering::Relaxed);
+            }
+            reports.push(task.report(&self.shared, true));
+        }
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(reports);
+        if let Err(error) = self.start_blocking() {
+            self.shared.fail_with(crate::RunError::Spawn(error.to_string()));
+        }
+        self.has_placed();
+        expected
+    }
+
+    /// The order of a tasklet behind all that the run has had, but for the sink.
+    pub(crate) fn next_order(&self) -> usize {
+        let roster = self.roster();
+        let behind = roster.tasks.iter().map(|task| task.order).filter(|order| *order < usize::MAX).max();
+        behind.map_or(0, |last| last + 1)
+    }
+
+    /// The tasklets that have retired go on: nothing takes their place.
+    pub(crate) fn go_on(&self) {
+        self.roster().tasks.iter().filter(|task| task.has_retired()).for_each(|task| task.resume());
+        self.shared.wake();
+    }
+
+    /// How many numbers all tasklets have moved, those of earlier versions among them.
+    pub(super) fn moved(&self) -> u64 {
+        let placed = self.placed();
+        placed.moved_before + placed.roster.tasks.iter().map(|task| task.moved()).sum::<u64>()
+    }
+}
+
+/// Adds what the stages of an earlier version did to the report: to the stages of their names, or before the sink.
+pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]) {
+    let mut added = vec![false; stages.len()];
+    for stage in retired {
+        let same = stages.iter().zip(&added).position(|(other, added)| !added && other.name == stage.name);
+        match same {
+            Some(place) => {
+                stages[place].add(stage);
+                added[place] = true;
+            }
+            None => {
+                let sink = stages.len() - usize::from(stages.last().is_some_and(|last| last.name == "sink"));
+                stages.insert(sink, StageReport { left: 0, ..stage.clone() });
+                added.insert(sink, true);
+            }
+        }
+    }
+}

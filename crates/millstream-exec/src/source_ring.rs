@@ -1,0 +1,69 @@
+//! The source's end of its ring: it owns the clock on which marks are laid, and forks the ring for a new version of the
+//! pipeline.
+
+use crate::marks::Marks;
+use millstream_core::{Dense, Item, Val};
+use millstream_ring::{Claim, ClaimError, MarkKind, Producer, Reader};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The producer of a source's ring.
+pub(crate) struct SourceRing<T: Item> {
+    pub(crate) producer: Producer<T>,
+    fork: Arc<dyn Forks<T>>,
+}
+
+/// What keeps a new reader of the source's ring. A trait object, so that a type whose values hold senders of their own
+/// type is `Send`: whether a reader of them is, depends on that.
+trait Forks<T: Item>: Send + Sync {
+    /// Keeps a reader from the producer's next number on.
+    fn fork(&self, producer: &mut Producer<T>);
+}
+
+impl<T: Item> SourceRing<T> {
+    pub(crate) fn new(producer: Producer<T>, fork: Arc<SourceFork<T>>) -> Self {
+        SourceRing { producer, fork }
+    }
+
+    /// Lays a mark at the next number if one is due. The source calls this before it publishes; if it returns true and
+    /// publishes nothing, other threads have to be woken for the mark.
+    #[inline]
+    pub(crate) fn lay(&mut self, marks: &Marks) -> bool {
+        marks.is_due(self.producer.next()) && marks.lay(self)
+    }
+
+    /// Free slots, at most `n`, and none behind the number at which the next mark is due; after a mark that is due now.
+    /// None if the ring is full.
+    #[inline]
+    pub(crate) fn try_claim(&mut self, marks: &Marks, n: usize) -> Result<Option<Claim<'_, T>>, ClaimError> {
+        self.lay(marks);
+        let most = marks.distance(self.producer.next());
+        self.producer.try_claim(n.min(most))
+    }
+
+    /// Lays this mark at the next number. One that retires the readers of the ring leaves a reader that begins there.
+    pub(crate) fn mark(&mut self, id: u64, kind: MarkKind) {
+        self.producer.mark(id, kind);
+        if kind == MarkKind::Retire {
+            self.fork.fork(&mut self.producer);
+        }
+    }
+}
+
+/// A reader of the source's ring that begins at the mark at which the present readers end.
+pub(crate) struct SourceFork<T: Item>(Mutex<Option<Reader<Val<T, Dense>>>>);
+
+impl<T: Item> SourceFork<T> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(SourceFork(Mutex::new(None)))
+    }
+
+    pub(crate) fn take(&self) -> Option<Reader<Val<T, Dense>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T: Item> Forks<T> for SourceFork<T> {
+    fn fork(&self, producer: &mut Producer<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(producer.reader());
+    }
+}

@@ -1,0 +1,217 @@
+//! A run's pipeline is replaced at a number.
+//!
+//! At the mark of a [`Change`] the stages of the present version take nothing from its number on. When all have come
+//! that far, the last of them wires the new version: its rings begin where the old stages ended, each on its own clock,
+//! and its stages begin with the states of the old ones. It reads the source's ring by a reader that the source's end
+//! made when it laid the mark. Then the sink reads the new version's output, and the old stages are dropped, without
+//! END. If the new version cannot begin, the old stages go on at the same number.
+//!
+//! So there is no gap, no number twice, and no run that has lost its pipeline. The output pauses for as long as a
+//! number takes through the pipeline, since the first stage waits until the last one has come to the mark, and for the
+//! wiring. The stage that holds the run back works until then on what is in its ring.
+
+mod error;
+
+pub use error::UpgradeError;
+
+use crate::explain::Feed;
+use crate::external_source::ExternalSource;
+use crate::handle::Present;
+use crate::marks::Change;
+use crate::observer::Observer;
+use crate::pool::Pool;
+use crate::reactor::Reactor;
+use crate::sink_tasklet::Splice;
+use crate::snapshot::Snapshot;
+use crate::source_ring::SourceFork;
+use crate::start::{Version, deploy_version};
+use crate::{RingShape, Rings, RunError};
+use millstream_core::failure::{caught, message};
+use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
+use millstream_ring::{Reader, RingProbe};
+use std::any::{Any, type_name};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+/// The two places in a run between which its pipeline is. Their types are those of the pipeline's ends, and are not
+/// known where a handle is used.
+pub(crate) struct Ends {
+    fork: AnyFork,
+    splice: Arc<dyn Any + Send + Sync>,
+    output: &'static str,
+}
+
+/// A [`SourceFork`] of any type.
+pub(crate) struct AnyFork {
+    fork: Arc<dyn Any + Send + Sync>,
+    item: &'static str,
+}
+
+impl AnyFork {
+    pub(crate) fn of<T: Item>(fork: Arc<SourceFork<T>>) -> Self {
+        AnyFork { fork, item: type_name::<T>() }
+    }
+}
+
+impl Ends {
+    pub(crate) fn new<A: RingShape>(fork: AnyFork, splice: Arc<Splice<A>>) -> Self {
+        Ends { fork, splice, output: type_name::<A>() }
+    }
+}
+
+/// What a new version needs of the run that it becomes a part of.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) pool: Weak<Pool>,
+    pub(crate) present: Arc<Mutex<Present>>,
+    pub(crate) rings: Rings,
+    pub(crate) feeding: Feed,
+    pub(crate) source: RingProbe,
+    pub(crate) end_source: Option<Weak<dyn ExternalSource>>,
+    pub(crate) reactor: Option<Arc<Reactor>>,
+    pub(crate) inline: bool,
+    pub(crate) cores: usize,
+    pub(crate) since: Instant,
+}
+
+/// A pipeline that takes the place of the present one.
+struct Upgrade<T: Item, P: Arrow<Out: RingShape>> {
+    next: Arc<P>,
+    site: Site,
+    fork: Arc<SourceFork<T>>,
+    splice: Arc<Splice<P::Out>>,
+    answer: Answer,
+}
+
+/// Who gets to know what became of an upgrade.
+pub(crate) enum Answer {
+    /// A thread that waits for it.
+    Waits(Arc<Mutex<Option<Result<SequenceNumber, UpgradeError>>>>),
+    /// No thread: an upgrade that fails is a failure of the run.
+    FailsRun,
+}
+
+impl<T: Item, P> Upgrade<T, P>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+{
+    /// Wires the new version. It is not part of the run yet.
+    fn wired(&self, pool: &Arc<Pool>, mark: u64, snapshot: &Snapshot) -> Result<Wired<P::Out>, UpgradeError> {
+        let input = self.fork.take().expect("the mark has left a reader");
+        input.forget_mark(mark);
+        let version = caught(|| deploy_version(&*self.next, &self.site, pool, input, snapshot));
+        match version {
+            Ok(Ok(version)) => Ok(version),
+            Ok(Err(refused)) => Err(UpgradeError::Refused(Box::new(refused))),
+            Err(payload) => Err(UpgradeError::Panicked(message(payload.as_ref()))),
+        }
+    }
+}
+
+type Wired<A> = (Version, Reader<A>);
+
+impl<T: Item, P> Change for Upgrade<T, P>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+{
+    fn carry_out(self: Box<Self>, mark: u64, snapshot: Snapshot) -> Option<usize> {
+        let pool = self.site.pool.upgrade()?;
+        let (outcome, expected) = match self.wired(&pool, mark, &snapshot) {
+            Ok((Version { wiring, ring_bytes }, output)) => {
+                self.splice.put(output);
+                let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
+                let expected = pool.replace(wiring.tasklets, budgets, &wiring.plan);
+                let Site { present, source, cores, since, .. } = &self.site;
+                let observer = Observer::new(pool.clone(), wiring.plan, source.clone(), *cores, *since);
+                let mut present = present.lock().unwrap_or_else(PoisonError::into_inner);
+                present.observer = observer;
+                present.ring_bytes = ring_bytes;
+                present.side_sinks.extend(wiring.side_sinks);
+                (Ok(snapshot.at()), Some(expected))
+            }
+            Err(error) => {
+                pool.go_on();
+                (Err(error), None)
+            }
+        };
+        match (&self.answer, outcome) {
+            (Answer::Waits(answer), outcome) => {
+                *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            }
+            (Answer::FailsRun, Err(error)) => pool.shared.fail_with(RunError::Upgrade(error)),
+            (Answer::FailsRun, Ok(_)) => {}
+        }
+        pool.shared.wake();
+        expected
+    }
+}
+
+/// The change of a run to this pipeline, if the run's ends have its types.
+pub(crate) fn change_to<T: Item, P>(
+    next: Arc<P>,
+    ends: Option<&Ends>,
+    site: Site,
+    answer: Answer,
+) -> Result<Box<dyn Change>, UpgradeError>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+{
+    let ends = ends.ok_or(UpgradeError::NoSink)?;
+    let (Ok(fork), Ok(splice)) = (ends.fork.fork.clone().downcast(), ends.splice.clone().downcast()) else {
+        return Err(UpgradeError::OtherEnds {
+            run: [ends.fork.item, ends.output],
+            next: [type_name::<T>(), type_name::<P::Out>()],
+        });
+    };
+    Ok(Box::new(Upgrade { next, site, fork, splice, answer }))
+}
+
+/// An upgrade that is asked for before the run starts.
+#[derive(Clone)]
+pub(crate) struct Planned {
+    pub(crate) at: SequenceNumber,
+    next: Arc<dyn Next>,
+}
+
+/// A pipeline of any type.
+trait Next: Send + Sync {
+    fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError>;
+}
+
+struct Typed<P>(Arc<P>);
+
+impl<T: Item, P> Next for Typed<P>
+where
+    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+{
+    fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
+        change_to(self.0.clone(), ends, site, Answer::FailsRun)
+    }
+}
+
+impl Planned {
+    pub(crate) fn new<T: Item, P>(at: SequenceNumber, next: P) -> Self
+    where
+        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    {
+        Planned { at, next: Arc::new(Typed(Arc::new(next))) }
+    }
+
+    pub(crate) fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
+        self.next.change(ends, site)
+    }
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at && Arc::ptr_eq(&self.next, &other.next)
+    }
+}
+
+impl Eq for Planned {}
+
+impl std::fmt::Debug for Planned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Planned").field("at", &self.at).finish_non_exhaustive()
+    }
+}
