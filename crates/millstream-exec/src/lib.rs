@@ -52,6 +52,7 @@ mod pause;
 mod piece_stage;
 mod pipeline;
 mod placement;
+mod planned;
 mod pool;
 #[cfg(feature = "queues")]
 mod queues;

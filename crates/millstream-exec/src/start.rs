@@ -309,9 +309,9 @@ impl<R> Wired<R> {
             since,
         };
         let started = Started { pool, present, end_source, cores, inline, ends: ends(fork), site };
-        for upgrade in rings.upgrades() {
-            let change = upgrade.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
-            started.pool.shared.marks.ask_change(upgrade.at, change);
+        for (at, next) in rings.upgrades() {
+            let change = next.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
+            started.pool.shared.marks.ask_change(at, change);
         }
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {

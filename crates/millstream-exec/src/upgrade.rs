@@ -166,21 +166,16 @@ where
     Ok(Box::new(Upgrade { next, site, fork, splice, answer }))
 }
 
-/// An upgrade that is asked for before the run starts.
-#[derive(Clone)]
-pub(crate) struct Planned {
-    pub(crate) at: SequenceNumber,
-    next: Arc<dyn Next>,
-}
+/// A pipeline of any type, for an upgrade that is asked for before the run starts.
+pub(crate) struct Next(Box<dyn AnyNext>);
 
-/// A pipeline of any type.
-trait Next: Send + Sync {
+trait AnyNext: Send + Sync {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError>;
 }
 
 struct Typed<P>(Arc<P>);
 
-impl<T: Item, P> Next for Typed<P>
+impl<T: Item, P> AnyNext for Typed<P>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
 {
@@ -189,29 +184,16 @@ where
     }
 }
 
-impl Planned {
-    pub(crate) fn new<T: Item, P>(at: SequenceNumber, next: P) -> Self
+impl Next {
+    pub(crate) fn new<T: Item, P>(next: P) -> Self
     where
         P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
     {
-        Planned { at, next: Arc::new(Typed(Arc::new(next))) }
+        Next(Box::new(Typed(Arc::new(next))))
     }
 
+    /// The change of a run to this pipeline, if the run's ends have its types.
     pub(crate) fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
-        self.next.change(ends, site)
-    }
-}
-
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at && Arc::ptr_eq(&self.next, &other.next)
-    }
-}
-
-impl Eq for Planned {}
-
-impl std::fmt::Debug for Planned {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Planned").field("at", &self.at).finish_non_exhaustive()
+        self.0.change(ends, site)
     }
 }

@@ -229,7 +229,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     }
 
     /// Passes the next mark that this writer has reached: all numbers below it are claimed, and this writer has
-    /// finished those that it claimed. A group whose mark [retires](MarkKind::Retire) it claims no number from there on.
+    /// finished those that it claimed. From a mark that [retires](MarkKind::Retire) it on, the group claims no number.
     pub fn pass_mark(&mut self) -> Option<Mark> {
         self.copy_marks();
         let (taken, group, (known, unpassed)) = (self.group.taken(), &self.group, &mut self.unpassed);

@@ -2,13 +2,16 @@
 
 use super::Rings;
 use crate::RingShape;
-use crate::upgrade::Planned;
+use crate::planned::Planned;
+use crate::upgrade::Next;
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
+use std::sync::Arc;
 
 impl Rings {
-    /// Replaces the run's pipeline by `next` at number `at` of the source, as [`Handle::upgrade`](crate::Handle::upgrade)
-    /// does in a run that goes on: the same numbers go through the same pipeline in every run. If a mark for a snapshot
-    /// is under way at that number, `next` begins as soon as every stage has passed that one.
+    /// Replaces the run's pipeline by `next` at number `at` of the source, as
+    /// [`Handle::upgrade`](crate::Handle::upgrade) does in a run that goes on: the same numbers go through the same
+    /// pipeline in every run. If a mark for a snapshot is under way at that number, `next` begins as soon as every
+    /// stage has passed that one.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -25,12 +28,13 @@ impl Rings {
     where
         P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
     {
-        self.upgrades.push(Planned::new(at, next));
+        self.upgrades.push(Planned { at, what: Arc::new(Next::new(next)) });
         self
     }
 
-    pub(crate) fn upgrades(&self) -> &[Planned] {
-        &self.upgrades
+    /// The upgrades, by their numbers.
+    pub(crate) fn upgrades(&self) -> impl Iterator<Item = (SequenceNumber, &Next)> {
+        self.upgrades.iter().filter_map(|planned| Some((planned.at, planned.what.downcast_ref()?)))
     }
 
     /// The same options without upgrades.
