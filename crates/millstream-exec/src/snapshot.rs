@@ -54,7 +54,8 @@ impl Snapshot {
     }
 
     /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
-    /// with it. Stages that run in a `shard` without a state only pass the mark on, and are not among them.
+    /// with it. A stage in a `shard` has several tasklets; the one that is not done with its numbers below the mark
+    /// comes to it last, and all have the mark's number here.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
     }

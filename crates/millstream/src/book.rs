@@ -15,6 +15,7 @@ pages!(
     Keys: "keys.md",
     Async: "async.md",
     Sinks: "sinks.md",
+    Upgrades: "upgrades.md",
     Failures: "failures.md",
     Limits: "limits.md",
     ComingFrom: "coming-from.md",

@@ -112,7 +112,7 @@ pub mod prelude {
         BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle,
         Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller,
         PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink,
-        Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, Wait, fan_in, sink, source,
+        Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, UpgradeError, Wait, fan_in, sink, source,
     };
 }
 

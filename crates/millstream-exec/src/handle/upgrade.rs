@@ -12,11 +12,10 @@ impl<O> Handle<O> {
     /// `next`. No number is lost, and none is processed twice. The sink and the source go on.
     ///
     /// Every stage of `next` that keeps a state begins with the state that the stage of the same name had at that
-    /// number, so name them ([`named`](millstream_core::ArrowExt::named)). `next` takes what the old pipeline takes,
-    /// and gives the same shape; [`boxed`](millstream_core::ArrowExt::boxed) or an
-    /// [`any_edge`](millstream_core::ArrowExt::any_edge) make shapes equal. A fold of the old pipeline gives no answer:
-    /// its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as those in
-    /// `next` are. The run has at most as many workers as its first pipeline had tasklets.
+    /// number, so name them ([`named`](Arrow::named)). `next` takes what the old pipeline takes, and gives the same
+    /// shape; [`any_edge`](millstream_core::PartsExt::any_edge) makes shapes equal. A fold of the old pipeline gives no
+    /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
+    /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
     /// The output pauses for as long as a number takes through the pipeline. Each state is cloned once.
     ///
