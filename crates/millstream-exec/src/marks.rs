@@ -14,6 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
+use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Mark, MarkKind};
 use std::fmt;
@@ -28,7 +29,7 @@ pub(crate) struct Marks {
     due: AtomicU64,
     /// Whether some tasklet has not passed the mark.
     under_way: AtomicBool,
-    /// Whether there is something to tell: a snapshot that the policy has not got, or a change that can be carried out.
+    /// Whether there is something to do: to tell the policy of a snapshot, to carry out a change, to drop a snapshot.
     news: AtomicBool,
     book: Mutex<Book>,
 }
@@ -49,8 +50,9 @@ struct Book {
     /// The change whose mark all have passed, and whether there is one that is not over.
     ready: Option<(Box<dyn Change>, u64, Snapshot)>,
     changing: bool,
-    /// The last snapshot.
+    /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
     last: Option<(u64, Snapshot)>,
+    earlier: Vec<Snapshot>,
     /// Whether the policy has not got it.
     untold: bool,
 }
@@ -166,12 +168,12 @@ impl Marks {
         self.settle(&book);
     }
 
-    /// The run is over: the changes that have not been carried out. The caller drops them.
-    pub(crate) fn give_up_changes(&self) -> Vec<Box<dyn Change>> {
-        let mut book = self.book();
-        let passing = book.passing.as_mut().and_then(|passing| passing.change.take());
-        let ready = book.ready.take().map(|(change, ..)| change);
-        book.changes.drain(..).map(|(_, change)| change).chain(passing).chain(ready).collect()
+    /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
+    pub(crate) fn clear(&self) {
+        let Book { changes, passing, ready, last, earlier, .. } = std::mem::take(&mut *self.book());
+        if let Err(payload) = caught(|| drop((changes, passing, ready, last, earlier))) {
+            discard(payload);
+        }
     }
 
     /// The snapshot at this mark or a later one, once all have passed it.
@@ -267,8 +269,10 @@ impl Marks {
             *next = at.0 + every.numbers;
             book.untold = true;
         }
-        book.last = Some((id, snapshot));
-        self.news.store(book.untold || book.changing, Ordering::Relaxed);
+        let before = book.last.replace((id, snapshot));
+        book.earlier.extend(before.map(|(_, snapshot)| snapshot));
+        let news = book.untold || book.changing || !book.earlier.is_empty();
+        self.news.store(news, Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
         self.settle(book);
     }
@@ -284,13 +288,14 @@ impl Marks {
 
     #[cold]
     fn tell_news(&self) {
-        let (told, change) = {
+        let (told, change, earlier) = {
             let mut book = self.book();
             self.news.store(false, Ordering::Relaxed);
             let untold = std::mem::take(&mut book.untold);
             let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
-            (every.zip(book.last.clone()), book.ready.take())
+            (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
         };
+        drop(earlier);
         if let Some((change, mark, snapshot)) = change {
             let expected = change.carry_out(mark, snapshot);
             let mut book = self.book();

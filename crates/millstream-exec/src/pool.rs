@@ -27,7 +27,7 @@ use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
 use millstream_core::Plan;
-use millstream_core::failure::{caught, discard};
+use millstream_core::failure::caught;
 use roster::Roster;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -369,10 +369,7 @@ impl Pool {
     /// The report of every stage, with the input it has left. Drops the tasklets, except those in the middle of a step.
     /// Called once the run has ended or was stopped.
     pub(crate) fn clear(&self) -> Vec<StageReport> {
-        let changes = self.shared.marks.give_up_changes();
-        if let Err(payload) = caught(|| drop(changes)) {
-            discard(payload);
-        }
+        self.shared.marks.clear();
         let wait = !self.is_abandoned();
         let mut stages: Vec<_> = self.roster().tasks.iter().map(|task| task.report(&self.shared, wait)).collect();
         let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);

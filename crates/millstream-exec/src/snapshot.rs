@@ -1,6 +1,7 @@
 //! The states of a run at a number, and runs that begin with them.
 
 use crate::kept::Kept;
+use millstream_core::failure::{caught, discard, message};
 use millstream_core::{Item, SequenceNumber};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,7 +138,15 @@ impl Beginning {
         }
         let other =
             |name| format!("has a state of type {}, and the snapshot has a {name} for it", any::type_name::<S>());
-        kept.iter().map(|state| state.clone().get().map_err(other)).collect()
+        let state = |state: &Kept| match caught(|| state.clone()) {
+            Ok(state) => state.get().map_err(other),
+            Err(payload) => {
+                let why = message(payload.as_ref());
+                discard(payload);
+                Err(format!("has a state that cannot be cloned: {why}"))
+            }
+        };
+        kept.iter().map(state).collect()
     }
 
     /// The first mismatch; a state that no stage takes is one.

@@ -26,7 +26,7 @@ use crate::snapshot::Snapshot;
 use crate::source_ring::SourceFork;
 use crate::start::{Version, deploy_version};
 use crate::{RingShape, Rings, RunError};
-use millstream_core::failure::{caught, message};
+use millstream_core::failure::{caught, discard, message};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use millstream_ring::{Reader, RingProbe};
 use std::any::{Any, type_name};
@@ -103,7 +103,11 @@ where
         match version {
             Ok(Ok(version)) => Ok(version),
             Ok(Err(refused)) => Err(UpgradeError::Refused(Box::new(refused))),
-            Err(payload) => Err(UpgradeError::Panicked(message(payload.as_ref()))),
+            Err(payload) => {
+                let why = message(payload.as_ref());
+                discard(payload);
+                Err(UpgradeError::Panicked(why))
+            }
         }
     }
 }

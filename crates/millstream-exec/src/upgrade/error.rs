@@ -19,7 +19,7 @@ pub enum UpgradeError {
     NoSink,
     /// The options, or the states at the number, do not allow it.
     Refused(Box<RunError>),
-    /// The user's code panicked while the new pipeline was wired: the clone of a state, for example.
+    /// The user's code panicked while the new pipeline was wired: the `start` of a kernel, for example.
     Panicked(String),
 }
 

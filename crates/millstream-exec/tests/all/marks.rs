@@ -179,3 +179,42 @@ fn a_loop_goes_on_with_its_state() {
         assert_eq!(rest, p.model(0..100)[at as usize..], "seed {seed}");
     }
 }
+
+/// A state whose drop calls back into its run, and counts.
+struct CallsBack(u64, Arc<Mutex<Option<Stopper>>>, Arc<AtomicU64>);
+
+impl Clone for CallsBack {
+    fn clone(&self) -> Self {
+        CallsBack(self.0, self.1.clone(), self.2.clone())
+    }
+}
+
+impl Drop for CallsBack {
+    fn drop(&mut self) {
+        self.2.fetch_add(1, Ordering::Relaxed);
+        let run = self.1.try_lock().ok().and_then(|run| run.clone());
+        run.into_iter().for_each(|run| _ = run.unfinished());
+    }
+}
+
+#[test]
+fn earlier_snapshots_are_dropped_while_the_run_goes_on_and_under_no_lock() {
+    let (run, drops): (Arc<Mutex<Option<Stopper>>>, Arc<AtomicU64>) = Default::default();
+    let p = pipeline::<u64>().scan(CallsBack(0, run.clone(), drops.clone()), |sum, x| {
+        sum.0 += x;
+        sum.0
+    });
+    let (sender, receiver) = source::channel(16);
+    let handle = Rings::new().start((&p).from(receiver).to(sink::collect())).unwrap();
+    *run.lock().unwrap() = Some(handle.stopper());
+    for n in 0..10 {
+        sender.send(n).unwrap();
+        let snapshot = handle.snapshot().unwrap();
+        drop(snapshot);
+    }
+    // The last one may be kept, and the one before may be under way.
+    assert!(drops.load(Ordering::Relaxed) >= 7, "{drops:?}");
+    *run.lock().unwrap() = None;
+    drop(sender);
+    assert_eq!(handle.wait().unwrap().0, p.model(0..10));
+}

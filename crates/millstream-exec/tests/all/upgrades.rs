@@ -88,8 +88,12 @@ fn no_number_goes_through_both_versions() {
     macro_rules! version {
         ($which:expr) => {{
             let (here, there, async_seen) = (seen[$which].clone(), seen[$which].clone(), seen[$which].clone());
-            let blocking = seen[$which].clone();
+            let (blocking, first) = (seen[$which].clone(), seen[$which].clone());
             pipeline::<u64>()
+                .map(move |x| {
+                    first.lock().unwrap().push(*x);
+                    *x
+                })
                 .shard(3, |p| {
                     p.map(move |x| {
                         here.lock().unwrap().push(*x);
@@ -115,7 +119,7 @@ fn no_number_goes_through_both_versions() {
         for (seen, range) in seen.iter().zip([0..at, at..100]) {
             let mut seen = std::mem::take(&mut *seen.lock().unwrap());
             seen.sort_unstable();
-            let expected: Vec<_> = range.flat_map(|x| [x; 4]).collect();
+            let expected: Vec<_> = range.flat_map(|x| [x; 5]).collect();
             assert_eq!(seen, expected, "at {at}");
         }
     }
@@ -208,9 +212,16 @@ fn a_panic_while_the_new_pipeline_is_wired_leaves_the_old_one() {
     let (sender, receiver) = source::channel(16);
     let run = Rings::new().start(p().from(receiver).to(sink::collect())).unwrap();
     sender.send_all(0..10).unwrap();
-    // The first clone is the snapshot's.
-    clones.store(2, Ordering::Relaxed);
-    assert_eq!(run.upgrade(p()), Err(UpgradeError::Panicked("panicked: does not clone".to_owned())));
+    // The first clone is made at the mark, the second one is of the state of a pipeline that begins.
+    let cases = [
+        (2, "while the new one was wired, user code panicked: does not clone"),
+        (3, "stage \"sum\" has a state that cannot be cloned: panicked: does not clone"),
+    ];
+    for (clone, why) in cases {
+        clones.store(clone, Ordering::Relaxed);
+        let refused = run.upgrade(p()).unwrap_err().to_string();
+        assert!(refused.ends_with(why), "{refused}");
+    }
     sender.send_all(10..20).unwrap();
     assert_eq!(run.upgrade(p()), Ok(number(20)));
     sender.send_all(20..30).unwrap();

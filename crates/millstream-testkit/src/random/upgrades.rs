@@ -6,7 +6,7 @@ use crate::check::Difference;
 use crate::deployment::Deployment;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, Item, On, SequenceNumber, Val};
-use millstream_exec::{RingShape, Rings};
+use millstream_exec::{RingShape, Rings, RunError};
 use std::sync::Arc;
 
 /// A pipeline of which others have a part, too.
@@ -48,6 +48,21 @@ where
 }
 
 impl Built {
+    /// As [`collect_slots`](Built::collect_slots), of a run whose pipeline is replaced by an equal one at this number.
+    ///
+    /// # Errors
+    ///
+    /// As the run.
+    pub fn collect_upgraded(
+        &self,
+        inputs: Vec<Value>,
+        deployment: Deployment,
+        at: u64,
+    ) -> Result<Vec<Option<Value>>, RunError> {
+        let rings = self.runs().clone().upgraded(deployment.rings(), SequenceNumber(at));
+        self.runs().collect_with(rings, inputs, deployment)
+    }
+
     /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model.
     ///
     /// # Errors

@@ -90,6 +90,11 @@ fn every_call_of_every_stage_may_panic_on_rings() {
 }
 
 #[test]
+fn every_call_of_every_stage_may_panic_while_it_is_replaced() {
+    every_call_may_panic(|way| matches!(way, Way::Upgraded(..)));
+}
+
+#[test]
 fn every_call_of_every_stage_may_panic_while_it_is_fed() {
     every_call_may_panic(|way| matches!(way, Way::Fed { .. }));
 }

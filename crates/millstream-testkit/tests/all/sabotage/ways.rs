@@ -18,6 +18,8 @@ const LONG: Duration = Duration::from_secs(60);
 pub(crate) enum Way {
     /// From a list, to its end.
     Rings(Deployment),
+    /// The same, with a pipeline that is replaced by its like at this number.
+    Upgraded(Deployment, u64),
     Queues {
         capacity: usize,
         feeding: QueueFeeding,
@@ -59,6 +61,7 @@ pub(crate) fn ways() -> impl Strategy<Value = Way> {
     });
     prop_oneof![
         3 => deployments().prop_map(Way::Rings),
+        2 => (deployments(), 0..24_u64).prop_map(|(deployment, at)| Way::Upgraded(deployment, at)),
         1 => (1..=8_usize, 0..3_usize).prop_map(|(capacity, feeding)| {
             let feedings = [QueueFeeding::Ready, QueueFeeding::Waiting, QueueFeeding::Channel];
             Way::Queues { capacity, feeding: feedings[feeding] }
@@ -78,13 +81,15 @@ impl Way {
     /// Each way, with the smallest rings.
     pub(crate) fn smallest() -> Vec<Way> {
         let feedings = [Feeding::Inline, Feeding::Stepped(3), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
-        let rings = feedings.map(|feeding| Way::Rings(Deployment { ring: 2, batch: 2, workers: 2, feeding }));
+        let deployment = |feeding| Deployment { ring: 2, batch: 2, workers: 2, feeding };
+        let rings = feedings.map(|feeding| Way::Rings(deployment(feeding)));
+        let upgraded = [Feeding::Inline, Feeding::Ready].map(|feeding| Way::Upgraded(deployment(feeding), 2));
         let fed = |joined| ENDINGS.map(|ending| Way::Fed { ring: 2, batch: 2, workers: 1, joined, ending });
         let others = [
             Way::Queues { capacity: 2, feeding: QueueFeeding::Waiting },
             Way::Through { ring: 2, workers: 1, taken: 2 },
         ];
-        rings.into_iter().chain(fed(false)).chain(fed(true)).chain(others).collect()
+        rings.into_iter().chain(upgraded).chain(fed(false)).chain(fed(true)).chain(others).collect()
     }
 }
 
@@ -205,6 +210,7 @@ impl Case {
         let values = self.values(saboteur);
         match self.way {
             Way::Rings(deployment) => whole(built.collect_slots(values, deployment)),
+            Way::Upgraded(deployment, at) => whole(built.collect_upgraded(values, deployment, at)),
             Way::Queues { capacity, feeding } => {
                 whole(built.collect_on_queues(values, Queues::new().capacity(capacity), feeding))
             }
@@ -293,6 +299,10 @@ impl Case {
                     true => Ok(()),
                     false => Err(format!("it says {stage:?}: {cause}")),
                 }
+            }
+            // The user's code has panicked while the new pipeline was wired.
+            Outcome::Failed(RunError::Upgrade(error)) if saboteur.acted() && error.to_string().contains(SABOTAGE) => {
+                Ok(())
             }
             Outcome::Failed(error) => Err(error.to_string()),
         }
