@@ -3,6 +3,9 @@ use std::sync::Arc;
 
 /// A stream from outside the run: from a source's own thread, or from a sender.
 pub(crate) trait ExternalSource: Send + Sync {
+    /// The run has begun: marks can be laid.
+    fn begin(&self) {}
+
     /// Ends the stream at once.
     fn end(&self);
 

@@ -43,8 +43,8 @@ pub(crate) struct Output<T: Item> {
 enum Line<T: Item> {
     /// Into the source's ring.
     Ring(SourceRing<T>),
-    /// Aside: no run on rings has taken the receiver yet.
-    Early(Early<T>),
+    /// Aside: no run on rings has taken the receiver yet, or the one that has the ring has not begun.
+    Early(Early<T>, Option<SourceRing<T>>),
 }
 
 impl<T: Item> Clone for Output<T> {
@@ -69,28 +69,27 @@ impl<T: Item> Output<T> {
 
     /// Without a ring, and with room for `slots` values until there is one.
     pub(crate) fn early(slots: usize, shared: Arc<Shared>) -> Self {
-        let line = Arc::new(Mutex::new(Line::Early(Early::new(slots))));
+        let line = Arc::new(Mutex::new(Line::Early(Early::new(slots), None)));
         Output { line, sweeper: Arc::default(), shared }
     }
 
-    /// From now on values go into this ring, those that were kept aside the first ones. It has room for them.
+    /// Once the run [begins](ExternalSource::begin), values go into this ring, those that were kept aside the first ones.
+    /// It has room for them.
     pub(crate) fn connect(&self, mut ring: SourceRing<T>) {
         if let Some(sweeper) = ring.producer.sweep_apart() {
             // There is one ring.
             let _ = self.sweeper.set(Mutex::new(sweeper));
         }
-        let mut line = self.lock();
-        if let Line::Early(early) = &mut *line {
-            early.leave_to(&mut ring.producer);
+        if let Line::Early(_, connected) = &mut *self.lock() {
+            *connected = Some(ring);
         }
-        *line = Line::Ring(ring);
     }
 
     /// The first value that was kept aside; none if there is none now; an error if there will be none.
     pub(crate) fn take_early(&self) -> Result<Option<T>, Ended> {
         match &mut *self.lock() {
             Line::Ring(_) => Err(Ended),
-            Line::Early(early) => early.take(),
+            Line::Early(early, _) => early.take(),
         }
     }
 
@@ -135,7 +134,7 @@ impl<T: Item> Output<T> {
         }
         let mut unsent = Some(value);
         let full = self.unless_full(&true, |line| match line {
-            Line::Early(early) => early.offer(&mut unsent),
+            Line::Early(early, _) => early.offer(&mut unsent),
             Line::Ring(ring) => match ring.try_claim(&self.shared.marks, 1) {
                 Err(_) => false,
                 Ok(None) => true,
@@ -162,7 +161,7 @@ impl<T: Item> Output<T> {
             return None;
         }
         self.unless_full(&Some(0), |line| match line {
-            Line::Early(early) => early.give(values),
+            Line::Early(early, _) => early.give(values),
             Line::Ring(ring) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
                 Err(_) => None,
                 Ok(None) => Some(0),
@@ -183,7 +182,7 @@ impl<T: Item> Output<T> {
     pub(crate) fn ended(&self) -> bool {
         match &*self.lock() {
             Line::Ring(ring) => ring.producer.ended(),
-            Line::Early(early) => early.ended(),
+            Line::Early(early, _) => early.ended(),
         }
     }
 
@@ -191,14 +190,14 @@ impl<T: Item> Output<T> {
         self.sweep();
         match &mut *self.lock() {
             Line::Ring(ring) => ring.producer.free(),
-            Line::Early(early) => early.free(),
+            Line::Early(early, _) => early.free(),
         }
     }
 
     pub(crate) fn next(&self) -> u64 {
         match &*self.lock() {
             Line::Ring(ring) => ring.producer.next().0,
-            Line::Early(early) => early.next(),
+            Line::Early(early, _) => early.next(),
         }
     }
 }
@@ -206,9 +205,8 @@ impl<T: Item> Output<T> {
 impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
         match &mut *self.lock() {
-            Line::Early(early) => early.end(),
-            // END without a slot needs no room.
-            Line::Ring(ring) if !ring.producer.ended() => drop(ring.producer.try_end(None)),
+            Line::Early(early, _) => early.end(),
+            Line::Ring(ring) if !ring.producer.ended() => ring.end(&self.shared.marks),
             Line::Ring(_) => {}
         }
         self.shared.end_source();
@@ -222,9 +220,23 @@ impl<T: Item> ExternalSource for Output<T> {
         self.sweep();
     }
 
+    fn begin(&self) {
+        let mut line = self.lock();
+        if let Line::Early(early, ring) = &mut *line
+            && let Some(mut ring) = ring.take()
+        {
+            early.leave_to(&mut ring, &self.shared.marks);
+            *line = Line::Ring(ring);
+        }
+    }
+
     fn lay_mark(&self) {
-        if let Line::Ring(ring) = &mut *self.lock() {
-            ring.lay(&self.shared.marks);
+        let laid = match &mut *self.lock() {
+            Line::Ring(ring) => ring.lay(&self.shared.marks),
+            Line::Early(..) => false,
+        };
+        if laid {
+            self.shared.wake();
         }
     }
 }

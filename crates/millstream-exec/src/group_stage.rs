@@ -21,8 +21,8 @@ pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     if wiring.scope.width == 1 {
         return stage::<A, (), B, D>(input, wiring, end, home, (), move |(), value, _| f(value));
     }
-    let (writers, reader) =
-        run_writers::<A, B, D>(input, wiring.scope.width, wiring.slots).expect("the options were checked");
+    let (writers, reader) = run_writers::<A, B, D>(input.stops_at_marks(), wiring.scope.width, wiring.slots)
+        .expect("the options were checked");
     let batch = wiring.batch_at(home);
     let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
     let tasklets: Vec<_> = writers

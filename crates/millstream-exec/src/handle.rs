@@ -173,6 +173,14 @@ impl Started {
         self.site.clone()
     }
 
+    /// Panics in a closure of a run that goes on: the run would wait for the closure, and the closure for the run.
+    fn assert_outside(&self) {
+        assert!(
+            self.pool.finished() || !self.pool.worker_calls(),
+            "a closure of a run waits for the run, which waits for the closure"
+        );
+    }
+
     /// Lays a mark that is due, if the source's thread does not do so before it has another value.
     fn lay_mark(&self) {
         self.end_source.iter().for_each(|source| source.lay_mark());

@@ -48,7 +48,7 @@ struct Book {
     /// The mark under way.
     passing: Option<Passing>,
     /// The change whose mark all have passed, and whether there is one that is not over.
-    ready: Option<(Box<dyn Change>, u64, Snapshot)>,
+    ready: Option<(Box<dyn Change>, Snapshot)>,
     changing: bool,
     /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
     last: Option<(u64, Snapshot)>,
@@ -70,9 +70,9 @@ struct Passing {
 
 /// What is done to a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
-    /// Carries it out, and lets the run go on. `mark` is its mark's id. The caller is a thread of the run, and holds no
-    /// lock. Returns how many tasklets pass marks from now on; none if that is as before.
-    fn carry_out(self: Box<Self>, mark: u64, snapshot: Snapshot) -> Option<usize>;
+    /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
+    /// tasklets pass marks from now on; none if that is as before.
+    fn carry_out(self: Box<Self>, snapshot: Snapshot) -> Option<usize>;
 }
 
 /// A snapshot after this many numbers, and what is done with it.
@@ -218,21 +218,30 @@ impl Marks {
         true
     }
 
+    /// Whether all have passed the mark of a change that is not over.
+    pub(crate) fn changing(&self) -> bool {
+        self.book().changing
+    }
+
     /// Whether some tasklet has not passed the mark.
     #[inline]
     pub(crate) fn under_way(&self) -> bool {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    /// Passes the marks that a tasklet has reached. May run the `Clone` of a state, which is the user's code.
+    /// Passes the marks that a tasklet has reached. May run the `Clone` of a state, which is the user's code. If the
+    /// stream has been `cut`, some tasklets do not come to the mark, and none retires.
     #[cold]
-    pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet) -> Passed {
+    pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet, cut: bool) -> Passed {
         let mut passed = Passed::default();
         let Some(tasklet) = tasklet.at_marks() else { return passed };
         while let Some(mark) = tasklet.pass() {
             passed.any = true;
-            passed.retires |= self.put(passer, mark, tasklet.state());
-            if passed.retires {
+            let retires = self.put(passer, mark, tasklet.state());
+            if retires && cut {
+                tasklet.resume();
+            } else if retires {
+                passed.retires = true;
                 break;
             }
         }
@@ -264,7 +273,7 @@ impl Marks {
         let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
         let snapshot = Snapshot::new(at, output, passed);
         book.changing = change.is_some();
-        book.ready = change.map(|change| (change, id, snapshot.clone()));
+        book.ready = change.map(|change| (change, snapshot.clone()));
         if let Some((every, next)) = &mut book.every {
             *next = at.0 + every.numbers;
             book.untold = true;
@@ -296,8 +305,8 @@ impl Marks {
             (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
         };
         drop(earlier);
-        if let Some((change, mark, snapshot)) = change {
-            let expected = change.carry_out(mark, snapshot);
+        if let Some((change, snapshot)) = change {
+            let expected = change.carry_out(snapshot);
             let mut book = self.book();
             (book.expected, book.changing) = (expected.unwrap_or(book.expected), false);
             self.settle(&book);

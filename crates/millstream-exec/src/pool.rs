@@ -45,7 +45,7 @@ pub(crate) struct Pool {
     /// The most workers.
     seats: usize,
     /// The reports of the stages of earlier versions.
-    retired: Mutex<Vec<Vec<StageReport>>>,
+    retired: Mutex<Vec<StageReport>>,
     /// The number of tasklets that are not done.
     left: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -278,6 +278,8 @@ impl Pool {
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
         let roster = self.roster();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of stages that were replaced.
+        threads.retain(|thread| !thread.is_finished());
         for (i, task) in roster.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
             let (pool, roster) = (self.clone(), roster.clone());
             threads.push(self.spawn(format!("millstream-{}", task.name), move || work_alone(&pool, &roster, i))?);
@@ -373,7 +375,7 @@ impl Pool {
         let wait = !self.is_abandoned();
         let mut stages: Vec<_> = self.roster().tasks.iter().map(|task| task.report(&self.shared, wait)).collect();
         let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        retired.iter().for_each(|retired| replace::add_retired(&mut stages, retired));
+        replace::add_retired(&mut stages, &retired);
         stages
     }
 }

@@ -54,6 +54,17 @@ impl Snapshot {
         self.0.output
     }
 
+    /// Checks that the sink gets the numbers of an output that begins there without a gap.
+    pub(crate) fn check_output(&self, begins: SequenceNumber) -> Result<(), SnapshotMismatch> {
+        match self.output_at() {
+            Some(next) if next != begins => {
+                let why = format!("gets number {next} next, and the output of the new pipeline begins at {begins}");
+                Err(SnapshotMismatch { stage: "sink".to_owned(), why })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
     /// with it. A stage in a `shard` has several tasklets; the one that is not done with its numbers below the mark
     /// comes to it last, and all have the mark's number here.

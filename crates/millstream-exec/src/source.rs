@@ -236,10 +236,8 @@ impl<T: Item, I> SourceTasklet<T, I> {
     /// Ends the stream after the `moved` last numbers.
     fn end(&mut self, moved: usize) -> Progress {
         self.shared.end_source();
-        match self.output.producer.try_end(None) {
-            Ok(()) => Progress { moved: moved + 1, ..Progress::DONE },
-            Err(_) => unreachable!("a source's END has no slot"),
-        }
+        self.output.end(&self.shared.marks);
+        Progress { moved: moved + 1, ..Progress::DONE }
     }
 }
 

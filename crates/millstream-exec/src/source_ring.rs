@@ -40,6 +40,13 @@ impl<T: Item> SourceRing<T> {
         self.producer.try_claim(n.min(most))
     }
 
+    /// Publishes END, after a mark that is due there.
+    pub(crate) fn end(&mut self, marks: &Marks) {
+        self.lay(marks);
+        // END without a slot needs no room.
+        let _ = self.producer.try_end(None);
+    }
+
     /// Lays this mark at the next number. One that retires the readers of the ring leaves a reader that begins there.
     pub(crate) fn mark(&mut self, id: u64, kind: MarkKind) {
         self.producer.mark(id, kind);

@@ -10,6 +10,7 @@ use crate::placement::Controller;
 use crate::pool::Pool;
 use crate::pool::roster::entries;
 use crate::pool::stepping::step_by_seed;
+use crate::reactor::Reactor;
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink_tasklet::{Left, SinkTasklet, Splice};
@@ -189,8 +190,9 @@ where
     let wiring = &mut version.wiring;
     wiring.source = Some(source.clone());
     wiring.end_source = end_source.as_ref().and_then(Weak::upgrade);
-    wiring.reactor.clone_from(reactor);
+    wiring.reactor = Some(reactor.clone());
     let output = version.deploy(pipeline, input, Some(snapshot))?;
+    snapshot.check_output(output.position()).map_err(RunError::Snapshot)?;
     Ok((version, output))
 }
 
@@ -303,7 +305,7 @@ impl<R> Wired<R> {
             feeding,
             source,
             end_source: end_source.as_ref().map(Arc::downgrade),
-            reactor,
+            reactor: reactor.unwrap_or_else(|| Arc::new(Reactor::here())),
             inline,
             cores: cores.usable,
             since,
@@ -312,6 +314,9 @@ impl<R> Wired<R> {
         for (at, next) in rings.upgrades() {
             let change = next.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
             started.pool.shared.marks.ask_change(at, change);
+        }
+        if let Some(source) = &started.end_source {
+            source.begin();
         }
         let failed = |error: std::io::Error| RunError::Spawn(error.to_string());
         match threads {

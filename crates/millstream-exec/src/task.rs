@@ -171,15 +171,24 @@ impl Task {
     ) -> Option<Progress> {
         let mut occupant = self.try_lock()?;
         // Checked under the lock: a tasklet that has panicked must not be stepped again.
-        if stopped() || self.retired.load(Ordering::Relaxed) {
+        if stopped() {
             return Some(Progress::NONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
+        let cut = shared.cancelled() > 0;
+        if self.has_retired() {
+            if !cut {
+                return Some(Progress::NONE);
+            }
+            // The stream has ended before the mark: no other version begins there.
+            tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
+            self.retired.store(false, Ordering::Relaxed);
+        }
         let passer = Passer { task: self.order, name: &self.name, role: self.watched.role };
         let step = || {
             let mut progress = tasklet.step();
             if shared.marks.under_way() && !progress.done {
-                let passed = shared.marks.pass(passer, &mut **tasklet);
+                let passed = shared.marks.pass(passer, &mut **tasklet, cut);
                 progress.worked |= passed.any;
                 self.retired.store(passed.retires, Ordering::Relaxed);
             }

@@ -115,8 +115,9 @@ fn text_stage<F: Fill>(
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
-    let (writers, reader) = text_run_writers::<F::In, F::Kind, F::Density>(input, wiring.scope.width, wiring.slots)
-        .expect("the options were checked");
+    let (writers, reader) =
+        text_run_writers::<F::In, F::Kind, F::Density>(input.stops_at_marks(), wiring.scope.width, wiring.slots)
+            .expect("the options were checked");
     let shared = &wiring.shared;
     let tasklet =
         |writer| Box::new(GroupTextStage { writer, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;

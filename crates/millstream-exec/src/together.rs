@@ -156,6 +156,10 @@ impl Together {
             return false;
         }
         loop {
+            // The end of a run does not wait for this thread: a worker carries changes out.
+            if pool.shared.marks.under_way() {
+                return false;
+            }
             self.rounds = self.rounds.wrapping_add(1);
             let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
             if met {

@@ -68,7 +68,7 @@ pub(crate) struct Site {
     pub(crate) feeding: Feed,
     pub(crate) source: RingProbe,
     pub(crate) end_source: Option<Weak<dyn ExternalSource>>,
-    pub(crate) reactor: Option<Arc<Reactor>>,
+    pub(crate) reactor: Arc<Reactor>,
     pub(crate) inline: bool,
     pub(crate) cores: usize,
     pub(crate) since: Instant,
@@ -91,14 +91,21 @@ pub(crate) enum Answer {
     FailsRun,
 }
 
+/// A reader that was left for a version that never begins would keep the source's values.
+impl<T: Item, P: Arrow<Out: RingShape>> Drop for Upgrade<T, P> {
+    fn drop(&mut self) {
+        drop(self.fork.take());
+    }
+}
+
 impl<T: Item, P> Upgrade<T, P>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
 {
     /// Wires the new version. It is not part of the run yet.
-    fn wired(&self, pool: &Arc<Pool>, mark: u64, snapshot: &Snapshot) -> Result<Wired<P::Out>, UpgradeError> {
+    fn wired(&self, pool: &Arc<Pool>, snapshot: &Snapshot) -> Result<Wired<P::Out>, UpgradeError> {
         let input = self.fork.take().expect("the mark has left a reader");
-        input.forget_mark(mark);
+        input.forget_marks();
         let version = caught(|| deploy_version(&*self.next, &self.site, pool, input, snapshot));
         match version {
             Ok(Ok(version)) => Ok(version),
@@ -118,9 +125,9 @@ impl<T: Item, P> Change for Upgrade<T, P>
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
 {
-    fn carry_out(self: Box<Self>, mark: u64, snapshot: Snapshot) -> Option<usize> {
+    fn carry_out(self: Box<Self>, snapshot: Snapshot) -> Option<usize> {
         let pool = self.site.pool.upgrade()?;
-        let (outcome, expected) = match self.wired(&pool, mark, &snapshot) {
+        let (outcome, expected) = match self.wired(&pool, &snapshot) {
             Ok((Version { wiring, ring_bytes }, output)) => {
                 self.splice.put(output);
                 let budgets = (!self.site.inline).then(|| self.site.rings.budgets());

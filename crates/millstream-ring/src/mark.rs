@@ -60,9 +60,9 @@ impl MarkList {
         self.laid.store(before + 1, Ordering::Release);
     }
 
-    /// Removes a mark.
-    pub(crate) fn forget(&self, id: u64) {
-        lock(&self.marks).retain(|(_, mark)| mark.id != id);
+    /// Removes all marks.
+    pub(crate) fn forget(&self) {
+        lock(&self.marks).clear();
     }
 
     /// How many marks were laid. A reader calls this after it has acquired the cursor.

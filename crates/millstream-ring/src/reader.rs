@@ -16,7 +16,7 @@ pub struct Reader<F: RingLayout> {
     pub(crate) position: u64,
     /// The greatest cursor seen: a group's cursor may seem to step back.
     seen: u64,
-    coming: Coming,
+    pub(crate) coming: Coming,
     pub(crate) visited: Option<u64>,
 }
 
@@ -115,10 +115,10 @@ impl<F: RingLayout> Reader<F> {
         self.pass_mark().inspect(|mark| _ = output.mark(mark.id, mark.kind))
     }
 
-    /// Removes a mark from this edge: for a reader that [begins](Producer::reader) at a mark that all others have
-    /// passed. A reader that has not seen the mark will not see it.
-    pub fn forget_mark(&self, id: u64) {
-        self.view.marks().0.forget(id);
+    /// Removes the marks that were laid on this edge so far: for a reader that [begins](Producer::reader) where all
+    /// others have passed them. A reader that has not seen them will not see them.
+    pub fn forget_marks(&self) {
+        self.view.marks().0.forget();
     }
 
     /// From now on this reader lends a number, or END, only if all marks at it were passed. Its forks do too.

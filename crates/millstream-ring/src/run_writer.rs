@@ -26,16 +26,24 @@ pub struct RunWriter<F: RingLayout, S: Item> {
     marks: u64,
     /// The marks that no run crosses.
     coming: Coming,
-    /// The marks that this writer has not passed, and how many of the input's it knows.
+    /// Whether it takes END only when it has passed all marks up to there.
+    stops: bool,
+    /// How many of the input's marks it knows, and those that it has not passed.
     unpassed: (u64, Vec<Mark>),
     abandoned: Option<u64>,
 }
 
 impl<F: RingLayout, S: Item> RunWriter<F, S> {
-    pub(crate) fn new(index: usize, input: Arc<F::View>, output: Arc<Shared<S>>, group: Arc<RunWriters>) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        input: Arc<F::View>,
+        stops: bool,
+        output: Arc<Shared<S>>,
+        group: Arc<RunWriters>,
+    ) -> Self {
         let (gating, coming) = (Gating::new(), Coming::new());
         let unpassed = (0, Vec::new());
-        RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, unpassed, abandoned: None }
+        RunWriter { index, input, output, group, gating, seen: 0, marks: 0, coming, stops, unpassed, abandoned: None }
     }
 
     /// Claims a run of at most `max` numbers and fills it: `f` of every slot, in order. Returns the length of the run:
@@ -204,7 +212,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
             return false;
         }
         self.copy_marks();
-        if self.group.wall() <= end {
+        if self.group.wall() <= end || self.stops && self.reached(end).is_some() {
             return false;
         }
         if self.group.taken() > end {
@@ -232,14 +240,19 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     /// finished those that it claimed. From a mark that [retires](MarkKind::Retire) it on, the group claims no number.
     pub fn pass_mark(&mut self) -> Option<Mark> {
         self.copy_marks();
-        let (taken, group, (known, unpassed)) = (self.group.taken(), &self.group, &mut self.unpassed);
+        let reached = self.reached(self.group.taken())?;
+        Some(self.unpassed.1.remove(reached))
+    }
+
+    /// The place of the first mark up to number `n` that this writer has not passed.
+    fn reached(&mut self, n: u64) -> Option<usize> {
+        let (group, (known, unpassed)) = (&self.group, &mut self.unpassed);
         *known = self.input.marks().0.after(*known, |mark| {
             if !group.begins_after(mark.at.0) {
                 unpassed.push(mark);
             }
         });
-        let reached = unpassed.iter().position(|mark| mark.at.0 <= taken)?;
-        Some(unpassed.remove(reached))
+        unpassed.iter().position(|mark| mark.at.0 <= n)
     }
 
     /// The group goes on behind a mark that has retired it.

@@ -166,7 +166,8 @@ impl RunWriters {
 }
 
 /// Moves the input to `k` writers, which fill one output ring: number n of the output from number n of the input. The
-/// output's reader begins at the input's position.
+/// output's reader begins at the input's position. If the input [stops at marks](Reader::stops_at_marks), a writer takes
+/// END when it has [passed](RunWriter::pass_mark) the marks up to there.
 ///
 /// # Errors
 ///
@@ -212,8 +213,9 @@ fn group_of<F: RingLayout, B: OneRing>(
     let state = Arc::new(RunWriters::new(k, input.position));
     let shared = Shared::<B::Slot>::new(capacity, input.position, Published::Group(state.clone()))?;
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
-    let view = Arc::new(input.view);
+    let (view, stops) = (Arc::new(input.view), input.coming.stops);
     let output = reader_at::<B>(&shared, input.position);
-    let writers = (0..k).map(|index| RunWriter::new(index, view.clone(), shared.clone(), state.clone())).collect();
+    let writers =
+        (0..k).map(|index| RunWriter::new(index, view.clone(), stops, shared.clone(), state.clone())).collect();
     Ok((writers, output))
 }

@@ -56,7 +56,7 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if self.ended {
             // A record may end before its producers do.
             self.merge.end();
-            let _ = self.output.producer.try_end(None);
+            self.output.end(&self.shared.marks);
             return Progress { moved: moved + 1, ..Progress::DONE };
         }
         if moved == 0 {

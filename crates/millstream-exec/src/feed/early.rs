@@ -1,5 +1,6 @@
+use crate::marks::Marks;
+use crate::source_ring::SourceRing;
 use millstream_core::Item;
-use millstream_ring::Producer;
 use std::collections::VecDeque;
 
 /// There will be no further value.
@@ -71,9 +72,9 @@ impl<T> Early<T> {
 
 impl<T: Item> Early<T> {
     /// Puts everything into a ring that has room for it.
-    pub(super) fn leave_to(&mut self, producer: &mut Producer<T>) {
+    pub(super) fn leave_to(&mut self, ring: &mut SourceRing<T>, marks: &Marks) {
         while !self.values.is_empty() {
-            let Ok(Some(mut claim)) = producer.try_claim(self.values.len()) else {
+            let Ok(Some(mut claim)) = ring.try_claim(marks, self.values.len()) else {
                 unreachable!("a new ring has room for as many values as its slots")
             };
             let len = claim.len();
@@ -81,7 +82,7 @@ impl<T: Item> Early<T> {
             claim.publish();
         }
         if self.ended {
-            let _ = producer.try_end(None);
+            ring.end(marks);
         }
     }
 }

@@ -20,8 +20,12 @@ impl<O> Handle<O> {
     /// assert_eq!(Rings::new().resume(snapshot).collect(sums.from([4, 5]))?, [10, 15]);
     /// # Ok::<(), RunError>(())
     /// ```
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
+        self.started.assert_outside();
         let Started { pool, .. } = &self.started;
         pool.shared.snapshot(|| pool.finished(), || self.started.lay_mark())
     }

@@ -33,6 +33,10 @@ impl<O> Handle<O> {
     /// # Ok::<(), RunError>(())
     /// ```
     ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
+    ///
     /// # Errors
     ///
     /// If the run is over, if `next` has other ends, or if the states do not fit: a state without a stage, a stage
@@ -42,6 +46,7 @@ impl<O> Handle<O> {
         P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
     {
         let started = &self.started;
+        started.assert_outside();
         let answer = Arc::new(Mutex::new(None));
         let change = change_to(Arc::new(next), started.ends.as_ref(), started.site(), Answer::Waits(answer.clone()))?;
         let pool = &started.pool;
@@ -49,7 +54,8 @@ impl<O> Handle<O> {
         pool.shared.wake();
         let answered = || {
             started.lay_mark();
-            let ended = pool.finished();
+            // Until a change is over, its answer may still come.
+            let ended = pool.finished() && !pool.shared.marks.changing();
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
         };

@@ -22,12 +22,13 @@ impl Pool {
         let old = self.roster();
         let workers = self.controller().workers();
         tasklets.extend(old.tasks.iter().find(|task| task.watched.role == Role::Sink).and_then(|task| {
-            task.resume();
+            let mut tasklet = task.leave()?;
+            tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
             Some(Named {
                 name: task.name.clone(),
                 role: Role::Sink,
                 order: task.order,
-                tasklet: task.leave()?,
+                tasklet,
                 home: task.home,
                 side_output: false,
                 around: None,
@@ -60,7 +61,9 @@ impl Pool {
             }
             reports.push(task.report(&self.shared, true));
         }
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(reports);
+        let mut before = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        add_retired(&mut before, &reports);
+        drop(before);
         if let Err(error) = self.start_blocking() {
             self.shared.fail_with(crate::RunError::Spawn(error.to_string()));
         }

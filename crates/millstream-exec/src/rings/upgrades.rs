@@ -22,7 +22,7 @@ impl Rings {
     /// ```
     ///
     /// The run fails with [`RunError::Upgrade`](crate::RunError::Upgrade) if the pipeline cannot be replaced. An
-    /// upgrade at or behind END does not take place.
+    /// upgrade behind END does not take place.
     #[must_use]
     pub fn upgrade_at<T: Item, P>(mut self, at: SequenceNumber, next: P) -> Self
     where

@@ -218,3 +218,13 @@ fn earlier_snapshots_are_dropped_while_the_run_goes_on_and_under_no_lock() {
     drop(sender);
     assert_eq!(handle.wait().unwrap().0, p.model(0..10));
 }
+
+#[test]
+fn a_mark_right_before_end_is_passed_in_a_shard() {
+    let p = pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)).map(|x| x + 1);
+    for seed in 0..50 {
+        let (last, rings) = last_of(Rings::new().ring(16).batch(10), 40);
+        Stepped::new(rings, seed).collect((&p).from(source::ready(0..40))).unwrap();
+        assert_eq!(last.lock().unwrap().as_ref().map(Snapshot::at), Some(SequenceNumber(40)), "seed {seed}");
+    }
+}

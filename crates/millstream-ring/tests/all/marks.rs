@@ -179,7 +179,7 @@ fn a_reader_that_takes_over_at_a_mark_does_not_see_it() {
     let next = producer.reader::<u64, Dense>().stops_at_marks();
     assert_eq!((read(&mut first), first.pass_mark()), (vec![0, 1], Some(retire)));
     drop(first);
-    next.forget_mark(retire.id);
+    next.forget_marks();
     // Nor does what is made of it.
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(next.fork(), 2, 8).unwrap();
     let mut both = next.fork().zip(next);
