@@ -73,8 +73,8 @@ impl<T: Item> Output<T> {
         Output { line, sweeper: Arc::default(), shared }
     }
 
-    /// Once the run [begins](ExternalSource::begin), values go into this ring, those that were kept aside the first ones.
-    /// It has room for them.
+    /// Once the run [begins](ExternalSource::begin), values go into this ring, those that were kept aside the first
+    /// ones. It has room for them.
     pub(crate) fn connect(&self, mut ring: SourceRing<T>) {
         if let Some(sweeper) = ring.producer.sweep_apart() {
             // There is one ring.

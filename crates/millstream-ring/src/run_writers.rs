@@ -166,8 +166,8 @@ impl RunWriters {
 }
 
 /// Moves the input to `k` writers, which fill one output ring: number n of the output from number n of the input. The
-/// output's reader begins at the input's position. If the input [stops at marks](Reader::stops_at_marks), a writer takes
-/// END when it has [passed](RunWriter::pass_mark) the marks up to there.
+/// output's reader begins at the input's position. If the input [stops at marks](Reader::stops_at_marks), a writer
+/// takes END when it has [passed](RunWriter::pass_mark) the marks up to there.
 ///
 /// # Errors
 ///
