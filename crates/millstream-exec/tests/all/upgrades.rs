@@ -1,8 +1,6 @@
 //! A run's pipeline is replaced at a number: before the run starts, or while it goes on.
 
-use millstream_core::{
-    Arrow, AsyncExt, ClockExt, KeysExt, ModelExt, PartsExt, SequenceNumber, StreamsExt, TextExt, pipeline,
-};
+use millstream_core::{Arrow, AsyncExt, KeysExt, ModelExt, PartsExt, SequenceNumber, StreamsExt, TextExt, pipeline};
 use millstream_exec::{
     Inline, JobExt, Rings, RunError, RunOutcome, Runner, Stepped, UpgradeError, fan_in, sink, source,
 };
