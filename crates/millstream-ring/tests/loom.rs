@@ -18,7 +18,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
 use millstream_core::{Dense, SequenceNumber, Sparse};
-use millstream_ring::{Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring};
+use millstream_ring::{Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring, run_writers};
 
 /// The values alive, counted by an atomic of loom's.
 #[derive(Clone)]
@@ -307,6 +307,26 @@ fn a_mark_is_seen_at_its_number() {
         }
         read(&mut reader, 2, plain);
         writing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_group_that_retires_claims_no_number_behind_the_mark() {
+    loom::model(|| {
+        let (mut producer, reader) = ring::<u64, Dense>(2).unwrap();
+        let (writers, _output) = run_writers::<_, u64, Dense>(reader, 2, 2).unwrap();
+        let [mut one, mut other] = <[_; 2]>::try_from(writers).unwrap_or_else(|_| unreachable!("there are two"));
+        let writing = spawn(move || {
+            publish(&mut producer, |n| n);
+            producer.mark(42, MarkKind::Retire);
+            publish(&mut producer, |n| n);
+        });
+        let work = spawn(move || other.fill(2, |value| *value.unwrap()));
+        one.fill(2, |value| *value.unwrap());
+        work.join().unwrap();
+        writing.join().unwrap();
+        while one.fill(2, |value| *value.unwrap()) > 0 {}
+        assert_eq!(one.taken().0, 1);
     });
 }
 

@@ -17,7 +17,7 @@ impl<O> Handle<O> {
     /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
     /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
-    /// The output pauses for as long as a number takes through the pipeline. Each state is cloned once.
+    /// The output pauses for as long as a number takes through the pipeline. Each state is cloned twice meanwhile.
     ///
     /// ```
     /// use millstream::prelude::*;
