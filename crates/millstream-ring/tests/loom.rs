@@ -18,7 +18,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
 use millstream_core::{Dense, SequenceNumber, Sparse};
-use millstream_ring::{Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring, run_writers};
+use millstream_ring::{
+    Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring, run_writers,
+};
 
 /// The values alive, counted by an atomic of loom's.
 #[derive(Clone)]
