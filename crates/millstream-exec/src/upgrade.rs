@@ -167,7 +167,7 @@ pub(crate) fn change_to<T: Item, P>(
 where
     P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
 {
-    let ends = ends.ok_or(UpgradeError::NoSink)?;
+    let ends = ends.ok_or(UpgradeError::OutputTaken)?;
     let (Ok(fork), Ok(splice)) = (ends.fork.fork.clone().downcast(), ends.splice.clone().downcast()) else {
         return Err(UpgradeError::OtherEnds {
             run: [ends.fork.item, ends.output],

@@ -16,7 +16,7 @@ pub enum UpgradeError {
         next: [&'static str; 2],
     },
     /// The program takes the run's output itself, by an iterator or a stream.
-    NoSink,
+    OutputTaken,
     /// The options, or the states at the number, do not allow it.
     Refused(Box<RunError>),
     /// The user's code panicked while the new pipeline was wired: the `start` of a kernel, for example.
@@ -33,7 +33,7 @@ impl fmt::Display for UpgradeError {
                 "the new one takes `{input}` and gives `{output}`; the run's source gives `{gives}`, and its sink takes \
                  `{takes}`"
             ),
-            UpgradeError::NoSink => {
+            UpgradeError::OutputTaken => {
                 f.write_str("the program takes the run's output itself; a run with a sink can be upgraded")
             }
             UpgradeError::Refused(why) => why.fmt(f),

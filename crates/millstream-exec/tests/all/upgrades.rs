@@ -241,7 +241,7 @@ fn a_planned_upgrade_that_does_not_fit_fails_the_run() {
     let stateless = Rings::new().upgrade_at(AT, plain());
     assert!(matches!(fails(&stateless), RunError::Upgrade(UpgradeError::Refused(_))));
     let itself = stateless.iter(plain().from(source::ready(0..100))).map(drop).unwrap_err();
-    assert_eq!(itself, RunError::Upgrade(UpgradeError::NoSink));
+    assert_eq!(itself, RunError::Upgrade(UpgradeError::OutputTaken));
     // Behind END there is none.
     let late = Rings::new().upgrade_at(number(101), plain());
     assert_eq!(late.collect(sums!(0).from(source::ready(0..100))), Ok(sums_from(100, 100)));
