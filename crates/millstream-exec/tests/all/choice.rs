@@ -139,6 +139,12 @@ fn a_lane_of_a_shared_ring_that_panics_is_named() {
 /// The two maps have one ring: while one of them is held up, no output of the other one is published.
 #[test]
 fn two_maps_fill_one_ring() {
+    // A worker that has both lanes may come to the one that is held first; then the run is repeated.
+    assert!((0..100).any(|_| a_lane_passes_one_that_is_held()), "the left lane is held up");
+}
+
+/// Whether the left lane fills its ring while the right one is held.
+fn a_lane_passes_one_that_is_held() -> bool {
     let (go, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let held = move |s: &String| {
@@ -156,15 +162,15 @@ fn two_maps_fill_one_ring() {
     let (observer, mut counters) = (run.observer(), Counters::default());
     let left = observer.tasklets().position(|tasklet| tasklet.name == "left").unwrap();
     let begun = Instant::now();
-    loop {
+    let mut passed = false;
+    while !passed && begun.elapsed() < Duration::from_millis(500) {
         observer.read(&mut counters);
-        if counters.tasklets[left].moved == 8 {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "the left lane is held up: {counters:#?}");
+        passed = counters.tasklets[left].moved == 8;
         yield_now();
     }
-    assert_eq!(counters.rings.iter().map(|ring| ring.produced).collect::<Vec<_>>()[2..], [0, 0]);
+    let produced: Vec<_> = counters.rings.iter().map(|ring| ring.produced).collect();
     drop(go);
+    assert_eq!(produced[2..], [0, 0]);
     assert_eq!(run.wait().unwrap().0, 100);
+    passed
 }
