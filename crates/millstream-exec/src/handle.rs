@@ -168,11 +168,6 @@ impl Started {
         self.present().observer.clone()
     }
 
-    /// What another pipeline needs.
-    fn site(&self) -> Site {
-        self.site.clone()
-    }
-
     /// Panics in a closure of a run that goes on: the run would wait for the closure, and the closure for the run.
     fn assert_outside(&self) {
         assert!(

@@ -199,13 +199,14 @@ impl Pool {
     /// Moves the boundaries of the groups, unless there are other tasklets by now. The workers have been started.
     pub(crate) fn place(&self, roster: &Arc<Roster>, cuts: &[usize]) {
         let mut placed = self.placed();
-        if Arc::ptr_eq(&placed.roster, roster) && placed.cuts != cuts {
+        let moves = Arc::ptr_eq(&placed.roster, roster) && placed.cuts != cuts;
+        if moves {
             placed.cuts.clear();
             placed.cuts.extend_from_slice(cuts);
-            drop(placed);
+        }
+        drop(placed);
+        if moves {
             self.has_placed();
-        } else {
-            drop(placed);
         }
         self.standby.dismiss();
     }

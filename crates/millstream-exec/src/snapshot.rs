@@ -66,8 +66,7 @@ impl Snapshot {
     }
 
     /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
-    /// with it. A stage in a `shard` has several tasklets; the one that is not done with its numbers below the mark
-    /// comes to it last, and all have the mark's number here.
+    /// with it. A stage in a `shard` has several tasklets, and each is here.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
     }

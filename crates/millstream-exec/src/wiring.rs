@@ -88,6 +88,14 @@ pub(crate) struct Named {
     pub(crate) calls: Option<Arc<Calls>>,
 }
 
+impl Named {
+    /// A tasklet that is not a stage of the plan.
+    pub(crate) fn apart(name: String, role: Role, order: usize, tasklet: Box<dyn Tasklet>) -> Self {
+        let home = Home::Workers;
+        Named { name, role, order, tasklet, home, side_output: false, around: None, keys: None, calls: None }
+    }
+}
+
 /// Where a tasklet runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
@@ -218,37 +226,16 @@ impl Wiring {
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, role: Role, tasklet: Box<dyn Tasklet>) {
-        let (name, home) = (name.to_owned(), Home::Workers);
         // Behind the sink no stage is added, in no version.
         let order = if role == Role::Sink { usize::MAX } else { self.next_order() };
-        self.tasklets.push(Named {
-            name,
-            role,
-            order,
-            tasklet,
-            home,
-            side_output: false,
-            around: None,
-            keys: None,
-            calls: None,
-        });
+        self.tasklets.push(Named::apart(name.to_owned(), role, order, tasklet));
     }
 
     /// Adds the sink of a side output. It has a thread of its own, since it may wait.
     pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
-        let (role, around, order) = (Role::SideOutput, self.scope.around, self.next_order());
-        self.tasklets.push(Named {
-            name,
-            role,
-            order,
-            tasklet,
-            home,
-            side_output: true,
-            around,
-            keys: None,
-            calls: None,
-        });
+        let sink = Named::apart(name, Role::SideOutput, self.next_order(), tasklet);
+        self.tasklets.push(Named { home, side_output: true, around: self.scope.around, ..sink });
     }
 }
 

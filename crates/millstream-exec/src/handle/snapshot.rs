@@ -20,6 +20,7 @@ impl<O> Handle<O> {
     /// assert_eq!(Rings::new().resume(snapshot).collect(sums.from([4, 5]))?, [10, 15]);
     /// # Ok::<(), RunError>(())
     /// ```
+    ///
     /// # Panics
     ///
     /// If a closure of the run calls it: that would wait for itself.

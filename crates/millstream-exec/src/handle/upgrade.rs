@@ -48,7 +48,8 @@ impl<O> Handle<O> {
         let started = &self.started;
         started.assert_outside();
         let answer = Arc::new(Mutex::new(None));
-        let change = change_to(Arc::new(next), started.ends.as_ref(), started.site(), Answer::Waits(answer.clone()))?;
+        let change =
+            change_to(Arc::new(next), started.ends.as_ref(), started.site.clone(), Answer::Waits(answer.clone()))?;
         let pool = &started.pool;
         pool.shared.marks.ask_change(SequenceNumber(0), change);
         pool.shared.wake();

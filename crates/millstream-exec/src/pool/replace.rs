@@ -24,17 +24,7 @@ impl Pool {
         tasklets.extend(old.tasks.iter().find(|task| task.watched.role == Role::Sink).and_then(|task| {
             let mut tasklet = task.leave()?;
             tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
-            Some(Named {
-                name: task.name.clone(),
-                role: Role::Sink,
-                order: task.order,
-                tasklet,
-                home: task.home,
-                side_output: false,
-                around: None,
-                keys: None,
-                calls: None,
-            })
+            Some(Named::apart(task.name.clone(), Role::Sink, task.order, tasklet))
         }));
         let expected = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
         let passes = MarkerPasses::of(plan);

@@ -132,7 +132,7 @@ mod tests {
     use crate::tasklet::{Progress, Tasklet};
     use crate::wait::{IdleStrategy, Wait};
     use crate::watched::Role;
-    use crate::wiring::{Home, Named};
+    use crate::wiring::Named;
     use millstream_core::Plan;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -183,17 +183,7 @@ mod tests {
             output: rings.get(at).cloned(),
             jammed: jammed.clone(),
         };
-        let named = |at: usize| Named {
-            name: at.to_string(),
-            role: Role::SideOutput,
-            order: at,
-            tasklet: Box::new(mover(at)),
-            home: Home::Workers,
-            side_output: false,
-            around: None,
-            keys: None,
-            calls: None,
-        };
+        let named = |at: usize| Named::apart(at.to_string(), Role::SideOutput, at, Box::new(mover(at)));
         let controller = Controller::fixed(1, String::new());
         let pool = Pool::new((0..4).map(named).collect(), 1, shared, controller, None, None, &plan);
         let waiting = || rings.iter().map(|ring| ring.load(Ordering::Relaxed)).collect::<Vec<_>>();
