@@ -53,9 +53,10 @@ impl Plan {
             0 => density.to_owned(),
             clock => format!("{density}, clock {clock}"),
         };
+        let bytes = if ring.slot_bytes == 1 { "1 byte".to_owned() } else { format!("{} bytes", ring.slot_bytes) };
         match ring.capacity {
-            Some(slots) => format!("r{index} ({density}, {slots} slots of {} bytes)", ring.slot_bytes),
-            None => format!("r{index} ({density}, slots of {} bytes)", ring.slot_bytes),
+            Some(slots) => format!("r{index} ({density}, {slots} slots of {bytes})"),
+            None => format!("r{index} ({density}, slots of {bytes})"),
         }
     }
 }

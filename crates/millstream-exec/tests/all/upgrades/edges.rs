@@ -2,7 +2,7 @@
 
 use super::{AT, number, sums_from};
 use millstream_core::{Arrow, ClockExt, PartsExt, StreamsExt, pipeline};
-use millstream_exec::{Handle, JobExt, Rings, Runner, Wait, fan_in, sink, source};
+use millstream_exec::{BoxExt, BoxPipeline, Handle, JobExt, Rings, Runner, Wait, fan_in, sink, source};
 use millstream_testkit::within;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -94,6 +94,35 @@ fn an_upgrade_at_end_lets_the_new_pipeline_speak() {
         let feeding = std::thread::spawn(move || sender.send_all(0..10).unwrap());
         assert_eq!(rings.last(last(0).from(poller)), Ok(Some(45 + plus)), "at {at}, by a producer");
         feeding.join().unwrap();
+    }
+}
+
+/// The running sums, which every consumer of the list gets, too.
+fn with_consumers(consumers: &[(&'static str, Arc<Mutex<Vec<u64>>>)]) -> BoxPipeline<u64, u64> {
+    let mut p: BoxPipeline<u64, u64> = sums!(0).boxed();
+    for (name, got) in consumers {
+        let got = got.clone();
+        p = p.tee_to(*name, sink::each(move |_, x: &u64| got.lock().unwrap().push(*x))).boxed();
+    }
+    p
+}
+
+/// What a program learns from its configuration is no part of a type.
+#[test]
+fn consumers_chosen_at_run_time_join_and_leave_a_run_at_a_number() {
+    let all = ["log", "alarm", "copy"].map(|name| (name, Arc::<Mutex<Vec<u64>>>::default()));
+    let (sender, receiver) = source::channel(16);
+    let run = Rings::new().start(with_consumers(&all[..1]).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..10).unwrap();
+    assert_eq!(run.upgrade(with_consumers(&all)), Ok(number(10)));
+    sender.send_all(10..20).unwrap();
+    assert_eq!(run.upgrade(with_consumers(&all[1..])), Ok(number(20)));
+    sender.send_all(20..30).unwrap();
+    drop(sender);
+    let sums = run.wait().unwrap().0;
+    assert_eq!(sums, sums_from(30, 30));
+    for ((name, got), range) in all.iter().zip([0..20, 10..30, 10..30]) {
+        assert_eq!(*got.lock().unwrap(), sums[range], "{name}");
     }
 }
 
