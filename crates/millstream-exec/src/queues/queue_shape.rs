@@ -6,10 +6,6 @@ use millstream_core::{
 };
 
 /// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
-#[diagnostic::on_unimplemented(
-    message = "the edge `{Self}` is not known to be one that queues carry",
-    note = "a function says that its pipeline ends with one by `+ Everywhere`"
-)]
 pub trait LendItem: ToOwnedItem {
     /// The view of a value that a stage receives.
     fn lend(owned: &Self::Owned) -> Self::Ref<'_>;
@@ -17,7 +13,14 @@ pub trait LendItem: ToOwnedItem {
 
 /// A shape that queues carry: every shape of this project whose values are `Clone`, since every reader has its own
 /// copy. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "the edge `{Self}` is not known to be one that queues carry",
+    label = "queues are not known to carry `{Self}`",
+    note = "a function says that its pipeline ends with one by `+ Everywhere`",
+    note = "a function that follows any edge has `E: EverywhereEdge<..>` for `E: Edge<..>`"
+)]
 pub trait QueueShape: LendItem + On<Queues, Edge = Queue<<Self as ToOwnedItem>::Owned>> {}
+#[diagnostic::do_not_recommend]
 impl<F: LendItem + On<Queues, Edge = Queue<<F as ToOwnedItem>::Owned>>> QueueShape for F {}
 
 impl<T: Item + Clone, D: Density> On<Queues> for Val<T, D> {
