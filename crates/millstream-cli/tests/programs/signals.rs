@@ -40,14 +40,21 @@ fn mask(id: u32) -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// Waits until the program catches SIGINT and SIGTERM.
+/// Waits until the program listens to SIGINT and SIGTERM. It catches them a moment before: one that comes then is lost.
 fn listens(child: &Child) {
-    const BOTH: u64 = 1 << (2 - 1) | 1 << (15 - 1);
     let start = Instant::now();
-    while mask(child.id()).is_none_or(|mask| mask & BOTH != BOTH) {
+    while !has_thread(child.id(), "signals") {
         assert!(start.elapsed() < PATIENCE, "the program does not listen to signals");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Whether a thread of this name runs in the process.
+fn has_thread(process: u32, name: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads
+        .map(|thread| thread.path().join("comm"))
+        .any(|comm| fs::read_to_string(comm).is_ok_and(|comm| comm.trim() == name))
 }
 
 /// The rest of the program's output, and its exit code.
