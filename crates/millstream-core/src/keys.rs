@@ -2,6 +2,8 @@
 
 mod key_slots;
 mod stable_hash;
+#[cfg(feature = "serde")]
+mod written;
 
 pub use key_slots::{FreeSlots, KeySlot, KeySlots};
 pub use stable_hash::{Stable, StableHasher};
@@ -23,6 +25,7 @@ use std::fmt;
 /// assert_eq!(p.model(["ant", "bee", "asp", "cat", "bug"]), [1, 1, 2, 1, 1]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     most: usize,
     forgets: bool,

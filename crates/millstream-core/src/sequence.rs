@@ -5,7 +5,7 @@ use std::fmt;
 /// The Disruptor's *sequence number*. It only ever grows, and 64 bits outlast any run: at a thousand million slots a
 /// second they last 584 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct SequenceNumber(pub u64);
 
 impl fmt::Display for SequenceNumber {

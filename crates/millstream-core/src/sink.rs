@@ -77,7 +77,8 @@ pub trait Sink<A: Shape>: Send + 'static {
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error>;
 
     /// There is nothing more for now: the time to flush what was gathered, so that nothing waits for the next value. It
-    /// is also called at the end of the stream, and never twice for the same slot.
+    /// is also called at the end of the stream, and before the sink passes the mark of a snapshot or of an upgrade,
+    /// and never twice for the same slot.
     ///
     /// # Errors
     ///

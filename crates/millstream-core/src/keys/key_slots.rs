@@ -16,11 +16,13 @@ pub struct KeySlot {
 
 /// The free places of some lanes.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FreeSlots {
     lanes: Vec<Lane>,
 }
 
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Lane {
     next: u32,
     free: Vec<u32>,
@@ -54,38 +56,56 @@ impl FreeSlots {
 /// The key slot of every key, from the key's first value on until it is forgotten.
 #[derive(Clone, Debug)]
 pub struct KeySlots<K> {
-    bound: Bound,
+    pub(super) bound: Bound,
     /// Each key's index in `entries`.
-    entry_of: HashMap<K, u32, Stable>,
-    entries: Vec<LruEntry<K>>,
+    pub(super) entry_of: HashMap<K, u32, Stable>,
+    pub(super) entries: Vec<LruEntry<K>>,
     /// The entries that were used the longest ago and the last, if keys are forgotten.
-    oldest: u32,
-    newest: u32,
+    pub(super) oldest: u32,
+    pub(super) newest: u32,
 }
 
 /// A key, and its neighbours in the order of last values.
 #[derive(Clone, Debug)]
-struct LruEntry<K> {
-    key: K,
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct LruEntry<K> {
+    pub(super) key: K,
     address: Address,
-    older: u32,
-    newer: u32,
+    pub(super) older: u32,
+    pub(super) newer: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Address {
     lane: u16,
     place: u32,
 }
 
 /// No entry.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// No key has a key slot yet.
     #[must_use]
     pub fn new(bound: Bound) -> Self {
         KeySlots { bound, entry_of: HashMap::default(), entries: Vec::new(), oldest: NONE, newest: NONE }
+    }
+
+    /// Sets another bound.
+    ///
+    /// # Errors
+    ///
+    /// If one of the two forgets keys and the other does not, or if there are more keys already.
+    pub fn set_bound(&mut self, bound: Bound) -> Result<(), String> {
+        if bound.forgets != self.bound.forgets {
+            return Err("forgets keys in one of pipeline and snapshot, and refuses them in the other".to_owned());
+        }
+        if self.entries.len() > bound.most {
+            return Err(format!("has room for {} keys, and the snapshot has {}", bound.most, self.entries.len()));
+        }
+        self.bound = bound;
+        Ok(())
     }
 
     /// The number of keys with a key slot.

@@ -48,6 +48,8 @@ impl<K: Item + Hash + Eq + Clone> Key for K {}
 
 /// Assigns every number the key slot of its key: the work of a deployment upstream of the body of a [`ShardBy`].
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "K: serde::Deserialize<'de> + Hash + Eq + Clone")))]
 pub struct KeyRouter<K> {
     bound: Bound,
     lanes: usize,
@@ -90,6 +92,21 @@ impl<K: Key> KeyRouter<K> {
         Some(key_slot)
     }
 
+    /// Goes on in the place of `start`, with its bound.
+    ///
+    /// # Errors
+    ///
+    /// If `start` has another number of lanes, forgets keys where this does not, or has no room for the keys.
+    pub fn adopt(&mut self, start: &Self) -> Result<(), String> {
+        let (lanes, outer) = (self.lanes, self.key_slots.len());
+        if (lanes, outer) != (start.lanes, start.key_slots.len()) {
+            let [old, new] = [lanes * outer, start.lanes * start.key_slots.len()];
+            return Err(format!("has {new} lanes of keys, and the snapshot has {old}"));
+        }
+        self.bound = start.bound;
+        self.key_slots.iter_mut().flatten().try_for_each(|keys| keys.set_bound(start.bound))
+    }
+
     /// The number of keys with a key slot.
     #[must_use]
     pub fn keys(&self) -> usize {
@@ -99,6 +116,7 @@ impl<K: Key> KeyRouter<K> {
 
 /// The states of the keys of one lane, by place.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct States<S> {
     start: S,
     at: Vec<S>,
@@ -109,6 +127,11 @@ impl<S: Clone> States<S> {
     #[must_use]
     pub fn new(start: S) -> Self {
         States { start, at: Vec::new() }
+    }
+
+    /// Goes on in the place of `start`: a key that is new begins as there.
+    pub fn adopt(&mut self, start: &Self) {
+        self.start = start.start.clone();
     }
 
     /// The state of the key in this key slot. Call this at every number with a key, even if the stage has no value

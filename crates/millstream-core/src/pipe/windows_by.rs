@@ -160,6 +160,7 @@ impl<A, F> WindowsBy<A, F> {
 
 /// The windows that are open.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpenWindows<T> {
     /// By start, and therefore by end.
     open: BTreeMap<u64, Open<T>>,
@@ -174,6 +175,7 @@ pub struct OpenWindows<T> {
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Open<T> {
     /// The first time after it. It may exceed every time; then only END closes the window.
     end: u128,
